@@ -18,6 +18,7 @@ from pgqueue_admin.alerts.database_exposure import Exposure
 from pgqueue_admin.alerts.evaluation import Evaluation
 from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.mail import delivery, policy
+from pgqueue_admin.alerts.outboxes import OutboxWatch
 from pgqueue_admin.alerts.snapshot import look
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
@@ -46,6 +47,7 @@ class Alerter:
         self.waker = WakeupPipe()
         self._archive = dead_message_cursor.DeadMessageCursor()
         self._exposure = Exposure()
+        self._outboxes = OutboxWatch()
         self._stopping = False  # no event: a signal handler must not take a lock that its own thread may hold
         self._ears: Connection | None = None
         self._ears_at = 0.0  # until then none are tried
@@ -85,10 +87,10 @@ class Alerter:
 
     def look_round(self, alive: Callable[[], None] = lambda: None) -> bool:
         """Deaths, warnings, mails to send and the cursor: committed together, or not at all."""
-        exposed = self._exposure.found()
+        exposed, outboxes = self._exposure.found(), self._outboxes.states()
         with transaction.atomic(), dead_message_cursor.cursor() as cursor:
             reading = self._archive.read(queue_database(), cursor)
-            seen = look(database_clock.now(), self.began, reading, self._answering_since, exposed)
+            seen = look(database_clock.now(), self.began, reading, self._answering_since, exposed, outboxes)
             changes = Evaluation(seen, alive).run()
             mails = policy.write(seen, changes)
         self._name(changes.failed)

@@ -13,6 +13,7 @@ from pgqueue_admin.alerts import crashing_messages
 from pgqueue_admin.alerts.dead_message_cursor import CursorReading, DeadGroup, NewDeaths, Pile
 from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.mail import mail_settings as mailbox
+from pgqueue_admin.alerts.outboxes import OutboxState
 from pgqueue_admin.archive.retention import Reader
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.models import Alert, AlertMail, Endpoint, MinimumTtbr, Process, Queue, staleness
@@ -47,6 +48,7 @@ class AlertSnapshot:
         default_factory=list
     )  # messages that end their process, and are still in their queue
     exposed: list[Finding] | None = None  # None: not known
+    outboxes: list[OutboxState] | None = None  # None: not known
     environment: str = ""
     colour: str = "plum"
 
@@ -143,12 +145,14 @@ def look(
     reading: CursorReading,
     answering_since: datetime | None = None,
     exposed: list[Finding] | None = None,
+    outboxes: list[OutboxState] | None = None,
 ) -> AlertSnapshot:
     return AlertSnapshot(
         now=now,
         watching_since=watching_since,
         answering_since=answering_since,
         exposed=exposed,
+        outboxes=outboxes,
         queues=list(Queue.objects.select_related("latest")),
         endpoints=list(Endpoint.objects.all()),
         processes=list(Process.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now - CRASH_WINDOW))),

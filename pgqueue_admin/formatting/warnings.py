@@ -345,6 +345,19 @@ def circuit_breaker_open(what: str, processes: int, seconds: float, error: str) 
     )
 
 
+def outbox_undispatched(pending: str, seconds: float, grace: float, ours: bool) -> WarningText:
+    """``pending``: records, as they were counted. ``seconds``: how long the oldest waits, at least."""
+    next_step = "Start its endpoint, whose relay sends them, or send them on Outbox."
+    foreign = "Its endpoint sends them when their messages come again: start it, or look at them on Outbox."
+    return WarningText(
+        f"Committed and not sent: {pending} of the records of handled messages, the oldest for {duration(seconds)}, "
+        f"grace {plain(grace)}",
+        duration(seconds),
+        plain(grace),
+        next_step if ours else foreign,
+    )
+
+
 def sequence_exhaustion(last: int, end: int) -> WarningText:
     return WarningText(
         f"Sequence is at {format_int(last, short_from=10**12)} of {format_int(end, short_from=10**12)}, threshold 85 %",

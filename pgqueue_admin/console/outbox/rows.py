@@ -1,124 +1,30 @@
-"""Outboxes as their pages show them: whose each is, what waits, how far clean-up has come, and what to do."""
+"""Outboxes as their pages show them: the order, the sentence that opens the page, and what a record holds."""
 
 import base64
-from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
 
-from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import AddressUnreadable
-from pgqueue_admin.formatting import durations
-from pgqueue_admin.formatting.numbers import format_int, pluralize
-from pgqueue_admin.models import Endpoint
-from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.monitor import outboxes
-from pgqueue_admin.monitor.outboxes import COUNTED_TO, OutboxFigures, OutboxTable
+from pgqueue_admin.alerts.outboxes import OutboxState
+from pgqueue_admin.formatting.numbers import pluralize
+from pgqueue_admin.monitor.outboxes import COUNTED_TO
 from pgqueue_admin.transport.wire import headers as h
 
-GRACE = timedelta(minutes=1)  # of an outbox whose endpoint does not say another
-_BEHIND = timedelta(hours=1)  # clean-up may be so late without a word
+
+def in_order(states: list[OutboxState]) -> list[OutboxState]:
+    """Stuck ones of ours first, then by what waits, then by name."""
+    order = {"crit": 0, "warn": 1, "": 2}
+    return sorted(states, key=lambda each: (order[tone(each)], -each.figures.pending, each.name))
 
 
-@dataclass(frozen=True, slots=True)
-class OutboxRow:
-    """``endpoint``: the one of ours that writes there; None: a foreign table, which is only looked at."""
-
-    figures: OutboxFigures
-    endpoint: Endpoint | None
-    now: datetime
-
-    @property
-    def address(self) -> Address:
-        return self.figures.table.address
-
-    @property
-    def name(self) -> str:
-        """The endpoint's, or what the table is called by."""
-        return self.endpoint.name if self.endpoint else self.address.table.removesuffix("OutboxData").rstrip("_")
-
-    @property
-    def pending(self) -> str:
-        count = self.figures.pending
-        return f"{format_int(COUNTED_TO)}+" if count > COUNTED_TO else format_int(count)
-
-    @property
-    def grace(self) -> timedelta:
-        seconds = self.endpoint.outbox_relay_seconds if self.endpoint else None
-        return timedelta(seconds=seconds) if seconds else GRACE
-
-    @property
-    def age(self) -> timedelta | None:
-        """How long the oldest waits; None where nothing does, or the table does not say."""
-        since = self.figures.oldest_pending
-        return self.now - since if since else None
-
-    @property
-    def is_stuck(self) -> bool:
-        """What waits longer than its relay would let it."""
-        return bool(self.figures.pending) and (self.age is None or self.age > 2 * self.grace)
-
-    @property
-    def behind(self) -> timedelta | None:
-        """How late clean-up is; None where that is not known, or it is not late."""
-        if not self.endpoint or not self.figures.oldest_kept or self.endpoint.outbox_clean_seconds is None:
-            return None
-        late = self.now - self.figures.oldest_kept - timedelta(seconds=self.endpoint.outbox_keep_seconds)
-        return late if late > _BEHIND else None
-
-    @property
-    def behind_said(self) -> str:
-        return durations.duration(self.behind.total_seconds()) if self.behind else ""
-
-    @property
-    def age_said(self) -> str:
-        return durations.duration(self.age.total_seconds()) if self.age else ""
-
-    @property
-    def tone(self) -> str:
-        if self.is_stuck and self.endpoint:
-            return "crit"
-        return (
-            "warn" if self.is_stuck or self.behind or self.figures.unread or self.figures.table.missing_indexes else ""
-        )
+def tone(state: OutboxState) -> str:
+    if state.is_stuck and state.endpoint:
+        return "crit"
+    troubled = state.behind or state.figures.unread or state.figures.table.missing_indexes
+    return "warn" if state.is_stuck or troubled else ""
 
 
-def load(connection: Connection) -> list[OutboxRow]:
-    """Stuck ones of ours first, then by what waits, then by name. Raises DatabaseError."""
-    of = queue_database()
-    found = outboxes.find(connection, list(of.schemas))
-    owners, now = _owners(), outboxes.now(connection)
-    rows = [OutboxRow(outboxes.measure(connection, each), owners.get(each.address), now) for each in found]
-    return sorted(rows, key=lambda row: (row.tone != "crit", row.tone != "warn", -row.figures.pending, row.name))
-
-
-def _owners() -> dict[Address, Endpoint]:
-    """By the address of their table: endpoints of ours that have an outbox now."""
-    owners = {}
-    for row in Endpoint.objects.filter(ours=True).exclude(outbox=Endpoint.Outbox.OFF):
-        try:
-            owners[queue_database().dialect.outbox_address(row.name, row.schema)] = row
-        except AddressUnreadable:
-            continue
-    return owners
-
-
-def one(connection: Connection, address: Address) -> OutboxRow | None:
-    """None: there is no such table, or it may not be looked at. Raises DatabaseError."""
-    table = table_of(connection, address)
-    if table is None:
-        return None
-    now = outboxes.now(connection)
-    return OutboxRow(outboxes.measure(connection, table), _owners().get(address), now)
-
-
-def table_of(connection: Connection, address: Address) -> OutboxTable | None:
-    found = outboxes.find(connection, list(queue_database().schemas))
-    return next((each for each in found if each.address == address and each.may_read), None)
-
-
-def verdict(rows: list[OutboxRow]) -> tuple[str, str]:
+def verdict(rows: list[OutboxState]) -> tuple[str, str]:
     """Its state and its sentence."""
     stuck = [row for row in rows if row.is_stuck]
     if ours := [row for row in stuck if row.endpoint]:
@@ -132,17 +38,17 @@ def verdict(rows: list[OutboxRow]) -> tuple[str, str]:
     return ("ok", "Nothing is stuck between commit and send") if rows else ("", "No outbox")
 
 
-def _sends(rows: list[OutboxRow]) -> str:
+def _sends(rows: list[OutboxState]) -> str:
     count = sum(row.figures.pending for row in rows)
     capped = any(row.figures.pending > COUNTED_TO for row in rows)
     return f"At least {pluralize(count, 'record')}" if capped else pluralize(count, "record")
 
 
-def _are(rows: list[OutboxRow]) -> str:
+def _are(rows: list[OutboxState]) -> str:
     return "is" if sum(row.figures.pending for row in rows) == 1 else "are"
 
 
-def _names(rows: list[OutboxRow]) -> str:
+def _names(rows: list[OutboxState]) -> str:
     first = [row.name for row in rows[:3]]
     more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
     return ", ".join(first) + more

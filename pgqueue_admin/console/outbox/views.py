@@ -5,9 +5,10 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_POST, require_safe
 
+from pgqueue_admin.alerts import outboxes as states
+from pgqueue_admin.alerts.outboxes import OutboxState
 from pgqueue_admin.console import permissions, query_errors, responses, url_converters
 from pgqueue_admin.console.outbox import rows
-from pgqueue_admin.console.outbox.rows import OutboxRow
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting.numbers import pluralize
@@ -25,10 +26,11 @@ ROWS = 50
 
 @require_safe
 def listing(request: HttpRequest) -> HttpResponse:
-    found, problem = query_errors.read(rows.load)
-    state, sentence = rows.verdict(found or [])
+    found, problem = query_errors.read(states.load)
+    all_of_them = rows.in_order(found or [])
+    state, sentence = rows.verdict(all_of_them)
     about = {
-        "rows": found or [],
+        "rows": [(each, rows.tone(each)) for each in all_of_them],
         "trouble": problem,
         "verdict": "Outboxes cannot be read now" if problem else sentence,
         "verdict_state": "warn" if problem else state,
@@ -40,8 +42,8 @@ def listing(request: HttpRequest) -> HttpResponse:
 def outbox(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     address, after = Address(schema, table), request.GET.get("after", "")
 
-    def work(connection: Connection) -> tuple[OutboxRow, list[outboxes.PendingRecord]] | None:
-        row = rows.one(connection, address)
+    def work(connection: Connection) -> tuple[OutboxState, list[outboxes.PendingRecord]] | None:
+        row = states.one(connection, address)
         if row is None or row.figures.unread:
             return (row, []) if row else None
         return row, outboxes.pending(connection, row.figures.table, ROWS + 1, after)
@@ -65,8 +67,8 @@ def outbox(request: HttpRequest, schema: str, table: str) -> HttpResponse:
 def record(request: HttpRequest, schema: str, table: str, message_id: str) -> HttpResponse:
     address = Address(schema, table)
 
-    def work(connection: Connection) -> tuple[OutboxRow, outboxes.ShownRecord | None] | None:
-        row = rows.one(connection, address)
+    def work(connection: Connection) -> tuple[OutboxState, outboxes.ShownRecord | None] | None:
+        row = states.one(connection, address)
         return (row, outboxes.record(connection, row.figures.table, message_id)) if row else None
 
     found, problem = query_errors.read(work, address)
@@ -88,7 +90,7 @@ def record(request: HttpRequest, schema: str, table: str, message_id: str) -> Ht
 def dispatch(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     """One record, by its id, or all that wait, up to so many."""
     address, one = Address(schema, table), request.POST.get("id", "")
-    row, problem = query_errors.read(lambda connection: rows.one(connection, address), address)
+    row, problem = query_errors.read(lambda connection: states.one(connection, address), address)
     if row is None or problem:
         responses.refused(request, f"Nothing was sent: {problem.sentence if problem else 'that outbox is gone.'}")
     elif refusal := _refusal(request, row):
@@ -99,7 +101,7 @@ def dispatch(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     return responses.back(request, url_converters.queue(address, "outbox"))
 
 
-def _dispatch(request: HttpRequest, endpoint: Endpoint, row: OutboxRow, ids: list[str] | None) -> None:
+def _dispatch(request: HttpRequest, endpoint: Endpoint, row: OutboxState, ids: list[str] | None) -> None:
     try:
         wanted = ids if ids is not None else _waiting(row)
         engine = Engine(endpoint.name, queue_database().dsn, settings=of_row(endpoint), schema=endpoint.schema)
@@ -116,7 +118,7 @@ def _dispatch(request: HttpRequest, endpoint: Endpoint, row: OutboxRow, ids: lis
         responses.done(request, _said(done))
 
 
-def _waiting(row: OutboxRow) -> list[str]:
+def _waiting(row: OutboxState) -> list[str]:
     with queue_database().reading(row.address) as connection:
         return [each.id for each in outboxes.pending(connection, row.figures.table, acts.MOST)]
 
@@ -128,7 +130,7 @@ def _said(done: acts.Dispatched) -> str:
     return f"{sent}{passed}{left}"
 
 
-def _refusal(request: HttpRequest, row: OutboxRow | None) -> str:
+def _refusal(request: HttpRequest, row: OutboxState | None) -> str:
     """Why nothing may be sent from there, in words that follow a colon."""
     if row is not None and row.endpoint is None:
         return "it is not of an endpoint that runs here with an outbox, so it is only looked at"

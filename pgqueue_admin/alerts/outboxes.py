@@ -1,0 +1,145 @@
+"""The outboxes of the queues' database and how each stands: judged here for the page, and for the warning."""
+
+import time
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
+from pgqueue_admin.formatting import durations
+from pgqueue_admin.formatting.numbers import format_int
+from pgqueue_admin.models import Endpoint
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import outboxes
+from pgqueue_admin.monitor.outboxes import COUNTED_TO, OutboxFigures, OutboxTable
+
+EVERY = 30.0  # seconds between two looks of the alerter
+FOLLOWED = 50  # records of a table that does not say since when they wait
+
+GRACE = timedelta(minutes=1)  # of an outbox whose endpoint does not say another
+_BEHIND = timedelta(hours=1)  # clean-up may be so late without a word
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxState:
+    """``endpoint``: the one of ours that writes there; None: a foreign table, which is only looked at.
+
+    ``seen_since``: when the oldest of what waits was seen first, where the table does not say since when it does.
+    """
+
+    figures: OutboxFigures
+    endpoint: Endpoint | None
+    now: datetime
+    seen_since: datetime | None = None
+
+    @property
+    def address(self) -> Address:
+        return self.figures.table.address
+
+    @property
+    def name(self) -> str:
+        """The endpoint's, or what the table is called by."""
+        return self.endpoint.name if self.endpoint else self.address.table.removesuffix("OutboxData").rstrip("_")
+
+    @property
+    def pending(self) -> str:
+        count = self.figures.pending
+        return f"{format_int(COUNTED_TO)}+" if count > COUNTED_TO else format_int(count)
+
+    @property
+    def grace(self) -> timedelta:
+        seconds = self.endpoint.outbox_relay_seconds if self.endpoint else None
+        return timedelta(seconds=seconds) if seconds else GRACE
+
+    @property
+    def age(self) -> timedelta | None:
+        """How long the oldest waits, at least; None where nothing does, or nobody knows."""
+        since = self.figures.oldest_pending or self.seen_since
+        return self.now - since if since else None
+
+    @property
+    def is_stuck(self) -> bool:
+        """What waits longer than its relay would let it; of what is just being sent the age is small, or unknown."""
+        return bool(self.figures.pending) and self.age is not None and self.age > 2 * self.grace
+
+    @property
+    def behind(self) -> timedelta | None:
+        """How late clean-up is; None where that is not known, or it is not late."""
+        if not self.endpoint or not self.figures.oldest_kept or self.endpoint.outbox_clean_seconds is None:
+            return None
+        late = self.now - self.figures.oldest_kept - timedelta(seconds=self.endpoint.outbox_keep_seconds)
+        return late if late > _BEHIND else None
+
+    @property
+    def behind_said(self) -> str:
+        return durations.duration(self.behind.total_seconds()) if self.behind else ""
+
+    @property
+    def age_said(self) -> str:
+        return durations.duration(self.age.total_seconds()) if self.age else ""
+
+
+def load(connection: Connection) -> list[OutboxState]:
+    """All that may be looked at. Raises DatabaseError."""
+    of = queue_database()
+    found = outboxes.find(connection, list(of.schemas))
+    owners, now = _owners(), outboxes.now(connection)
+    return [OutboxState(outboxes.measure(connection, each), owners.get(each.address), now) for each in found]
+
+
+def _owners() -> dict[Address, Endpoint]:
+    """By the address of their table: endpoints of ours that have an outbox now."""
+    owners = {}
+    for row in Endpoint.objects.filter(ours=True).exclude(outbox=Endpoint.Outbox.OFF):
+        try:
+            owners[queue_database().dialect.outbox_address(row.name, row.schema)] = row
+        except AddressUnreadable:
+            continue
+    return owners
+
+
+def one(connection: Connection, address: Address) -> OutboxState | None:
+    """None: there is no such table, or it may not be looked at. Raises DatabaseError."""
+    table = table_of(connection, address)
+    if table is None:
+        return None
+    now = outboxes.now(connection)
+    return OutboxState(outboxes.measure(connection, table), _owners().get(address), now)
+
+
+def table_of(connection: Connection, address: Address) -> OutboxTable | None:
+    found = outboxes.find(connection, list(queue_database().schemas))
+    return next((each for each in found if each.address == address and each.may_read), None)
+
+
+class OutboxWatch:
+    """For the alerter: as it was at the last look; None until one was answered.
+
+    Of a table without times it remembers when it saw a record first. A record that stays is stuck, whatever passes by.
+    """
+
+    def __init__(self) -> None:
+        self._look_at = 0.0
+        self._states: list[OutboxState] | None = None
+        self._first_seen: dict[tuple[Address, str], datetime] = {}
+
+    def states(self) -> list[OutboxState] | None:
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + EVERY
+            try:
+                with queue_database().reading() as connection:
+                    self._states = [self._followed(connection, state) for state in load(connection)]
+            except DatabaseError:
+                self._states = None
+        return self._states
+
+    def _followed(self, connection: Connection, state: OutboxState) -> OutboxState:
+        table, figures = state.figures.table, state.figures
+        if not figures.pending or figures.oldest_pending or figures.unread:
+            return state
+        ids = {each.id for each in outboxes.pending(connection, table, FOLLOWED)}
+        seen = {each: at for (of, each), at in self._first_seen.items() if of == table.address and each in ids}
+        for each in ids - seen.keys():
+            self._first_seen[table.address, each] = seen[each] = state.now
+        self._first_seen = {key: at for key, at in self._first_seen.items() if key[0] != table.address or key[1] in ids}
+        return replace(state, seen_since=min(seen.values(), default=None))
