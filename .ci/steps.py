@@ -4,9 +4,9 @@
     .ci/run                 all of it
     .ci/run lint journeys   only these steps
 
-As root on Debian it installs chromium, nginx-light, postgresql-15 and postgresql-15-cron when they are missing.
-Otherwise CHROMIUM= names a browser, NGINX= an nginx, PGQUEUE_PG_BIN= a folder of PostgreSQL binaries, PG_BIN= one with
-pg_cron.
+As root on Debian it installs chromium, nginx-light, postgresql-15, postgresql-15-cron, mariadb-server-core and
+mariadb-client-core where they are missing. Else CHROMIUM= names a browser, NGINX= an nginx, PGQUEUE_PG_BIN= a folder of
+PostgreSQL binaries, PG_BIN= one with pg_cron; mariadbd and its client are looked for on the PATH.
 """
 
 import os
@@ -39,7 +39,7 @@ ASKING = (
 class Step(NamedTuple):
     name: str
     command: str
-    needs: str = ""  # chromium, nginx, postgresql
+    needs: str = ""  # chromium, mariadb, nginx, postgresql
     is_pytest: bool = False
 
 
@@ -55,16 +55,16 @@ STEPS = [
     Step("migrations", f"{BIN}/python manage.py makemigrations --check --dry-run --settings tests.settings"),
     Step("deploy", f"{DEPLOYED} {BIN}/python manage.py check --deploy --fail-level WARNING"),
     Step("advisories", f"{BIN}/python .ci/advisories.py"),
-    Step("tests", "make test", is_pytest=True),
+    Step("tests", "make test", "mariadb", is_pytest=True),
     pytest("journeys", "-m journey -n 2 tests", "chromium nginx"),
     pytest(
         "postgresql-15",
         f'-m "({QUICK}) or pg_cron" -n 2 {ASKING} tests/management/test_pg_cron.py',
-        "postgresql pg_cron",
+        "postgresql pg_cron mariadb",
         'PGQUEUE_PG_BIN="$PGQUEUE_PG_BIN" ',
     ),
     pytest("spark", "-m spark tests"),
-    pytest("chaos", "-m chaos -n 2 tests"),
+    pytest("chaos", "-m chaos -n 2 tests", "mariadb"),
     pytest("fresh", "-m fresh tests"),
 ]
 
@@ -186,6 +186,17 @@ def pg_cron() -> dict[str, str]:
     return {"PG_BIN": str(folder)}
 
 
+def mariadb() -> dict[str, str]:
+    """Debian has the server where only root's PATH looks, as tests/mariadb.py does."""
+    folders = f"{os.environ.get('PATH', '')}:/usr/sbin"
+    programs = ("mariadbd", "mariadb-install-db", "mariadb")
+    if not all(shutil.which(each, path=folders) for each in programs):
+        installed("mariadb-server-core mariadb-client-core")
+    if not all(shutil.which(each, path=folders) for each in programs):
+        raise Missing("No MariaDB: install Debian's packages mariadb-server-core and mariadb-client-core.")
+    return {}
+
+
 def installed(package: str) -> bool:
     """Whether apt could install it, which only root may ask of it."""
     if os.geteuid() != 0 or not shutil.which("apt-get"):
@@ -196,7 +207,7 @@ def installed(package: str) -> bool:
     return done.returncode == 0
 
 
-NEEDS = {"chromium": chromium, "nginx": nginx, "postgresql": postgresql, "pg_cron": pg_cron}
+NEEDS = {"chromium": chromium, "mariadb": mariadb, "nginx": nginx, "postgresql": postgresql, "pg_cron": pg_cron}
 
 
 def report(outcomes: list[Outcome]) -> int:

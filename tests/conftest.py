@@ -20,6 +20,8 @@ from pgqueue_admin.embedded.postgresql import PostgreSQL
 from tests import large_queue as large
 from tests import server_location, stale_clusters
 from tests.databases import Databases
+from tests.mariadb import MariaDB
+from tests.mariadb import mariadb as started_mariadb
 from tests.waiting import until
 
 # The same examples in every run, however slow the machine is: what is found anew is no fault of the change under test.
@@ -54,6 +56,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
     server.stop()
     cluster_location.remove(root / "postgresql")
     shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDB]:
+    """MariaDB of this run; a test that asks for it fails where it is not installed."""
+    with started_mariadb() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -39,7 +39,13 @@ def hashed(name: str) -> dict[str, str]:
     return {normal(match[1]): match[2] for match in found if match}
 
 
-ASKED = ["requirements.txt", "requirements-embedded.txt", "requirements-history.txt", "requirements-dev.txt"]
+ASKED = [
+    "requirements.txt",
+    "requirements-embedded.txt",
+    "requirements-history.txt",
+    "requirements-mysql.txt",
+    "requirements-dev.txt",
+]
 
 
 @pytest.mark.parametrize("name", ASKED)

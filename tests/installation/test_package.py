@@ -25,6 +25,7 @@ FILES = {
     "console": "requirements.txt",
     "embedded": "requirements-embedded.txt",
     "history": "requirements-history.txt",
+    "mysql": "requirements-mysql.txt",
 }
 ENGINE = {"psycopg", "orjson"}
 BROUGHT_BY_THEM = {"psycopg-binary", "typing-extensions"}

@@ -6,7 +6,6 @@ from functools import lru_cache
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
 
-OUTBOX_PREFIX = 20  # characters (outbox sheet 2)
 _FIRST_DOT_OUTSIDE_QUOTES = re.compile(r'^((?:[^".]|"[^"]*")*)\.(.*)$', re.DOTALL)
 
 
@@ -34,12 +33,3 @@ def parse(text: str, default_schema: str) -> Address:
     if not schema or not table or "\0" in text:
         raise AddressUnreadable(f'{text!r} names no queue table: write "schema"."table", or a table alone')
     return Address(schema, table)
-
-
-def outbox_table(endpoint: str, prefix: str | None) -> str:
-    """The original's name for it: a longer prefix than it takes would be a table that it cannot share."""
-    start = endpoint.replace(".", "_") + "_" if prefix is None else prefix
-    if len(start) > OUTBOX_PREFIX:
-        said = f"the prefix {start!r} of the outbox table has {len(start)} characters, and {OUTBOX_PREFIX} are allowed"
-        raise AddressUnreadable(f"{said}: give a shorter one, outbox=Outbox(prefix=…)")
-    return f"{start}OutboxData"

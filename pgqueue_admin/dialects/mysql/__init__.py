@@ -1,0 +1,1 @@
+"""MySQL and MariaDB: an outbox, and nothing else."""

@@ -1,0 +1,66 @@
+-- name: create
+-- As the engine makes it. Safe to run twice, and on a table that the original's script made.
+{outbox:create};
+
+{part:indexes}
+
+-- name: indexes
+-- Each by a prepared statement: MySQL has no "if not exists" for an index. Index names are the table's own there.
+set @ddl = if(exists (
+    select 1 from information_schema.statistics
+    where table_schema = {schema_text} and table_name = {name_text} and column_name = 'DispatchedAt' and seq_in_index = 1
+), 'do 0', {statement_text:index_dispatched_at});
+prepare outbox_ddl from @ddl;
+execute outbox_ddl;
+set @ddl = if(exists (
+    select 1 from information_schema.statistics
+    where table_schema = {schema_text} and table_name = {name_text} and column_name = 'Dispatched' and seq_in_index = 1
+), 'do 0', {statement_text:index_dispatched});
+prepare outbox_ddl from @ddl;
+execute outbox_ddl;
+deallocate prepare outbox_ddl;
+
+-- name: index_dispatched_at
+-- Clean-up looks records up by it.
+create index Index_DispatchedAt on {table} (DispatchedAt)
+
+-- name: index_dispatched
+-- What is undispatched is looked up by it.
+create index Index_Dispatched on {table} (Dispatched)
+
+-- name: created_at
+-- Records that are there already count from now on.
+alter table {table} add column CreatedAt timestamp(6) null default current_timestamp(6)
+
+-- name: migrate
+-- What the original's table lacks. It gives up where somebody holds the table for longer than five seconds.
+set session lock_wait_timeout = 5;
+set @ddl = if(exists (
+    select 1 from information_schema.columns
+    where table_schema = {schema_text} and table_name = {name_text} and column_name = 'CreatedAt'
+), 'do 0', {statement_text:created_at});
+prepare outbox_ddl from @ddl;
+execute outbox_ddl;
+
+{part:indexes}
+
+-- name: cleanup
+-- By an event, each minute; the server's event_scheduler must be ON. A run that takes longer than a minute keeps the next one out.
+drop event if exists {qualified:_cleanup};
+delimiter //
+create event {qualified:_cleanup} on schedule every 1 minute do
+begin
+    if get_lock(concat('outbox ', sha1(concat({schema_text}, '.', {name_text}))), 0) then
+        repeat
+            {part:purge};
+        until row_count() = 0 end repeat;
+        do release_lock(concat('outbox ', sha1(concat({schema_text}, '.', {name_text}))));
+    end if;
+end //
+delimiter ;
+
+-- name: purge
+-- A batch is a transaction. The sum keeps the server off the index that half the table is under.
+delete from {table}
+where DispatchedAt < utc_timestamp() - interval 7 day and Dispatched + 0 = 1
+order by DispatchedAt limit 4000

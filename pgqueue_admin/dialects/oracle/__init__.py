@@ -1,0 +1,1 @@
+"""Oracle: names, and statements as text."""

@@ -1,0 +1,1 @@
+"""SQL Server: names, and statements as text."""

@@ -1,0 +1,79 @@
+-- name: create
+-- Safe to run twice, and on a table that the original's script made.
+set quoted_identifier on;
+if object_id({table_text}, N'U') is null
+    {part:table};
+{part:indexes};
+
+-- name: table
+-- The original's, a heap, and when each record was written.
+create table {table} (
+    MessageId nvarchar(200) not null,
+    Dispatched bit not null default 0,
+    DispatchedAt datetime null,
+    PersistenceVersion varchar(23) not null,
+    Operations nvarchar(max) not null,
+    CreatedAt datetime2 null default sysutcdatetime(),
+    primary key nonclustered (MessageId)
+)
+
+-- name: indexes
+-- By column, whatever it is called. Index names are the table's own there.
+if not exists (
+    select 1 from sys.indexes i
+    join sys.index_columns c on c.object_id = i.object_id and c.index_id = i.index_id and c.key_ordinal = 1
+    where i.object_id = object_id({table_text}, N'U') and col_name(c.object_id, c.column_id) = N'DispatchedAt'
+)
+    {part:index_dispatched_at}
+
+-- name: index_dispatched_at
+-- Of dispatched records alone, as the original's: those are cleaned up.
+create index Index_DispatchedAt on {table} (DispatchedAt) where Dispatched = 1
+
+-- name: migrate
+-- What the original's table lacks. It gives up where somebody holds the table for longer than five seconds.
+set quoted_identifier on;
+set lock_timeout 5000;
+if col_length({table_text}, N'CreatedAt') is null
+    {part:created_at};
+{part:indexes};
+
+-- name: created_at
+-- Records that are there already count from now on.
+alter table {table} add CreatedAt datetime2 null default sysutcdatetime() with values
+
+-- name: cleanup
+-- By a job of SQL Server Agent, each minute, in the database that this is run in. Run again it replaces the job.
+set xact_abort on;
+declare @database sysname = db_name();
+declare @job nvarchar(400) = concat(N'Outbox clean-up ', @database, N' ', {table_text});
+if len(@job) > 128
+begin;
+    throw 50000, N'The names of the database and of the table are too long for the name of a job.', 1;
+end;
+begin transaction;
+if exists (select 1 from msdb.dbo.sysjobs where name = @job)
+    exec msdb.dbo.sp_delete_job @job_name = @job, @delete_unused_schedule = 1;
+exec msdb.dbo.sp_add_job @job_name = @job;
+exec msdb.dbo.sp_add_jobstep @job_name = @job, @step_name = N'Delete', @subsystem = N'TSQL',
+    @database_name = @database, @command = {statement_text:batches};
+exec msdb.dbo.sp_add_jobschedule @job_name = @job, @name = N'Each minute', @freq_type = 4, @freq_interval = 1,
+    @freq_subday_type = 4, @freq_subday_interval = 1;
+exec msdb.dbo.sp_add_jobserver @job_name = @job;
+commit;
+
+-- name: batches
+-- Until one is short. A table with a filtered index takes no delete where quoted identifiers are off, as in Agent's steps.
+set quoted_identifier on;
+declare @deleted int = 4000;
+while @deleted = 4000
+begin
+    {part:purge};
+    set @deleted = @@rowcount;
+end
+
+-- name: purge
+-- Fewer rows than what makes the server lock the whole table; what somebody has locked is left for the next time.
+delete top (4000) from {table} with (rowlock, readpast)
+where Dispatched = 1 and DispatchedAt < dateadd(day, -7, getutcdate())
+option (maxdop 1)

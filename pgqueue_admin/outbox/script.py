@@ -1,0 +1,87 @@
+"""What a DBA runs for an outbox: the table, what an original's table lacks, and the database's own clean-up job.
+
+Needs no driver and no Django. The texts are ``dialects/*/outbox_script.sql``; their places are filled here.
+"""
+
+import re
+from collections.abc import Callable
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import pgqueue_admin.dialects
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.naming import Naming
+from pgqueue_admin.dialects.statements import StatementFolder
+
+ScriptDialect = Literal["postgresql", "mysql", "sqlserver", "oracle"]
+What = Literal["create", "migrate", "cleanup"]
+DIALECTS, WHATS = get_args(ScriptDialect), get_args(What)
+
+_PLACE = re.compile(r"\{(\w+)(?::(\w+))?\}")
+_CURRENT_SCHEMA = {"mysql": "database()", "oracle": "sys_context('userenv', 'current_schema')"}
+
+
+class OutboxScript:
+    """Of one endpoint's table in one dialect. Raises AddressUnreadable where its name cannot be one there."""
+
+    def __init__(self, dialect: ScriptDialect, endpoint: str, schema: str = "", prefix: str | None = None):
+        self._naming: Naming = import_module(f"pgqueue_admin.dialects.{dialect}.naming").NAMING
+        self._sql = StatementFolder(dialect, Path(pgqueue_admin.dialects.__path__[0], dialect), lambda text, _: text)
+        table = self._naming.outbox_table(endpoint, prefix)
+        self._address = Address(schema or self._naming.default_schema, table)
+        self._table = self._naming.table(self._address)
+        self._schema = self._naming.text(self._address.schema) if self._address.schema else _CURRENT_SCHEMA[dialect]
+        self._places: dict[str, Callable[[str], str]] = {
+            "table": lambda _: self._table,
+            "table_text": lambda _: self._naming.text(self._table),
+            "schema_text": lambda _: self._schema,
+            "name_text": lambda _: self._naming.text(table),
+            "job_text": lambda _: self._naming.text(self._job()),
+            "name": lambda suffix: self._naming.quote(table + suffix),
+            "qualified": self._qualified,
+            "part": self.statement,
+            "outbox": lambda name: self._filled(getattr(self._sql.outbox, name)),
+            "statement_text": lambda name: self._naming.text(self.statement(name)),
+            "block": lambda name: _dollar_quoted(self.statement(name)),
+        }
+
+    def text(self, what: What) -> str:
+        """One script, with why it is as it is."""
+        statement = getattr(self._sql.outbox_script, what)
+        return f"-- {statement.why}\n{self._filled(statement)}\n"
+
+    def statement(self, name: str) -> str:
+        return self._filled(getattr(self._sql.outbox_script, name))
+
+    @property
+    def statements(self) -> list[str]:
+        return [each.name for each in self._sql.outbox_script]
+
+    def _filled(self, statement: Any) -> str:
+        return _PLACE.sub(self._placed, statement.text)
+
+    def _placed(self, place: re.Match[str]) -> str:
+        """Lines below its first stand as far in as the line that it is put into."""
+        line = place.string[: place.start()].rpartition("\n")[2]
+        margin = " " * (len(line) - len(line.lstrip()))
+        return self._places[place[1]](place[2] or "").replace("\n", f"\n{margin}")
+
+    def _job(self) -> str:
+        """A job that belongs to a schema has a name as a table has; elsewhere it names the table in full."""
+        if self._sql.name == "oracle":
+            return self._qualified("_CJ")
+        name = f"{self._table} clean-up"
+        self._naming.quote(name)  # which must be as short as any other
+        return name
+
+    def _qualified(self, suffix: str) -> str:
+        return self._naming.table(Address(self._address.schema, self._address.table + suffix))
+
+
+def _dollar_quoted(body: str) -> str:
+    """By a tag that does not stand in it, whatever a table is called."""
+    tags = ("$outbox$" if number == 0 else f"$outbox{number}$" for number in count())
+    tag = next(tag for tag in tags if tag not in body)
+    return f"{tag}\n{body}\n{tag}"

@@ -1,0 +1,105 @@
+"""A MariaDB of a test run, on a folder of its own: Debian's, as whoever runs the tests, up in two seconds."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.waiting import until
+
+MISSING = (
+    "No MariaDB: install Debian's packages mariadb-server-core and mariadb-client-core (as root .ci/run does), "
+    "or have mariadbd, mariadb-install-db and mariadb on the PATH."
+)
+_QUICK = ("--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M")
+_FOLDERS = f"{os.environ.get('PATH', '')}:/usr/sbin"
+
+
+class MariaDB:
+    """``root`` may everything in it, without a password, over a socket that only this account reaches."""
+
+    def __init__(self, folder: Path):
+        self._data, self.socket = folder / "data", folder / "socket"
+        self._log = folder / "log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._made = 0
+
+    def install(self) -> None:
+        command = [_program("mariadb-install-db"), "--no-defaults", f"--datadir={self._data}", "--skip-test-db"]
+        command += ["--auth-root-authentication-method=normal", *_account()]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def start(self) -> None:
+        command = [_program("mariadbd"), "--no-defaults", f"--datadir={self._data}", f"--socket={self.socket}"]
+        command += ["--skip-networking", "--event-scheduler=ON", f"--log-error={self._log}", *_QUICK, *_account()]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(self._answers, what=f"it starts: see {self._log}")
+
+    def kill(self) -> None:
+        """As kill -9; what was committed is there again after ``start``."""
+        assert self._process
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        if self._process:
+            self._process.terminate()
+            self._process.wait(60)
+
+    def run(self, script: str, database: str = "") -> str:
+        """As a DBA runs a script: through the client, which stops at the first error. What it printed."""
+        done = self._client(script, "--batch", "--skip-column-names", "--binary-mode", "--database", database)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """The name of a new one."""
+        self._made += 1
+        name = f"test_{self._made}"
+        self.run(f"create database {name} character set utf8mb4")
+        yield name
+        self.run(f"drop database {name}")
+
+    def dsn(self, database: str) -> str:
+        return f"mysql://root@localhost/{database}?unix_socket={quote(str(self.socket), safe='')}"
+
+    def _answers(self) -> bool:
+        return self._client("select 1").returncode == 0
+
+    def _client(self, script: str, *options: str) -> subprocess.CompletedProcess[str]:
+        command = [_program("mariadb"), "--no-defaults", f"--socket={self.socket}", "--user=root", *options]
+        command.append("--default-character-set=utf8mb4")
+        return subprocess.run(command, input=script, capture_output=True, text=True)
+
+
+def _account() -> list[str]:
+    """It starts as root only where it is told to stay that."""
+    return ["--user=root"] if os.geteuid() == 0 else []
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name, path=_FOLDERS)
+    if not found:
+        pytest.fail(MISSING, pytrace=False)
+    return found
+
+
+@contextmanager
+def mariadb() -> Iterator[MariaDB]:
+    folder = Path(tempfile.mkdtemp(prefix="pgqueue-mariadb-"))
+    server = MariaDB(folder)
+    try:
+        server.install()
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
