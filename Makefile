@@ -4,7 +4,7 @@ VAR := $(or $(PGQUEUE_STATE_DIR),var)
 BIN := .venv/bin
 INSTALL = $(BIN)/python scripts/install.py --require-hashes
 
-.PHONY: reference setup run test reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-history wire-dump screenshots
+.PHONY: reference setup run test reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-history bench-lease bench-outbox wire-dump screenshots
 .DEFAULT_GOAL := run
 
 setup: .venv/installed-history
@@ -32,6 +32,12 @@ bench-console: .venv/installed-dev
 
 bench-engine: .venv/installed-dev
 	@$(BIN)/python -m bench.engine
+
+bench-lease: .venv/installed-dev
+	@$(BIN)/python -m bench.lease
+
+bench-outbox: .venv/installed-dev
+	@$(BIN)/python -m bench.outbox
 
 wire-dump: .venv/installed-dev
 	@$(BIN)/python -m bench.wire $(VAR)/wire

@@ -7,13 +7,13 @@ from pathlib import Path
 SOURCE = Path(__file__).with_name("floor.c")
 
 
-def build(folder: Path) -> Path:
+def build(folder: Path, source: Path = SOURCE) -> Path:
     """Raises SystemExit where it cannot be built: a ratio to another floor would be another ratio."""
     if not (shutil.which("gcc") and shutil.which("pg_config")):
         raise SystemExit("The floor is written in C: install gcc and libpq's headers (Debian: gcc libpq-dev).")
-    target = folder / "floor"
+    target = folder / source.stem
     include, library = (_config(f"--{what}dir") for what in ("include", "lib"))
-    command = ["gcc", "-O2", "-o", str(target), str(SOURCE), f"-I{include}", f"-L{library}", "-lpq", "-lpthread"]
+    command = ["gcc", "-O2", "-o", str(target), str(source), f"-I{include}", f"-L{library}", "-lpq", "-lpthread"]
     subprocess.run(command, check=True)
     return target
 

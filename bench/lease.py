@@ -1,0 +1,130 @@
+"""What the lease queue costs over bare libpq: claim and finish, in batches, and how soon a burst is handled.
+
+The floor asks the product's own statements (lease_floor.c). ``ROUNDS`` and ``MESSAGES`` in the environment make it
+shorter, and ``PARTS`` names some of what ``parts`` lists; ``make bench-lease``.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from bench import floor
+from bench.folder import temporary
+from bench.parts import Part, measure
+from bench.table import Row, row
+from pgqueue_admin.archive import schema
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+
+ROUNDS = int(os.environ.get("ROUNDS", 5))
+MESSAGES = int(os.environ.get("MESSAGES", 10_000))
+BURST = 10_000
+THREADS = 8
+FLOOR = Path(__file__).with_name("lease_floor.c")
+_FILL = """insert into messages.message (message)
+    select jsonb_build_object('kind', 'render', 'n', n) from generate_series(1, %s) n"""
+
+
+class Bench:
+    def __init__(self, server: PostgreSQL, program: Path):
+        with postgresql().connect(server.dsn(), for_handlers=True) as admin:
+            admin.run("create database bench")
+        self.dsn, self.program = server.dsn("bench"), program
+        self.connection = postgresql().connect(self.dsn, for_handlers=True)
+        schema.install(self.connection)
+
+    def parts(self) -> dict[str, Part]:
+        return {
+            "single": lambda: [self.against("claim and finish, one at a time, 8 threads", 1, THREADS, 0.6)],
+            "batches": lambda: [self.against("claim and finish in batches of 100", 100, 1, 0.7, 5 * MESSAGES)],
+            "worker": lambda: [self.worker(), self.burst()],
+        }
+
+    def fill(self, messages: int) -> None:
+        self.connection.run("truncate messages.message, messages.message_archive")
+        self.connection.run(_FILL, [messages])
+        self.connection.run("vacuum analyze messages.message")
+
+    def against(self, name: str, size: int, threads: int, target: float, messages: int = MESSAGES) -> Row:
+        ours, floors = [], []
+        for _ in range(ROUNDS):
+            self.fill(messages)
+            ours.append(self.side("client", threads, messages, size))
+            self.fill(messages)
+            floors.append(self.floor(threads, messages, size))
+        return row(name, statistics.median(ours), "/s", floor=statistics.median(floors), target=target)
+
+    def worker(self) -> Row:
+        """Beside the floor's single claims: reported, without a target."""
+        ours, floors = [], []
+        for _ in range(ROUNDS):
+            self.fill(MESSAGES)
+            ours.append(self.side("worker", THREADS, MESSAGES, 1))
+            self.fill(MESSAGES)
+            floors.append(self.floor(THREADS, MESSAGES, 1))
+        return row(
+            "worker, 8 at once, handler does nothing",
+            statistics.median(ours),
+            "/s",
+            floor=statistics.median(floors),
+            target=0,
+        )
+
+    def burst(self) -> Row:
+        waits = []
+        for _ in range(ROUNDS):
+            self.fill(0)
+            waits.append(self.side("burst", THREADS, BURST, 1))
+        return row(
+            f"burst of {BURST:,}, commit to first handler", statistics.median(waits), "ms", floor=None, target=10
+        )
+
+    def side(self, what: str, threads: int, messages: int, size: int) -> float:
+        asked = [sys.executable, "-m", "bench.lease_side", self.dsn, what, str(threads), str(messages), str(size)]
+        return float(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)
+
+    def floor(self, threads: int, messages: int, size: int) -> float:
+        asked = [str(self.program), self.dsn, str(threads), str(messages), str(size)]
+        environment = os.environ | statements(size)
+        return float(subprocess.run(asked, check=True, capture_output=True, text=True, env=environment).stdout)
+
+
+def statements(size: int) -> dict[str, str]:
+    """As the product asks them, with the values of a claim in place."""
+    sql = postgresql().lease
+    held = {"is_held": sql.is_held, "is_over": sql.is_over}
+    claim, names = sql.claim(until=sql.until, most=size, **held).numbered
+    text = claim.decode()
+    for place, name in reversed(list(enumerate(names, 1))):
+        text = text.replace(f"${place}", {"seconds": "60", "releases": "0"}[name])
+    finish, order = sql.finish(**held).numbered
+    known = {
+        "ids": "@ids",
+        "tokens": "@tokens",
+        "results": "@results",
+        "handled_by": "floor",
+        "machine": "bench",
+        "queue": '"messages"."message"',
+        "archive_success": "t",
+    }
+    return {
+        "CLAIM": text,
+        "FINISH": finish.decode(),
+        "FINISH_VALUES": "\n".join(known.get(name, "@nulls") for name in order),
+    }
+
+
+def main() -> None:
+    with temporary() as folder:
+        server = PostgreSQL(folder / "postgresql")
+        server.start()
+        try:
+            measure("lease", Bench(server, floor.build(folder, FLOOR)).parts())
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""The product's side of a measurement of the lease queue, in a process of its own: prints one number."""
+
+import itertools
+import sys
+import threading
+import time
+from typing import Any
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.lease import LeasedMessage, LeaseHandlers, LeaseQueue, LeaseSettings, LeaseWorker
+from pgqueue_admin.lease.endings import ending
+from pgqueue_admin.osproc import gc_freeze
+
+_BURST = "insert into messages.message (message) select jsonb_build_object('n', n) from generate_series(1, %s) n"
+
+
+def client(dsn: str, threads: int, messages: int, size: int) -> float:
+    queue, ready = LeaseQueue(dsn), threading.Barrier(threads + 1)
+
+    def work() -> None:
+        queue.outlook()  # its session is open
+        ready.wait()
+        while leases := queue.claim(size):
+            queue.finish_many([ending(lease, "success", None) for lease in leases])
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for each in workers:
+        each.start()
+    ready.wait()
+    started = time.monotonic()
+    for each in workers:
+        each.join()
+    return messages / (time.monotonic() - started)
+
+
+def worker(dsn: str, threads: int, messages: int, size: int) -> float:
+    """From when a tenth is handled to the last."""
+    handlers, done, handled, begun = LeaseHandlers(), threading.Event(), itertools.count(1), list[float]()
+
+    @handlers.handle()
+    def handle(message: Any, lease: LeasedMessage) -> None:
+        number = next(handled)
+        if number == messages // 10:
+            begun.append(time.monotonic())
+        if number == messages:
+            done.set()
+
+    running = LeaseWorker("bench", dsn, handlers, settings=LeaseSettings(concurrency=threads))
+    gc_freeze.settle()
+    running.start()
+    if not done.wait(3600):
+        raise SystemExit("not all messages were handled within an hour")
+    took = time.monotonic() - begun[0]
+    running.stop()
+    return messages * 0.9 / took
+
+
+def burst(dsn: str, threads: int, messages: int, size: int) -> float:
+    """Milliseconds from the commit of so many inserts, each with its NOTIFY, to the first handler."""
+    handlers, first, at = LeaseHandlers(), threading.Event(), list[float]()
+
+    @handlers.handle()
+    def handle(message: Any, lease: LeasedMessage) -> None:
+        if not at:
+            at.append(time.monotonic())
+            first.set()
+
+    running = LeaseWorker("bench", dsn, handlers, settings=LeaseSettings(concurrency=threads))
+    running.start()
+    time.sleep(1)  # it has looked, and rests
+    with postgresql().connect(dsn, for_handlers=True) as session:
+        session.run(_BURST, [messages])
+        committed = time.monotonic()
+    first.wait()
+    running.stop()
+    return 1000 * max(0.0, at[0] - committed)
+
+
+if __name__ == "__main__":
+    measures = {each.__name__: each for each in (client, worker, burst)}
+    dsn, what, *numbers = sys.argv[1:]
+    print(measures[what](dsn, *map(int, numbers)))

@@ -1,0 +1,112 @@
+"""What an outbox costs: the same receive with and without one, clean-up, and a look among many records.
+
+The floor is the same endpoint without an outbox in the default mode: its handlers write by context.connection, in one
+commit. ``ROUNDS``, ``MESSAGES`` and ``RECORDS`` in the environment make it shorter; ``make bench-outbox``.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from datetime import timedelta
+
+from bench.engine_queues import Queues
+from bench.folder import temporary
+from bench.parts import Part, measure
+from bench.table import Row, row
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+
+ROUNDS = int(os.environ.get("ROUNDS", 5))
+MESSAGES = int(os.environ.get("MESSAGES", 10_000))
+RECORDS = int(os.environ.get("RECORDS", 10_000_000))
+OLD = MESSAGES * 20
+LOOKS = 5_000
+TABLE = Address("public", "Engine_OutboxData")
+_FILL = """insert into "Engine_OutboxData" ("MessageId", "Dispatched", "DispatchedAt", "Operations", "CreatedAt")
+    select gen_random_uuid(), true, now() at time zone 'utc' - %s * interval '1 day', '[]', now()
+    from generate_series(1, %s)"""
+
+
+class Bench:
+    def __init__(self, server: PostgreSQL):
+        self.queues = Queues(server)
+        self.session = self.queues.connection
+        self.store = postgresql().outbox_store(TABLE)
+        self.session.run("create table charges (number integer)")
+        self.store.create(self.session)
+
+    def parts(self) -> dict[str, Part]:
+        return {
+            "receive": self.receives,
+            "cleanup": lambda: [self.cleanup()],
+            "lookup": lambda: [self.lookup()],
+        }
+
+    def receives(self) -> list[Row]:
+        return [
+            self.against("optimistic: one row and one send a message, 8 at once", "optimistic", 0.45),
+            self.against("pessimistic: one row and one send a message, 8 at once", "pessimistic", 0.35),
+            self.against("optimistic, handler does nothing (no target)", "optimistic_empty", 0, "plain_empty"),
+        ]
+
+    def against(self, name: str, what: str, target: float, floor: str = "plain") -> Row:
+        found: dict[str, list[float]] = {what: [], floor: []}
+        for _ in range(ROUNDS):
+            for each, values in found.items():
+                self.queues.empty()
+                self.session.run('truncate "Engine_OutboxData", charges')
+                self.queues.fill("Engine", MESSAGES)
+                values.append(self.side(each))
+        return row(name, statistics.median(found[what]), "/s", floor=statistics.median(found[floor]), target=target)
+
+    def side(self, what: str) -> float:
+        asked = [sys.executable, "-m", "bench.outbox_side", self.queues.dsn, what, str(MESSAGES)]
+        return float(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)
+
+    def cleanup(self) -> Row:
+        """Records a second, without the rests between batches; the ratio is to the target of 50,000."""
+        rates = []
+        for _ in range(ROUNDS):
+            self.fill(8, OLD)
+            started = time.monotonic()
+            while self.store.purge(self.session, timedelta(days=7), 4000):
+                pass
+            rates.append(OLD / (time.monotonic() - started))
+        return row("clean-up, batches of 4,000", statistics.median(rates), "/s", floor=50_000, target=1)
+
+    def lookup(self) -> Row:
+        few = self.looks(1_000)
+        many = self.looks(RECORDS)
+        return row(f"look for a record among {RECORDS:,} against 1,000", many, "/s", floor=few, target=0.9)
+
+    def looks(self, records: int) -> float:
+        self.fill(1, records)
+        rates = []
+        for _ in range(ROUNDS):
+            started = time.monotonic()
+            for number in range(LOOKS):
+                self.session.one(*self.store.finding(f"no such message {number}"))
+            rates.append(LOOKS / (time.monotonic() - started))
+        return statistics.median(rates)
+
+    def fill(self, days: int, records: int) -> None:
+        self.session.run('truncate "Engine_OutboxData"')
+        self.session.run(_FILL, [days, records])
+        self.session.run('vacuum analyze "Engine_OutboxData"')
+
+
+def main() -> None:
+    with temporary() as folder:
+        server = PostgreSQL(folder / "postgresql")
+        server.start()
+        try:
+            measure("outbox", Bench(server).parts())
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()
