@@ -37,6 +37,13 @@ def remove(person: str, origin: str) -> int:
         return cron_jobs.remove(session, home, postgresql(), wanted)
 
 
+def script() -> str:
+    """For psql, such as an image's init scripts. The server needs no pg_cron."""
+    with queue_database().writing() as session:
+        store_of(session)
+        return cron_jobs.script(session, postgresql(), cron_jobs.jobs(session, postgresql(), GRACE))
+
+
 def status() -> list[JobState]:
     with _home() as (session, home, wanted):
         found = {each.name: each for each in cron_jobs.seen(session, home, postgresql(), wanted)}

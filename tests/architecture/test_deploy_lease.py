@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,15 +13,17 @@ import pytest
 
 from pgqueue_admin.archive import schema
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.postgresql import cron_jobs, postgresql
 from pgqueue_admin.embedded import binaries, cluster_location
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.lease import LeaseQueue
+from pgqueue_admin.lease.schedules.runner import GRACE
 from tests.architecture.test_deploy import COMPOSE
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deploy/postgres"
 IMAGE = (FOLDER / "Dockerfile").read_text(encoding="utf-8")
+JOBS = (FOLDER / "cron-jobs.sql").read_text(encoding="utf-8")
 TABLES = (FOLDER / "lease-queue.sql").read_text(encoding="utf-8")
 PASSWORD = "of'compose"
 
@@ -101,10 +103,28 @@ def test_the_role_of_the_programs_works_on_what_the_scripts_made(image: PostgreS
         assert session.value("show timezone") == "UTC"
         assert session.value("select tableowner from pg_tables where tablename = 'message_archive'") == "pgqueue"
         assert schema.install(session) == (schema.VERSION, "nothing")
+        planned = cron_jobs.jobs(session, postgresql(), GRACE)
+        assert cron_jobs.script(session, postgresql(), planned) == JOBS, "by: manage.py pg_cron print"
         has_cron = session.value("select exists (select from pg_extension where extname = 'pg_cron')")
         assert has_cron == ("shared_preload_libraries" in configuration())
         if has_cron:
-            assert session.value("select has_schema_privilege('cron', 'usage')")
+            names = session.all("select jobname from cron.job where username = 'pgqueue' order by jobid")
+            assert [row.jobname for row in names] == [job.name for job in planned]
+
+
+def test_its_jobs_are_statements_that_run(engine_database: str, connect: Callable[..., Connection]) -> None:
+    """In the place of pg_cron something that runs each of them once."""
+    session, queue = connect(engine_database), LeaseQueue(engine_database)
+    session.run("""
+        create schema cron;
+        create function cron.schedule(name text, at text, command text) returns bigint language plpgsql as
+            'begin execute command; return 1; end'
+    """)
+    queue.publish(1)
+    queue.renew(queue.claim()[0], 0.001)
+    queue.close()
+    psql(engine_database, FOLDER / "cron-jobs.sql")
+    assert session.value("select result::text from messages.message_archive") == "lock_expired"
 
 
 def test_the_profile_starts_it_and_the_examples_worker_beside_it() -> None:

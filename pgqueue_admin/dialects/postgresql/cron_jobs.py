@@ -17,6 +17,9 @@ WHO = "pg_cron"
 ROUND = 1000  # messages in one run; the next one goes on
 SCHEDULES = 500
 DEFAULT_HOME = "postgres"
+_HEAD = """-- Jobs of pg_cron, each minute: end expired locks, NOTIFY again, send what is due by the clock.
+-- Made by `manage.py pg_cron print`. Whoever runs it owns them.
+"""
 
 
 class CronJob(NamedTuple):
@@ -56,6 +59,12 @@ def jobs(session: Connection, dialect: PostgreSQL, grace: float) -> list[CronJob
         CronJob(f"pgqueue {database}: {what}", literal(session, query, params))
         for what, (query, params) in statements.items()
     ]
+
+
+def script(session: Connection, dialect: PostgreSQL, wanted: Sequence[CronJob]) -> str:
+    """What ``install`` runs in the database that has the jobs, for psql."""
+    calls = [literal(session, dialect.cron.put(), job._asdict()) for job in wanted]
+    return "\n".join([_HEAD, *(f"{call};\n" for call in calls)])
 
 
 def install(session: Connection, home: Connection, dialect: PostgreSQL, wanted: Sequence[CronJob]) -> None:

@@ -27,6 +27,7 @@ class Command(BaseCommand):
         verbs.add_parser("install", help="Each runs every minute. Again: replaces those of an earlier version.")
         verbs.add_parser("remove", help="Beat and the supervisor go on, where they run.")
         verbs.add_parser("status", help="Which are there, and how the last run of each ended.")
+        verbs.add_parser("print", help="Only print the SQL that puts them there: for the init scripts of an image.")
         for verb in ("install", "remove"):
             verbs.choices[verb].add_argument(
                 "--as", dest="who", default=caller(), help="Whose name is kept. Default: yours."
@@ -46,6 +47,9 @@ class Command(BaseCommand):
 
     def _remove(self, who: str) -> None:
         self.stdout.write(f"{pg_cron.remove(who, 'command')} jobs removed.")
+
+    def _print(self, _: str) -> None:
+        self.stdout.write(pg_cron.script(), ending="")
 
     def _status(self, _: str) -> None:
         for state in pg_cron.status():
