@@ -1,7 +1,7 @@
 """The outbox of one endpoint (implements transport.ports.EndpointOutbox)."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, dialect_for
@@ -9,10 +9,12 @@ from pgqueue_admin.dialects.connection import Command
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.outbox import operations
 from pgqueue_admin.outbox.settings import OutboxSettings
+from pgqueue_admin.outbox.transactional_session import TransactionalSession
 from pgqueue_admin.outbox.upkeep import OutboxUpkeep
 from pgqueue_admin.transport import checks
 from pgqueue_admin.transport.client import Client
 from pgqueue_admin.transport.sending.dispatcher import Dispatcher
+from pgqueue_admin.transport.sending.message_factory import MessageFactory
 from pgqueue_admin.transport.sessions.session_opening import Opening
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 
@@ -75,6 +77,23 @@ class EndpointOutbox:
     def dispatched(self, outgoing: list[OutgoingMessage]) -> None:
         """And committed: who waits for it is told."""
         self._dispatcher.committed(outgoing)
+
+    def transactional_session(
+        self, connection: Any, outbound: MessageFactory, at_once: Callable[[list[OutgoingMessage]], None]
+    ) -> TransactionalSession:
+        borrowed = self.dialect.borrow(connection)
+        return TransactionalSession(outbound, borrowed, self.storing, self._relay, at_once, self._subscribers)
+
+    def _relay(self, record_id: str) -> None:
+        """Send one record now. Nothing happens where the caller rolled back, or the relay was quicker."""
+        with self.opening.short() as session, session.transaction():
+            row = session.one(*self.finding(record_id))
+            if row is None or row.dispatched:
+                return
+            outgoing = self.undispatched(row)
+            session.run(*self.marking(record_id))
+            self.dispatch(outgoing, session)
+        self.dispatched(outgoing)
 
     def create(self) -> None:
         with self.opening.long() as session:

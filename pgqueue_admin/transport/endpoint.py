@@ -211,6 +211,17 @@ class Endpoint(Client):
         self.send(destination, message, type=type, headers={**(headers or {}), **ours}, ttbr=ttbr)
         return asked
 
+    def transactional_session(self, connection: Any) -> Any:
+        """A block in which ``send`` and ``publish`` become part of a transaction of yours in the outbox's database.
+
+        ``connection`` is the driver's own, and is neither committed nor rolled back. After the commit
+        ``session.dispatch()`` sends at once; without it the relay of a process that receives does.
+        Raises SettingsRefused without an outbox.
+        """
+        if not self.outbox:
+            raise SettingsRefused([f"{self.name} has no outbox: name one in its settings, outbox=Outbox()."])
+        return self.outbox.transactional_session(connection, self._outbound, partial(self._take, immediate=True))
+
     def _faults(self, settings: EndpointSettings) -> list[str]:
         of_outbox = settings.outbox.faults_of(self) if settings.outbox else ()
         return [*super()._faults(settings), *self._loops(settings), *of_outbox]

@@ -77,6 +77,9 @@ class EndpointOutbox(Outbox, Protocol):
     def dispatched(self, outgoing: list[OutgoingMessage]) -> None:
         """And committed: who waits for it is told."""
 
+    def transactional_session(self, connection: Any, outbound: Any, at_once: Any) -> Any:
+        """For sends with a commit of the caller's own."""
+
     def start(self) -> None: ...
     def stop(self) -> None: ...
 

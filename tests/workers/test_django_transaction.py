@@ -9,9 +9,10 @@ import pytest
 from django.db import DatabaseError, connections, transaction
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.outbox import Outbox
+from pgqueue_admin.transport import Endpoint, EndpointSettings
 from pgqueue_admin.transport.sessions.queue_notifications import channel
-from pgqueue_admin.workers.processes.django_transaction import within_atomic
+from pgqueue_admin.workers.processes.django_transaction import transactional_session, within_atomic
 from tests.transport.recording_observer import rows
 
 PLACE = "Shop.PlaceOrder"
@@ -105,3 +106,32 @@ def test_a_broken_block_is_refused_as_django_does(web: Endpoint) -> None:
 
 def place_only(web: Endpoint) -> None:
     within_atomic(web).send("Web", 1, type=PLACE)
+
+
+@pytest.fixture
+def with_outbox(web: Endpoint) -> Endpoint:
+    """Its outbox lies where the models do; here that is the queues' database, too."""
+    web.apply(EndpointSettings(transaction_mode="receive_only", outbox=Outbox()))
+    web.create_queues()
+    return web
+
+
+def test_models_and_sends_through_an_outbox_commit_together(with_outbox: Endpoint) -> None:
+    with suppress(ZeroDivisionError), transaction.atomic(), transactional_session(with_outbox) as session:
+        order(1)
+        session.send("Web", 1, type=PLACE)
+        raise ZeroDivisionError
+    with transaction.atomic(), transactional_session(with_outbox) as session:
+        order(2)
+        session.send("Web", 2, type=PLACE)
+        assert rows(with_outbox.dsn, "Web") == []
+    assert orders() == [2]
+    assert [row.body for row in rows(with_outbox.dsn, "Web")] == [b"2"]
+
+
+def test_an_outbox_outside_of_atomic_is_refused(with_outbox: Endpoint) -> None:
+    with (
+        pytest.raises(transaction.TransactionManagementError, match="is for a block"),
+        transactional_session(with_outbox),
+    ):
+        pass
