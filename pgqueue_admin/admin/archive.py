@@ -26,7 +26,7 @@ from pgqueue_admin.services.permissions import database_lets, refusal_for
 
 Chosen = QuerySet[ArchivedMessage]
 _TIMES = {"sent_at": "sent", "died_at": "died", "became_at": "decided", "ended_at": "ended"}  # shown by these
-_LONG = ("headers", "stack_trace")
+_LONG = ("headers", "stack_trace", "details")
 
 
 def _time(field: Any) -> Callable[[Any, ArchivedMessage], str]:

@@ -28,6 +28,7 @@ class ArchivedMessage(models.Model):
     stack_trace = models.TextField(null=True)  # noqa: DJ001
     failed_queue = models.TextField(null=True)  # noqa: DJ001
     found_in = models.TextField(null=True)  # noqa: DJ001
+    details = models.TextField(null=True)  # noqa: DJ001
     no_retry = models.TextField("why it cannot be retried", null=True)  # noqa: DJ001
     endpoint = models.TextField(null=True)  # noqa: DJ001
     machine = models.TextField(null=True)  # noqa: DJ001

@@ -50,7 +50,7 @@ def test_it_stands_among_the_queues_and_its_page_says_what_it_holds(queue: Lease
     sample(2)
     assert "message lease, messages" in text(as_viewer, "/queues/?q=kind:lease")
     said = text(as_viewer, PATH)
-    for word in ("Waiting 2 counted", "Locked 1 by its column, no hint", "Released for later 1", "Expired locks 0"):
+    for word in ("Waiting 2 counted", "Locked 1 until their locks end", "Released for later 1", "Expired locks 0"):
         assert word in said
     assert "lease queue" in said
     looked = text(as_viewer, f"{PATH}ends/")

@@ -251,9 +251,9 @@ _FIGURES = (_ready, _in_flight, _delayed, _expired, _oldest, _in, _out)
 # of the lease queue the word, and what stands below it where that is another than of a queue of the transport
 _LEASE_WORDS = {
     "ready": ("Waiting", ""),
-    "flight": ("Locked", "by its column, no hint"),
+    "flight": ("Locked", "until their locks end"),
     "delayed": ("Released for later", ""),
-    "expired": ("Expired locks", "ended by workers, or beat each minute"),
+    "expired": ("Expired locks", "ended by supervisor, workers or beat"),
     "oldest": ("Oldest waiting", ""),
     "in": ("In", "published to it"),
 }

@@ -1,0 +1,35 @@
+"""Dead lease messages in Django admin: found, opened and retried as those of other queues."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from pgqueue_admin.lease import LeaseQueue
+from pgqueue_admin.models import Operation
+from pgqueue_admin.services import operations
+from tests.admin.test_archive import LIST, ask, text
+
+SignIn = Callable[..., Client]
+
+
+@pytest.fixture
+def queue(archived_console: str, settings: Any) -> Any:
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
+    queue = LeaseQueue(archived_console, name="thumbs")
+    yield queue
+    queue.close()
+
+
+def test_they_are_found_opened_and_retried(sign_in: SignIn, queue: LeaseQueue) -> None:
+    queue.publish_many([{"kind": "render", "asset": name} for name in ("kettle", "lamp")])
+    archived = [ended.archive_id for lease in queue.claim(2) if (ended := queue.finish(lease, "failed", "no encoder"))]
+    client = sign_in("ana")
+    assert client.get(LIST, {"queue": '"messages"."message"'}).context["cl"].result_count == 2
+    assert "no encoder" in text(client.get(f"{LIST}{archived[0]}/change/", follow=True))
+    page = ask(client, "retry", archived)  # type: ignore[arg-type]
+    assert "&quot;messages&quot;.&quot;message&quot; 2" in text(page)
+    client.post(page.redirect_chain[0][0], {"go": "Retry 2"}, follow=True)
+    operations.run(Operation.objects.get().pk)
+    assert [lease.message["asset"] for lease in queue.claim(10)] == ["kettle", "lamp"]
