@@ -12,6 +12,7 @@ from django.test import Client
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.services import endpoints
 from tests.console.sampled import sample
 
 Connect = Callable[..., Connection]
@@ -238,3 +239,23 @@ def test_its_document_is_downloaded_whole(queue: LeaseQueue, as_viewer: Client) 
         return b"".join([part async for part in answer.streaming_content])  # type: ignore[attr-defined]
 
     assert async_to_sync(whole)().decode() == '{"text": "' + "ü" * 50_000 + '"}'
+
+
+def test_a_worker_of_ours_stands_on_its_page_with_its_settings(queue: LeaseQueue, as_viewer: Client) -> None:
+    about = {"kind": "lease", "schema": "messages", "table": "message", "desired_processes": 1}
+    endpoints.create("thumbs", about, "ana", "command")
+    queue.publish(1)
+    sample(2)
+    said = text(as_viewer, PATH)
+    for word in ("Endpoint thumbs", "No process runs", "Lock"):
+        assert word in said
+    assert "Peek delay" not in said
+
+
+def test_its_number_finds_it_wherever_it_lies(queue: LeaseQueue, as_viewer: Client, settings: Any) -> None:
+    ended, waits = queue.publish_many([1, 2])
+    queue.finish(queue.claim()[0], "failed")
+    assert as_viewer.get(f"/messages/{waits}/")["Location"] == f"{PATH}messages/{waits}/"
+    assert as_viewer.get(f"/messages/{ended}/")["Location"] == "/archive/1/"
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public"]}
+    assert as_viewer.get(f"/messages/{waits}/").status_code == 404

@@ -11,15 +11,17 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.archive import search_query, store
+from pgqueue_admin.archive.messages import archive_id_of
 from pgqueue_admin.console import query_errors
 from pgqueue_admin.console.archive import search as archive_query
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, SchemaMissing, TableMissing
+from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.models import Queue
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.monitor import browse, discovery
+from pgqueue_admin.monitor import browse, discovery, lease_messages
 from pgqueue_admin.monitor.message import WaitingMessage
-from pgqueue_admin.monitor.queue_table import QueueTable
+from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 
 SHORTEST, MOST_ALIKE = 2, 20  # one letter is in most names
 
@@ -77,6 +79,7 @@ def find(request: HttpRequest, any_id: str) -> HttpResponse:
 def _find(connection: Connection, any_id: str) -> SearchResult:
     found, problem = _told(lambda: store.sightings(connection, any_id))
     waiting, tables, unread = _waiting(connection, _uuid(any_id))
+    waiting += _leased(connection, any_id.strip())
     headers = None
     if not (waiting or found.rows or problem):
         found, why = _told(lambda: store.conversation(connection, any_id))
@@ -111,6 +114,23 @@ def _waiting(connection: Connection, row_id: UUID | None) -> tuple[list[SearchHi
         elif message:
             found.append(_waits(table.address, message))
     return found, len(keyed), unread
+
+
+def _leased(connection: Connection, text: str) -> list[SearchHit]:
+    """A message of the lease queue by its number; none where that cannot be read: the queue's own page says why."""
+    number = archive_id_of(text)
+    if number is None or not queue_database().allows(QUEUE):
+        return []
+    try:
+        table = discovery.readable(connection, QUEUE)
+        is_lease = table is not None and table.kind is TableKind.LEASE
+        found = lease_messages.message(connection, table, number) if table and is_lease else None
+    except DatabaseDown:
+        raise
+    except DatabaseError:
+        return []
+    url = reverse("lease_message", args=[QUEUE.schema, QUEUE.table, number])
+    return [SearchHit(url, QUEUE.table, found.state, found.kind or "", found.created_at)] if found else []
 
 
 def _is_keyed(table: QueueTable) -> bool:
