@@ -101,7 +101,7 @@ def test_a_table_of_others_is_only_looked_at(as_operator: Client, look: Connecti
     look.run('alter table "Partner_OutboxData" drop column "CreatedAt"')
     look.run(PENDING.format('"Partner_OutboxData"'), [2])
     page = text(as_operator)
-    assert "Nothing is stuck between commit and send" in page, "since when they wait nobody knows here"
+    assert "2 records of Partner wait to be sent, since when is not known" in page
     assert "set in its code" in page
     assert "it is only looked at" in text(as_operator, "/outbox/public/Partner_OutboxData/")
     as_operator.post("/outbox/public/Partner_OutboxData/dispatch/", {})

@@ -20,7 +20,7 @@ def in_order(states: list[OutboxState]) -> list[OutboxState]:
 def tone(state: OutboxState) -> str:
     if state.is_stuck and state.endpoint:
         return "crit"
-    troubled = state.behind or state.figures.unread or state.figures.table.missing_indexes
+    troubled = _is_undated(state) or state.behind or state.figures.unread or state.figures.table.missing_indexes
     return "warn" if state.is_stuck or troubled else ""
 
 
@@ -33,6 +33,8 @@ def verdict(rows: list[OutboxState]) -> tuple[str, str]:
         return "warn", f"{_sends(stuck)} of {_names(stuck)} {_are(stuck)} committed and not sent, by programs of others"
     if late := [row for row in rows if row.behind]:
         return "warn", f"Clean-up of {_names(late)} is behind"
+    if undated := [row for row in rows if _is_undated(row)]:
+        return "warn", f"{_sends(undated)} of {_names(undated)} {_wait(undated)} to be sent, since when is not known"
     if unread := [row for row in rows if row.figures.unread]:
         return "warn", f"{pluralize(len(unread), 'outbox', 'outboxes')} cannot be read"
     return ("ok", "Nothing is stuck between commit and send") if rows else ("", "No outbox")
@@ -42,6 +44,15 @@ def _sends(rows: list[OutboxState]) -> str:
     count = sum(row.figures.pending for row in rows)
     capped = any(row.figures.pending > COUNTED_TO for row in rows)
     return f"At least {pluralize(count, 'record')}" if capped else pluralize(count, "record")
+
+
+def _is_undated(state: OutboxState) -> bool:
+    """Something waits, and nobody says since when: it may be on its way, or stuck."""
+    return bool(state.figures.pending) and state.age is None
+
+
+def _wait(rows: list[OutboxState]) -> str:
+    return "waits" if sum(row.figures.pending for row in rows) == 1 else "wait"
 
 
 def _are(rows: list[OutboxState]) -> str:
