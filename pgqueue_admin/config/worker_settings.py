@@ -35,7 +35,7 @@ LANGUAGE_CODE = "en-gb"
 USE_I18N = False
 
 PGQUEUE = {
-    "SCHEMAS": given.listed("PGQUEUE_QUEUE_SCHEMAS", "public,Legacy,demo" if given.EMBEDDED else "public"),
+    "SCHEMAS": given.listed("PGQUEUE_QUEUE_SCHEMAS", "public,Legacy,demo,messages" if given.EMBEDDED else "public"),
     "ENVIRONMENT": env("ENVIRONMENT", default="") or ("demo" if given.EMBEDDED else ""),
     "ENVIRONMENT_COLOUR": given.one_of("PGQUEUE_ENVIRONMENT_COLOUR", *COLOURS),
     "SAMPLE_SECONDS": given.seconds("PGQUEUE_SAMPLE_SECONDS", 1.0),
