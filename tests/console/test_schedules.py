@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -222,3 +223,21 @@ def test_where_only_pg_cron_runs_it_says_until_when(engine: Connection, as_opera
     assert "Due times are written down until" not in shown(as_operator, "/schedules/")
     engine.run("update messages.schedule set planned_until = now() + interval '5 days'")
     assert "Due times are written down until" in shown(as_operator, "/schedules/")
+
+
+def test_a_message_is_looked_for_where_it_was_sent_whatever_it_sends_now(
+    engine: Connection, console_database: str, as_operator: Client
+) -> None:
+    for name in ("Billing", "Shipping"):
+        Endpoint(name, console_database).create_queues()
+    schedule = made("bills", to="Billing", message_type="Shop.Bill")
+    ana = Act("ana", "command")
+    schedules.run_now(schedule, ana)
+    now_to = ScheduleDraft("bills", "Shipping", "Shop.Bill", "{}", "30 2 * * *", "UTC", "skip")
+    schedules.save(schedule, now_to, ana)
+    assert " waits " in text(shown(as_operator, "/schedules/"))
+    schedules.save(schedule, replace(now_to, to=schedules.LEASE), ana)
+    for address in ("/schedules/", f"/schedules/{schedule}/"):
+        assert " waits " in text(shown(as_operator, address))
+    engine.run('delete from "Billing"')
+    assert " taken " in text(shown(as_operator, "/schedules/"))

@@ -1,5 +1,6 @@
 """L9: what is due is sent once, whoever runs it and however many do; what was missed is skipped, or caught up once."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pgqueue_admin.archive import schema
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.postgresql.literal import literal
 from pgqueue_admin.dialects.schedule_store import DueTime, Missed
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.lease.schedules import content, planning, runner, timetable
@@ -440,3 +442,26 @@ def test_a_day_is_the_zones_own(engine: Connection, queue: LeaseQueue) -> None:
     engine.run("delete from messages.schedule_run")
     assert STORE.run_by_hand(engine, schedule, found[0], "ana")
     assert [each.message for each in queue.claim(1)] == ["2026-07-02"]
+
+
+def test_with_many_past_runs_and_waiting_messages_each_statement_reads_little(engine: Connection) -> None:
+    """Twenty schedules of each minute with two weeks behind them, on a lease queue of 20,000."""
+    for number in range(20):
+        add(engine, f"no. {number}", "* * * * *")
+    engine.run(
+        "insert into messages.schedule_run (schedule, due_at, local_due, outcome, message_id)"
+        " select s.id, now() - i * interval '1 minute', now(), 'sent', i::text"
+        " from messages.schedule s, generate_series(1, 20000) i;"
+        "insert into messages.message (message) select '1' from generate_series(1, 20000);"
+        "analyze messages.schedule, messages.schedule_run, messages.message"
+    )
+    sql = postgresql().schedule
+    asked: list[tuple[Any, dict[str, Any]]] = [
+        (sql.listed(columns=sql.columns), {"id": None}),
+        (sql.run(most=500), {"grace": 300.0, "who": "x"}),
+        (sql.due_in(), {}),
+    ]
+    for query, params in asked:
+        plan = "\n".join(row[0] for row in engine.all(f"explain (analyze, buffers) {literal(engine, query, params)}"))
+        assert sum(map(int, re.findall(r"^  Buffers: shared hit=(\d+)", plan, re.MULTILINE))) < 5_000, plan
+        assert "Seq Scan on message" not in plan

@@ -143,13 +143,9 @@ def load(connection: Connection) -> tuple[list[ScheduleRow], Any]:
     return sorted(rows, key=_gravity), looked
 
 
-def still_waiting(connection: Connection, runs: Sequence[Any], queue: Address | None = None) -> dict[Any, bool | None]:
-    """By row id, which messages are in their queue: each is asked for by its key. ``queue``: of all of these."""
-    asked = [
-        (run.row_id, queue or Address(run.queue_schema, run.queue_table))
-        for run in runs
-        if run.row_id and not run.ended_as
-    ]
+def still_waiting(connection: Connection, runs: Sequence[Any]) -> dict[Any, bool | None]:
+    """By row id, which messages are in the queue that they were sent to: each is asked for by its key."""
+    asked = [(run.row_id, Address(run.ran_schema, run.ran_table)) for run in runs if run.row_id and not run.ended_as]
     found: dict[Any, bool | None] = {None: False}  # a lease message: told by the archive and its own table
     if asked:
         database = queue_database()

@@ -110,7 +110,7 @@ def _existing(schedule_id: int) -> dict[str, Any]:
             raise NoSuchSchedule(schedule_id)
         now, past = store.now(connection), store.past(connection, schedule_id)
         row = rows.ScheduleRow(listed[0], now, rows.still_waiting(connection, listed).get(listed[0].row_id))
-        waits = rows.still_waiting(connection, past, row.queue) if row.queue else {None: False}
+        waits = rows.still_waiting(connection, past)
         runs = [(run, rows.said_day(run.local_due), rows.of_run(run, waits.get(run.row_id))) for run in past]
         return {"row": row, "draft": schedules.draft_of(connection, store, schedule_id), "past": runs}
 

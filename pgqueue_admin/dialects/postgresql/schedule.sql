@@ -17,8 +17,7 @@ select {columns}, coming.due_at as next_at, coming.local_due as next_local,
     run.due_at as ran_due, run.at as ran_at, run.outcome as ran_as, run.who as ran_by, run.message_id, run.row_id,
     missed.count as missed_count, missed.last as missed_at, missed.outcome as missed_as,
     ended.id as archive_id, ended.state as ended_as, ended.result::text as result, ended.exception_type,
-    ended.died_at as ended_at,
-    exists (select from messages.message m where m.id = case s.kind when 'lease' then run.message_id::integer end) as waits
+    ended.died_at as ended_at, run.queue_schema as ran_schema, run.queue_table as ran_table, lease.id is not null as waits
 from messages.schedule s
 left join lateral (
     select r.due_at, r.local_due from messages.schedule_run r
@@ -36,8 +35,9 @@ left join lateral (
 ) missed on true
 left join lateral (
     select a.* from messages.message_archive a
-    where a.message_id = run.message_id and (a.kind = 'lease') = (s.kind = 'lease') order by a.id desc limit 1
+    where a.message_id = run.message_id and (a.kind = 'lease') = (run.row_id is null) order by a.id desc limit 1
 ) ended on true
+left join messages.message lease on lease.id = case when run.row_id is null then run.message_id::integer end
 where %(id)s::bigint is null or s.id = %(id)s::bigint
 order by s.name
 
@@ -54,14 +54,15 @@ order by r.due_at limit {most}
 -- name: past
 -- What became of the latest due times, the newest first.
 select r.due_at, r.local_due, r.outcome, r.at, r.who, r.message_id, r.row_id, ended.id as archive_id, ended.state as ended_as,
-    ended.result::text as result, ended.exception_type, ended.died_at as ended_at,
-    exists (select from messages.message m where m.id = case s.kind when 'lease' then r.message_id::integer end) as waits
+    ended.result::text as result, ended.exception_type, ended.died_at as ended_at, r.queue_schema as ran_schema,
+    r.queue_table as ran_table, lease.id is not null as waits
 from messages.schedule s
 join messages.schedule_run r on r.schedule = s.id and r.due_at <= statement_timestamp() and r.outcome is not null
 left join lateral (
     select a.* from messages.message_archive a
-    where a.message_id = r.message_id and (a.kind = 'lease') = (s.kind = 'lease') order by a.id desc limit 1
+    where a.message_id = r.message_id and (a.kind = 'lease') = (r.row_id is null) order by a.id desc limit 1
 ) ended on true
+left join messages.message lease on lease.id = case when r.row_id is null then r.message_id::integer end
 where s.id = %(id)s::bigint
 order by r.due_at desc limit {most}
 
@@ -146,8 +147,10 @@ select ran, passed_over, failures from messages.run_schedules({most}, %(grace)s:
 with chosen as materialized (
     select s as schedule, s.id from messages.schedule s where s.id = %(id)s::bigint for no key update
 )
-insert into messages.schedule_run (schedule, due_at, local_due, outcome, at, who, message_id, row_id)
-select chosen.id, %(due)s::timestamptz, %(local)s::timestamp, 'by_hand', clock_timestamp(), %(who)s, made.message_id, made.row_id
+insert into messages.schedule_run (
+    schedule, due_at, local_due, outcome, at, who, message_id, row_id, queue_schema, queue_table)
+select chosen.id, %(due)s::timestamptz, %(local)s::timestamp, 'by_hand', clock_timestamp(), %(who)s, made.message_id, made.row_id,
+    (chosen.schedule).queue_schema, (chosen.schedule).queue_table
 from chosen, lateral messages.send_scheduled(chosen.schedule, %(due)s::timestamptz, %(local)s::timestamp) as made
 returning message_id
 
