@@ -296,7 +296,8 @@ begin
     end loop;
 end $$;
 
--- schedule_run is a due time of the next 31 days, and then what became of it; one without an outcome is still to come.
+-- schedule_run is a due time of the next 31 days, and then what became of it; one without an outcome is still to come. What is to come and what is
+-- past have an index each: from one of both the planner would walk through all that is past.
 create table messages.schedule (
     id bigint primary key generated always as identity,
     name text not null unique check (name <> ''),
@@ -329,9 +330,13 @@ create table messages.schedule_run (
     who text,
     message_id text,
     row_id uuid,
-    primary key (schedule, due_at)
+    queue_schema text,
+    queue_table text,
+    primary key (due_at, schedule)
 );
 create index schedule_run_open on messages.schedule_run (due_at) where outcome is null;
+create index schedule_run_coming on messages.schedule_run (schedule, due_at) where outcome is null;
+create index schedule_run_past on messages.schedule_run (schedule, due_at) where outcome is not null;
 create index schedule_run_missed on messages.schedule_run (schedule, due_at) where outcome in ('skipped', 'paused');
 create table messages.schedule_look (
     at timestamptz,
@@ -420,7 +425,8 @@ begin
                 made := messages.send_scheduled(chosen, due.due_at, due.local_due);
                 update messages.schedule_run r
                 set outcome = case when due.due_at >= began - grace then 'sent' else 'caught_up' end,
-                    at = clock_timestamp(), who = looker, message_id = made.message_id, row_id = made.row_id
+                    at = clock_timestamp(), who = looker, message_id = made.message_id, row_id = made.row_id,
+                    queue_schema = chosen.queue_schema, queue_table = chosen.queue_table
                 where r.schedule = chosen.id and r.due_at = due.due_at;
                 done := done + 1;
             end loop;
