@@ -13,14 +13,20 @@ __all__ = ["DIALECTS", "Address", "Connection", "Dialect", "Notification", "Pool
 DIALECTS = {
     "postgresql": "pgqueue_admin.dialects.postgresql:postgresql",
     "postgres": "pgqueue_admin.dialects.postgresql:postgresql",
+    "mysql": "pgqueue_admin.dialects.mysql.dialect:mysql",
 }
 
 
 def dialect_for(dsn: str) -> Dialect:
-    """The dialect that a DSN asks for. Raises ValueError for a scheme that has none."""
+    """The dialect that a DSN asks for. Raises ValueError for a scheme that has none, or whose driver is missing."""
     scheme = dsn.split("://", 1)[0] if "://" in dsn else "postgresql"
     if scheme not in DIALECTS:
         raise ValueError(f"No dialect for {scheme}://: write postgresql://user@host/database")
     module, _, name = DIALECTS[scheme].partition(":")
-    make: Callable[[], Dialect] = getattr(import_module(module), name)
+    try:
+        make: Callable[[], Dialect] = getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("pgqueue_admin"):
+            raise
+        raise ValueError(f"{error.name} is not installed: pip install 'pgqueue-admin[{scheme}]'") from error
     return make()

@@ -29,13 +29,14 @@ FILES = {
 }
 ENGINE = {"psycopg", "orjson"}
 BROUGHT_BY_THEM = {"psycopg-binary", "typing-extensions"}
-WITHOUT_CONSOLE = ["transport", "dialects", "archive", "monitor", "formatting", "osproc", "embedded", "lease"]
+WITHOUT_CONSOLE = ["transport", "dialects", "archive", "monitor", "formatting", "osproc", "embedded", "lease", "outbox"]
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 for room in sys.argv[1:]:
     package = importlib.import_module(f"pgqueue_admin.{room}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        importlib.import_module(module.name)
+        if not module.name.startswith("pgqueue_admin.dialects.mysql."):  # whose driver is an extra
+            importlib.import_module(module.name)
 """
 INSTALLED = "from importlib.metadata import distributions; print(*(each.name for each in distributions()))"
 
@@ -154,6 +155,13 @@ def test_bare_is_the_engine_and_what_it_needs(bare: Environment) -> None:
 
 def test_every_module_of_the_engine_imports_with_nothing_else(bare: Environment) -> None:
     bare.run("python", "-c", IMPORT_ALL, *WITHOUT_CONSOLE)
+
+
+def test_what_an_outbox_on_mysql_needs_is_said(bare: Environment) -> None:
+    asked = "from pgqueue_admin.dialects import dialect_for; dialect_for('mysql://host/db')"
+    code, said = bare.ended("python", "-c", asked)
+    assert code == 1
+    assert said.endswith("ValueError: pymysql is not installed: pip install 'pgqueue-admin[mysql]'\n")
 
 
 def test_the_ten_lines_run_with_nothing_else(bare: Environment, database: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
+from tests.mariadb import MariaDB
 from tests.transport.recording_observer import Spy
 
 SETTINGS = EndpointSettings(
@@ -55,10 +56,18 @@ def make(database: str, connection: Connection, spy: Spy) -> Iterator[MakeEndpoi
         endpoint.stop(drain_seconds=0)
 
 
-def charging(endpoint: Endpoint) -> None:
+@pytest.fixture
+def mariadb_shop(mariadb: MariaDB) -> Iterator[str]:
+    """A DSN: business data on MariaDB."""
+    with mariadb.database() as name:
+        mariadb.run("create table charges (number integer)", name)
+        yield mariadb.dsn(name)
+
+
+def charging(endpoint: Endpoint, table: str = "public.charges") -> None:
     """One business row and one send for each message."""
 
     @endpoint.handlers.handle(CHARGE)
     def charge(number: int, context: Any) -> None:
-        context.connection.run("insert into public.charges (number) values (%s)", [number])
+        context.connection.run(f"insert into {table} (number) values (%s)", [number])
         context.send("Sales", number, type=CHARGED)

@@ -59,7 +59,7 @@ def main(dsn: str, outbox_dsn: str, concurrency: Any, isolation: Any, where: str
     )
     settings = replace(SETTINGS, concurrency=2, outbox=outbox)
     endpoint = Endpoint("Billing", dsn, settings=settings, handlers=Handlers())
-    charging(endpoint)
+    charging(endpoint, "charges" if outbox_dsn.startswith("mysql") else "public.charges")
     if where in PLACES:
         dies(*PLACES[where])
     endpoint.run()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Connection, dialect_for
 from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.transport.wire import headers as h
 from tests.outbox.conftest import CHARGE, MakeEndpoint
@@ -34,19 +34,20 @@ def sent(dsn: str) -> Counter[tuple[int, str | None]]:
     return Counter((int(row.body), h.parse(row.headers)[h.MESSAGE_ID]) for row in rows(dsn, "Sales"))
 
 
-@pytest.fixture(params=["beside the queues", "elsewhere"])
-def outbox_dsn(request: pytest.FixtureRequest, database: str, engine_database: str, connect: Any) -> str:
+@pytest.fixture(params=["beside the queues", "elsewhere", "on MariaDB"])
+def outbox_dsn(request: pytest.FixtureRequest, database: str, connect: Any) -> str:
     if request.param == "beside the queues":
         return database
-    connect(engine_database).run("create table charges (number integer)")
-    return engine_database
+    if request.param == "on MariaDB":
+        return str(request.getfixturevalue("mariadb_shop"))
+    elsewhere: str = request.getfixturevalue("engine_database")
+    connect(elsewhere).run("create table charges (number integer)")
+    return elsewhere
 
 
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("concurrency", ["optimistic", "pessimistic"])
-def test_killed_at_a_boundary(
-    make: MakeEndpoint, database: str, outbox_dsn: str, connect: Any, concurrency: Any, where: str
-) -> None:
+def test_killed_at_a_boundary(make: MakeEndpoint, database: str, outbox_dsn: str, concurrency: Any, where: str) -> None:
     """Beside the queues each outgoing message is sent once; elsewhere perhaps again, with the same id."""
     dsn = "" if outbox_dsn == database else outbox_dsn
     make(outbox=Outbox(dsn=dsn, concurrency=concurrency)).send_many("Billing", range(10), type=CHARGE)
@@ -55,12 +56,19 @@ def test_killed_at_a_boundary(
     with started(database, outbox_dsn, concurrency, "read_committed", "-") as survivor:
         until(lambda: not rows(database, "Billing"))
         survivor.kill()
-    there: Connection = connect(outbox_dsn)
-    assert charges(there) == list(range(10))
+    with dialect_for(outbox_dsn).connect(outbox_dsn, for_handlers=True) as there:
+        assert charges(there) == list(range(10))
+        assert len(dispatched(there, "`" if outbox_dsn.startswith("mysql") else '"')) == 10
     came = sent(database)
     assert sorted(number for number, _ in came) == list(range(10)), "each under one id"
     assert max(came.values()) == 1 or outbox_dsn != database
-    assert there.value('select count(*) from "Billing_OutboxData" where "Dispatched"') == 10
+
+
+def dispatched(session: Any, quote: str) -> list[str]:
+    """The ids of its records."""
+    text = 'select "MessageId" from "Billing_OutboxData" where "Dispatched" = true'
+    rows = session.all(text.replace('"', quote))
+    return [name for (name,) in rows]
 
 
 def is_down_to(dsn: str, left: int) -> bool:

@@ -1,0 +1,77 @@
+"""How a session is opened, and what it begins with, whatever its server is set to."""
+
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pymysql
+from pymysql.constants import CLIENT
+
+from pgqueue_admin.dialects import errors
+from pgqueue_admin.dialects.mysql.error_mapping import translate
+
+PORT = 3306
+_PARAMETERS = ("unix_socket", "ssl_ca", "ssl_cert", "ssl_key")
+
+
+def arguments(dsn: str) -> dict[str, Any]:
+    """``mysql://user:password@host:port/database?unix_socket=…&ssl_ca=…&ssl_cert=…&ssl_key=…``. Raises ValueError."""
+    parts = urlsplit(dsn)
+    more = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+    if unknown := sorted(more.keys() - set(_PARAMETERS)):
+        raise ValueError(f"{unknown[0]} is no parameter of a mysql:// URL: there are {', '.join(_PARAMETERS)}")
+    if "ssl_ca" in more:  # who names an authority wants to know who answers
+        more |= {"ssl_verify_cert": True, "ssl_verify_identity": True}  # type: ignore[dict-item]
+    return {
+        "host": parts.hostname or "localhost",
+        "port": parts.port or PORT,
+        "user": unquote(parts.username or ""),
+        "password": unquote(parts.password or "").encode(),
+        "database": unquote(parts.path.lstrip("/")) or None,
+        **more,
+    }
+
+
+def open_raw(
+    dsn: str,
+    *,
+    isolation: str,
+    application_name: str,
+    read_only: bool,
+    statement_timeout: float | None,
+    connect_timeout: float,
+    answer_seconds: float | None,
+) -> Any:
+    """Raises DatabaseDown."""
+    try:
+        raw = pymysql.connect(
+            **arguments(dsn),
+            charset="utf8mb4",
+            autocommit=False,
+            client_flag=CLIENT.FOUND_ROWS,
+            connect_timeout=max(1, round(connect_timeout)),
+            read_timeout=answer_seconds,
+            write_timeout=answer_seconds,
+            program_name=application_name,
+        )
+        with raw.cursor() as cursor:
+            for statement in _first(raw.get_server_info(), isolation, read_only, statement_timeout):
+                cursor.execute(statement)
+        return raw
+    except pymysql.Error as error:
+        raise errors.DatabaseDown(translate(error).detail) from error
+    except RuntimeError as error:  # a password that may only be sent in cipher, and none is there
+        raise errors.DatabaseDown(str(error)) from error
+
+
+def _first(server: str, isolation: str, read_only: bool, statement_timeout: float | None) -> list[str]:
+    """Strict: else a value that is too long would be cut, and be another message's id."""
+    access = ", read only" if read_only else ""
+    statements = [
+        "set session time_zone = '+00:00', sql_mode = concat_ws(',', nullif(@@sql_mode, ''), 'STRICT_TRANS_TABLES')",
+        f"set session transaction isolation level {isolation}{access}",
+    ]
+    if statement_timeout and "MariaDB" in server:
+        statements.append(f"set session max_statement_time = {statement_timeout:.3f}")
+    elif statement_timeout:
+        statements.append(f"set session max_execution_time = {statement_timeout * 1000:.0f}")
+    return statements

@@ -1,0 +1,83 @@
+"""MySQL 8 and MariaDB 10.6 or newer: an outbox beside business data, and nothing else (contract: dialects.base)."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.mysql import connecting
+from pgqueue_admin.dialects.mysql.naming import NAMING
+from pgqueue_admin.dialects.mysql.outbox_store import MySQLOutbox
+from pgqueue_admin.dialects.mysql.query import compose, written
+from pgqueue_admin.dialects.mysql.session import MySQLSession
+from pgqueue_admin.dialects.statements import StatementFolder
+
+
+class MySQL(StatementFolder):
+    """A schema is a database there; without one a table lies in that of the DSN."""
+
+    max_table_bytes = NAMING.longest
+    default_schema = NAMING.default_schema
+    supports_notify = False
+    supports_batches = False
+    leases = None
+    schedules = None
+    isolations: Mapping[str, str] = {
+        "read_committed": "read committed",
+        "repeatable_read": "repeatable read",
+        "serializable": "serializable",
+    }
+
+    def __init__(self) -> None:
+        super().__init__("mysql", Path(__file__).parent, compose)
+
+    def outbox_store(self, address: Address) -> MySQLOutbox:
+        return MySQLOutbox(self, address)
+
+    def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
+        return Address(schema, NAMING.outbox_table(endpoint, prefix))
+
+    def canonical(self, address: Address) -> str:
+        return NAMING.table(address)
+
+    def address(self, schema: str, table: str) -> Address:
+        return Address(schema, table)
+
+    def written(self, query: Any) -> str:
+        return written(query)
+
+    def connect(
+        self,
+        dsn: str,
+        *,
+        application_name: str = "pgqueue-admin",
+        read_only: bool = False,
+        statement_timeout: float | None = None,
+        connect_timeout: float = 5,
+        prepared_statements: int = 0,
+        impatient: bool = False,
+        for_handlers: bool = False,
+        answer_seconds: float | None = None,
+        isolation: str = "",
+    ) -> MySQLSession:
+        raw = connecting.open_raw(
+            dsn,
+            isolation=self.isolations[isolation or "read_committed"],
+            application_name=application_name,
+            read_only=read_only,
+            statement_timeout=statement_timeout,
+            connect_timeout=connect_timeout,
+            answer_seconds=answer_seconds,
+        )
+        return MySQLSession(raw, answer_seconds)
+
+    def queue_store(self, *names: Any) -> NoReturn:
+        raise LookupError("There are no queues on MySQL: it may have the outbox of an endpoint, Outbox(dsn=…).")
+
+    delayed_store = subscription_store = parse_address = borrow = pool = queue_store
+
+
+@cache
+def mysql() -> MySQL:
+    return MySQL()

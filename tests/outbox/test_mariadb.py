@@ -1,0 +1,181 @@
+"""Records and business rows on MariaDB, queues on PostgreSQL: what test_receive shows of one database (O7)."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.dialects import Connection, dialect_for
+from pgqueue_admin.outbox import Outbox
+from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
+from pgqueue_admin.outbox.upkeep import OutboxUpkeep
+from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.transport.settings import SettingsRefused
+from pgqueue_admin.transport.wire import headers as h
+from tests.mariadb import MariaDB
+from tests.outbox.conftest import CHARGE, SETTINGS, MakeEndpoint, charging
+from tests.outbox.test_receive import ANOTHER_ID, charges, sold
+from tests.transport.recording_observer import Spy, rows
+from tests.waiting import until
+
+EVERY = [
+    (concurrency, isolation)
+    for concurrency in ("optimistic", "pessimistic")
+    for isolation in ("read_committed", "repeatable_read", "serializable")
+]
+
+
+@pytest.fixture
+def there(mariadb_shop: str) -> Iterator[Any]:
+    """A session of MariaDB."""
+    with dialect_for(mariadb_shop).connect(mariadb_shop) as session:
+        yield session
+
+
+def records(session: Any) -> list[tuple[bool, str]]:
+    found = session.all("select Dispatched + 0, Operations from Billing_OutboxData")
+    return [(bool(dispatched), operations) for dispatched, operations in found]
+
+
+@pytest.mark.parametrize(("concurrency", "isolation"), EVERY)
+def test_each_of_several_copies_has_one_effect(
+    make: MakeEndpoint,
+    database: str,
+    connection: Connection,
+    mariadb_shop: str,
+    there: Any,
+    concurrency: Any,
+    isolation: Any,
+) -> None:
+    """A hundred messages, each delivered three times to four slots at once."""
+    billing = make(outbox=Outbox(dsn=mariadb_shop, concurrency=concurrency, isolation=isolation))
+    charging(billing, "charges")
+    billing.send_many("Billing", range(100), type=CHARGE)
+    connection.run(f'{ANOTHER_ID} union all select gen_random_uuid(), headers, body from "Billing" order by 2')
+    billing.start()
+    until(lambda: not rows(database, "Billing"))
+    assert charges(there) == list(range(100))
+    assert sold(database) == list(range(100))
+    assert records(there) == [(True, "[]")] * 100
+    assert rows(database, "error") == []
+
+
+def test_snapshot_is_refused_by_name() -> None:
+    """InnoDB has no isolation level of that name."""
+    said = "isolation of the outbox is 'snapshot': on mysql it is one of read_committed, repeatable_read, serializable."
+    with pytest.raises(SettingsRefused, match=said):
+        Endpoint("Billing", "", settings=replace(SETTINGS, outbox=Outbox(dsn="mysql://host/db", isolation="snapshot")))
+
+
+def test_an_endpoint_whose_queues_are_to_be_there_is_told(mariadb_shop: str) -> None:
+    with pytest.raises(LookupError, match="There are no queues on MySQL"):
+        Endpoint("Billing", mariadb_shop, settings=SETTINGS).create_queues()
+
+
+def two_at_once(endpoint: Endpoint, connection: Connection) -> list[int]:
+    started, both = list[int](), threading.Barrier(2)
+
+    @endpoint.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        started.append(number)
+        try:
+            both.wait(2)
+        except threading.BrokenBarrierError:
+            both.reset()
+        context.connection.run("insert into charges (number) values (%s)", [number])
+
+    endpoint.send("Billing", 7, type=CHARGE)
+    connection.run(ANOTHER_ID)
+    endpoint.start()
+    until(lambda: not rows(endpoint.dsn, "Billing"))
+    return started
+
+
+@pytest.mark.parametrize(("concurrency", "runs"), [("optimistic", [7, 7]), ("pessimistic", [7])])
+def test_two_copies_at_once(
+    make: MakeEndpoint, connection: Connection, mariadb_shop: str, there: Any, spy: Spy, concurrency: Any, runs: Any
+) -> None:
+    """Optimistic both run and one is undone, pessimistic the second waits; a duplicate is no failure."""
+    assert two_at_once(make(outbox=Outbox(dsn=mariadb_shop, concurrency=concurrency)), connection) == runs
+    assert charges(there) == [7]
+    assert spy.counts["failed"] == 0
+
+
+def test_who_waits_too_long_comes_again(make: MakeEndpoint, database: str, mariadb_shop: str, there: Any) -> None:
+    """No slot hangs behind who holds the record, and nothing is counted as a failure. There are whole seconds only."""
+    billing = make(outbox=Outbox(dsn=mariadb_shop, wait=timedelta(seconds=1)))
+    charging(billing, "charges")
+    billing.send("Billing", 1, type=CHARGE, headers={h.MESSAGE_ID: "one"})
+    insert = "insert into Billing_OutboxData (MessageId, Operations, PersistenceVersion) values ('one', '[]', '')"
+    with dialect_for(mariadb_shop).connect(mariadb_shop) as holder:
+        with suppress(ZeroDivisionError), holder.transaction():
+            holder.run(insert)
+            billing.send("Billing", 2, type=CHARGE)
+            billing.start()
+            until(lambda: charges(there) == [2])
+            raise ZeroDivisionError
+        until(lambda: charges(there) == [1, 2])
+    assert rows(database, "error") == []
+
+
+def test_a_handler_that_ends_its_transaction_by_ddl_fails(
+    make: MakeEndpoint, database: str, mariadb_shop: str, there: Any
+) -> None:
+    """Which commits there by itself: what follows is undone, and nothing is sent."""
+    billing = make(outbox=Outbox(dsn=mariadb_shop), immediate_retries=0)
+
+    @billing.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        context.connection.run("create table extra (number integer)")
+        context.connection.run("insert into charges (number) values (%s)", [number])
+        context.send("Sales", number, type=CHARGE)
+
+    billing.send("Billing", 1, type=CHARGE)
+    billing.start()
+    until(lambda: len(rows(database, "error")) == 1)
+    assert (charges(there), records(there), sold(database)) == ([], [], [])
+
+
+def test_what_a_crash_left_is_sent_and_what_is_old_goes(
+    make: MakeEndpoint, database: str, mariadb_shop: str, there: Any
+) -> None:
+    billing = make(outbox=Outbox(dsn=mariadb_shop))
+    there.run(
+        """insert into Billing_OutboxData (MessageId, PersistenceVersion, Operations, CreatedAt)
+        select concat('pending ', seq), '9.0.3', json_array(json_object('MessageId', concat('sent ', seq),
+            'Headers', json_object(), 'Body', to_base64(seq), 'Options', json_object('Destination', 'Sales'))),
+            now() - interval 1 hour from seq_1_to_250"""
+    )
+    there.run(
+        """insert into Billing_OutboxData (MessageId, Dispatched, DispatchedAt, PersistenceVersion, Operations)
+        select seq, 1, utc_timestamp() - interval 8 day, '', '[]' from seq_1_to_5000"""
+    )
+    assert isinstance(billing.outbox, EndpointOutbox)
+    for _ in range(2):
+        OutboxUpkeep(billing.outbox, billing.breakers.new("test")).run_once()
+    assert sold(database) == list(range(1, 251))
+    assert records(there) == [(True, "[]")] * 250
+
+
+def test_a_server_that_is_killed_and_comes_back_costs_nothing(
+    make: MakeEndpoint, database: str, mariadb: MariaDB, mariadb_shop: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    billing = make(outbox=Outbox(dsn=mariadb_shop))
+    charging(billing, "charges")
+    billing.send_many("Billing", range(300), type=CHARGE)
+    with caplog.at_level(logging.CRITICAL):
+        billing.start()
+        until(lambda: len(rows(database, "Billing")) < 250)
+        mariadb.kill()
+        mariadb.start()
+        until(lambda: not rows(database, "Billing"))
+    with dialect_for(mariadb_shop).connect(mariadb_shop) as session:
+        assert charges(session) == list(range(300))
+        assert records(session) == [(True, "[]")] * 300
+    assert sorted(set(sold(database))) == list(range(300))
+    assert rows(database, "error") == []
