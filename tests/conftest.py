@@ -150,6 +150,13 @@ def connection(database: str, connect: Callable[[str], Connection]) -> Connectio
     return connect(database)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """``make test`` needs no MariaDB: what asks for one, by fixture or parameter, is a step of its own."""
+    for item in items:
+        if "mariadb" in getattr(item, "fixturenames", ()) or "mariadb" in item.name.lower():
+            item.add_marker(pytest.mark.mariadb)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Half a character in a captured log would end a parallel run: reports travel between processes as UTF-8."""
