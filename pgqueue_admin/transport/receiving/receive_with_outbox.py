@@ -24,7 +24,7 @@ class HandledBeside(DatabaseError):
 
 class ReceiveWithOutbox(ReceiveOnly):
     """Where the record lies beside the queues, mark and sends are one commit with the receive, so each outgoing message
-    is sent once. Elsewhere they are committed before, and a crash in between sends them again with the same ids.
+    is sent once. Elsewhere they are committed before it, and a crash in between sends them again with the same ids.
     """
 
     def __init__(self, slot: WorkerSlot, sender: Dispatcher, subscriptions: Subscriptions, outbox: Outbox):
@@ -90,13 +90,14 @@ class ReceiveWithOutbox(ReceiveOnly):
         return self._sessions.fresh().one(*self._outbox.finding(self._message_id))
 
     def _dispatch_and_mark(self, outgoing: list[OutgoingMessage]) -> None:
-        """The mark first where both are one commit: it fails where the relay has sent them meanwhile."""
+        """The mark first: it fails where somebody else has sent them meanwhile."""
         try:
             if self._outbox.is_beside_queues:
                 self._with_receive(outgoing)
             else:
-                self.dispatch_now(outgoing)
-                self._sessions.fresh().run(*self._outbox.marking(self._message_id))
+                with self._sessions.transaction() as storage:  # a copy of the message waits, and sends nothing
+                    storage.run(*self._outbox.marking(self._message_id))
+                    self.dispatch_now(outgoing)
         except DatabaseError as error:
             if (record := self._record()) and record.dispatched:
                 raise HandledBeside(error.detail, error.sqlstate) from error
