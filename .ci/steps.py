@@ -59,7 +59,7 @@ STEPS = [
     pytest("journeys", "-m journey -n 2 tests", "chromium nginx"),
     pytest(
         "postgresql-15",
-        f'-m "({QUICK}) or pg_cron" -n 2 {ASKING} tests/management/test_pg_cron.py',
+        f'-m "({QUICK}) or pg_cron" -n 2 {ASKING} tests/management/test_pg_cron.py tests/outbox/test_script.py',
         "postgresql pg_cron",
         'PGQUEUE_PG_BIN="$PGQUEUE_PG_BIN" ',
     ),

@@ -8,9 +8,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pymysql
 import pytest
 
 from pgqueue_admin.dialects import Connection, dialect_for
+from pgqueue_admin.dialects.mysql import connecting
 from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
 from pgqueue_admin.outbox.upkeep import OutboxUpkeep
@@ -20,6 +22,7 @@ from pgqueue_admin.transport.wire import headers as h
 from tests.mariadb import MariaDB
 from tests.outbox.conftest import CHARGE, SETTINGS, MakeEndpoint, charging
 from tests.outbox.test_receive import ANOTHER_ID, charges, sold
+from tests.outbox.test_script import ORIGINALS_OF_MYSQL
 from tests.transport.recording_observer import Spy, rows
 from tests.waiting import until
 
@@ -160,6 +163,43 @@ def test_what_a_crash_left_is_sent_and_what_is_old_goes(
         OutboxUpkeep(billing.outbox, billing.breakers.new("test")).run_once()
     assert sold(database) == list(range(1, 251))
     assert records(there) == [(True, "[]")] * 250
+
+
+def test_a_caller_sends_with_his_own_commit_and_not_without_it(
+    make: MakeEndpoint, database: str, mariadb_shop: str, there: Any
+) -> None:
+    """By his own connection, whose cursors he has set up for himself."""
+    web = make("Web", outbox=Outbox(dsn=mariadb_shop))
+    caller = pymysql.connect(**connecting.arguments(mariadb_shop), cursorclass=pymysql.cursors.DictCursor)
+    for number, end in ((1, caller.rollback), (2, caller.commit)):
+        with web.transactional_session(caller) as session:
+            caller.cursor().execute("insert into charges (number) values (%s)", [number])
+            session.send("Sales", number, type=CHARGE)
+        session.dispatch()
+        assert sold(database) == []
+        end()
+    session.dispatch()
+    assert (charges(there), sold(database)) == ([2], [2])
+    caller.close()
+    with pytest.raises(TypeError, match=r"a pymysql\.Connection is needed"):
+        web.transactional_session(object())
+
+
+def test_an_endpoint_on_an_originals_table(
+    make: MakeEndpoint, connection: Connection, database: str, mariadb_shop: str, there: Any
+) -> None:
+    """As its script makes it: other character sets, and no column that says since when a record waits."""
+    there.run(ORIGINALS_OF_MYSQL.format(table="Billing_OutboxData"))
+    billing = make(outbox=Outbox(dsn=mariadb_shop))
+    charging(billing, "charges")
+    billing.send_many("Billing", range(20), type=CHARGE)
+    connection.run(ANOTHER_ID)
+    billing.start()
+    until(lambda: not rows(database, "Billing"))
+    assert charges(there) == sold(database) == list(range(20))
+    assert records(there) == [(True, "[]")] * 20
+    found = there.all("explain select 1 from Billing_OutboxData where MessageId = 'x'")
+    assert found[0].key in ("PRIMARY", None), "one row by its key, or none"
 
 
 def test_a_server_that_is_killed_and_comes_back_costs_nothing(

@@ -17,6 +17,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.outbox.script import DIALECTS, WHATS, OutboxScript
+from tests import pg_cron
 from tests.mariadb import MariaDB
 from tests.waiting import until
 
@@ -230,6 +231,23 @@ def test_postgresqls_job_deletes_what_is_over_and_nothing_else(connection: Conne
     run(connection, command)
     left = connection.all('select "MessageId" from "Shop_Web_OutboxData" order by 1')
     assert [int(name) for (name,) in left] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.pg_cron
+def test_pg_cron_runs_the_job() -> None:
+    """Of a server that has it, at the next full minute."""
+    with pg_cron.server() as server:
+        with postgresql().connect(server.dsn()) as admin:
+            admin.run(f"create database {pg_cron.HOME}")
+        with postgresql().connect(server.dsn(pg_cron.HOME), for_handlers=True) as session:
+            session.run("create extension pg_cron")
+            run(session, script("postgresql", "create"))
+            session.run(
+                """insert into "Shop_Web_OutboxData" ("MessageId", "Dispatched", "DispatchedAt", "Operations")
+                select i, true, now() at time zone 'utc' - i * interval '5 days', '[]' from generate_series(1, 2) i"""
+            )
+            run(session, script("postgresql", "cleanup"))
+            until(lambda: session.value('select count(*) from "Shop_Web_OutboxData"') == 1, seconds=90)
 
 
 MARIADB_NAMES = ["Shop_Web_", HOSTILE]

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.mysql import connecting
+from pgqueue_admin.dialects.mysql.external_session import external_session
 from pgqueue_admin.dialects.mysql.naming import NAMING
 from pgqueue_admin.dialects.mysql.outbox_store import MySQLOutbox
 from pgqueue_admin.dialects.mysql.query import compose, written
@@ -72,10 +73,13 @@ class MySQL(StatementFolder):
         )
         return MySQLSession(raw, answer_seconds)
 
+    def borrow(self, raw: Any) -> MySQLSession:
+        return external_session(raw)
+
     def queue_store(self, *names: Any) -> NoReturn:
         raise LookupError("There are no queues on MySQL: it may have the outbox of an endpoint, Outbox(dsn=…).")
 
-    delayed_store = subscription_store = parse_address = borrow = pool = queue_store
+    delayed_store = subscription_store = parse_address = pool = queue_store
 
 
 @cache

@@ -92,7 +92,7 @@ class MySQLSession:
     def _execute(self, query: str, params: Params = None) -> tuple[list[Row], int]:
         given: Any = {} if params is None and isinstance(query, Query) else params  # our % are doubled
         try:
-            with self.raw.cursor() as cursor:
+            with self.raw.cursor(Cursor) as cursor:  # plain, whatever its owner has set up for himself
                 cursor.execute(query, given)
                 if cursor.description is None:
                     return [], cursor.rowcount

@@ -1,0 +1,27 @@
+"""A session that belongs to the caller: we execute in it, and end nothing."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pymysql
+
+from pgqueue_admin.dialects.mysql.session import MySQLSession
+
+
+class ExternalSession(MySQLSession):
+    """Always in a transaction, which is his: nothing is committed behind a statement."""
+
+    def __init__(self, raw: Any):
+        super().__init__(raw)
+        self.begin()
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        """No savepoint: where he is in none, one of ours would be gone at once."""
+        return nullcontext(self)
+
+
+def external_session(raw: Any) -> ExternalSession:
+    """Raises TypeError for what is no PyMySQL connection."""
+    if not isinstance(raw, pymysql.Connection):
+        raise TypeError(f"a pymysql.Connection is needed to send within it, and this is {type(raw).__name__}")
+    return ExternalSession(raw)
