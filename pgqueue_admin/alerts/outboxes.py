@@ -109,7 +109,7 @@ def one(connection: Connection, address: Address) -> OutboxState | None:
 
 def table_of(connection: Connection, address: Address) -> OutboxTable | None:
     found = outboxes.find(connection, list(queue_database().schemas))
-    return next((each for each in found if each.address == address and each.may_read), None)
+    return next((each for each in found if each.address == address and not each.why_unread), None)
 
 
 class OutboxWatch:

@@ -12,17 +12,21 @@ MOST_TABLES = 200
 COUNTED_TO = 1_000
 SHOWN_OPERATIONS = 2_000_000  # characters of one record
 INDEXED = ("Dispatched", "DispatchedAt")
+_CALLS = "to plan a look would run {calls} of somebody's as the console's role"
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxTable:
-    """``rows``: as the planner knows it. ``says_when``: a record tells since when it waits."""
+    """``rows``: as the planner knows it. ``says_when``: a record tells since when it waits.
+
+    ``why_unread``: why nobody may look into it, or nothing.
+    """
 
     address: Address
     rows: int
     says_when: bool
     missing_indexes: tuple[str, ...]
-    may_read: bool
+    why_unread: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +72,22 @@ def now(connection: Connection) -> datetime:
 
 def find(connection: Connection, schemas: list[str]) -> list[OutboxTable]:
     """``schemas``: those that may be looked at; none: all. Raises DatabaseError."""
-    rows = connection.all(postgresql().outbox.tables(most=MOST_TABLES), {"schemas": schemas})
-    return [_table(row) for row in rows]
+    asked = postgresql().outbox.tables(most=MOST_TABLES), {"schemas": schemas}
+    rows, calls = connection.batch([asked, (postgresql().monitor.calls(), None)])
+    by_oid = {row.oid: row.name for row in calls}
+    return [_table(row, by_oid.get(row.oid, "")) for row in rows]
 
 
-def _table(row: Any) -> OutboxTable:
+def _table(row: Any, calls: str) -> OutboxTable:
     missing = tuple(column for column in INDEXED if column not in row.indexed)
-    return OutboxTable(Address(row.schema, row.table), row.rows, row.says_when, missing, row.may_read)
+    why_unread = _CALLS.format(calls=calls) if calls else "" if row.may_read else "SELECT on it is not granted"
+    return OutboxTable(Address(row.schema, row.table), row.rows, row.says_when, missing, why_unread)
 
 
 def measure(connection: Connection, table: OutboxTable) -> OutboxFigures:
     """Of one table; what cannot be read is said. Raises DatabaseDown."""
-    if not table.may_read:
-        return OutboxFigures(table, unread="SELECT on it is not granted")
+    if table.why_unread:
+        return OutboxFigures(table, unread=table.why_unread)
     if "Dispatched" in table.missing_indexes:
         return OutboxFigures(table, unread="without an index on Dispatched each look would read all of it")
     try:

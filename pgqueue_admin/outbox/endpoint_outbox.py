@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, dialect_for
@@ -37,6 +38,8 @@ class EndpointOutbox:
             if self.is_beside_queues
             else Opening(self.dialect, settings.dsn, client.name, client.answer_seconds)
         )
+        # a longer wait would end with the session, which is given up without an answer
+        self._wait = min(settings.wait, timedelta(seconds=client.answer_seconds / 2))
         self._upkeep: OutboxUpkeep | None = None
 
     def __str__(self) -> str:
@@ -59,7 +62,7 @@ class EndpointOutbox:
 
     def storing(self, message_id: str, outgoing: Sequence[OutgoingMessage]) -> Command:
         text = operations.dump(outgoing, self._client.addressing)
-        return self.store.storing(message_id, text, self.settings.wait)
+        return self.store.storing(message_id, text, self._wait)
 
     def completing(self, message_id: str, outgoing: Sequence[OutgoingMessage]) -> Command:
         return self.store.completing(message_id, operations.dump(outgoing, self._client.addressing))

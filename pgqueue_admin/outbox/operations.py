@@ -57,7 +57,7 @@ def load(text: str, addressing: Addressing, subscribers: Subscribers) -> list[Ou
     try:
         found: Iterable[Any] = orjson.loads(text)
         return [message for each in found for message in _messages(each, addressing, subscribers)]
-    except (TypeError, KeyError, AttributeError, ValueError, binascii.Error) as error:
+    except (TypeError, KeyError, AttributeError, ValueError, OverflowError, binascii.Error) as error:
         if isinstance(error, OperationsUnreadable):
             raise
         raise OperationsUnreadable(f"{type(error).__name__}: {error}") from error
@@ -70,6 +70,7 @@ def _messages(operation: dict[str, Any], addressing: Addressing, subscribers: Su
     ttbr, delay = _ttbr(options), _delay(options)
     if delay is not None and h.FORWARD_DESTINATION not in headers:
         headers = delivery_delay.headers(headers, delay, options["Destination"], since=datetime.now(UTC))
+    h.dump(headers)  # raises HeadersUnreadable for what no message can have
     return [
         OutgoingMessage(each, headers, body, ttbr, delay)
         for each in _destinations(options, headers, addressing, subscribers)

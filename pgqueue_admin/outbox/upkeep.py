@@ -8,9 +8,8 @@ from typing import Protocol
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.connection import Command
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.outbox_store import OutboxRecord, OutboxStore
-from pgqueue_admin.outbox.operations import OperationsUnreadable
 from pgqueue_admin.outbox.settings import OutboxSettings
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
@@ -122,7 +121,7 @@ class OutboxUpkeep:
                 self._outbox.dispatch(outgoing, session)
         except DatabaseDown:
             raise
-        except (DatabaseError, OperationsUnreadable) as error:
+        except Exception as error:  # whatever it is, it is of this record alone
             log.error("Record %s of %s is not dispatched, and is tried again: %s", record.id, self._outbox, error)
             return None
         return outgoing

@@ -78,6 +78,7 @@ class Wiring:
     def _transaction(self, slot: WorkerSlot, settings: EndpointSettings) -> ReceiveTransaction:
         if settings.transaction_mode == "receive_only" and (outbox := self.outbox()):
             return ReceiveWithOutbox(slot, self.sender, self.client.subscriptions, outbox)
+        slot.close_storage()
         return MODES[settings.transaction_mode](slot, self.sender, self.client.subscriptions)
 
     def _processing(self, queue: TableQueue, failures: FailureCache) -> MessageProcessor:

@@ -1,6 +1,7 @@
 """Outboxes: what waits between commit and send, whose it is, and how it is sent (O9)."""
 
 import html
+import re
 from typing import Any
 
 import pytest
@@ -71,6 +72,20 @@ def test_a_record_shows_what_it_sends_and_runs_none_of_it(
     assert "sent 1" in page
     assert as_viewer.get("/outbox/public/Billing_OutboxData/records/never/").status_code == 404
     assert as_viewer.get("/outbox/public/Nowhere/").status_code == 404
+
+
+@pytest.mark.parametrize("message_id", ["/", "..", ".", "a/b", "?x=1", "#", "%2F", "~", "\n", "x" * 200, "<b>'\""])
+def test_a_record_of_any_id_has_a_page(
+    as_operator: Client, billing: Endpoint, look: Connection, message_id: str
+) -> None:
+    insert = 'insert into "Billing_OutboxData" ("MessageId", "Operations") values (%s, %s)'
+    look.run(insert, [message_id, '[{"MessageId": "sent", "Body": "MQ==", "Options": {"Destination": "Sales"}}]'])
+    page = shown(as_operator, "/outbox/public/Billing_OutboxData/")
+    (address,) = re.findall(r'href="([^"]*/records/[^"]*)"', page)
+    assert "sent" in text(as_operator, html.unescape(address))
+    typed = {"reason": "it stays down", "id": message_id}
+    assert as_operator.post("/outbox/public/Billing_OutboxData/dispatch/", typed).status_code == 303
+    assert look.value('select count(*) from "Sales"') == 1
 
 
 @pytest.mark.parametrize("one", [True, False])

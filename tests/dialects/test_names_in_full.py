@@ -166,6 +166,26 @@ def test_the_lease_queue_runs_nothing_of_it(shadowed: Connection, times: int) ->
         assert leases.dead_due_in(shadowed) is None
 
 
+@pytest.mark.parametrize("times", [1, 6], ids=["once", "prepared"])
+def test_an_outbox_runs_nothing_of_it(
+    shadowed: Connection, engine_database: str, connect: Callable[..., Connection], times: int
+) -> None:
+    """Its statements are asked in the session that handlers write in."""
+    store = postgresql().outbox_store(Address("public", "Sales_OutboxData"))
+    store.create(connect(engine_database))
+    for _ in range(times):
+        one, operations = str(uuid.uuid4()), '[{"Body": ""}]'
+        with shadowed.transaction_with(*store.finding(one)) as rows:
+            assert rows == []
+            shadowed.run(*store.storing(one, "[]", timedelta(seconds=1)))
+            shadowed.run(*store.completing(one, operations))
+        with shadowed.transaction_with(*store.finding(one)) as rows:
+            assert [(row.id, row.dispatched, row.operations) for row in rows] == [(one, False, operations)]
+        shadowed.run(*store.marking(one))
+        with pytest.raises(DatabaseError, match="division by zero"):
+            shadowed.run(*store.marking(one))
+
+
 def test_the_archive_runs_nothing_of_it(shadowed: Connection) -> None:
     dead = DeadMessage(queue="Sales", message_id="42", headers="{}", body=b"{}", exception_type="Refused")
     archive_id = store.archive_failed(shadowed, dead)

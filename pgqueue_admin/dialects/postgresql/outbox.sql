@@ -39,18 +39,30 @@ from {table} where "MessageId" operator(pg_catalog.=) %(id)s::pg_catalog.text
 
 -- name: store
 -- Who inserts the same waits for the one before him, for a while; what handlers ask afterwards waits as it did before.
+-- A record that a trigger or a policy leaves out fails here: without it the effects would come twice, and the sends never.
 with waits as materialized (
     select pg_catalog.current_setting('lock_timeout') as before,
            pg_catalog.set_config('lock_timeout', %(wait)s, true) as now
+), written as (
+    insert into {table} ("MessageId", "Operations", "PersistenceVersion")
+    select %(id)s, %(operations)s::pg_catalog.jsonb, %(version)s from waits where now is not null
+    returning (select pg_catalog.set_config('lock_timeout', before, true) from waits)
 )
-insert into {table} ("MessageId", "Operations", "PersistenceVersion")
-select %(id)s, %(operations)s::pg_catalog.jsonb, %(version)s from waits where now is not null
-returning (select pg_catalog.set_config('lock_timeout', before, true) from waits)
+select {is_written} as once from written
 
 -- name: complete
 -- Pessimistic: the record is there already, and nobody else can have it.
-update {table} set "Operations" = %(operations)s::pg_catalog.jsonb
-where "MessageId" operator(pg_catalog.=) %(id)s::pg_catalog.text
+with written as (
+    update {table} set "Operations" = %(operations)s::pg_catalog.jsonb
+    where "MessageId" operator(pg_catalog.=) %(id)s::pg_catalog.text
+    returning 1
+)
+select {is_written} as once from written
+
+-- name: is_written
+-- The text is no number: the server says it with the failure.
+(case when pg_catalog.count(*) operator(pg_catalog.>) 0 then '1'
+    else 'the table took no record of the message; a trigger or a policy of it leaves rows out' end)::pg_catalog.int4
 
 -- name: mark
 -- Once: a record that the relay marked meanwhile divides by zero, and what is sent in this transaction is not sent. A duplicate
@@ -94,9 +106,11 @@ from {table} where "Dispatched" = false and {is_over} and "MessageId" <> all(%(w
 limit {most} for update skip locked
 
 -- name: tables
--- By what they have, whatever they are called; only tables, whose reading runs nobody's code, and no policy of theirs.
-select n.nspname as schema, c.relname as "table", greatest(c.reltuples, 0)::bigint as rows,
-    exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'CreatedAt' and not a.attisdropped) as says_when,
+-- By what they have, whatever they are called; only tables, whose reading runs nobody's code, and no policy of theirs. Of a type
+-- that somebody made a cast may be a function of his: our comparisons would run it.
+select c.oid::bigint as oid, n.nspname as schema, c.relname as "table", greatest(c.reltuples, 0)::bigint as rows,
+    exists (select from pg_attribute a where a.attrelid = c.oid and not a.attisdropped
+            and a.attname = 'CreatedAt' and a.atttypid = 'timestamptz'::regtype) as says_when,
     array(
         select distinct a.attname::text from pg_index i
         join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
@@ -108,7 +122,9 @@ where c.relkind in ('r', 'p') and not c.relrowsecurity
   and 5 = (
     select count(*) from pg_attribute a
     where a.attrelid = c.oid and not a.attisdropped
-      and a.attname in ('MessageId', 'Dispatched', 'DispatchedAt', 'PersistenceVersion', 'Operations'))
+      and (a.attname, a.atttypid) in (
+          ('MessageId', 'varchar'::regtype), ('Dispatched', 'bool'::regtype), ('DispatchedAt', 'timestamp'::regtype),
+          ('PersistenceVersion', 'varchar'::regtype), ('Operations', 'jsonb'::regtype)))
 order by n.nspname, c.relname limit {most}
 
 -- name: count_pending

@@ -32,8 +32,10 @@ class PostgreSQLOutbox:
         self.address = address
         self._sql = sql.outbox
         self._named = {"schema": address.schema, "name": address.table}
-        self._find, self._store = self._sql.find(table=address), self._sql.store(table=address)
-        self._complete, self._mark = self._sql.complete(table=address), self._sql.mark(table=address)
+        is_written = self._sql.is_written
+        self._find, self._mark = self._sql.find(table=address), self._sql.mark(table=address)
+        self._store = self._sql.store(table=address, is_written=is_written)
+        self._complete = self._sql.complete(table=address, is_written=is_written)
         self.says_when: bool | None = None
 
     def create(self, session: Session) -> None:

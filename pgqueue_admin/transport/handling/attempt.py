@@ -87,6 +87,11 @@ class MessageHandling:
         """What no handler is called for is audited all the same."""
         transaction.dispatch(self.audit.of(message, time.time()))
 
+    def body_of(self, message: IncomingMessage) -> Any:
+        """Of one that was handled before."""
+        message = self.pipeline.received(message) if self.pipeline.incoming else message
+        return self.serializers.load(message.raw_body or b"", message.headers.get(h.CONTENT_TYPE))
+
     def _read(self, context: MessageContext, transaction: UnitOfWork) -> Any:
         message = context.message
         if message.unreadable:

@@ -33,21 +33,23 @@ class ReceiveWithOutbox(ReceiveOnly):
         self._sessions = slot.storage_of(outbox)
         self._storage: StorageTransaction | None = None
         self._message_id = ""
+        self._asked = False  # the storage session: how another receive left it says nothing of this one
 
     def begin(self, receiving: Command, begun: Begun | None = None) -> AbstractContextManager[list[Row]]:
         return ReceiveAndStorage(super().begin(receiving, begun), self)
 
     def was_handled(self, message: IncomingMessage) -> bool:
-        self._message_id = message.message_id
+        self._message_id, self._asked = message.message_id, True
         session = self._sessions.fresh()
         self._storage = StorageTransaction(session, self._outbox.finding(self._message_id))
         if not self._storage.found:
             if self._outbox.is_pessimistic:
                 self._store(self._outbox.storing(self._message_id, []))
             return False
-        pending = self._outbox.undispatched(self._storage.found[0])
+        record = self._storage.found[0]
+        pending = self._outbox.undispatched(record)
         self._storage.roll_back()
-        if pending:
+        if not record.dispatched:  # also where it sends nothing: only what is marked is cleaned up
             self._dispatch_and_mark(pending)
         return True
 
@@ -117,20 +119,25 @@ class ReceiveWithOutbox(ReceiveOnly):
 
     @property
     def lost(self) -> bool:
-        return super().lost or self._sessions.lost
+        return super().lost or (self._asked and self._sessions.lost)
 
     def is_conflict(self, error: BaseException) -> bool:
         """Also one that a handler met, through whichever library."""
-        if isinstance(error, HandledBeside | Deadlock):
-            return True
         cause: BaseException | None = error
-        while cause and getattr(cause, "sqlstate", None) not in CONFLICTS:
+        while cause and not _is_conflict(cause):
             cause = cause.__cause__
         return cause is not None
 
-    def close_storage(self) -> None:
+    def close_storage(self, error: BaseException | None) -> None:
+        """A handler before may have left the session so that this one failed: the next begins in a new one."""
         if self._storage:
             self._storage.roll_back()
+        if error and self._asked and not self.lost and not self.is_conflict(error):
+            self._sessions.close()
+
+
+def _is_conflict(error: BaseException) -> bool:
+    return isinstance(error, HandledBeside | Deadlock) or getattr(error, "sqlstate", None) in CONFLICTS
 
 
 class StorageTransaction:
@@ -162,5 +169,5 @@ class ReceiveAndStorage(AbstractContextManager[list[Row]]):
         return self._receive.__enter__()
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool | None:
-        self._transaction.close_storage()
+        self._transaction.close_storage(error)
         return self._receive.__exit__(kind, error, trace)

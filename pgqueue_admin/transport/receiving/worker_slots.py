@@ -54,16 +54,20 @@ class WorkerSlot:
     def cut(self) -> None:
         self.receive.cut()
         self.send.cut()
-        if self.storage:
-            self.storage.cut()
+        if storage := self.storage:
+            storage.cut()
 
     def storage_of(self, outbox: Outbox) -> ReconnectingSession:
         """Its storage session, kept from receive to receive until the endpoint has another outbox."""
         if self.storage is None or self._storage_of is not outbox:
-            if self.storage:
-                self.storage.close()
+            self.close_storage()
             self.storage, self._storage_of = ReconnectingSession(outbox.connect), outbox
         return self.storage
+
+    def close_storage(self) -> None:
+        storage, self.storage = self.storage, None
+        if storage:
+            storage.close()
 
     def _work(self) -> None:
         while self._calls.get():
@@ -71,8 +75,7 @@ class WorkerSlot:
             self._has_rested = True
         self.receive.close()
         self.send.close()
-        if self.storage:
-            self.storage.close()
+        self.close_storage()
 
 
 class Receive(Protocol):

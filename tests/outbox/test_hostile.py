@@ -1,0 +1,236 @@
+"""What others may do to an outbox: nothing is lost by it, sent twice, or left for ever (O1, O3, O9)."""
+
+import threading
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.outbox import Outbox
+from pgqueue_admin.transport.wire import headers as h
+from tests.outbox.conftest import CHARGE, CHARGED, SETTINGS, MakeEndpoint, charging
+from tests.outbox.test_receive import charges, records, sold
+from tests.outbox.test_upkeep import PENDING, upkeep_of
+from tests.transport.recording_observer import Spy, insert, rows
+from tests.waiting import until
+
+DROPS = """create function drops() returns trigger language plpgsql as 'begin return null; end';
+create trigger drops before {} on "Billing_OutboxData" for each row execute function drops()"""
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "act"), [("optimistic", "insert"), ("pessimistic", "insert"), ("pessimistic", "update")]
+)
+def test_a_trigger_that_drops_records_loses_no_sends(
+    make: MakeEndpoint, connection: Connection, database: str, concurrency: Any, act: str
+) -> None:
+    """Nothing of the message is committed where its record is not."""
+    billing = make(outbox=Outbox(concurrency=concurrency))
+    charging(billing)
+    for statement in DROPS.format(act).split(";\n"):
+        connection.run(statement)
+    billing.send("Billing", 1, type=CHARGE)
+    billing.start()
+    until(lambda: len(rows(database, "error")) == 1)
+    assert (charges(connection), sold(database), records(connection)) == ([], [], [])
+
+
+BAD = """insert into "Billing_OutboxData" ("MessageId", "Operations", "CreatedAt") values (%s, jsonb_build_array(
+    jsonb_build_object('MessageId', 'bad', 'Headers', '{}'::jsonb, 'Body', 'MQ==', 'Options',
+    jsonb_build_object('Destination', 'Sales')) || %s::text::jsonb), now() - interval '2 hours')"""
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        '{"Options": {"Destination": "Sales", "DelayDeliveryFor": "10675199.02:48:05.4775807"}}',
+        '{"Options": {"Destination": "Sales", "DeliverAt": "0000-00-00"}}',
+        '{"Options": {"Destination": "Sales", "TimeToBeReceived": "99999999.00:00:00"}}',
+        '{"Options": {"Destination": 5}}',
+        '{"Options": null}',
+        '{"Headers": null}',
+        '{"Headers": {"a": 5}}',
+        '{"Headers": {"a": {"b": null}}}',
+        '{"Headers": {"NServiceBus.EnclosedMessageTypes": 5}, "Options": {"EventType": "A, B"}}',
+        '{"MessageId": 5}',
+        '{"MessageId": null}',
+        '{"MessageId": {}}',
+        '{"MessageId": []}',
+        '{"Body": 5}',
+    ],
+)
+def test_a_record_of_anything_keeps_nobody_back(
+    make: MakeEndpoint, connection: Connection, database: str, odd: str
+) -> None:
+    billing = make()
+    connection.run(BAD, ["odd", odd])
+    connection.run(PENDING, ["Sales", 3])
+    upkeep_of(billing).run_once()
+    assert {1, 2, 3} <= {int(row.body) for row in rows(database, "Sales") if row.body}
+    upkeep_of(billing).run_once()
+    for row in rows(database, "Sales"):
+        h.parse(row.headers)
+
+
+def test_a_duplicate_of_what_sends_nothing_marks_its_record(
+    make: MakeEndpoint, connection: Connection, database: str
+) -> None:
+    """Its process died between commit and mark; without a relay nobody else would, and no clean-up takes it."""
+    billing = make(outbox=Outbox(relay_after=None))
+    connection.run('insert into "Billing_OutboxData" ("MessageId", "Operations") values (\'one\', \'[]\')')
+    billing.send("Billing", 1, type=CHARGE, headers={h.MESSAGE_ID: "one"})
+    billing.start()
+    until(lambda: not rows(database, "Billing"))
+    assert records(connection) == [(True, [])]
+
+
+@pytest.mark.parametrize(
+    "left", ["set default_transaction_read_only = on", "set role nobody_here", "set statement_timeout = '1ms'"]
+)
+def test_what_a_handler_left_in_its_session_fails_no_other_message(
+    make: MakeEndpoint, connection: Connection, database: str, left: str
+) -> None:
+    """A storage session is kept for the next message; the one that it fails is handled in a new one."""
+    billing = make(concurrency=1, immediate_retries=1)
+    connection.run("do $$ begin create role nobody_here; exception when others then null; end $$")
+
+    @billing.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        context.connection.run("insert into public.charges (number) select %s from pg_sleep(0.01)", [number])
+        if number == 0:
+            context.connection.run(left.replace("set ", "set session "))
+
+    billing.send_many("Billing", range(4), type=CHARGE)
+    billing.start()
+    until(lambda: not rows(database, "Billing"))
+    assert [row for row in rows(database, "error")][1:] == []
+    assert {1, 2, 3} <= set(charges(connection))
+
+
+def test_a_lost_storage_session_is_of_no_later_message(
+    make: MakeEndpoint, connection: Connection, database: str, spy: Spy
+) -> None:
+    """What is forwarded needs none, and ends in the error queue where nobody takes it."""
+    billing = make(concurrency=1)
+    expired = threading.Event()
+
+    @billing.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        assert expired.wait(30)
+        context.connection.run("select pg_terminate_backend(pg_backend_pid())")
+
+    billing.send("Billing", 1, type=CHARGE, ttbr=timedelta(seconds=1))
+    billing.start()
+    until(lambda: spy.counts["received"] == 1)
+    billing.send("Billing", 2, type=CHARGE, headers={h.FORWARD_DESTINATION: "Nowhere"})
+    threading.Event().wait(1.5)
+    expired.set()
+    until(lambda: len(rows(database, "error")) == 1)
+    assert spy.counts["expired"] == 1
+
+
+def test_however_long_a_second_copy_may_wait(make: MakeEndpoint, connection: Connection, database: str) -> None:
+    """Longer than the database can say."""
+    billing = make(outbox=Outbox(wait=timedelta(days=100)))
+    charging(billing)
+    billing.send("Billing", 1, type=CHARGE)
+    billing.start()
+    until(lambda: not rows(database, "Billing"))
+    assert (charges(connection), rows(database, "error")) == ([1], [])
+
+
+def test_who_gives_his_outbox_up_keeps_no_session_of_it(
+    make: MakeEndpoint, connection: Connection, database: str, spy: Spy
+) -> None:
+    billing = make(concurrency=1)
+    charging(billing)
+    billing.send("Billing", 1, type=CHARGE)
+    billing.start()
+    until(lambda: spy.counts["handled"] == 1)
+    mine = "application_name = 'pgqueue Billing' and datname = current_database()"
+    storage = f"select count(*) from pg_stat_activity where {mine}"
+    before = connection.value(storage)
+    billing.apply(replace(SETTINGS, concurrency=1, outbox=None))
+    billing.send("Billing", 2, type=CHARGE)
+    until(lambda: spy.counts["handled"] == 2)
+    until(lambda: charges(connection) == [1, 2])
+    until(
+        lambda: connection.value(storage) <= before, what="a session of receive_only's sends came, the storage's went"
+    )
+
+
+def test_an_answer_whose_mark_failed_still_answers(make: MakeEndpoint, connection: Connection, database: str) -> None:
+    """It is received again, as one that was handled: who asked waits for it all the same."""
+    from pgqueue_admin.transport import Endpoint, Handlers
+
+    billing = make()
+
+    @billing.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        context.reply(number, type=CHARGED)
+
+    asking = Endpoint(
+        "Asking", database, settings=replace(SETTINGS, outbox=Outbox()), handlers=Handlers(), instance="a"
+    )
+    asking.create_queues()
+    connection.run("create sequence once")
+    connection.run("""create function fails_once() returns trigger language plpgsql as $$
+        begin if nextval('public.once') = 1 then raise sqlstate '40001'; end if; return new; end $$""")
+    connection.run(
+        'create trigger fails_once before update on "Asking_OutboxData" for each row execute function fails_once()'
+    )
+    billing.start()
+    asking.start()
+    try:
+        assert asking.ask("Billing", 7, type=CHARGE).reply(timeout=20).body == 7
+    finally:
+        asking.stop(0)
+
+
+@pytest.mark.parametrize("message_id", ["x" * 201, "it's", "%s", '"', "\u2028", "", "a\0b", "x" * 200, "ß" * 200])
+def test_whatever_its_id_a_message_ends_somewhere(
+    make: MakeEndpoint, connection: Connection, database: str, message_id: str
+) -> None:
+    billing = make()
+    charging(billing)
+    about = {h.ENCLOSED_MESSAGE_TYPES: CHARGE, h.CONTENT_TYPE: "application/json"}
+    for number in (1, 2):
+        insert(database, "Billing", h.dump({**about, h.MESSAGE_ID: message_id}), str(number).encode())
+    billing.send("Billing", 3, type=CHARGE)
+    billing.start()
+    until(lambda: not rows(database, "Billing"))
+    done, dead = charges(connection), len(rows(database, "error"))
+    assert 3 in done
+    if message_id == "":
+        assert (done, dead) == ([1, 2, 3], 0)
+    elif len(message_id) > 200 or "\0" in message_id:
+        assert (done, dead) == ([3], 2)
+    else:
+        assert len(done) == 2
+        assert dead == 0
+    assert sold(database) == done
+
+
+def test_a_delayed_retry_and_the_error_queue_need_no_record(
+    make: MakeEndpoint, connection: Connection, database: str
+) -> None:
+    billing, attempts = make(immediate_retries=0, delayed_retries=1, delayed_retry_step=0.5), list[int]()
+
+    @billing.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        attempts.append(number)
+        context.connection.run("insert into public.charges (number) values (%s)", [number])
+        context.send("Sales", number, type=CHARGED)
+        if number == 2 or len(attempts) == 1:
+            raise ValueError
+
+    billing.send("Billing", 1, type=CHARGE)
+    billing.start()
+    until(lambda: charges(connection) == [1])
+    until(lambda: sold(database) == [1])
+    billing.send("Billing", 2, type=CHARGE)
+    until(lambda: len(rows(database, "error")) == 1)
+    assert charges(connection) == [1]
+    assert attempts == [1, 1, 2, 2]
