@@ -91,10 +91,11 @@ class OutboxUpkeep:
             with session.transaction():
                 found = self._outbox.store.pending(session, grace, RELAYED_AT_ONCE, passed)
                 due = [record for record in found if self._is_due(record, grace)]
-                dispatched = [outgoing for record in due if (outgoing := self._dispatch(session, record)) is not None]
-            for outgoing in dispatched:
+                tried = {record.id: self._dispatch(session, record) for record in due}
+            dispatched = {each: outgoing for each, outgoing in tried.items() if outgoing is not None}
+            for outgoing in dispatched.values():
                 self._outbox.dispatched(outgoing)
-            passed.update(record.id for record in found)
+            passed.update(record.id for record in found if record.id not in dispatched)
             sent += len(dispatched)
             if len(found) < RELAYED_AT_ONCE:
                 break

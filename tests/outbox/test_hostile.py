@@ -3,15 +3,19 @@
 import threading
 from dataclasses import replace
 from datetime import timedelta
+from itertools import cycle
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.outbox import Outbox
+from pgqueue_admin.transport.errors import QueueUnfit
 from pgqueue_admin.transport.wire import headers as h
+from tests.lost_commit import WAITS, end_who_waits, nobody_stands_by, who_inserts_waits
 from tests.outbox.conftest import CHARGE, CHARGED, SETTINGS, MakeEndpoint, charging
-from tests.outbox.test_receive import charges, records, sold
+from tests.outbox.test_receive import ANOTHER_ID, charges, records, sold
 from tests.outbox.test_upkeep import PENDING, upkeep_of
 from tests.transport.recording_observer import Spy, insert, rows
 from tests.waiting import until
@@ -35,6 +39,14 @@ def test_a_trigger_that_drops_records_loses_no_sends(
     billing.start()
     until(lambda: len(rows(database, "error")) == 1)
     assert (charges(connection), sold(database), records(connection)) == ([], [], [])
+
+
+def test_a_key_of_some_records_only_is_none(make: MakeEndpoint, connection: Connection) -> None:
+    billing = make()
+    connection.run('alter table "Billing_OutboxData" drop constraint "Billing_OutboxData_pkey"')
+    connection.run('create unique index on "Billing_OutboxData" ("MessageId") where not "Dispatched"')
+    with pytest.raises(QueueUnfit, match="no unique key"):
+        billing.start()
 
 
 BAD = """insert into "Billing_OutboxData" ("MessageId", "Operations", "CreatedAt") values (%s, jsonb_build_array(
@@ -234,3 +246,82 @@ def test_a_delayed_retry_and_the_error_queue_need_no_record(
     until(lambda: len(rows(database, "error")) == 1)
     assert charges(connection) == [1]
     assert attempts == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("concurrency", ["optimistic", "pessimistic"])
+@pytest.mark.parametrize("table", ["Billing_OutboxData", "Sales"])
+def test_an_answer_to_a_commit_that_never_comes(
+    make: MakeEndpoint, connection: Connection, connect: Any, database: str, concurrency: Any, table: str
+) -> None:
+    """Of the record's, and of what is sent with the end of the message: it is durable, and its session is ended."""
+    billing = make(outbox=Outbox(concurrency=concurrency, relay_after=None), concurrency=1)
+    charging(billing)
+    with nobody_stands_by(connect(database)):
+        who_inserts_waits(connection, f'"{table}"')
+        billing.send("Billing", 1, type=CHARGE)
+        billing.start()
+        until(lambda: connection.one(WAITS))
+        end_who_waits(connection)
+        until(lambda: connection.one(WAITS) is None)
+    until(lambda: not rows(database, "Billing"))
+    assert (charges(connection), sold(database), rows(database, "error")) == ([1], [1], [])
+    assert records(connection) == [(True, [])]
+
+
+def test_a_role_that_waits_for_less_than_its_outbox(make: MakeEndpoint, connection: Connection, database: str) -> None:
+    """Its own statement_timeout ends the wait of a second copy: that is no failure of the message either."""
+    hasty = f"{database}?options={quote('-c statement_timeout=200ms')}"
+    billing, is_first_done = make(outbox=Outbox(dsn=hasty, concurrency="pessimistic")), threading.Event()
+
+    @billing.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        is_first_done.wait(2)
+        context.connection.run("insert into public.charges (number) values (%s)", [number])
+
+    for _ in range(2):
+        billing.send("Billing", 1, type=CHARGE, headers={h.MESSAGE_ID: "one"})
+    billing.start()
+    until(lambda: not rows(database, "Billing"))
+    assert (charges(connection), rows(database, "error")) == ([1], [])
+
+
+@pytest.mark.parametrize("ends", ["commit", "rollback", "commit; begin", "rollback; begin", "close"])
+def test_a_handler_that_ends_its_transaction_sends_nothing(
+    make: MakeEndpoint, connection: Connection, database: str, ends: str
+) -> None:
+    billing = make(immediate_retries=0, concurrency=1)
+
+    @billing.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        context.send("Sales", number, type=CHARGED)
+        if number == 1 and ends == "close":
+            context.connection.raw.close()
+        elif number == 1:
+            for statement in ends.split("; "):
+                context.connection.run(statement)
+
+    billing.send("Billing", 1, type=CHARGE)
+    billing.send("Billing", 2, type=CHARGE)
+    billing.start()
+    until(lambda: sold(database) == [2])
+    until(lambda: len(rows(database, "error")) == 1)
+    assert records(connection) == [(True, [])]
+
+
+def test_an_outbox_that_changes_while_messages_are_in_flight(
+    make: MakeEndpoint, connection: Connection, database: str
+) -> None:
+    billing = make()
+    charging(billing)
+    billing.send_many("Billing", range(300), type=CHARGE)
+    connection.run(ANOTHER_ID)
+    billing.start()
+    outboxes = cycle([Outbox(concurrency="pessimistic"), Outbox(isolation="serializable"), Outbox()])
+    while rows(database, "Billing"):
+        billing.apply(replace(SETTINGS, outbox=next(outboxes)))
+    assert charges(connection) == sold(database) == list(range(300))
+    assert rows(database, "error") == []
+    billing.stop()
+    assert [each.name for each in threading.enumerate() if "Billing" in each.name] == []
+    mine = "application_name = 'pgqueue Billing' and datname = current_database()"
+    until(lambda: connection.value(f"select count(*) from pg_stat_activity where {mine}") == 0)

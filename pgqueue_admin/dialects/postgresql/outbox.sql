@@ -26,7 +26,7 @@ create index if not exists {index} on {table} ({column})
 -- What the table has; read from the catalog.
 select a.attname::text as name, format_type(a.atttypid, a.atttypmod) as type,
        exists (select from pg_index i where i.indrelid = c.oid and i.indkey[0] = a.attnum
-               and i.indnkeyatts = 1 and i.indisunique and i.indisvalid) as is_unique
+               and i.indnkeyatts = 1 and i.indisunique and i.indisvalid and i.indpred is null) as is_unique
 from pg_attribute a
 join pg_class c on c.oid = a.attrelid
 join pg_namespace n on n.oid = c.relnamespace

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from pgqueue_admin.dialects.connection import Command, ReceiveSession, Row
-from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError, Deadlock, Locked
+from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError, Deadlock, Locked, TimedOut
 from pgqueue_admin.transport.ports import Outbox
 from pgqueue_admin.transport.receiving.receive_transaction import Begun, ReceiveOnly
 from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot
@@ -76,7 +76,9 @@ class ReceiveWithOutbox(ReceiveOnly):
                 storage.session.run_last([command])
             else:
                 storage.session.run(*command)
-        except Locked as error:
+        except (Locked, TimedOut) as error:
+            if last and isinstance(error, TimedOut):
+                raise  # it may be what handlers left to the commit that takes so long
             raise HandledBeside(error.detail, error.sqlstate) from error
         except AlreadyExists as error:
             storage.roll_back()
