@@ -325,3 +325,17 @@ def test_an_outbox_that_changes_while_messages_are_in_flight(
     assert [each.name for each in threading.enumerate() if "Billing" in each.name] == []
     mine = "application_name = 'pgqueue Billing' and datname = current_database()"
     until(lambda: connection.value(f"select count(*) from pg_stat_activity where {mine}") == 0)
+
+
+def test_a_conflict_that_never_ends_is_a_failure(make: MakeEndpoint, connection: Connection, database: str) -> None:
+    """As of a trigger that says so of a stale row: the message would come back for ever."""
+    billing = make()
+
+    @billing.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        context.connection.run("do $$ begin raise sqlstate '40001'; end $$")
+
+    billing.send("Billing", 1, type=CHARGE)
+    billing.start()
+    until(lambda: len(rows(database, "error")) == 1)
+    assert records(connection) == []

@@ -24,6 +24,8 @@ from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.message import IncomingMessage
 from pgqueue_admin.transport.wire.serializers import Serializers
 
+MOST_CONFLICTS = 100  # of a message with other transactions: one that never ends is its own doing
+
 
 class AttemptFailed(Exception):
     """A handler, or the dispatch of what it sent, raised. No ``failure``: it was our own session that was lost."""
@@ -116,7 +118,10 @@ class MessageHandling:
 
     def _remembered(self, context: MessageContext, error: BaseException, transaction: UnitOfWork) -> Failure | None:
         """Counted before the rollback, which is when somebody else may receive the message again."""
-        if transaction.is_conflict(error) or (transaction.lost and not is_too_long(error)):
+        if transaction.lost and not is_too_long(error):
+            return None
+        row = context.received.row_id
+        if transaction.is_conflict(error) and self.recovery.failures.conflicted(row) < MOST_CONFLICTS:
             return None
         data = {**_handler_data(context), "Handler failure time": h.wire_now()}
         return self.recovery.remember(context.received, self.recovery.failure(context.received, error, data))

@@ -169,7 +169,8 @@ class ReceiveTask:
     def _went_wrong(self, error: Exception) -> None:
         if isinstance(error, ErrorQueueRefused):
             return self._not_taken(error)
-        if self._transaction.is_conflict(cause_of(error)):
+        is_counted = isinstance(error, AttemptFailed) and error.failure
+        if not is_counted and self._transaction.is_conflict(cause_of(error)):
             return self._again(error)
         kept_back = self._could_not_go(error)
         failure = self._message and self._failure_of(self._message, error)

@@ -19,6 +19,7 @@ class FailureCache:
         self._lock = threading.Lock()
         self._by_row: OrderedDict[str, Failure] = OrderedDict()
         self._characters = 0
+        self._conflicts: OrderedDict[str, int] = OrderedDict()
 
     def remember(self, row_id: str, failure: Failure) -> Failure:
         """Count this attempt onto those before it."""
@@ -42,7 +43,16 @@ class FailureCache:
         failed = self._by_row.get(row_id)
         return failed if failed and not isinstance(failed.action, Immediately) else None
 
+    def conflicted(self, row_id: str) -> int:
+        """Count a conflict with another transaction, which is no failure; how many it had."""
+        with self._lock:
+            count = self._conflicts[row_id] = self._conflicts.pop(row_id, 0) + 1
+            while len(self._conflicts) > self._most:
+                self._conflicts.popitem(last=False)
+        return count
+
     def forget(self, row_id: str) -> None:
+        self._conflicts.pop(row_id, None)
         if row_id in self._by_row:
             with self._lock:
                 self._let_go(row_id)
