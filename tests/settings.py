@@ -16,6 +16,7 @@ for _name in (
     os.environ.pop(_name, None)
 for _name in ("PGQUEUE_QUEUE_SCHEMAS", "ENVIRONMENT", "PGQUEUE_ENVIRONMENT_COLOUR", "DEBUG", "ALLOWED_HOSTS"):
     os.environ.pop(_name, None)
+os.environ["PGQUEUE_QUEUE_SCHEMAS"] = "public,Legacy,demo"  # tests of the lease queue say that it is watched
 os.environ["SPARK_MASTER"] = ""  # whoever tests history says where
 os.environ["PGQUEUE_STATE_DIR"] = str(Path(tempfile.gettempdir()) / f"pgqueue-tests-{os.getpid()}")
 

@@ -40,6 +40,11 @@ def plain(text: str) -> str:
     return _UNSEEN.sub(lambda unseen: mark(unseen[0]), text)
 
 
+def in_json(text: str) -> str:
+    """A JSON text of the same meaning in which such characters are written as escapes: for a field to edit it in."""
+    return _UNSEEN.sub(lambda unseen: f"\\u{ord(unseen[0]):04x}", text)
+
+
 def first_line(text: str) -> str:
     """Of what a database or a driver said, where a page has one line for it."""
     return plain(text.strip().partition("\n")[0])

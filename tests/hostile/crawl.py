@@ -8,8 +8,8 @@ from django.contrib import admin
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from pgqueue_admin.models import Alert, AlertMail, AuditEntry, Endpoint, Operation, Process
-from tests.hostile.hostile_site import World
+from pgqueue_admin.models import Alert, AlertMail, AuditEntry, Endpoint, Operation, Process, Schedule
+from tests.hostile.hostile_site import OUTBOX, World
 from tests.hostile.payloads import MARKUP
 
 # addresses that only take POST: a GET is told so
@@ -18,14 +18,16 @@ ACTS = {
     "endpoint_start", "endpoint_stop",
     "endpoint_scale", "endpoint_pause", "endpoint_resume", "endpoint_restart", "endpoint_withdraw", "endpoint_undo",
     "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "host_give_up",
-    "history_run", "history_cancel", "history_recompute", "admin:logout",
+    "history_run", "history_cancel", "history_recompute", "admin:logout", "schedule_read", "schedule_pause",
+    "schedule_resume", "schedule_run", "schedule_remove", "lease_release", "lease_end", "outbox_dispatch",
 }  # fmt: skip
 PLAIN = {
     "live", "healthz", "readyz", "sign_in", "sign_out", "password", "person", "keys", "overview", "queues", "alerts",
     "alert_mails", "delayed", "endpoints", "workers", "settings", "archive", "operations", "finder", "admin:index",
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
     "admin:jsi18n", "subscriptions", "trends", "unwatched", "history", "history_run", "history_cancel",
-    "history_recompute", "alert_acknowledge", "alert_acknowledgements",
+    "history_recompute", "alert_acknowledge", "alert_acknowledgements", "schedules",
+    "schedule_new", "schedule_read", "outboxes",
 }  # fmt: skip
 WITH_DAYS = ("finished", "history_days", "trends_types")
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")
@@ -67,6 +69,7 @@ def _examples(world: World) -> dict[str, list[str]]:
     entry = AuditEntry.objects.values_list("pk", flat=True)[0]
     endpoints = [{"name": name} for name in Endpoint.objects.values_list("name", flat=True)]
     operations, alerts = _keys(Operation, "number"), _keys(Alert, "number")
+    leases = [{**LEASES, "number": number} for number in (1, 2, 999)]
     archived = [{"archive_id": number} for number in dead]
     found: dict[str, list[dict[str, Any]]] = {
         **dict.fromkeys(("queue", "queue_ends", "messages", "queue_settings"), queues),
@@ -82,6 +85,12 @@ def _examples(world: World) -> dict[str, list[str]]:
         "host_give_up": [{"host": MARKUP[:190]}, {"host": "house-2"}],
         **dict.fromkeys(("operation", "operation_start", "operation_cancel"), operations),
         **dict.fromkeys(("alert", "alert_acknowledgement"), alerts),
+        "lease_publish": [LEASES],
+        **dict.fromkeys(("lease_message", "lease_release", "lease_end"), leases),
+        "outbox": [OF_OUTBOX],
+        "outbox_dispatch": [OF_OUTBOX],
+        "outbox_record": [{**OF_OUTBOX, "message_id": f"{number} {MARKUP}"[:200]} for number in range(4)],
+        **dict.fromkeys(_SCHEDULE, _keys(Schedule, "schedule_id")),
         "alert_mail": _keys(AlertMail, "number"),
         "find_message": [{"any_id": each} for each in (MARKUP, waiting[0]["row_id"], str(dead[0]), "nobody's")],
         "admin:app_list": [{"app_label": "pgqueue"}, {"app_label": "auth"}],
@@ -103,6 +112,9 @@ def _of_history(world: World) -> dict[str, list[str]]:
     return {**asked, "finished_message": one}
 
 
+LEASES = {"schema": "messages", "table": "message"}
+OF_OUTBOX = {"schema": OUTBOX.schema, "table": OUTBOX.table}
+_SCHEDULE = ("schedule", "schedule_pause", "schedule_resume", "schedule_run", "schedule_remove")
 _VERBS = ("settings", "start", "stop", "scale", "pause", "resume", "restart", "withdraw")
 
 

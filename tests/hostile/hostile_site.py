@@ -1,5 +1,6 @@
 """A console over a queue database of its own, both full of what hurts: each table, each row, each name."""
 
+import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,14 +36,16 @@ from pgqueue_admin.models import (
     queue_database,
 )
 from pgqueue_admin.monitor import delayed, discovery
-from pgqueue_admin.services import operations
+from pgqueue_admin.services import operations, schedules
+from pgqueue_admin.services.schedules import Act, ScheduleDraft
 from tests.console.sampled import elsewhere, sample
 from tests.databases import Databases
 from tests.history.files import TEN, message, write
 from tests.hostile import change_detector
 from tests.hostile.payloads import BODIES, MARKUP, NAMES, SCHEMA, TURNED, UNREADABLE, headers
 
-SCHEMAS = ["public", "Legacy", SCHEMA, "not there"]
+SCHEMAS = ["public", "Legacy", SCHEMA, "messages", "not there"]
+OUTBOX = Address(SCHEMA, 'Quo"ted <b>_OutboxData')
 
 
 @dataclass
@@ -140,6 +143,22 @@ def _fill_queues(made: World) -> None:
         _send(made, made.addresses[1], headers(), body)
     _keep_back(made)
     _kill(made)
+    _leases(made)
+    _outbox(made)
+
+
+def _leases(made: World) -> None:
+    for document in ({"kind": MARKUP, MARKUP: TURNED}, [MARKUP], MARKUP, {"deep": {MARKUP: [None, 1e300]}}):
+        made.queues.run("insert into messages.message (message) values (%s::jsonb)", [json.dumps(document)])
+
+
+def _outbox(made: World) -> None:
+    """Records that wait, of what can be read and what cannot."""
+    store = postgresql().outbox_store(OUTBOX)
+    store.create(made.queues)
+    sends = {"MessageId": MARKUP, "Headers": {MARKUP: MARKUP}, "Body": "bm8=", "Options": {"Destination": MARKUP}}
+    for number, held in enumerate(([sends], [{MARKUP: TURNED}], MARKUP, None)):
+        made.queues.run(*store.storing(f"{number} {MARKUP}"[:200], json.dumps(held), timedelta(seconds=1)))
 
 
 def _keep_back(made: World) -> None:
@@ -215,6 +234,7 @@ def _fill_console(made: World) -> None:
     for noun, subject in (("endpoint", MARKUP[:190]), ("queue", '"public"."Sales"'), ("message", str(made.dead[0]))):
         AuditEntry.objects.create(noun=noun, subject=subject, **audit, **changed)
     _operations(made)
+    _schedules()
     _processes(now)
     _held(made, now)
     _alerts(now)
@@ -222,6 +242,14 @@ def _fill_console(made: World) -> None:
 
 
 LINKED = "javascript:pwned()"
+
+
+def _schedules() -> None:
+    person = User.objects.get(username="operator")
+    for number, (to, kind) in enumerate(((schedules.LEASE, ""), ("Sales", "Shop.Ping"))):
+        message = json.dumps({MARKUP: TURNED})
+        draft = ScheduleDraft(f"{number} {MARKUP}"[:100], to, kind, message, "0 3 * * *", "UTC", "skip")
+        schedules.add(draft, Act(person, "console", MARKUP[:100]))
 
 
 def _operations(made: World) -> None:

@@ -20,7 +20,7 @@ ELSEWHERE = (
 RIGHTLESS = "needs the right “Can "
 # acts that need no right: one's own choices, signing in and out, one's own password
 FREE = {"person", "sign_in", "sign_out", "admin:login", "admin:logout", "admin:password_change", "admin:index"}
-FREE |= {"endpoint_effect"}  # says what a form would do, and saves nothing
+FREE |= {"endpoint_effect", "schedule_read"}  # say what a form would do, and save nothing
 
 
 def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
@@ -53,6 +53,12 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
         ("history_run", reverse("history_run"), {}),
         ("history_cancel", reverse("history_cancel"), {}),
         ("history_recompute", reverse("history_recompute"), {"since": "2026-11-14", "until": "2026-11-15"}),
+        ("schedule_new", reverse("schedule_new"), SCHEDULE),
+        ("schedule_read", reverse("schedule_read"), SCHEDULE),
+        *((f"schedule_{verb}", reverse(f"schedule_{verb}", args=[1]), {}) for verb in OF_SCHEDULE),
+        ("lease_publish", reverse("lease_publish", kwargs=crawl.LEASES), {"message": "{}"}),
+        *((name, reverse(name, kwargs={**crawl.LEASES, "number": 1}), {"reason": "x"}) for name in OF_LEASES),
+        ("outbox_dispatch", reverse("outbox_dispatch", kwargs=crawl.OF_OUTBOX), {"reason": "x"}),
         ("person", reverse("person"), {"theme": "dark"}),
         ("sign_out", reverse("sign_out"), {}),
         ("admin:logout", reverse("admin:logout"), {}),
@@ -65,6 +71,9 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
+SCHEDULE = {"name": "Nightly", "to": "Sales", "message_type": "Shop.Ping", "message": "{}", "expression": "0 3 * * *"}
+OF_SCHEDULE = ("pause", "resume", "run", "remove")
+OF_LEASES = ("lease_release", "lease_end")
 VERBS = ("start", "stop", "scale", "pause", "resume", "restart", "withdraw")
 
 

@@ -11,6 +11,7 @@ ASKED = {
     "publish": "retry_message",
     "release": "retry_message",
     "end": "discard_message",
+    "dispatch": "retry_message",
     "run": "run_endpoint",
     "log": "run_endpoint",
     "set": "change_settings",

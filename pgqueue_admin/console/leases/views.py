@@ -22,7 +22,7 @@ from pgqueue_admin.monitor import discovery, lease_messages
 from pgqueue_admin.monitor.lease_messages import LeaseMessage, Listeners
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.services import leases
-from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 
 ROWS = 50
 ON_QUEUE_PAGE = 8  # of those that are locked, and of those that wait
@@ -172,19 +172,19 @@ def _row(found: LeaseMessage) -> table.LeaseRow:
 @require_http_methods(["GET", "HEAD", "POST"])
 def publish(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     """A form, which keeps what was typed where it was refused."""
-    address, typed, fault = Address(schema, table), request.POST.get("message", EXAMPLE), ""
+    address, typed, fault, status = Address(schema, table), request.POST.get("message", EXAMPLE), "", 200
     if request.method == "POST":
         try:
             number = leases.publish(typed, request.user, "console", responses.reason(request))
         except (OperationRefused, OutcomeUnknown) as error:
-            fault = str(error)
+            fault, status = str(error), 403 if isinstance(error, OperationNotAllowed) else 422
         else:
             see = Way("See the message", reverse("lease_message", args=[schema, table, number]))
             responses.done(request, f"Published as message {number:,} in {schema}.{table}.", see)
             return responses.SeeOther(url_converters.queue(address))
     refusal, reason = permissions.refusal_for(request.user, "publish"), responses.reason(request)
     about = {"address": address, "typed": typed, "fault": fault, "reason": reason, "refusal": refusal}
-    return render(request, "pgqueue_admin/leases/publish.html", about, status=422 if fault else 200)
+    return render(request, "pgqueue_admin/leases/publish.html", about, status=status)
 
 
 @require_POST

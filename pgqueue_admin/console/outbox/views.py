@@ -132,9 +132,10 @@ def _said(done: acts.Dispatched) -> str:
 
 def _refusal(request: HttpRequest, row: OutboxState | None) -> str:
     """Why nothing may be sent from there, in words that follow a colon."""
-    if row is not None and row.endpoint is None:
-        return "it is not of an endpoint that runs here with an outbox, so it is only looked at"
-    return str(permissions.refusal_for(request.user, "dispatch") or "")
+    if refusal := permissions.refusal_for(request.user, "dispatch"):
+        return str(refusal)
+    is_foreign = row is not None and row.endpoint is None
+    return "it is not of an endpoint that runs here with an outbox, so it is only looked at" if is_foreign else ""
 
 
 urlpatterns = [

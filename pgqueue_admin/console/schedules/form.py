@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.formatting import escape_invisible
 from pgqueue_admin.lease.schedules import timetable
 from pgqueue_admin.lease.schedules.errors import ScheduleRefused
 from pgqueue_admin.models import Queue
@@ -89,14 +90,14 @@ def _typed(saved: ScheduleDraft) -> dict[str, str]:
     parts = saved.expression.split()
     when = dict(zip(CRON, parts, strict=True)) if len(parts) == len(CRON) else {"date": saved.expression}
     about = {"name": saved.name, "message_type": saved.message_type, "to": saved.to, "zone": saved.zone}
-    return {**about, **when, "message": saved.message, "missed": saved.missed}
+    return {**about, **when, "message": escape_invisible.in_json(saved.message), "missed": saved.missed}
 
 
 def _destinations(saved: ScheduleDraft | None) -> list[tuple[str, str]]:
     """The lease queue, and each input queue that is known; also where it goes now."""
     canonical = queue_database().dialect.canonical
     known = Queue.objects.filter(gone_since=None, kind=TableKind.INPUT).values_list("schema", "table")
-    found = {canonical(Address(*each)): f"{each[1]} in {each[0]}" for each in known}
+    found = {canonical(Address(*each)): escape_invisible.plain(f"{each[1]} in {each[0]}") for each in known}
     if saved and saved.to != schedules.LEASE:
-        found.setdefault(saved.to, saved.to)
+        found.setdefault(saved.to, escape_invisible.plain(saved.to))
     return [(schedules.LEASE, "lease queue messages.message"), *sorted(found.items(), key=lambda each: each[1].lower())]
