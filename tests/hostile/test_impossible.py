@@ -49,6 +49,10 @@ def spoilt(world: World) -> World:
         operations.act("discard", archive_id, "ana", "console")
     with queues.transaction():
         queues.run("set local session_replication_role = replica")  # the archive's events are append-only
+        runs = "messages.schedule_run"  # a time is part of their key: each row gets another
+        queues.run(
+            f"delete from {runs} where ctid not in (select ctid from {runs} limit %(most)s)", {"most": len(IMPOSSIBLE)}
+        )
         for column in queues.all(COLUMNS):
             table = f"{addressing.quote(column.schema)}.{addressing.quote(column.name)}".replace("%", "%%")
             texts = list(IMPOSSIBLE)
