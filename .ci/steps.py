@@ -6,7 +6,7 @@
 
 As root on Debian it installs chromium, nginx-light, postgresql-15, postgresql-15-cron, mariadb-server-core and
 mariadb-client-core where they are missing. Else CHROMIUM= names a browser, NGINX= an nginx, PGQUEUE_PG_BIN= a folder of
-PostgreSQL binaries, PG_BIN= one with pg_cron; mariadbd and its client are looked for on the PATH.
+PostgreSQL binaries, PG_CRON_BIN= one with pg_cron; mariadbd and its client are looked for on the PATH.
 """
 
 import os
@@ -176,15 +176,15 @@ def postgresql() -> dict[str, str]:
 
 def pg_cron() -> dict[str, str]:
     """Debian's, for its own server."""
-    folder = Path(os.environ.get("PG_BIN") or "/usr/lib/postgresql/15/bin")
+    folder = Path(os.environ.get("PG_CRON_BIN") or "/usr/lib/postgresql/15/bin")
     library = folder.parent / "lib" / "pg_cron.so"
-    if not library.exists() and "PG_BIN" not in os.environ:
+    if not library.exists() and "PG_CRON_BIN" not in os.environ:
         installed("postgresql-15-cron")
     if not library.exists():
         raise Missing(
-            "No pg_cron: install Debian's package postgresql-15-cron, or set PG_BIN= to a folder of such a server."
+            "No pg_cron: install Debian's package postgresql-15-cron, or set PG_CRON_BIN= to a folder of such a server."
         )
-    return {"PG_BIN": str(folder)}
+    return {"PG_CRON_BIN": str(folder)}
 
 
 def mariadb() -> dict[str, str]:

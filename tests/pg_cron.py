@@ -13,7 +13,7 @@ from pgqueue_admin.embedded import cluster_location
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from tests import server_location
 
-BIN = Path(os.environ.get("PG_BIN") or "/usr/lib/postgresql/15/bin")
+BIN = Path(os.environ.get("PG_CRON_BIN") or "/usr/lib/postgresql/15/bin")
 LIBRARY = BIN.parent / "lib" / "pg_cron.so"
 HOME = "shop"  # the database that has the jobs
 
@@ -22,7 +22,7 @@ HOME = "shop"  # the database that has the jobs
 def server() -> Iterator[PostgreSQL]:
     if not LIBRARY.exists():
         pytest.skip(
-            f"NOT TESTED: no {LIBRARY}. Install Debian's postgresql-15-cron, or set PG_BIN= to such a server's folder."
+            f"NOT TESTED: no {LIBRARY}. Install Debian's postgresql-15-cron, or set PG_CRON_BIN= to such a folder."
         )
     root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=server_location.folder()))
     root.chmod(0o755)

@@ -1,6 +1,6 @@
 """Outbox tables from outside: looking into one runs no code of whoever made it."""
 
-from typing import Any
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import psycopg
@@ -10,31 +10,38 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import outboxes
 
-TABLE = Address("public", "Eve_OutboxData")
-MAKER = """create sequence public.ran; grant all on sequence public.ran to public; grant create on schema public to eve;
-alter table "Eve_OutboxData" owner to eve"""
+TABLE = Address("public", "Mallory_OutboxData")
+MAKER = """create sequence public.ran; grant all on sequence public.ran to public;
+grant create on schema public to mallory;
+alter table "Mallory_OutboxData" owner to mallory"""
 TYPE = """create type public.flag as (is_set boolean);
 create function public.as_boolean(public.flag) returns boolean language plpgsql as
     'begin perform pg_catalog.nextval(''public.ran''); return false; end';
 create cast (public.flag as boolean) with function public.as_boolean(public.flag) as implicit;
-alter table "Eve_OutboxData" alter column "Dispatched" drop default,
+alter table "Mallory_OutboxData" alter column "Dispatched" drop default,
     alter column "Dispatched" type public.flag using row("Dispatched")::public.flag;
-create index on "Eve_OutboxData" ("Dispatched");
-insert into "Eve_OutboxData" ("MessageId", "Dispatched", "Operations") values ('one', row(false), '[]')"""
+create index on "Mallory_OutboxData" ("Dispatched");
+insert into "Mallory_OutboxData" ("MessageId", "Dispatched", "Operations") values ('one', row(false), '[]')"""
 INDEX = """create function public.one() returns integer immutable language plpgsql as
     'begin perform pg_catalog.nextval(''public.ran''); return 1; end';
-create index on "Eve_OutboxData" (("MessageId" || public.one()::text)) where public.one() = 1"""
+create index on "Mallory_OutboxData" (("MessageId" || public.one()::text)) where public.one() = 1"""
+
+
+@pytest.fixture
+def mallory(connection: Connection, database: str) -> Iterator[str]:
+    """The address of a role that may make what she likes in public."""
+    connection.run("create role mallory login password 'mallory'")
+    at = urlsplit(database)
+    yield at._replace(netloc=f"mallory:mallory@{at.hostname}:{at.port}").geturl()
+    connection.run("drop owned by mallory cascade; drop role mallory")
 
 
 @pytest.mark.parametrize("trap", [TYPE, INDEX], ids=["type", "index"])
-def test_a_look_runs_nothing_of_its_owners(database: str, connection: Connection, connect: Any, trap: str) -> None:
-    connection.run("do $$ begin create role eve login password 'eve'; exception when others then null; end $$")
+def test_a_look_runs_nothing_of_its_owners(mallory: str, connection: Connection, trap: str) -> None:
     postgresql().outbox_store(TABLE).create(connection)
     for statement in MAKER.split(";"):
         connection.run(statement)
-    at = urlsplit(database)
-    eve = at._replace(netloc=f"eve:eve@{at.hostname}:{at.port}").geturl()
-    with psycopg.connect(eve, autocommit=True) as raw:
+    with psycopg.connect(mallory, autocommit=True) as raw:
         for statement in trap.split(";\n"):
             raw.execute(statement)
     ran = connection.value("select last_value from ran"), connection.value("select is_called from ran")
