@@ -35,7 +35,8 @@ import importlib, pkgutil, sys
 for room in sys.argv[1:]:
     package = importlib.import_module(f"pgqueue_admin.{room}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if not module.name.startswith("pgqueue_admin.dialects.mysql."):  # whose driver is an extra
+        # the driver of MySQL is an extra, and what reads cron expressions comes with the console, which plans schedules
+        if not module.name.startswith(("pgqueue_admin.dialects.mysql.", "pgqueue_admin.lease.schedules.")):
             importlib.import_module(module.name)
 """
 INSTALLED = "from importlib.metadata import distributions; print(*(each.name for each in distributions()))"
