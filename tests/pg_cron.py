@@ -21,9 +21,7 @@ HOME = "shop"  # the database that has the jobs
 @contextmanager
 def server() -> Iterator[PostgreSQL]:
     if not LIBRARY.exists():
-        pytest.skip(
-            f"NOT TESTED: no {LIBRARY}. Install Debian's postgresql-15-cron, or set PG_CRON_BIN= to such a folder."
-        )
+        pytest.fail(f"No {LIBRARY}: install Debian's postgresql-15-cron, or set PG_CRON_BIN= to such a folder.")
     root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=server_location.folder()))
     root.chmod(0o755)
     conf = {

@@ -7,8 +7,8 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.lease_store import DeadLease, LeaseStore
 from pgqueue_admin.lease.dead_message import DeadMessage
 from pgqueue_admin.lease.errors import MessageUnreadable
+from pgqueue_admin.lease.handler_context import HandlerContext
 from pgqueue_admin.lease.handlers import DeadHandler
-from pgqueue_admin.lease.handling import Handling
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 from pgqueue_admin.transport.sync_call import ran
 
@@ -22,9 +22,9 @@ class DeadLoop:
     what it has, and afterwards it may be handled twice.
     """
 
-    def __init__(self, store: LeaseStore, handling: Handling, breaker: CircuitBreaker):
-        self._store, self._handling, self._breaker = store, handling, breaker
-        self._handlers, self._settings = handling.handlers, handling.settings
+    def __init__(self, store: LeaseStore, context: HandlerContext, breaker: CircuitBreaker):
+        self._store, self._context, self._breaker = store, context, breaker
+        self._handlers, self._settings = context.handlers, context.settings
         self.paused = False
         self.begun()
 
@@ -68,7 +68,7 @@ class DeadLoop:
         self._store.end_dead(session, row.archive_id)
 
     def _handle(self, handler: DeadHandler, dead: DeadMessage) -> None:
-        self._handling.before_each()
+        self._context.before_each()
         ran(handler(dead), handler)
 
     def _kind(self, dead: DeadMessage) -> str | None:

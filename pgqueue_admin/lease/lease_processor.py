@@ -11,7 +11,7 @@ from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.lease_store import Ending
 from pgqueue_admin.lease.endings import ending
 from pgqueue_admin.lease.errors import LockLost, MessageUnreadable, Rejected
-from pgqueue_admin.lease.handling import Handling
+from pgqueue_admin.lease.handler_context import HandlerContext
 from pgqueue_admin.lease.held_message import held
 from pgqueue_admin.lease.message import LeasedMessage
 from pgqueue_admin.lease.queue import LeaseQueue
@@ -25,10 +25,10 @@ REFUSED_TIMES = 5  # that a database which answers may refuse an ending; then th
 
 
 class LeaseProcessor:
-    def __init__(self, queue: LeaseQueue, handling: Handling, breaker: CircuitBreaker, given_up: threading.Event):
+    def __init__(self, queue: LeaseQueue, context: HandlerContext, breaker: CircuitBreaker, given_up: threading.Event):
         """``given_up``: no longer waits for a database that does not answer."""
-        self._queue, self._handling, self._breaker, self._given_up = queue, handling, breaker, given_up
-        self._handlers, self._settings, self._observer = handling.handlers, handling.settings, handling.observer
+        self._queue, self._context, self._breaker, self._given_up = queue, context, breaker, given_up
+        self._handlers, self._settings, self._observer = context.handlers, context.settings, context.observer
 
     def handle(self, slot: int, lease: LeasedMessage) -> None:
         message = held(lease)
@@ -47,7 +47,7 @@ class LeaseProcessor:
             self._observer.in_hand(slot, held(lease, kind))
             handler = self._handlers.of(kind)
             handler.check(lease.message)
-            self._handling.before_each()
+            self._context.before_each()
             details = handler.function(lease.message, lease)
             ran(details, handler.function)
         except (MessageUnreadable, Rejected) as error:

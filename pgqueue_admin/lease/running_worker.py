@@ -8,7 +8,7 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.lease import claim_loop, dead_loop
 from pgqueue_admin.lease.claim_loop import ClaimLoop
 from pgqueue_admin.lease.dead_loop import DeadLoop
-from pgqueue_admin.lease.handling import Handling
+from pgqueue_admin.lease.handler_context import HandlerContext
 from pgqueue_admin.lease.in_hand import InHand
 from pgqueue_admin.lease.lease_processor import LeaseProcessor
 from pgqueue_admin.lease.listener import Listener
@@ -20,21 +20,21 @@ from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreakers
 
 
 class RunningWorker:
-    def __init__(self, queue: LeaseQueue, handling: Handling, breakers: CircuitBreakers, in_hand: InHand):
-        name, settings = queue.name, handling.settings
+    def __init__(self, queue: LeaseQueue, context: HandlerContext, breakers: CircuitBreakers, in_hand: InHand):
+        name, settings = queue.name, context.settings
         self._queue, self._settings, self._in_hand = queue, settings, in_hand
         self._given_up = threading.Event()
-        self._processor = LeaseProcessor(queue, handling, breakers.new("Ending lease messages"), self._given_up)
+        self._processor = LeaseProcessor(queue, context, breakers.new("Ending lease messages"), self._given_up)
         self._slots = Slots(settings().concurrency, name, self._handle, self._poke)
         claiming = breakers.new("Claiming lease messages")
         self._claims = ClaimLoop(queue, in_hand, settings, claiming, self._slots)
         self._renewal = Renewal(queue, in_hand, settings, breakers.new("Renewing locks"))
         giving = breakers.new("Giving dead lease messages to their handlers")
-        self._dead = DeadLoop(queue.store, handling, giving)
+        self._dead = DeadLoop(queue.store, context, giving)
         self._claiming = self._giving = None
-        if handling.handlers.handles_messages:
+        if context.handlers.handles_messages:
             self._claiming = Listener(f"{name} claims", claim_loop.CHANNEL, queue, self._claims, claiming)
-        if handling.handlers.handles_dead:
+        if context.handlers.handles_dead:
             self._giving = Listener(f"{name} dead", dead_loop.CHANNEL, queue, self._dead, giving)
 
     def start(self, paused: bool) -> None:

@@ -7,8 +7,8 @@ from contextlib import suppress
 
 from pgqueue_admin.dialects.errors import DatabaseDown, TableMissing
 from pgqueue_admin.lease.errors import LeaseQueueMissing
+from pgqueue_admin.lease.handler_context import HandlerContext
 from pgqueue_admin.lease.handlers import LeaseHandlers
-from pgqueue_admin.lease.handling import Handling
 from pgqueue_admin.lease.in_hand import InHand
 from pgqueue_admin.lease.queue import LeaseQueue
 from pgqueue_admin.lease.running_worker import RunningWorker
@@ -59,8 +59,8 @@ class LeaseWorker:
             raise RuntimeError(f"{self.name} works already: stop it first")
         self._check_tables()
         self._ended.clear()
-        handling = Handling(self.handlers, self._settings, self.observer, self._handles_here)
-        self._running = RunningWorker(self.queue, handling, self.breakers, self._in_hand)
+        context = HandlerContext(self.handlers, self._settings, self.observer, self._handles_here)
+        self._running = RunningWorker(self.queue, context, self.breakers, self._in_hand)
         self._running.start(self.paused)
         log.info("Lease worker %s handles %s", self.name, ", ".join(self.handlers.kinds) or "whatever comes")
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import pgqueue_admin.dialects
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.naming import Naming
+from pgqueue_admin.dialects.identifier_rules import IdentifierRules
 from pgqueue_admin.dialects.statements import StatementFolder
 
 ScriptDialect = Literal["postgresql", "mysql", "sqlserver", "oracle"]
@@ -27,23 +27,23 @@ class OutboxScript:
     """Of one endpoint's table in one dialect. Raises AddressUnreadable where its name cannot be one there."""
 
     def __init__(self, dialect: ScriptDialect, endpoint: str, schema: str = "", prefix: str | None = None):
-        self._naming: Naming = import_module(f"pgqueue_admin.dialects.{dialect}.naming").NAMING
+        self._rules: IdentifierRules = import_module(f"pgqueue_admin.dialects.{dialect}.identifiers").IDENTIFIERS
         self._sql = StatementFolder(dialect, Path(pgqueue_admin.dialects.__path__[0], dialect), lambda text, _: text)
-        table = self._naming.outbox_table(endpoint, prefix)
-        self._address = Address(schema or self._naming.default_schema, table)
-        self._table = self._naming.table(self._address)
-        self._schema = self._naming.text(self._address.schema) if self._address.schema else _CURRENT_SCHEMA[dialect]
+        table = self._rules.outbox_table(endpoint, prefix)
+        self._address = Address(schema or self._rules.default_schema, table)
+        self._table = self._rules.table(self._address)
+        self._schema = self._rules.text(self._address.schema) if self._address.schema else _CURRENT_SCHEMA[dialect]
         self._places: dict[str, Callable[[str], str]] = {
             "table": lambda _: self._table,
-            "table_text": lambda _: self._naming.text(self._table),
+            "table_text": lambda _: self._rules.text(self._table),
             "schema_text": lambda _: self._schema,
-            "name_text": lambda _: self._naming.text(table),
-            "job_text": lambda _: self._naming.text(self._job()),
-            "name": lambda suffix: self._naming.quote(table + suffix),
+            "name_text": lambda _: self._rules.text(table),
+            "job_text": lambda _: self._rules.text(self._job()),
+            "name": lambda suffix: self._rules.quote(table + suffix),
             "qualified": self._qualified,
             "part": self.statement,
             "outbox": lambda name: self._filled(getattr(self._sql.outbox, name)),
-            "statement_text": lambda name: self._naming.text(self.statement(name)),
+            "statement_text": lambda name: self._rules.text(self.statement(name)),
             "block": lambda name: _dollar_quoted(self.statement(name)),
         }
 
@@ -73,11 +73,11 @@ class OutboxScript:
         if self._sql.name == "oracle":
             return self._qualified("_CJ")
         name = f"{self._table} clean-up"
-        self._naming.quote(name)  # which must be as short as any other
+        self._rules.quote(name)  # which must be as short as any other
         return name
 
     def _qualified(self, suffix: str) -> str:
-        return self._naming.table(Address(self._address.schema, self._address.table + suffix))
+        return self._rules.table(Address(self._address.schema, self._address.table + suffix))
 
 
 def _dollar_quoted(body: str) -> str:

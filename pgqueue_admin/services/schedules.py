@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AddressUnreadable, AlreadyExists
 from pgqueue_admin.dialects.schedule_store import DueTime, Missed, Plan, ScheduledMessage, ScheduleStore
-from pgqueue_admin.lease.schedules import content, planning, timetable
+from pgqueue_admin.lease.schedules import content, due_times, timetable
 from pgqueue_admin.lease.schedules.errors import ScheduleRefused
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
@@ -112,7 +112,7 @@ def checked(session: Connection, store: ScheduleStore, draft: ScheduleDraft) -> 
     if not 0 < len(draft.name.strip()) <= MOST_NAME or not draft.name.isprintable():
         raise ScheduleRefused("name", f"A schedule needs a name of at most {MOST_NAME} printable letters.")
     found = timetable.read_to_come(draft.expression, draft.zone, now := store.now(session))
-    return _message(session, draft), planning.plan(found, draft.missed, now)
+    return _message(session, draft), due_times.plan(found, draft.missed, now)
 
 
 def draft_of(session: Connection, store: ScheduleStore, schedule: int) -> ScheduleDraft:

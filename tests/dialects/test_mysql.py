@@ -19,7 +19,7 @@ from pgqueue_admin.dialects.errors import (
     TableMissing,
     TimedOut,
 )
-from pgqueue_admin.dialects.mysql import connecting
+from pgqueue_admin.dialects.mysql import connect_options
 from pgqueue_admin.dialects.mysql.dialect import mysql
 from tests.mariadb import MariaDB
 from tests.waiting import until
@@ -146,7 +146,7 @@ def test_several_statements_in_one_text_are_refused(open_one: Connect) -> None:
 
 
 def test_its_url() -> None:
-    said = connecting.arguments("mysql://sh%40p:a%25b%2Fc@db.example.com:3307/shop?ssl_ca=/etc/ca.pem")
+    said = connect_options.arguments("mysql://sh%40p:a%25b%2Fc@db.example.com:3307/shop?ssl_ca=/etc/ca.pem")
     assert said == {
         "host": "db.example.com",
         "port": 3307,
@@ -158,7 +158,7 @@ def test_its_url() -> None:
         "ssl_verify_identity": True,
     }
     with pytest.raises(ValueError, match="local_infile is no parameter of a mysql:// URL: there are unix_socket"):
-        connecting.arguments("mysql://host/db?local_infile=1")
+        connect_options.arguments("mysql://host/db?local_infile=1")
 
 
 def test_without_its_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

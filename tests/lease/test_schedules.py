@@ -20,7 +20,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.literal import literal
 from pgqueue_admin.dialects.schedule_store import DueTime, Missed
 from pgqueue_admin.lease import LeaseQueue
-from pgqueue_admin.lease.schedules import content, planning, runner, timetable
+from pgqueue_admin.lease.schedules import content, due_times, runner, timetable
 from pgqueue_admin.lease.schedules.errors import ScheduleRefused
 from pgqueue_admin.transport import Endpoint, Handlers
 from pgqueue_admin.transport.wire import headers as h
@@ -41,7 +41,7 @@ def add(
         message = content.transport_message(session, postgresql(), to, about.get("type", "Shop.InvoiceRun"), text)
     else:
         message = content.lease_message(session, text)
-    return STORE.add(session, name, message, planning.plan(found, missed, STORE.now(session)), "ana")
+    return STORE.add(session, name, message, due_times.plan(found, missed, STORE.now(session)), "ana")
 
 
 def due(session: Connection, schedule: int, *ago: timedelta) -> None:
@@ -315,7 +315,7 @@ def test_a_change_keeps_what_was_due_and_plans_the_rest_anew(engine: Connection)
     with engine.transaction():
         STORE.hold(engine, schedule)
         message = content.lease_message(engine, '"new"')
-        STORE.change(engine, schedule, "Monthly", message, planning.plan(found, "skip", STORE.now(engine)))
+        STORE.change(engine, schedule, "Monthly", message, due_times.plan(found, "skip", STORE.now(engine)))
     assert runner.run(engine, postgresql(), "a test").sent == 1
     assert engine.value("select message from messages.message") == "new"
     assert {(each.local.day, each.local.hour) for each in STORE.coming(engine, schedule, 50)} == {(1, 6)}

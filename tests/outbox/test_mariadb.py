@@ -12,7 +12,7 @@ import pymysql
 import pytest
 
 from pgqueue_admin.dialects import Connection, dialect_for
-from pgqueue_admin.dialects.mysql import connecting
+from pgqueue_admin.dialects.mysql import connect_options
 from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
 from pgqueue_admin.outbox.upkeep import OutboxUpkeep
@@ -170,7 +170,7 @@ def test_a_caller_sends_with_his_own_commit_and_not_without_it(
 ) -> None:
     """By his own connection, whose cursors he has set up for himself."""
     web = make("Web", outbox=Outbox(dsn=mariadb_shop))
-    caller = pymysql.connect(**connecting.arguments(mariadb_shop), cursorclass=pymysql.cursors.DictCursor)
+    caller = pymysql.connect(**connect_options.arguments(mariadb_shop), cursorclass=pymysql.cursors.DictCursor)
     for number, end in ((1, caller.rollback), (2, caller.commit)):
         with web.transactional_session(caller) as session:
             caller.cursor().execute("insert into charges (number) values (%s)", [number])

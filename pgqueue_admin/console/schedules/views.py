@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from pgqueue_admin.console import filter_syntax, permissions, query_errors, responses
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.console.responses import Way
-from pgqueue_admin.console.schedules import reading, rows
+from pgqueue_admin.console.schedules import expression_preview, rows
 from pgqueue_admin.console.schedules.form import ScheduleForm
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
@@ -66,8 +66,8 @@ def schedule(request: HttpRequest, schedule_id: int) -> HttpResponse:
 @require_POST
 def read(request: HttpRequest) -> HttpResponse:
     """What is typed, in words; nothing is saved."""
-    about = {"reading": reading.reading(ScheduleForm(request.POST), database_clock.now())}
-    return render(request, "pgqueue_admin/schedules/reading.html", about)
+    about = {"preview": expression_preview.preview(ScheduleForm(request.POST), database_clock.now())}
+    return render(request, "pgqueue_admin/schedules/preview.html", about)
 
 
 def _save(request: HttpRequest, form: ScheduleForm, found: dict[str, Any] | None) -> HttpResponse:
@@ -128,7 +128,7 @@ def _form_page(
 ) -> HttpResponse:
     about = {
         "form": form,
-        "reading": reading.reading(form, database_clock.now()),
+        "preview": expression_preview.preview(form, database_clock.now()),
         "refusal": permissions.refusal_for(request.user, "schedule"),
         "version": request.POST.get("version") or (found["row"].of.version if found else ""),
         "history": schedules.history(found["row"].of.name)[:HISTORY] if found else (),

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pgqueue_admin.dialects.address import Address
-from pgqueue_admin.dialects.mysql import connecting
+from pgqueue_admin.dialects.mysql import connect_options
 from pgqueue_admin.dialects.mysql.external_session import external_session
-from pgqueue_admin.dialects.mysql.naming import NAMING
+from pgqueue_admin.dialects.mysql.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.mysql.outbox_store import MySQLOutbox
 from pgqueue_admin.dialects.mysql.query import compose, written
 from pgqueue_admin.dialects.mysql.session import MySQLSession
@@ -18,8 +18,8 @@ from pgqueue_admin.dialects.statements import StatementFolder
 class MySQL(StatementFolder):
     """A schema is a database there; without one a table lies in that of the DSN."""
 
-    max_table_bytes = NAMING.longest
-    default_schema = NAMING.default_schema
+    max_table_bytes = IDENTIFIERS.longest
+    default_schema = IDENTIFIERS.default_schema
     supports_notify = False
     supports_batches = False
     leases = None
@@ -37,10 +37,10 @@ class MySQL(StatementFolder):
         return MySQLOutbox(self, address)
 
     def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
-        return Address(schema, NAMING.outbox_table(endpoint, prefix))
+        return Address(schema, IDENTIFIERS.outbox_table(endpoint, prefix))
 
     def canonical(self, address: Address) -> str:
-        return NAMING.table(address)
+        return IDENTIFIERS.table(address)
 
     def address(self, schema: str, table: str) -> Address:
         return Address(schema, table)
@@ -62,7 +62,7 @@ class MySQL(StatementFolder):
         answer_seconds: float | None = None,
         isolation: str = "",
     ) -> MySQLSession:
-        raw = connecting.open_raw(
+        raw = connect_options.open_raw(
             dsn,
             isolation=self.isolations[isolation or "read_committed"],
             application_name=application_name,

@@ -10,7 +10,7 @@ from pgqueue_admin import __version__
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Command, Session
 from pgqueue_admin.dialects.errors import AlreadyExists
-from pgqueue_admin.dialects.mysql.naming import NAMING
+from pgqueue_admin.dialects.mysql.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.mysql.query import BoundedQuery, Query, written
 from pgqueue_admin.dialects.outbox_store import OutboxRecord, OutboxWork
 from pgqueue_admin.dialects.statements import StatementFolder
@@ -47,7 +47,7 @@ class MySQLOutbox:
                 session.run(statement)
 
     def faults(self, session: Session) -> Iterator[TableFault]:
-        name, found = NAMING.table(self.address), self._columns(session)
+        name, found = IDENTIFIERS.table(self.address), self._columns(session)
         if not found:
             create = written(self._sql.create(table=self.address))
             yield TableFault(
@@ -89,7 +89,7 @@ class MySQLOutbox:
 
     def work(self, session: Session, keep: timedelta, grace: timedelta) -> OutboxWork:
         query = self._sql.work(table=self.address, is_over=self._is_over(session))
-        asked = {"keep": _microseconds(keep), "grace": _microseconds(grace), "table": NAMING.table(self.address)}
+        asked = {"keep": _microseconds(keep), "grace": _microseconds(grace), "table": IDENTIFIERS.table(self.address)}
         leads, purge, relay = session.all(query, asked)[0]
         return OutboxWork(leads == 1, bool(purge), bool(relay))
 

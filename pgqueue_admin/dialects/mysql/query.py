@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from pgqueue_admin.dialects.address import Address
-from pgqueue_admin.dialects.mysql.naming import NAMING
+from pgqueue_admin.dialects.mysql.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.statements import Statement
 
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -34,7 +34,7 @@ def compose(text: str, identifiers: dict[str, Any]) -> Query:
             return value.text
         if isinstance(value, int):
             return str(value)
-        return (NAMING.table(value) if isinstance(value, Address) else NAMING.quote(value)).replace("%", "%%")
+        return (IDENTIFIERS.table(value) if isinstance(value, Address) else IDENTIFIERS.quote(value)).replace("%", "%%")
 
     return Query(_PLACE.sub(placed, text))
 

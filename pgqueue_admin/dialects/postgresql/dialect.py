@@ -12,8 +12,8 @@ from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import addressing, connect_options, session
 from pgqueue_admin.dialects.postgresql.delayed_store import PostgreSQLDelayed
 from pgqueue_admin.dialects.postgresql.external_session import external_session
+from pgqueue_admin.dialects.postgresql.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.postgresql.lease_store import PostgreSQLLeases
-from pgqueue_admin.dialects.postgresql.naming import NAMING
 from pgqueue_admin.dialects.postgresql.outbox_store import PostgreSQLOutbox
 from pgqueue_admin.dialects.postgresql.pool import SessionPool
 from pgqueue_admin.dialects.postgresql.prepared_session import PreparedSession
@@ -96,7 +96,7 @@ class PostgreSQL(StatementFolder):
         return PostgreSQLOutbox(self, address)
 
     def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
-        return Address(schema, NAMING.outbox_table(endpoint, prefix))
+        return Address(schema, IDENTIFIERS.outbox_table(endpoint, prefix))
 
     def canonical(self, address: Address) -> str:
         return addressing.canonical(address)

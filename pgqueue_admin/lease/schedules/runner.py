@@ -2,7 +2,7 @@
 
 from pgqueue_admin.dialects import Connection, Dialect
 from pgqueue_admin.dialects.schedule_store import RunsDone
-from pgqueue_admin.lease.schedules import planning
+from pgqueue_admin.lease.schedules import due_times
 
 GRACE = 300.0  # seconds: who runs late within it is late; beyond it a due time was missed
 MOST = 500  # schedules in one statement
@@ -14,7 +14,7 @@ def run(session: Connection, dialect: Dialect, who: str, grace: float = GRACE) -
     store = dialect.schedules
     if store is None or not store.is_installed(session):
         return NONE
-    planning.extend(session, store)
+    due_times.extend(session, store)
     return store.run(session, who, MOST, grace)
 
 

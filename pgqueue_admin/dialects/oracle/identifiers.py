@@ -1,8 +1,8 @@
 """Oracle's names, as 12.1 and older take them. Without a schema a table lies in the session's."""
 
-from pgqueue_admin.dialects.naming import Naming
+from pgqueue_admin.dialects.identifier_rules import IdentifierRules
 
-NAMING = Naming(
+IDENTIFIERS = IdentifierRules(
     '""',
     30,
     longest_schema=128,

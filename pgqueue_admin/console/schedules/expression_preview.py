@@ -17,7 +17,7 @@ class NextRun(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading:
+class ExpressionPreview:
     """``fault``: why it cannot be read; then the rest is empty."""
 
     words: str = ""
@@ -27,11 +27,11 @@ class Reading:
     fault: str = ""
 
 
-def reading(form: ScheduleForm, now: datetime) -> Reading:
+def preview(form: ScheduleForm, now: datetime) -> ExpressionPreview:
     try:
         found = timetable.read_to_come(form.expression, form.value("zone"), now)
     except ScheduleRefused as error:
-        return Reading(fault=str(error))
+        return ExpressionPreview(fault=str(error))
     due = timetable.next_times(found, now)
     runs = tuple(NextRun(said_day(each.local), f"{each.at:%H:%M}", each.at) for each in due)
-    return Reading(found.words(), found.zone, runs, tuple(clock_changes.sentences(found, now)))
+    return ExpressionPreview(found.words(), found.zone, runs, tuple(clock_changes.sentences(found, now)))

@@ -9,7 +9,7 @@ from pgqueue_admin.transport.ports import Observer
 
 
 @dataclass(frozen=True)
-class Handling:
+class HandlerContext:
     """``settings``: as they are at that moment. ``before_each``: called in its thread before a handler is."""
 
     handlers: LeaseHandlers

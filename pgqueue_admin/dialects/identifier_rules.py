@@ -11,7 +11,7 @@ _NEVER = frozenset("[]`")  # the original takes no prefix with one of these
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class IdentifierRules:
     """``quotes``: the opening and the closing one, which is doubled in a name. ``forbidden``: what no name may hold."""
 
     quotes: str

@@ -1,5 +1,0 @@
-"""SQL Server's names. In $(…) its command line and its Agent put what they have by that name."""
-
-from pgqueue_admin.dialects.naming import Naming
-
-NAMING = Naming("[]", 128, "dbo", forbidden=("$(",), text_quote="N'")
