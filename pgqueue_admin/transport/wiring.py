@@ -76,7 +76,8 @@ class Wiring:
         )
 
     def _transaction(self, slot: WorkerSlot, settings: EndpointSettings) -> ReceiveTransaction:
-        if settings.transaction_mode == "receive_only" and (outbox := self.outbox()):
+        has_outbox = settings.outbox and settings.transaction_mode == "receive_only"  # as when the task was made
+        if has_outbox and (outbox := self.outbox()):
             return ReceiveWithOutbox(slot, self.sender, self.client.subscriptions, outbox)
         slot.close_storage()
         return MODES[settings.transaction_mode](slot, self.sender, self.client.subscriptions)

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport.tables import subscriptions
 from pgqueue_admin.transport.wire import headers as h
@@ -137,6 +139,27 @@ def test_a_mode_is_changed_while_it_runs(make_endpoint, handlers, database):
     endpoint.apply(NONE)
     endpoint.send("Sales", {}, type=PLACE)
     until(lambda: seen == [False, True])
+
+
+@pytest.mark.parametrize(("before", "after"), [(QUICK, NONE), (RECEIVE_ONLY, NONE), (NONE, QUICK)])
+def test_a_mode_that_is_changed_with_a_message_in_hand_leaves_no_transaction_open(
+    make_endpoint, handlers, database, before, after
+):
+    """The next receive begins behind the commit of the one in hand: not where its mode has no transaction."""
+    endpoint, seen = make_endpoint(settings=replace(before, concurrency=1)), []
+
+    def handle(order, context):
+        if not seen:
+            endpoint.apply(replace(after, concurrency=1))
+        seen.append(context.connection is None)
+
+    handlers.handle(PLACE)(handle)
+    for _ in range(4):
+        endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: len(seen) == 4)
+    until(lambda: not rows(database, "Sales"), what="what was received is committed")
+    assert seen == [before is NONE, *[after is NONE] * 3]
 
 
 def test_a_handler_whose_database_is_down_in_mode_none_costs_no_message(make_endpoint, handlers, database):

@@ -79,6 +79,8 @@ class ReceiveTask:
 
     def begin_behind(self, before: ReceiveTransaction) -> None:
         """Begin in the round trip that commits the one before; where that cannot be, when it is called."""
+        if self._settings.transaction_mode == "none":
+            return  # what began here would be ended by nobody
         try:
             self._begun = before.commit_and_begin(self._receiving)
         except BaseException:  # nothing was committed, and nothing begun
