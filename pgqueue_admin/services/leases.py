@@ -10,7 +10,7 @@ from typing import Any, Literal
 import django.db
 
 from pgqueue_admin.archive.messages import LARGEST_ID, clean
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.lease_store import QUEUE, HandEnding, LeaseStore
 from pgqueue_admin.lease.errors import LeaseQueueMissing
@@ -25,9 +25,9 @@ MOST_BYTES = 1_000_000  # of a message that is typed: workers publish larger one
 _DONE = {"publish": "published", "release": "released", "end": "ended"}
 
 
-def publish(text: str, person: Any, origin: str, reason: str = "") -> int:
+def publish(queue: Address, text: str, person: Any, origin: str, reason: str = "") -> int:
     """Insert a message of this JSON text, digit by digit as it was typed; its id. Raises Refused, or Unknown."""
-    _allow("publish", person)
+    _allow("publish", queue, person)
     document = _checked(text)
     try:
         with queue_database().writing() as connection:
@@ -42,9 +42,9 @@ def publish(text: str, person: Any, origin: str, reason: str = "") -> int:
     return number
 
 
-def release(number: int, seen: str, person: Any, origin: str, reason: str = "") -> None:
+def release(queue: Address, number: int, seen: str, person: Any, origin: str, reason: str = "") -> None:
     """Take the lock off that was ``seen``: another worker may claim the message at once. Raises Refused, or Unknown."""
-    _allow("release", person)
+    _allow("release", queue, person)
     try:
         with queue_database().writing() as connection:
             store = _store(connection)
@@ -57,9 +57,11 @@ def release(number: int, seen: str, person: Any, origin: str, reason: str = "") 
     _note("release", number, person, origin, reason, {})
 
 
-def end(number: int, seen: str, result: Literal["rejected", "failed"], person: Any, origin: str, reason: str) -> int:
+def end(
+    queue: Address, number: int, seen: str, result: Literal["rejected", "failed"], person: Any, origin: str, reason: str
+) -> int:
     """Archive it, from the lock that was ``seen`` or from none; its archive id. Raises Refused, or Unknown."""
-    _allow("end", person)
+    _allow("end", queue, person)
     if not reason:
         raise OperationRefused("Nothing was ended: a reason is asked for.")
     who = name_of(person)
@@ -78,14 +80,27 @@ def end(number: int, seen: str, result: Literal["rejected", "failed"], person: A
     return archived
 
 
-def _allow(verb: str, person: Any) -> None:
-    past = _DONE[verb]
-    if refusal := refusal_for(person, verb):
-        raise OperationNotAllowed(f"Nothing was {past}: {refusal}.")
+def refusal(verb: str, queue: Address, person: Any) -> str:
+    """Why this person may not do it there; empty where they may."""
+    return str(refusal_for(person, verb) or _no_queue(queue))
+
+
+def _no_queue(queue: Address) -> str:
+    """Another table of its shape, a copy for instance, has the same numbers: an act would meet another message."""
+    if queue != QUEUE:
+        name = queue_database().dialect.canonical
+        return f"{name(queue)} only has the shape of the lease queue, which is {name(QUEUE)}"
     if not queue_database().allows(QUEUE):
-        raise OperationRefused(
-            f"Nothing was {past}. The schema {QUEUE.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS)."
-        )
+        return f"the schema {QUEUE.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS)"
+    return ""
+
+
+def _allow(verb: str, queue: Address, person: Any) -> None:
+    past = _DONE[verb]
+    if forbidden := refusal_for(person, verb):
+        raise OperationNotAllowed(f"Nothing was {past}: {forbidden}.")
+    if elsewhere := _no_queue(queue):
+        raise OperationRefused(f"Nothing was {past}: {elsewhere}.")
 
 
 def _store(connection: Connection) -> LeaseStore:

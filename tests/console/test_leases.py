@@ -181,7 +181,7 @@ def test_acts_need_their_right_and_a_post(queue: LeaseQueue, as_viewer: Client) 
         assert as_viewer.get(PATH + path).status_code == 405
         answer = as_viewer.post(PATH + path, {"seen": "", "reason": "x"}, follow=True)
         assert "needs the right" in answer.content.decode()
-    assert as_viewer.post(f"{PATH}publish/", {"message": "1"}).status_code == 422
+    assert as_viewer.post(f"{PATH}publish/", {"message": "1"}).status_code == 403
     assert "Publish a test message" not in text(as_viewer, f"{PATH}messages/")
     assert len(queue.claim(10)) == 2
 
@@ -259,3 +259,19 @@ def test_its_number_finds_it_wherever_it_lies(queue: LeaseQueue, as_viewer: Clie
     assert as_viewer.get(f"/messages/{ended}/")["Location"] == "/archive/1/"
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public"]}
     assert as_viewer.get(f"/messages/{waits}/").status_code == 404
+
+
+def test_a_copy_of_the_table_is_shown_and_offers_no_act(
+    queue: LeaseQueue, as_operator: Client, console_database: str, connect: Connect
+) -> None:
+    number = queue.publish({"kind": "render"})
+    session = connect(console_database)
+    session.run("create table public.message_copy (like messages.message including all)")
+    session.run("insert into public.message_copy select * from messages.message")
+    sample(2)
+    copy = "/queues/public/message_copy/"
+    assert "Publish a test message" not in text(as_operator, f"{copy}messages/")
+    assert "only has the shape of the lease queue" in text(as_operator, f"{copy}messages/{number}/")
+    answer = as_operator.post(f"{copy}messages/{number}/end/", {"seen": "", "reason": "x"}, follow=True)
+    assert "Nothing was ended" in answer.content.decode()
+    assert [lease.id for lease in queue.claim(10)] == [number]

@@ -13,7 +13,6 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import AuditEntry, Operation
 from pgqueue_admin.services import operations
-from tests.archived_messages import OPERATOR, person
 from tests.lease import original
 from tests.older_schema import set_back
 
@@ -26,11 +25,6 @@ def archive(console_database: str, settings: Any) -> str:
     """In place of this folder's: no transport message is in it."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
     return console_database
-
-
-@pytest.fixture
-def ana(archive: str) -> User:
-    return person("ana", *OPERATOR)
 
 
 @pytest.fixture

@@ -7,13 +7,14 @@ import psycopg
 import pytest
 from django.contrib.auth.models import User
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.services import leases
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
-from tests.archived_messages import OPERATOR, person
+from tests.archived_messages import person
 from tests.lease import original
 from tests.older_schema import set_back
 
@@ -24,11 +25,6 @@ Connect = Callable[..., Connection]
 def archive(console_database: str, settings: Any) -> str:
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
     return console_database
-
-
-@pytest.fixture
-def ana(archive: str) -> User:
-    return person("ana", *OPERATOR)
 
 
 @pytest.fixture
@@ -56,7 +52,7 @@ def audited() -> list[tuple[str, str, Any]]:
 
 def test_what_is_typed_is_published_digit_by_digit(queue: LeaseQueue, ana: User) -> None:
     typed = '{"kind": "render", "big": 123456789012345678901234567890.10, "text": "\\u00fc"}'
-    number = leases.publish(typed, ana, "console")
+    number = leases.publish(QUEUE, typed, ana, "console")
     (lease,) = queue.claim()
     assert (lease.id, "123456789012345678901234567890.10" in lease.text, lease.message["text"]) == (number, True, "ü")
     assert audited() == [("publish", "ana", {"id": number})]
@@ -75,7 +71,7 @@ def test_what_is_typed_is_published_digit_by_digit(queue: LeaseQueue, ana: User)
 )
 def test_what_is_no_json_is_refused_with_where(ana: User, session: Connection, typed: str, why: str) -> None:
     with pytest.raises(OperationRefused, match=why):
-        leases.publish(typed, ana, "console")
+        leases.publish(QUEUE, typed, ana, "console")
     assert session.value("select count(*) from messages.message") == 0
     assert audited() == []
 
@@ -86,7 +82,7 @@ def test_a_lock_is_released_and_another_worker_has_it_at_once(
     queue.publish(1)
     (lease,) = queue.claim(lock_for=600)
     session.listen("new_message")
-    leases.release(lease.id, seen(session, lease.id), ana, "console", "stuck")
+    leases.release(QUEUE, lease.id, seen(session, lease.id), ana, "console", "stuck")
     assert next(iter(session.notifications(timeout=10))).payload == str(lease.id)
     assert queue.finish(lease) is None, "who had it ends nothing any more"
     assert [each.id for each in queue.claim()] == [lease.id]
@@ -98,7 +94,7 @@ def test_a_renewal_is_the_same_lock(queue: LeaseQueue, session: Connection, ana:
     (lease,) = queue.claim()
     before = seen(session, lease.id)
     queue.renew(lease, 300)
-    leases.release(lease.id, before, ana, "console")
+    leases.release(QUEUE, lease.id, before, ana, "console")
     assert queue.claim()
 
 
@@ -109,9 +105,9 @@ def test_a_lock_that_was_taken_meanwhile_is_not_touched(queue: LeaseQueue, sessi
     queue.release(first)
     (second,) = queue.claim()
     for act in (
-        lambda: leases.release(first.id, before, ana, "console"),
-        lambda: leases.end(first.id, before, "failed", ana, "console", "stuck"),
-        lambda: leases.end(first.id, "", "failed", ana, "console", "waits too long"),
+        lambda: leases.release(QUEUE, first.id, before, ana, "console"),
+        lambda: leases.end(QUEUE, first.id, before, "failed", ana, "console", "stuck"),
+        lambda: leases.end(QUEUE, first.id, "", "failed", ana, "console", "waits too long"),
     ):
         with pytest.raises(OperationRefused, match="locked anew meanwhile"):
             act()
@@ -127,10 +123,10 @@ def test_an_original_clients_lock_is_known_by_its_end(
         worker.execute("set timezone = 'UTC'")
         assert original.retrieve(worker, number, 600)
         before = seen(session, number)
-        leases.release(number, before, ana, "console")
+        leases.release(QUEUE, number, before, ana, "console")
         assert original.retrieve(worker, number, 700)
     with pytest.raises(OperationRefused, match="locked anew"):
-        leases.release(number, before, ana, "console")
+        leases.release(QUEUE, number, before, ana, "console")
 
 
 def test_a_row_in_somebodys_hands_is_left_to_him_at_once(queue: LeaseQueue, session: Connection, ana: User) -> None:
@@ -140,16 +136,16 @@ def test_a_row_in_somebodys_hands_is_left_to_him_at_once(queue: LeaseQueue, sess
     with session.transaction():
         session.run("select from messages.message for update")
         with pytest.raises(OperationRefused, match="at this moment"):
-            leases.release(lease.id, before, ana, "console")
+            leases.release(QUEUE, lease.id, before, ana, "console")
         with pytest.raises(OperationRefused, match="at this moment"):
-            leases.end(lease.id, before, "failed", ana, "console", "stuck")
-    leases.release(lease.id, before, ana, "console")
+            leases.end(QUEUE, lease.id, before, "failed", ana, "console", "stuck")
+    leases.release(QUEUE, lease.id, before, ana, "console")
     with session.transaction():
         session.run("select from messages.message for update")
         with pytest.raises(OperationRefused, match="at this moment"):
-            leases.end(lease.id, "", "failed", ana, "console", "stuck")
+            leases.end(QUEUE, lease.id, "", "failed", ana, "console", "stuck")
     with pytest.raises(OperationRefused, match="is not locked"):
-        leases.release(lease.id, "", ana, "console")
+        leases.release(QUEUE, lease.id, "", ana, "console")
 
 
 @pytest.mark.parametrize("result", ["failed", "rejected"])
@@ -160,7 +156,7 @@ def test_a_message_is_ended_with_who_and_why(
     number = queue.publish({"kind": "render", "asset": "kettle"})
     if locked:
         queue.claim()
-    archived = leases.end(number, seen(session, number), result, ana, "console", "poisoned")
+    archived = leases.end(QUEUE, number, seen(session, number), result, ana, "console", "poisoned")
     row = session.one("select * from messages.message_archive")
     assert row is not None
     assert (row.id, row.message_id, row.result, row.handled_by) == (archived, str(number), result, "ana")
@@ -170,17 +166,17 @@ def test_a_message_is_ended_with_who_and_why(
     assert session.value("select count(*) from messages.message") == 0
     assert audited() == [("end", "ana", {"id": number, "result": result, "archive_id": archived})]
     with pytest.raises(OperationRefused, match="it ended meanwhile"):
-        leases.end(number, "", "failed", ana, "console", "again")
+        leases.end(QUEUE, number, "", "failed", ana, "console", "again")
 
 
 def test_an_end_needs_a_reason_and_each_act_its_right(queue: LeaseQueue, session: Connection, ana: User) -> None:
     number, viewer = queue.publish(1), person("viewer")
     with pytest.raises(OperationRefused, match="a reason"):
-        leases.end(number, "", "failed", ana, "console", "")
+        leases.end(QUEUE, number, "", "failed", ana, "console", "")
     for act in (
-        lambda: leases.publish("1", viewer, "console"),
-        lambda: leases.release(number, "", viewer, "console"),
-        lambda: leases.end(number, "", "failed", viewer, "console", "why"),
+        lambda: leases.publish(QUEUE, "1", viewer, "console"),
+        lambda: leases.release(QUEUE, number, "", viewer, "console"),
+        lambda: leases.end(QUEUE, number, "", "failed", viewer, "console", "why"),
     ):
         with pytest.raises(OperationNotAllowed, match="needs the right"):
             act()
@@ -190,15 +186,33 @@ def test_an_end_needs_a_reason_and_each_act_its_right(queue: LeaseQueue, session
 @pytest.mark.parametrize("number", [0, -1, 2**31, 10**30])
 def test_a_number_that_no_message_has_is_refused(ana: User, number: int) -> None:
     with pytest.raises(OperationRefused, match="no longer in the queue"):
-        leases.release(number, "x", ana, "console")
+        leases.release(QUEUE, number, "x", ana, "console")
     with pytest.raises(OperationRefused, match="no longer in the queue"):
-        leases.end(number, "", "failed", ana, "console", "why")
+        leases.end(QUEUE, number, "", "failed", ana, "console", "why")
 
 
 def test_an_unwatched_schema_and_older_tables_are_not_acted_on(session: Connection, ana: User, settings: Any) -> None:
     set_back(session, 3)
     with pytest.raises(OperationRefused, match="engine_schema"):
-        leases.publish("1", ana, "console")
+        leases.publish(QUEUE, "1", ana, "console")
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public"]}
     with pytest.raises(OperationRefused, match="PGQUEUE_QUEUE_SCHEMAS"):
-        leases.publish("1", ana, "console")
+        leases.publish(QUEUE, "1", ana, "console")
+
+
+def test_a_copy_of_the_table_takes_no_act_meant_for_its_own_rows(
+    queue: LeaseQueue, session: Connection, ana: User
+) -> None:
+    number = queue.publish({"kind": "render"})
+    session.run("create table public.message_copy (like messages.message including all)")
+    copy = Address("public", "message_copy")
+    acts: list[Callable[[], Any]] = [
+        lambda: leases.publish(copy, "1", ana, "console"),
+        lambda: leases.release(copy, number, "", ana, "console"),
+        lambda: leases.end(copy, number, "", "failed", ana, "console", "junk"),
+    ]
+    for act in acts:
+        with pytest.raises(OperationRefused, match="only has the shape of the lease queue, which is"):
+            act()
+    assert [lease.id for lease in queue.claim(10)] == [number]
+    assert audited() == []

@@ -8,7 +8,7 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.console import pagination, permissions, query_errors, responses, url_converters
+from pgqueue_admin.console import pagination, query_errors, responses, url_converters
 from pgqueue_admin.console.leases import endings, table
 from pgqueue_admin.console.messages.detail import body
 from pgqueue_admin.console.messages.detail.summary import MessageSummary
@@ -41,7 +41,7 @@ class LeaseLook(NamedTuple):
     table: QueueTable
     messages: table.LeaseTable
     hour: endings.HourOfEndings | None
-    listeners: Listeners
+    listeners: Listeners | None
 
 
 class ShownLease(NamedTuple):
@@ -55,12 +55,14 @@ class ShownLease(NamedTuple):
 def look(address: Address) -> LeaseLook | None:
     """None where the table is gone. Raises DatabaseError."""
     with queue_database().reading(address) as connection:
-        found = _table(connection, address)
+        found = lease_table(connection, address)
         if found is None:
             return None
         locked = lease_messages.page(connection, found, "locked", ON_QUEUE_PAGE)
         waiting = lease_messages.page(connection, found, "waiting", ON_QUEUE_PAGE)
         shown = table.table([*locked, *waiting])
+        if address != QUEUE:  # it has the shape alone: nobody claims from it
+            return LeaseLook(found, shown, None, None)
         return LeaseLook(found, shown, _endings(connection), lease_messages.listeners(connection))
 
 
@@ -72,15 +74,14 @@ def _endings(connection: Connection) -> endings.HourOfEndings | None:
         return None
 
 
-@require_safe
-def listing(request: HttpRequest, schema: str, table: str) -> HttpResponse:
+def listing(request: HttpRequest, address: Address, queue: Queue | None) -> HttpResponse:
     """As ``messages`` of other queues."""
-    address, order = Address(schema, table), request.GET.get("order", "")
+    order = request.GET.get("order", "")
     order = order if order in ORDERS else "number"
     found, problem = query_errors.read(lambda connection: _page(connection, address, order, request), address)
     about = {
         "address": address,
-        "queue": Queue.objects.select_related("latest").filter(schema=schema, table=table).first(),
+        "queue": queue,
         "orders": ORDERS.items(),
         "order": order,
         "trouble": problem,
@@ -88,13 +89,13 @@ def listing(request: HttpRequest, schema: str, table: str) -> HttpResponse:
         "fields": found.fields if found else [],
         "next": pagination.pack(found.rows[ROWS - 1].message.id) if found and len(found.rows) > ROWS else None,
         "pages": order in ("number", "newest"),
-        "publish_refusal": permissions.refusal_for(request.user, "publish"),
+        "publish_refusal": leases.refusal("publish", address, request.user),
     }
     return render(request, "pgqueue_admin/leases/list.html", about, status=problem.status if problem else 200)
 
 
 def _page(connection: Connection, address: Address, order: Any, request: HttpRequest) -> table.LeaseTable | None:
-    found = _table(connection, address)
+    found = lease_table(connection, address)
     if found is None:
         return None
     after, before = (pagination.integer(request.GET.get(name)) for name in ("after", "before"))
@@ -112,8 +113,8 @@ def message(request: HttpRequest, schema: str, table: str, number: int) -> HttpR
         **found._asdict(),
         "address": address,
         "row": _row(found.message),
-        "release_refusal": permissions.refusal_for(request.user, "release"),
-        "end_refusal": permissions.refusal_for(request.user, "end"),
+        "release_refusal": leases.refusal("release", address, request.user),
+        "end_refusal": leases.refusal("end", address, request.user),
     }
     return render(request, "pgqueue_admin/leases/message.html", about)
 
@@ -121,13 +122,13 @@ def message(request: HttpRequest, schema: str, table: str, number: int) -> HttpR
 def _missing(
     request: HttpRequest, address: Address, number: int, problem: query_errors.QueryError | None
 ) -> HttpResponse:
-    archived, _ = query_errors.read(lambda connection: _archived(connection, number))
+    archived = query_errors.read(lambda connection: _archived(connection, number))[0] if address == QUEUE else []
     about = {"trouble": problem, "address": address, "number": number, "archived": archived or []}
     return render(request, "pgqueue_admin/leases/missing.html", about, status=problem.status if problem else 404)
 
 
 def _message(connection: Connection, address: Address, number: int, request: HttpRequest) -> ShownLease | None:
-    known = _table(connection, address)
+    known = lease_table(connection, address)
     found = lease_messages.message(connection, known, number) if known else None
     if known is None or found is None:
         return None
@@ -137,7 +138,8 @@ def _message(connection: Connection, address: Address, number: int, request: Htt
         return part.part if part else None
 
     shown = body.of_copy(read, found.document_size, "application/json", request.GET.dict())
-    return ShownLease(known, found, _facts(found, address), shown, _archived(connection, number))
+    archived = _archived(connection, number) if address == QUEUE else []
+    return ShownLease(known, found, _facts(found, address), shown, archived)
 
 
 def _archived(connection: Connection, number: int) -> list[Any]:
@@ -175,23 +177,23 @@ def publish(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     address, typed, fault, status = Address(schema, table), request.POST.get("message", EXAMPLE), "", 200
     if request.method == "POST":
         try:
-            number = leases.publish(typed, request.user, "console", responses.reason(request))
+            number = leases.publish(address, typed, request.user, "console", responses.reason(request))
         except (OperationRefused, OutcomeUnknown) as error:
             fault, status = str(error), 403 if isinstance(error, OperationNotAllowed) else 422
         else:
             see = Way("See the message", reverse("lease_message", args=[schema, table, number]))
             responses.done(request, f"Published as message {number:,} in {schema}.{table}.", see)
             return responses.SeeOther(url_converters.queue(address))
-    refusal, reason = permissions.refusal_for(request.user, "publish"), responses.reason(request)
+    refusal, reason = leases.refusal("publish", address, request.user), responses.reason(request)
     about = {"address": address, "typed": typed, "fault": fault, "reason": reason, "refusal": refusal}
     return render(request, "pgqueue_admin/leases/publish.html", about, status=status)
 
 
 @require_POST
 def release(request: HttpRequest, schema: str, table: str, number: int) -> HttpResponse:
-    back = reverse("lease_message", args=[schema, table, number])
+    back, seen = reverse("lease_message", args=[schema, table, number]), request.POST.get("seen", "")
     try:
-        leases.release(number, request.POST.get("seen", ""), request.user, "console", responses.reason(request))
+        leases.release(Address(schema, table), number, seen, request.user, "console", responses.reason(request))
     except (OperationRefused, OutcomeUnknown) as error:
         responses.refused(request, str(error))
         return responses.SeeOther(back)
@@ -201,19 +203,20 @@ def release(request: HttpRequest, schema: str, table: str, number: int) -> HttpR
 
 @require_POST
 def end(request: HttpRequest, schema: str, table: str, number: int) -> HttpResponse:
-    seen, reason = request.POST.get("seen", ""), responses.reason(request)
+    address, seen, reason = Address(schema, table), request.POST.get("seen", ""), responses.reason(request)
     result = "rejected" if request.POST.get("result") == "rejected" else "failed"
     try:
-        archived = leases.end(number, seen, result, request.user, "console", reason)  # type: ignore[arg-type]
+        archived = leases.end(address, number, seen, result, request.user, "console", reason)  # type: ignore[arg-type]
     except (OperationRefused, OutcomeUnknown) as error:
         responses.refused(request, str(error))
         return responses.SeeOther(reverse("lease_message", args=[schema, table, number]))
     see = Way("See it in the archive", reverse("archived_message", args=[archived]))
     responses.done(request, f"Message {number:,} ended as {result}. It can be retried from the archive.", see)
-    return responses.SeeOther(url_converters.queue(Address(schema, table)))
+    return responses.SeeOther(url_converters.queue(address))
 
 
-def _table(connection: Connection, address: Address) -> QueueTable | None:
+def lease_table(connection: Connection, address: Address) -> QueueTable | None:
+    """None where it is none, or may not be looked at. Raises DatabaseError."""
     found = discovery.readable(connection, address) if queue_database().allows(address) else None
     return found if found and found.kind is TableKind.LEASE else None
 

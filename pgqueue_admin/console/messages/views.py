@@ -42,7 +42,7 @@ def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
         lambda connection: _read(connection, address, request.GET.dict(), queue), address
     )
     if found and found.table and found.table.kind is TableKind.LEASE:
-        return leases.listing(request, schema, table)
+        return leases.listing(request, address, queue)
     if isinstance(found, delayed_rows.DelayedPageRows):
         navigation.stands_under(request, "delayed")
     gone = problem.kind == "gone" if problem else not (found and found.table)

@@ -14,6 +14,7 @@ from pgqueue_admin.archive import search_query, store
 from pgqueue_admin.archive.messages import archive_id_of
 from pgqueue_admin.console import query_errors
 from pgqueue_admin.console.archive import search as archive_query
+from pgqueue_admin.console.leases import views as leases
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, SchemaMissing, TableMissing
 from pgqueue_admin.dialects.lease_store import QUEUE
@@ -21,7 +22,7 @@ from pgqueue_admin.models import Queue
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import browse, discovery, lease_messages
 from pgqueue_admin.monitor.message import WaitingMessage
-from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
+from pgqueue_admin.monitor.queue_table import QueueTable
 
 SHORTEST, MOST_ALIKE = 2, 20  # one letter is in most names
 
@@ -119,12 +120,11 @@ def _waiting(connection: Connection, row_id: UUID | None) -> tuple[list[SearchHi
 def _leased(connection: Connection, text: str) -> list[SearchHit]:
     """A message of the lease queue by its number; none where that cannot be read: the queue's own page says why."""
     number = archive_id_of(text)
-    if number is None or not queue_database().allows(QUEUE):
+    if number is None:
         return []
     try:
-        table = discovery.readable(connection, QUEUE)
-        is_lease = table is not None and table.kind is TableKind.LEASE
-        found = lease_messages.message(connection, table, number) if table and is_lease else None
+        table = leases.lease_table(connection, QUEUE)
+        found = lease_messages.message(connection, table, number) if table else None
     except DatabaseDown:
         raise
     except DatabaseError:

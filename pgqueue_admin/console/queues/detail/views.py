@@ -25,6 +25,7 @@ from pgqueue_admin.dialects.errors import DatabaseError, TimedOut
 from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.models import Queue, database_clock
 from pgqueue_admin.services import endpoints
+from pgqueue_admin.services import leases as lease_acts
 
 SLOW = "Stopped after 1 s: what lies before the head takes longer to read. The figures above are the sampler's."
 
@@ -61,7 +62,7 @@ def show(
         "changes": [activity.of_entry(entry) for entry in view.history],
         "refusal": permissions.refusal_for(request.user, "set"),
         "run_refusal": permissions.refusal_for(request.user, "run"),
-        "publish_refusal": permissions.refusal_for(request.user, "publish"),
+        "publish_refusal": lease_acts.refusal("publish", view.address, request.user) if view.is_lease else "",
         "settings_path": f"{view.row.path}#settings",
         **(_form(view, form) if form or "edit" in request.GET else {}),
         **(_looked(view) if "ends" in request.GET else {}),
