@@ -70,12 +70,19 @@ class EndpointOutbox:
     def marking(self, message_id: str) -> Command:
         return self.store.marking(message_id)
 
-    def dispatch(self, outgoing: list[OutgoingMessage], session: Connection) -> None:
-        """In this storage session's transaction where that is one of the queues' database; else committed at once."""
+    def send(self, session: Connection, row: Any) -> list[OutgoingMessage]:
+        """Mark a record and send what it holds, in the caller's transaction; where the queues are elsewhere, before it.
+
+        The mark comes first: it fails where somebody else has sent them meanwhile.
+        """
+        outgoing = self.undispatched(row)
+        session.run(*self.marking(row.id))
         if self.is_beside_queues:
-            return self._dispatcher.dispatch(session, outgoing)
-        with self._client.opening.short() as queues:
-            self._dispatcher.dispatch(queues, outgoing)
+            self._dispatcher.dispatch(session, outgoing)
+        else:
+            with self._client.opening.short() as queues:
+                self._dispatcher.dispatch(queues, outgoing)
+        return outgoing
 
     def dispatched(self, outgoing: list[OutgoingMessage]) -> None:
         """And committed: who waits for it is told."""
@@ -85,18 +92,21 @@ class EndpointOutbox:
         self, connection: Any, outbound: MessageFactory, at_once: Callable[[list[OutgoingMessage]], None]
     ) -> TransactionalSession:
         borrowed = self.dialect.borrow(connection)
-        return TransactionalSession(outbound, borrowed, self.storing, self._relay, at_once, self._subscribers)
+        return TransactionalSession(outbound, borrowed, self.storing, self._relay_now, at_once, self._subscribers)
 
-    def _relay(self, record_id: str) -> None:
-        """Send one record now. Nothing happens where the caller rolled back, or the relay was quicker."""
-        with self.opening.short() as session, session.transaction():
+    def relay(self, session: Connection, record_id: str) -> int | None:
+        """Send one record; how many messages. None: its writer rolled back, or somebody else was quicker."""
+        with session.transaction():
             row = session.one(*self.finding(record_id))
             if row is None or row.dispatched:
-                return
-            outgoing = self.undispatched(row)
-            session.run(*self.marking(record_id))
-            self.dispatch(outgoing, session)
+                return None
+            outgoing = self.send(session, row)
         self.dispatched(outgoing)
+        return len(outgoing)
+
+    def _relay_now(self, record_id: str) -> None:
+        with self.opening.short() as session:
+            self.relay(session, record_id)
 
     def create(self) -> None:
         with self.opening.long() as session:

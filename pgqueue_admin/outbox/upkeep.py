@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Protocol
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.connection import Command
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.outbox_store import OutboxRecord, OutboxStore
 from pgqueue_admin.outbox.settings import OutboxSettings
@@ -30,9 +29,7 @@ class KeptOutbox(Protocol):
     store: OutboxStore
     opening: Opening
 
-    def undispatched(self, row: OutboxRecord) -> list[OutgoingMessage]: ...
-    def marking(self, message_id: str) -> Command: ...
-    def dispatch(self, outgoing: list[OutgoingMessage], session: Connection) -> None: ...
+    def send(self, session: Connection, row: OutboxRecord) -> list[OutgoingMessage]: ...
     def dispatched(self, outgoing: list[OutgoingMessage]) -> None: ...
 
 
@@ -117,12 +114,9 @@ class OutboxUpkeep:
         """
         try:
             with session.transaction():
-                outgoing = self._outbox.undispatched(record)
-                session.run(*self._outbox.marking(record.id))
-                self._outbox.dispatch(outgoing, session)
+                return self._outbox.send(session, record)
         except DatabaseDown:
             raise
         except Exception as error:  # whatever it is, it is of this record alone
             log.error("Record %s of %s is not dispatched, and is tried again: %s", record.id, self._outbox, error)
             return None
-        return outgoing

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Protocol
 import django.db
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.connection import Command
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
@@ -25,11 +24,7 @@ MOST = 1_000  # records an act
 class DispatchableOutbox(Protocol):
     """As ``outbox.endpoint_outbox.EndpointOutbox``: of an endpoint of ours, whose settings know its queues."""
 
-    def finding(self, message_id: str) -> Command: ...
-    def marking(self, message_id: str) -> Command: ...
-    def undispatched(self, row: Any) -> list[Any]: ...
-    def dispatch(self, outgoing: list[Any], session: Connection) -> None: ...
-    def dispatched(self, outgoing: list[Any]) -> None: ...
+    def relay(self, session: Connection, record_id: str) -> int | None: ...
 
 
 class Dispatched(NamedTuple):
@@ -50,7 +45,7 @@ def dispatch(outbox: DispatchableOutbox, ids: Iterable[str], person: Any, origin
         with queue_database().writing() as connection:
             for message_id in ids:
                 try:
-                    sent = _dispatch(outbox, connection, message_id)
+                    sent = outbox.relay(connection, message_id)
                 except DatabaseDown:
                     raise
                 except (DatabaseError, ValueError) as error:
@@ -69,19 +64,6 @@ def dispatch(outbox: DispatchableOutbox, ids: Iterable[str], person: Any, origin
     if refused and not records:
         raise OperationRefused(f"Nothing was sent. {refused[0]}")
     return Dispatched(records, messages, passed, refused)
-
-
-def _dispatch(outbox: DispatchableOutbox, connection: Connection, message_id: str) -> int | None:
-    """How many messages; None where there is nothing to send any more."""
-    with connection.transaction():
-        row = connection.one(*outbox.finding(message_id))
-        if row is None or row.dispatched:
-            return None
-        outgoing = outbox.undispatched(row)
-        connection.run(*outbox.marking(message_id))
-        outbox.dispatch(outgoing, connection)
-    outbox.dispatched(outgoing)
-    return len(outgoing)
 
 
 def _note(outbox: DispatchableOutbox, records: int, messages: int, person: Any, origin: str, reason: str) -> None:

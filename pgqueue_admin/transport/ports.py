@@ -71,11 +71,8 @@ class EndpointOutbox(Outbox, Protocol):
     def create(self) -> None:
         """Its table, where it is missing."""
 
-    def dispatch(self, outgoing: list[OutgoingMessage], session: Connection) -> None:
-        """Send what a record holds, in this storage session's transaction where it is one of the queues' database."""
-
-    def dispatched(self, outgoing: list[OutgoingMessage]) -> None:
-        """And committed: who waits for it is told."""
+    def relay(self, session: Connection, record_id: str) -> int | None:
+        """Send one record; how many messages. None: it was sent, or is not there."""
 
     def transactional_session(self, connection: Any, outbound: Any, at_once: Any) -> Any:
         """For sends with a commit of the caller's own."""

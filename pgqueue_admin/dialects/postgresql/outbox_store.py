@@ -10,7 +10,7 @@ from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Command, Session
 from pgqueue_admin.dialects.errors import AlreadyExists
 from pgqueue_admin.dialects.outbox_store import OutboxRecord, OutboxWork
-from pgqueue_admin.dialects.postgresql import addressing
+from pgqueue_admin.dialects.postgresql import addressing, table_exists
 from pgqueue_admin.dialects.postgresql.query import written
 from pgqueue_admin.dialects.statements import StatementFolder
 from pgqueue_admin.dialects.table_fault import TableFault
@@ -30,7 +30,7 @@ class PostgreSQLOutbox:
 
     def __init__(self, sql: StatementFolder, address: Address):
         self.address = address
-        self._sql = sql.outbox
+        self._folder, self._sql = sql, sql.outbox
         self._named = {"schema": address.schema, "name": address.table}
         is_written = self._sql.is_written
         self._find, self._mark = self._sql.find(table=address), self._sql.mark(table=address)
@@ -39,9 +39,7 @@ class PostgreSQLOutbox:
         self.says_when: bool | None = None
 
     def create(self, session: Session) -> None:
-        if not self._columns(session):
-            with suppress(AlreadyExists), session.transaction():
-                session.run(self._sql.create(table=self.address))
+        table_exists.create(session, self._folder, self.address, self._sql.create(table=self.address))
         for statement in self._missing_indexes(session):
             with suppress(AlreadyExists), session.transaction():
                 session.run(statement)
