@@ -73,6 +73,13 @@ def is_there(connection: Connection, address: Address, row_id: str) -> bool:
     return bool(connection.value(postgresql().browse.there(table=address), {"id": row_id}))
 
 
+def are_there(connection: Connection, rows: Sequence[tuple[Address, UUID]]) -> Iterator[bool | None]:
+    """As ``is_there``, of each; None where its table cannot be read. Raises DatabaseDown."""
+    asked = [(postgresql().browse.there(table=address), {"id": row_id}) for address, row_id in rows]
+    for found in batch_query.ask(connection, asked):
+        yield None if isinstance(found, DatabaseError) else bool(found[0][0])
+
+
 def messages(
     connection: Connection, tables: Sequence[QueueTable], row_id: UUID
 ) -> Iterator[WaitingMessage | DatabaseError | None]:

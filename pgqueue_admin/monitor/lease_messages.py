@@ -29,7 +29,6 @@ class LeaseMessage:
     lock_seconds: float | None
     is_locked: bool
     is_over: bool
-    stored_size: int  # bytes, as compressed
     shape: str  # object, array, string, number, boolean, null
     kind: str | None
     fields: Mapping[str, str]

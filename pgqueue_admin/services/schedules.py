@@ -76,7 +76,7 @@ def save(schedule: int, draft: ScheduleDraft, act: Act) -> None:
     """As ``add``."""
     with _writing() as (session, store), _held(session, store, schedule, act):
         message, plan = checked(session, store, draft)
-        before = facts(draft_of(session, store, schedule))
+        before = facts(draft_of(session, store, _row(session, store, schedule)))
         with _audited("set", draft.name, act, before, facts(draft)), _one_of_a_name(draft):
             store.change(session, schedule, draft.name.strip(), message, plan)
 
@@ -115,9 +115,9 @@ def checked(session: Connection, store: ScheduleStore, draft: ScheduleDraft) -> 
     return _message(session, draft), due_times.plan(found, draft.missed, now)
 
 
-def draft_of(session: Connection, store: ScheduleStore, schedule: int) -> ScheduleDraft:
-    """As it is saved. Raises NoSuchSchedule."""
-    row, sent = _row(session, store, schedule), store.message(session, schedule)
+def draft_of(session: Connection, store: ScheduleStore, row: Any) -> ScheduleDraft:
+    """``row``: as it is listed."""
+    sent = store.message(session, row.id)
     return ScheduleDraft(row.name, to_of(row), row.message_type, sent.message, row.expression, row.zone, row.missed)
 
 

@@ -11,13 +11,13 @@ from django.urls import reverse
 
 from pgqueue_admin.console import filter_syntax
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.formatting.times import day
 from pgqueue_admin.lease.schedules import timetable
 from pgqueue_admin.lease.schedules.errors import ScheduleRefused
+from pgqueue_admin.lease.schedules.timetable import DateTimetable, Timetable
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.monitor import discovery
+from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.services import schedules
 
 FIELDS = ("queue", "state", "result")
@@ -59,11 +59,17 @@ class ScheduleRow:
     still_waits: bool | None
 
     @cached_property
-    def words(self) -> str:
+    def _timetable(self) -> Timetable | ScheduleRefused:
         try:
-            return timetable.read(self.of.expression, self.of.zone).words()
+            return timetable.read(self.of.expression, self.of.zone)
         except ScheduleRefused as error:
-            return str(error)
+            return error
+
+    @property
+    def words(self) -> str:
+        """Or why it cannot be read."""
+        found = self._timetable
+        return str(found) if isinstance(found, ScheduleRefused) else found.words()
 
     @property
     def queue(self) -> Address | None:
@@ -84,7 +90,8 @@ class ScheduleRow:
     @property
     def is_over(self) -> bool:
         """A date that has passed."""
-        return self.of.next_at is None and self.words.startswith("Once") and self.of.planned_until > self.now
+        is_date = isinstance(self._timetable, DateTimetable)
+        return self.of.next_at is None and is_date and self.of.planned_until > self.now
 
     @property
     def has_missed(self) -> bool:
@@ -145,21 +152,15 @@ def load(connection: Connection) -> tuple[list[ScheduleRow], Any]:
 
 def still_waiting(connection: Connection, runs: Sequence[Any]) -> dict[Any, bool | None]:
     """By row id, which messages are in the queue that they were sent to: each is asked for by its key."""
-    asked = [(run.row_id, Address(run.ran_schema, run.ran_table)) for run in runs if run.row_id and not run.ended_as]
-    found: dict[Any, bool | None] = {None: False}  # a lease message: told by the archive and its own table
-    if asked:
-        database = queue_database()
-        shut = {each.address for each in discovery.by_shape(connection, database.schemas) if each.why_unread}
-        for row_id, address in asked:
-            found[row_id] = None if address in shut else _is_there(connection, address, row_id)
-    return found
-
-
-def _is_there(connection: Connection, queue: Address, row_id: Any) -> bool | None:
-    try:
-        return bool(connection.value(queue_database().dialect.browse.there(table=queue), {"id": row_id}))
-    except DatabaseError:  # a table that is gone, locked or forbidden
-        return None
+    asked = [(Address(run.ran_schema, run.ran_table), run.row_id) for run in runs if run.row_id and not run.ended_as]
+    none: dict[Any, bool | None] = {None: False}  # a lease message: told by the archive and its own table
+    if not asked:
+        return none
+    tables = discovery.by_shape(connection, queue_database().schemas)
+    keyed = {each.address for each in tables if each.has_primary_key and not each.why_unread}
+    known = [each for each in asked if each[0] in keyed]
+    there = zip(known, browse.are_there(connection, known), strict=True)
+    return none | {row_id: None for _, row_id in asked} | {row_id: answer for (_, row_id), answer in there}
 
 
 def matching(rows: Iterable[ScheduleRow], wanted: filter_syntax.FilterTerms) -> list[ScheduleRow]:

@@ -109,10 +109,10 @@ def _existing(schedule_id: int) -> dict[str, Any]:
         if not listed:
             raise NoSuchSchedule(schedule_id)
         now, past = store.now(connection), store.past(connection, schedule_id)
-        row = rows.ScheduleRow(listed[0], now, rows.still_waiting(connection, listed).get(listed[0].row_id))
-        waits = rows.still_waiting(connection, past)
+        waits = rows.still_waiting(connection, [*listed, *past])
+        row = rows.ScheduleRow(listed[0], now, waits.get(listed[0].row_id))
         runs = [(run, rows.said_day(run.local_due), rows.of_run(run, waits.get(run.row_id))) for run in past]
-        return {"row": row, "draft": schedules.draft_of(connection, store, schedule_id), "past": runs}
+        return {"row": row, "draft": schedules.draft_of(connection, store, row.of), "past": runs}
 
     try:
         found, problem = query_errors.read(work)

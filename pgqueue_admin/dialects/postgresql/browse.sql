@@ -127,7 +127,7 @@ case when isfinite(m.lock_expires_at)
      then extract(epoch from m.lock_expires_at - (clock_timestamp() at time zone 'UTC'))::float8 end as lock_seconds,
 m.lock_expires_at is not null as is_locked,
 coalesce(m.lock_expires_at <= clock_timestamp() at time zone 'UTC', false) as is_over,
-pg_column_size(m.message)::bigint as stored_size, jsonb_typeof(m.message) as shape,
+jsonb_typeof(m.message) as shape,
 case when pg_column_size(m.message) <= 65536 then case jsonb_typeof(m.message)
     when 'object' then case jsonb_typeof(m.message -> 'kind') when 'string' then left(m.message ->> 'kind', 200) end
     when 'array' then case jsonb_typeof(m.message -> 0) when 'string' then left(m.message ->> 0, 200) end end end as kind,

@@ -103,7 +103,7 @@ class Command(BaseCommand):
             store = schedules.store_of(session)
             row = store.listed(session, self._id(session, name))[0]
             draft, past, now = (
-                schedules.draft_of(session, store, row.id),
+                schedules.draft_of(session, store, row),
                 store.past(session, row.id),
                 store.now(session),
             )
