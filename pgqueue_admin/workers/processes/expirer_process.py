@@ -41,7 +41,7 @@ def run() -> None:
     while not ending.asked:
         pulse.beat()
         expiring.turn()
-        ending.wait(expiring.rest, *expiring.listening)
+        ending.wait(expiring.rest, *expiring.wakers)
     expiring.close()
 
 
@@ -55,11 +55,16 @@ class ExpirerProcess:
         self._session = ReconnectingSession(self._queue.opening.short)
         self._look_at, self._ended, self._trouble, self._is_installed = 0.0, 0, "", False
         self._clock = ScheduleClock()
-        self.listening: list[Connection] = []  # what ends a rest: nothing else can bring a lock to an empty queue
+        self.listening: list[Connection] = []  # nothing else can bring a lock to an empty queue
 
     @property
     def rest(self) -> float:
         return max(0.0, min(BEAT, self._look_at - time.monotonic(), self._clock.rest))
+
+    @property
+    def wakers(self) -> list[Connection]:
+        """What ends a rest, while the next look is far off: else each message of a busy queue would end one."""
+        return self.listening if self._look_at - time.monotonic() > WHILE_LOCKED else []
 
     def turn(self) -> None:
         self._report()
