@@ -53,7 +53,7 @@ def test_each_of_several_copies_has_one_effect(
     assert rows(database, "error") == []
 
 
-def two_at_once(endpoint: Endpoint, connection: Connection) -> list[int]:
+def two_at_once(endpoint: Endpoint, connection: Connection, table: str = "public.charges") -> list[int]:
     """Two copies of one message; who handles it waits for the other, or for a while."""
     started, both = list[int](), threading.Barrier(2)
 
@@ -64,7 +64,7 @@ def two_at_once(endpoint: Endpoint, connection: Connection) -> list[int]:
             both.wait(2)
         except threading.BrokenBarrierError:
             both.reset()
-        context.connection.run("insert into public.charges (number) values (%s)", [number])
+        context.connection.run(f"insert into {table} (number) values (%s)", [number])
 
     endpoint.send("Billing", 7, type=CHARGE)
     connection.run(ANOTHER_ID)
@@ -89,7 +89,7 @@ def test_a_pessimistic_copy_waits_and_does_not_run(make: MakeEndpoint, connectio
 
 
 def test_who_waits_too_long_comes_again(
-    make: MakeEndpoint, connection: Connection, connect: Any, database: str
+    make: MakeEndpoint, connection: Connection, connect: Any, database: str, spy: Spy
 ) -> None:
     """Somebody holds the record and does not end: no slot hangs behind him, and nothing is counted as a failure."""
     billing = make(outbox=Outbox(wait=timedelta(milliseconds=50)))
@@ -102,9 +102,10 @@ def test_who_waits_too_long_comes_again(
         billing.send("Billing", 2, type=CHARGE)
         billing.start()
         until(lambda: charges(connection) == [2])
+        until(lambda: spy.counts["received"] > 2, what="it comes again while somebody holds its record")
         raise ZeroDivisionError
     until(lambda: charges(connection) == [1, 2])
-    assert rows(database, "error") == []
+    assert (rows(database, "error"), spy.counts["failed"]) == ([], 0)
 
 
 def test_what_handlers_ask_waits_as_their_session_says(make: MakeEndpoint, connection: Connection) -> None:

@@ -77,7 +77,7 @@ class ReceiveWithOutbox(ReceiveOnly):
             else:
                 storage.session.run(*command)
         except (Locked, TimedOut) as error:
-            if last and isinstance(error, TimedOut):
+            if last and not isinstance(error, Locked):
                 raise  # it may be what handlers left to the commit that takes so long
             raise HandledBeside(error.detail, error.sqlstate) from error
         except AlreadyExists as error:
