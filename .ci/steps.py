@@ -34,6 +34,7 @@ QUICK = "not journey and not chaos and not spark and not fresh and not pg_cron a
 ASKING = (
     "tests/alerts tests/archive tests/dialects tests/monitor tests/services tests/history tests/models tests/transport"
 )
+PG_CRON = "tests/management/test_pg_cron.py tests/outbox/test_script.py tests/architecture/test_deploy_lease.py"
 
 
 class Step(NamedTuple):
@@ -59,7 +60,7 @@ STEPS = [
     pytest("journeys", "-m journey -n 2 tests", "chromium nginx"),
     pytest(
         "postgresql-15",
-        f'-m "({QUICK}) or pg_cron" -n 2 {ASKING} tests/management/test_pg_cron.py tests/outbox/test_script.py',
+        f'-m "({QUICK}) or pg_cron" -n 2 {ASKING} {PG_CRON}',
         "postgresql pg_cron",
         'PGQUEUE_PG_BIN="$PGQUEUE_PG_BIN" ',
     ),

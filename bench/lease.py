@@ -39,7 +39,10 @@ class Bench:
         return {
             "single": lambda: [self.against("claim and finish, one at a time, 8 threads", 1, THREADS, 0.6)],
             "batches": lambda: [self.against("claim and finish in batches of 100", 100, 1, 0.7, 5 * MESSAGES)],
-            "worker": lambda: [self.worker(), self.burst()],
+            "worker": lambda: [
+                self.against("worker, 8 at once, handler does nothing", 1, THREADS, 0, side="worker"),  # no target
+                self.burst(),
+            ],
         }
 
     def fill(self, messages: int) -> None:
@@ -47,30 +50,16 @@ class Bench:
         self.connection.run(_FILL, [messages])
         self.connection.run("vacuum analyze messages.message")
 
-    def against(self, name: str, size: int, threads: int, target: float, messages: int = MESSAGES) -> Row:
+    def against(
+        self, name: str, size: int, threads: int, target: float, messages: int = MESSAGES, side: str = "client"
+    ) -> Row:
         ours, floors = [], []
         for _ in range(ROUNDS):
             self.fill(messages)
-            ours.append(self.side("client", threads, messages, size))
+            ours.append(self.side(side, threads, messages, size))
             self.fill(messages)
             floors.append(self.floor(threads, messages, size))
         return row(name, statistics.median(ours), "/s", floor=statistics.median(floors), target=target)
-
-    def worker(self) -> Row:
-        """Beside the floor's single claims: reported, without a target."""
-        ours, floors = [], []
-        for _ in range(ROUNDS):
-            self.fill(MESSAGES)
-            ours.append(self.side("worker", THREADS, MESSAGES, 1))
-            self.fill(MESSAGES)
-            floors.append(self.floor(THREADS, MESSAGES, 1))
-        return row(
-            "worker, 8 at once, handler does nothing",
-            statistics.median(ours),
-            "/s",
-            floor=statistics.median(floors),
-            target=0,
-        )
 
     def burst(self) -> Row:
         waits = []

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connections
 
 from pgqueue_admin.alerts import outboxes
 from pgqueue_admin.alerts.kinds import BY_NAME
@@ -62,5 +63,7 @@ def test_of_a_table_without_times_a_record_that_stays_is_stuck(
 
 
 def test_a_database_that_is_away_ends_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connections["queues"].settings_dict, "PORT", "1")
+    assert OutboxWatch().states() is None
     assert not BY_NAME["outbox_undispatched"].can_tell(look(outboxes=None))
     assert BY_NAME["outbox_undispatched"].can_tell(look(outboxes=[]))

@@ -143,13 +143,13 @@ def test_events_go_to_who_subscribed(make: Make, database: str) -> None:
 
 
 def test_a_handler_that_ends_the_transaction_loses_nothing(make: Make, database: str) -> None:
-    """By a commit of its own the message is gone; by a rollback it comes back."""
+    """By a rollback of its own: the message comes back."""
     sales, seen = make(), list[str]()
 
     @sales.handlers.handle(PING)
     def ping(name: str, context: Any) -> None:
         seen.append(name)
-        context.connection.raw.execute("rollback" if name == "rollback" else "commit")
+        context.connection.raw.execute("rollback")
 
     sales.send("Sales", "rollback", type=PING)
     sales.start()

@@ -60,11 +60,12 @@ class Place:
     def quoted(self, text: str) -> str:
         return text.replace('"', "`") if self.dialect.name == "mysql" else text
 
-    def add(self, session: Any, *names: str, days: float | None = None, table: str = "Billing_OutboxData") -> None:
+    def add(self, session: Any, *names: str, days: float | None = None) -> None:
         """``days`` ago dispatched; None: it was not."""
         dispatched = None if days is None else datetime.now(UTC).replace(tzinfo=None) - timedelta(days=days)
         row = "(%s, %s = 1, %s, %s, %s)" if self.dialect.name == "postgresql" else "(%s, %s, %s, %s, %s)"
-        text = f"""insert into "{table}" ("MessageId", "Dispatched", "DispatchedAt", "PersistenceVersion", "Operations")
+        text = f"""insert into "Billing_OutboxData"
+            ("MessageId", "Dispatched", "DispatchedAt", "PersistenceVersion", "Operations")
             values {", ".join([row] * len(names))}"""
         values = [value for name in names for value in (name, int(days is not None), dispatched, "9", "[]")]
         self.run(session, text, *values)
@@ -202,14 +203,14 @@ def test_a_committed_record_already_exists(session: Any, store: OutboxStore) -> 
     assert not session.in_transaction
 
 
-def beside(place: Place, store: OutboxStore, isolation: str, wait: timedelta = WAIT) -> tuple[Any, Callable[[], Any]]:
+def beside(place: Place, store: OutboxStore, isolation: str) -> tuple[Any, Callable[[], Any]]:
     """Another session that stores the same, in a thread. What came of it, once it is asked."""
     other, came = place.connect(isolation=isolation), list[Any]()
 
     def work() -> None:
         try:
             with other.transaction_with(*store.finding("one")):
-                other.run(*store.storing("one", "[]", wait))
+                other.run(*store.storing("one", "[]", WAIT))
             came.append("stored")
         except DatabaseError as error:
             came.append(type(error))

@@ -11,8 +11,6 @@ from tests.lease.tables import archived
 from tests.transport.statements_log import StatementsLog
 from tests.waiting import until
 
-OUTLOOK = "select"
-
 
 @pytest.fixture
 def worker(engine_database: str) -> Iterator[LeaseWorker]:

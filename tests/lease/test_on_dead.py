@@ -224,9 +224,11 @@ def test_kill_9_while_a_handler_of_the_dead_works(engine: Connection, queue: Lea
     asked(engine)
     first = died(queue)
     with started(engine_database, "holds", 2.0) as victim:
-        assert victim.stdout
-        assert victim.stdout.readline().strip() == str(first)
-        victim.kill()
+        try:
+            assert victim.stdout
+            assert victim.stdout.readline().strip() == str(first)
+        finally:
+            victim.kill()
     others = [died(queue, n=n) for n in range(20)]
     workers = [started(engine_database, "works", 2.0) for _ in range(2)]
     try:

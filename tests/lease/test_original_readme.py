@@ -38,7 +38,8 @@ def worker(engine_database: str) -> Iterator[psycopg.Connection[Any]]:
 
 
 def told(session: Connection, most: int, channel: str) -> list[str]:
-    return [each.payload for each in gathered(lambda: session.notifications(timeout=1), lambda all_: len(all_) >= most)]
+    heard = gathered(lambda: session.notifications(timeout=1), lambda all_: len(all_) >= most)
+    return [each.payload for each in heard if each.channel == channel]
 
 
 def publish(session: psycopg.Connection[Any], instruction: str, engine: Connection) -> int:

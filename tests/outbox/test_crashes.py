@@ -16,13 +16,12 @@ from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.transport.wire import headers as h
 from tests.outbox.conftest import CHARGE, MakeEndpoint
 from tests.outbox.dying_process import PLACES
-from tests.outbox.test_receive import charges
+from tests.outbox.test_receive import ANOTHER_ID, charges
 from tests.transport.recording_observer import rows
 from tests.waiting import until
 
 PROCESS = Path(__file__).with_name("dying_process.py")
 MANY, KILLS = 500, 12
-COPY = """insert into "Billing" (id, headers, body) select gen_random_uuid(), headers, body from "Billing" """
 
 
 def started(*arguments: str) -> subprocess.Popen[bytes]:
@@ -54,8 +53,10 @@ def test_killed_at_a_boundary(make: MakeEndpoint, database: str, outbox_dsn: str
     dying = started(database, outbox_dsn, concurrency, "read_committed", where)
     assert dying.wait(60) == -signal.SIGKILL
     with started(database, outbox_dsn, concurrency, "read_committed", "-") as survivor:
-        until(lambda: not rows(database, "Billing"))
-        survivor.kill()
+        try:
+            until(lambda: not rows(database, "Billing"))
+        finally:
+            survivor.kill()
     with dialect_for(outbox_dsn).connect(outbox_dsn, for_handlers=True) as there:
         assert charges(there) == list(range(10))
         assert len(dispatched(there, "`" if outbox_dsn.startswith("mysql") else '"')) == 10
@@ -84,7 +85,7 @@ def test_chaos_effects_once(
     """Each message comes two times; three processes are killed again and again, and sessions are cut."""
     chance = random.Random(34)
     make(outbox=Outbox(concurrency=concurrency)).send_many("Billing", range(MANY // 2), type=CHARGE)
-    connection.run(COPY)
+    connection.run(ANOTHER_ID)
     processes = [started(database, database, concurrency, isolation, "-") for _ in range(3)]
     try:
         for kill in range(KILLS):

@@ -271,11 +271,11 @@ def test_an_answer_to_a_commit_that_never_comes(
 def test_a_role_that_waits_for_less_than_its_outbox(make: MakeEndpoint, connection: Connection, database: str) -> None:
     """Its own statement_timeout ends the wait of a second copy: that is no failure of the message either."""
     hasty = f"{database}?options={quote('-c statement_timeout=200ms')}"
-    billing, is_first_done = make(outbox=Outbox(dsn=hasty, concurrency="pessimistic")), threading.Event()
+    billing = make(outbox=Outbox(dsn=hasty, concurrency="pessimistic"))
 
     @billing.handlers.handle(CHARGE)
     def charge(number: int, context: Any) -> None:
-        is_first_done.wait(2)
+        threading.Event().wait(2)  # longer than the second one may wait
         context.connection.run("insert into public.charges (number) values (%s)", [number])
 
     for _ in range(2):

@@ -1,7 +1,6 @@
 """Records and business rows on MariaDB, queues on PostgreSQL: what test_receive shows of one database (O7)."""
 
 import logging
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -21,7 +20,7 @@ from pgqueue_admin.transport.settings import SettingsRefused
 from pgqueue_admin.transport.wire import headers as h
 from tests.mariadb import MariaDB
 from tests.outbox.conftest import CHARGE, SETTINGS, MakeEndpoint, charging
-from tests.outbox.test_receive import ANOTHER_ID, charges, sold
+from tests.outbox.test_receive import ANOTHER_ID, charges, sold, two_at_once
 from tests.outbox.test_script import ORIGINALS_OF_MYSQL
 from tests.transport.recording_observer import Spy, rows
 from tests.waiting import until
@@ -80,36 +79,20 @@ def test_an_endpoint_whose_queues_are_to_be_there_is_told(mariadb_shop: str) -> 
         Endpoint("Billing", mariadb_shop, settings=SETTINGS).create_queues()
 
 
-def two_at_once(endpoint: Endpoint, connection: Connection) -> list[int]:
-    started, both = list[int](), threading.Barrier(2)
-
-    @endpoint.handlers.handle(CHARGE)
-    def charge(number: int, context: Any) -> None:
-        started.append(number)
-        try:
-            both.wait(2)
-        except threading.BrokenBarrierError:
-            both.reset()
-        context.connection.run("insert into charges (number) values (%s)", [number])
-
-    endpoint.send("Billing", 7, type=CHARGE)
-    connection.run(ANOTHER_ID)
-    endpoint.start()
-    until(lambda: not rows(endpoint.dsn, "Billing"))
-    return started
-
-
 @pytest.mark.parametrize(("concurrency", "runs"), [("optimistic", [7, 7]), ("pessimistic", [7])])
 def test_two_copies_at_once(
     make: MakeEndpoint, connection: Connection, mariadb_shop: str, there: Any, spy: Spy, concurrency: Any, runs: Any
 ) -> None:
     """Optimistic both run and one is undone, pessimistic the second waits; a duplicate is no failure."""
-    assert two_at_once(make(outbox=Outbox(dsn=mariadb_shop, concurrency=concurrency)), connection) == runs
+    billing = make(outbox=Outbox(dsn=mariadb_shop, concurrency=concurrency))
+    assert two_at_once(billing, connection, "charges") == runs
     assert charges(there) == [7]
     assert spy.counts["failed"] == 0
 
 
-def test_who_waits_too_long_comes_again(make: MakeEndpoint, database: str, mariadb_shop: str, there: Any) -> None:
+def test_who_waits_too_long_comes_again(
+    make: MakeEndpoint, database: str, mariadb_shop: str, there: Any, spy: Spy
+) -> None:
     """No slot hangs behind who holds the record, and nothing is counted as a failure. There are whole seconds only."""
     billing = make(outbox=Outbox(dsn=mariadb_shop, wait=timedelta(seconds=1)))
     charging(billing, "charges")
@@ -121,9 +104,10 @@ def test_who_waits_too_long_comes_again(make: MakeEndpoint, database: str, maria
             billing.send("Billing", 2, type=CHARGE)
             billing.start()
             until(lambda: charges(there) == [2])
+            until(lambda: spy.counts["received"] > 2, what="it comes again while somebody holds its record")
             raise ZeroDivisionError
         until(lambda: charges(there) == [1, 2])
-    assert rows(database, "error") == []
+    assert (rows(database, "error"), spy.counts["failed"]) == ([], 0)
 
 
 def test_a_handler_that_ends_its_transaction_by_ddl_fails(

@@ -21,6 +21,8 @@ UNDISPATCHED = (
     'select "MessageId" as id, "Operations"::text as operations from "Billing_OutboxData" where not "Dispatched"'
 )
 
+COMING = 'select headers from "Billing" union all select headers from "Billing.Delayed"'
+
 
 @pytest.fixture
 def recorded(recorded_database: str, connect: Callable[[str], Connection]) -> Connection:
@@ -82,10 +84,13 @@ def test_an_endpoint_of_ours_takes_over_where_the_killed_one_stopped(
         handled.append(context.message_id)  # type: ignore[attr-defined]
 
     before = {row.id for row in recorded.all(UNDISPATCHED)}
+    waiting = [h.parse(row.headers) for row in recorded.all(COMING)]
+    charges = {each.get(h.MESSAGE_ID) for each in waiting if "ChargeCard" in (each.get(h.ENCLOSED_MESSAGE_TYPES) or "")}
     endpoint.start()
     try:
-        until(lambda: recorded.value('select count(*) from "Billing"') == 0)
+        until(lambda: recorded.all(COMING) == [])
     finally:
         endpoint.stop()
-    assert before.isdisjoint(handled)
+    assert before < charges
+    assert set(handled) == charges - before
     assert recorded.all(UNDISPATCHED) == []

@@ -35,9 +35,10 @@ class House:
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         return subprocess.Popen(command, cwd=ROOT, env=self.environment, start_new_session=True, **pipes)
 
-    def supervise(self, *more: str) -> "subprocess.Popen[str]":
+    def supervise(self, *more: str, expirer: bool = False) -> "subprocess.Popen[str]":
         """Endpoints only, unless told otherwise."""
-        without = [word for kind in ("sampler", "alerter", "ingester", "expirer") for word in ("--without", kind)]
+        kinds = ["sampler", "alerter", "ingester", *([] if expirer else ["expirer"])]
+        without = [word for kind in kinds for word in ("--without", kind)]
         self.supervisor = self.manage("supervise", *(more or without))
         return self.supervisor
 

@@ -56,7 +56,7 @@ def test_within_a_second_by_the_supervisors_child_while_beat_runs_as_well(
 ) -> None:
     over = threading.Event()
     beats = threading.Thread(target=_as_beat_does, args=[console_database, over])
-    house.supervise("--without", "sampler", "--without", "alerter", "--without", "ingester")
+    house.supervise(expirer=True)
     until(lambda: Process.objects.filter(role="expirer", ended_at=None).exists(), what="it runs")
     try:
         first = queue.publish_many(range(20))

@@ -127,7 +127,7 @@ def test_locks_are_ended_without_the_consoles_database_and_again_after_an_outage
     house: House, queues: str, console_database: str, outage: Callable[[str], Outage]
 ) -> None:
     queue = LeaseQueue(queues)
-    house.supervise("--without", "sampler", "--without", "alerter", "--without", "ingester")
+    house.supervise(expirer=True)
     first = until(lambda: Process.objects.filter(role="expirer", ended_at=None).first(), what="it runs")
 
     def expires() -> None:

@@ -33,7 +33,7 @@ def house(console_database: str, tmp_path: Path) -> Iterator[House]:
 
 @pytest.mark.chaos
 def test_at_its_second_by_the_supervisors_child(house: House, look: Connection) -> None:
-    house.supervise("--without", "sampler", "--without", "alerter", "--without", "ingester")
+    house.supervise(expirer=True)
     until(lambda: Process.objects.filter(role="expirer", ended_at=None).exists(), what="it runs")
     until(lambda: look.value("select at from messages.schedule_look"), what="it has looked")
     schedule = add(look)
