@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Q
@@ -49,6 +50,7 @@ class AlertSnapshot:
     )  # messages that end their process, and are still in their queue
     exposed: list[Finding] | None = None  # None: not known
     outboxes: list[OutboxState] | None = None  # None: not known
+    unsent_schedules: list[Any] | None = None  # rows of ``unsent`` (schedule.sql); None: not known
     environment: str = ""
     colour: str = "plum"
 
@@ -146,6 +148,7 @@ def look(
     answering_since: datetime | None = None,
     exposed: list[Finding] | None = None,
     outboxes: list[OutboxState] | None = None,
+    unsent_schedules: list[Any] | None = None,
 ) -> AlertSnapshot:
     return AlertSnapshot(
         now=now,
@@ -153,6 +156,7 @@ def look(
         answering_since=answering_since,
         exposed=exposed,
         outboxes=outboxes,
+        unsent_schedules=unsent_schedules,
         queues=list(Queue.objects.select_related("latest")),
         endpoints=list(Endpoint.objects.all()),
         processes=list(Process.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now - CRASH_WINDOW))),

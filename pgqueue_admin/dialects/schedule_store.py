@@ -1,7 +1,7 @@
 """What schedules ask of a database: messages that are sent by the clock, and what became of each due time."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pgqueue_admin.dialects.connection import Connection
@@ -61,6 +61,9 @@ class ScheduleStore(Protocol):
 
     def listed(self, session: Connection, id: int | None = None) -> list[Any]:
         """All, or this one, by name: with the next due time, the last run and its result, and what was missed."""
+
+    def unsent(self, session: Connection, late: timedelta) -> list[Any]:
+        """Not paused, and due for longer than ``late`` (``due_at``), or refused by the database (``error``)."""
 
     def message(self, session: Connection, id: int) -> Any:
         """``message`` and ``headers``; None: there is no such schedule."""

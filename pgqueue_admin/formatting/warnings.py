@@ -358,6 +358,22 @@ def outbox_undispatched(pending: str, seconds: float, grace: float, ours: bool) 
     )
 
 
+def schedule_not_sent(late: float | None, limit: float, error: str | None) -> WarningText:
+    """``late``: seconds since it was due; None: it is not, and its last try failed."""
+    waits = f"It was due {duration(late)} ago and was not sent" if late is not None else "Its last message was not sent"
+    nobody = (
+        "Nobody looks at schedules. Start a supervisor, beat or the job of pg_cron, or run manage.py schedule due; "
+        "see Schedules."
+    )
+    refused = f"The database refused its message: {(error or '')[:300]} Change it, or pause it, on Schedules."
+    return WarningText(
+        f"{waits}, limit {plain(limit)}" if late is not None else waits,
+        duration(late) if late is not None else "an error",
+        plain(limit) if late is not None else "none",
+        refused if error else nobody,
+    )
+
+
 def sequence_exhaustion(last: int, end: int) -> WarningText:
     return WarningText(
         f"Sequence is at {format_int(last, short_from=10**12)} of {format_int(end, short_from=10**12)}, threshold 85 %",

@@ -16,6 +16,8 @@ _PAGES = {  # kind: words and page
     "blind": ("See the queues", "queues"),
     "no_consumer": ("See who runs", "workers"),
     "old_deaths": ("Open the archive", "archive"),
+    "outbox_undispatched": ("See what waits", "outboxes"),
+    "schedule_not_sent": ("See the schedules", "schedules"),
     "mail_failing": ("See the mails", "alert_mails"),
 }
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from django.urls import reverse
 
+from pgqueue_admin.alerts.schedules import LATE
 from pgqueue_admin.console import filter_syntax
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting.numbers import pluralize
@@ -21,7 +22,6 @@ from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.services import schedules
 
 FIELDS = ("queue", "state", "result")
-LATE = timedelta(minutes=3)  # everybody who looks does so each minute
 SOON = timedelta(days=14)  # they are planned 31 days ahead, and added to each day
 RECENT = timedelta(days=7)  # for so long a missed run is trouble
 

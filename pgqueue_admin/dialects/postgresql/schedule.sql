@@ -11,6 +11,20 @@ select pg_catalog.clock_timestamp()
 s.id, s.name, s.kind, s.queue_schema, s.queue_table, s.message_type, s.expression, s.zone, s.missed, s.planned_until, s.version,
 s.created_at, s.created_by, s.paused_at, s.paused_by, s.error, s.error_at
 
+-- name: unsent
+-- What the clock should have sent: the first due time that is open for too long, or the error of the last try. The two indexes of
+-- open due times answer; a schedule that is paused owes nothing.
+select s.id, s.name, s.zone, s.error, s.error_at, due.due_at, pg_catalog.clock_timestamp() as now
+from messages.schedule s
+left join lateral (
+    select r.due_at from messages.schedule_run r
+    where r.schedule = s.id and r.outcome is null and r.due_at > statement_timestamp() - interval '31 days'
+        and r.due_at < statement_timestamp() - %(late)s::interval
+    order by r.due_at limit 1
+) due on true
+where s.paused_at is null and (s.error is not null or due.due_at is not null)
+order by s.name
+
 -- name: listed
 -- The next due time, the last run and how many were missed, each by an index; what became of the last message, where its id says it.
 select {columns}, coming.due_at as next_at, coming.local_due as next_local,

@@ -1,7 +1,7 @@
 """Schedules on PostgreSQL: ``messages.schedule`` and its due times (contract: dialects.schedule_store)."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pgqueue_admin.dialects.connection import Connection
@@ -26,6 +26,9 @@ class PostgreSQLSchedules:
 
     def listed(self, session: Connection, id: int | None = None) -> list[Any]:
         return session.all(self._sql.listed(columns=self._sql.columns), {"id": id})
+
+    def unsent(self, session: Connection, late: timedelta) -> list[Any]:
+        return session.all(self._sql.unsent(), {"late": late})
 
     def message(self, session: Connection, id: int) -> Any:
         return session.one(self._sql.message(), {"id": id})
