@@ -69,7 +69,10 @@ class ArchiveKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFilter:
-    """Which archived messages are meant. Empty fields ask for nothing; the words must all be in the error's message."""
+    """Which archived messages are meant. Empty fields ask for nothing.
+
+    All ``words`` are in the error's message, all ``headers`` in the headers' text, all ``bodies`` in the body as UTF-8.
+    """
 
     state: str = "dead"  # dead, retried, succeeded, dead_again, discarded; empty for all
     result: str = ""  # success, failed, rejected, lock_expired; unsuccessful for all but the first
@@ -88,6 +91,13 @@ class ArchiveFilter:
     since: str = ""  # when it died or was archived, ISO 8601 with a zone; until is no part of it
     until: str = ""
     words: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    bodies: tuple[str, ...] = ()
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether the database reads row by row, instead of by an index."""
+        return bool(self.words or self.headers or self.bodies)
 
     def asked(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -95,7 +105,9 @@ class ArchiveFilter:
     def params(self) -> dict[str, Any]:
         texts = {name: value or None for name, value in self.asked().items()}
         whole = {"type_is": self.type_is, "exception_is": self.exception_is}
-        return {**texts, **whole, "words": [_contains(word) for word in self.words] or None}
+        likes = {name: [_contains(each) for each in getattr(self, name)] or None for name in ("words", "headers")}
+        bodies = [each.encode("utf-8", "replace") for each in self.bodies] or None
+        return {**texts, **whole, **likes, "bodies": bodies}
 
 
 def _contains(word: str) -> str:

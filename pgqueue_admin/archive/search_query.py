@@ -31,6 +31,11 @@ def worded(text: str) -> str:
     return f"message:{_quoted(text)}"
 
 
+def in_body(text: str) -> str:
+    """What has this in its body."""
+    return f"body:{_quoted(text)}"
+
+
 def written(asked: ArchiveFilter) -> str:
     """All of a filter."""
     return " ".join(_terms(asked))
@@ -44,6 +49,8 @@ def _terms(asked: ArchiveFilter) -> Iterator[str]:
     yield from (beginning(field, given[name]) for name, field in _BEGINNINGS.items() if name in given)
     yield from (f"{field}:{_quoted(given[name])}" for name, field in _LAST_PARTS.items() if name in given)
     yield from (worded(word) for word in asked.words)
+    yield from (f"headers:{_quoted(each)}" for each in asked.headers)
+    yield from (in_body(each) for each in asked.bodies)
     if "operation" in given:
         yield f"op:{asked.operation}"
     if "last_operation" in given:

@@ -36,17 +36,20 @@ def add_filters(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--word", action="append", default=[], help="In the exception's message; repeatable, all must match."
     )
+    parser.add_argument("--header", action="append", default=[], help="In the headers' text; likewise.")
+    parser.add_argument("--body", action="append", default=[], help="In the body, as UTF-8, capitals count; likewise.")
 
 
 def filter_of(options: dict[str, Any], state: str) -> ArchiveFilter:
     names = ("type", "exception", "endpoint", "message_id", "kind")
     same: dict[str, Any] = {name: options[name] or "" for name in names}
     queue = queue_lookup.canonical(options["queue"]) if options["queue"] else ""
-    return ArchiveFilter(state=state, queue=queue, words=tuple(options["word"]), **same)
+    same |= {"words": tuple(options["word"]), "headers": tuple(options["header"]), "bodies": tuple(options["body"])}
+    return ArchiveFilter(state=state, queue=queue, **same)
 
 
 def narrows(options: dict[str, Any]) -> bool:
-    names = ("queue", "type", "exception", "endpoint", "message_id", "kind", "word")
+    names = ("queue", "type", "exception", "endpoint", "message_id", "kind", "word", "header", "body")
     return any(options[name] for name in names)
 
 

@@ -12,6 +12,7 @@ from pgqueue_admin.archive.from_failure import dead_message
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
@@ -116,9 +117,32 @@ def test_filters(ingested: Connection) -> None:
     assert number(words=("<script>",)) == 252
     assert number(words=("%",)) < 2597
     assert number(words=("card", "refused")) == number(words=("REFUSED", "Card"))
+    assert number(headers=("%",)) < 2597
+    assert number(headers=("ENCLOSEDMESSAGETYPES", "placeorder")) == number(type="PlaceOrder") > 0
+    assert number(bodies=("OrderId",)) > number(bodies=("orderid",))
     message_id = store.page(ingested, ALL, limit=1).messages[0].message_id
     assert number(message_id=message_id) >= 1
     assert store.count(ingested, ALL, 100) == (100, True)
+
+
+def test_a_text_is_found_in_bodies_of_any_kind_and_encoding_byte_by_byte(
+    engine: Connection, engine_database: str
+) -> None:
+    bodies = ["Käufer 4711".encode(), b"\xff\x00 4711 \xfe", b"4712", None]
+    archived = [store.archive_failed(engine, DeadMessage(queue="q", body=body)) for body in bodies]
+    queue = LeaseQueue(engine_database, name="thumbs")
+    queue.publish({"order": "4711 lease"})
+    queue.finish(queue.claim()[0], "failed", "no")
+    queue.close()
+
+    def found(*texts: str) -> list[str]:
+        return [each.kind for each in store.page(engine, ArchiveFilter(bodies=texts)).messages]
+
+    assert sorted(found("4711")) == ["lease", "transport", "transport"]
+    assert found("4711", "Käufer") == ["transport"]
+    assert found("käufer") == []
+    assert found("\udcff") == found("%") == []
+    assert len(archived) == 4
 
 
 def test_counts_by_queue_and_cause(ingested: Connection) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.test import Client
@@ -32,6 +33,10 @@ def ids(html: str) -> list[str]:
         (
             'error:Timeout message:"card declined"',
             ArchiveFilter(state="", exception="Timeout", words=("card declined",)),
+        ),
+        (
+            'body:2026-121009 body:"two words" headers:ravenhill',
+            ArchiveFilter(state="", bodies=("2026-121009", "two words"), headers=("ravenhill",)),
         ),
         ("vat number", ArchiveFilter(state="", words=("vat", "number"))),
         (
@@ -115,7 +120,22 @@ def test_a_search_by_error_finds_those_only(looked_at: Recorded) -> None:
 def test_words_say_that_rows_are_read(looked_at: Recorded) -> None:
     html = page(looked_at.operator, q="insufficient funds")
     assert "read row by row" in html
-    assert "in the error's message only" in html
+    assert "in error messages only" in html
+
+
+def test_a_body_is_found_by_what_is_in_it_and_the_line_says_what_was_read(looked_at: Recorded) -> None:
+    html = page(looked_at.operator, q="state:dead body:OrderId headers:shop.messages")
+    assert ids(html)
+    said = " ".join(html.split())
+    assert "“shop.messages” in headers and “OrderId” in bodies only, read row by row; ids were not searched." in said
+    assert "bodies and ids were not searched" in " ".join(
+        page(looked_at.operator, q="headers:nothing-has-this").split()
+    )
+
+
+def test_words_that_no_error_has_are_offered_as_a_search_of_bodies(looked_at: Recorded) -> None:
+    html = page(looked_at.operator, q='state:dead "order 4711"')
+    assert f"""href="?q={quote('state:dead body:"order 4711"')}\"""" in html
 
 
 def test_no_match_says_what_was_searched(looked_at: Recorded) -> None:

@@ -81,7 +81,7 @@ def test_an_order_number_in_bodies_is_not_denied(recorded: Recorded) -> None:
     response = recorded.operator.get("/messages/", {"q": "4711-x"}, follow=True)
     html = response.content.decode()
     assert response.status_code == 404
-    assert "Bodies: an order number in a body is not found here" in html
+    assert "Bodies: an order number in a body is not found by this box" in html
     assert 'href="/archive/?q=message%3A4711-x"' in html
     archived = shown(recorded.operator, "/archive/?q=message%3A4711-x")
     assert "bodies, headers and ids were not searched" in archived
@@ -128,7 +128,7 @@ def test_no_sighting_says_what_was_searched(looked_at: Recorded) -> None:
     assert response.status_code == 404
     assert "No message was found by this id" in html
     assert "queues by row id" in html
-    assert "Bodies: an order number in a body is not found here" in html
+    assert "Bodies: an order number in a body is not found by this box" in html
     assert "ErrorArchive" in html  # it has no key to search by
 
 

@@ -33,7 +33,7 @@ class SearchSyntaxError(ValueError):
 
 @dataclass(frozen=True)
 class ArchiveSearch:
-    """``text`` as typed. With an ``error``, nothing is searched. Words are looked for in the error's message alone."""
+    """``text`` as typed. With an ``error``, nothing is searched. Words without a field are of the error's message."""
 
     text: str
     filter: ArchiveFilter = field(default_factory=ArchiveFilter)
@@ -53,8 +53,27 @@ class ArchiveSearch:
 
     @property
     def reads_rows(self) -> bool:
-        """Whether words make the database read row by row instead of by an index."""
-        return bool(self.filter.words)
+        return self.filter.reads_rows
+
+    @property
+    def read_in(self) -> list[tuple[str, tuple[str, ...]]]:
+        """What is looked for row by row, and in which part of each message."""
+        asked = self.filter
+        parts = (("error messages", asked.words), ("headers", asked.headers), ("bodies", asked.bodies))
+        return [(part, texts) for part, texts in parts if texts]
+
+    @property
+    def not_read(self) -> str:
+        """What a person might think was searched, too."""
+        parts = [
+            part for part, texts in (("bodies", self.filter.bodies), ("headers", self.filter.headers)) if not texts
+        ]
+        return f"{', '.join(parts)} and ids" if parts else "ids"
+
+    @property
+    def in_bodies(self) -> str:
+        """The same search with its words looked for in the body."""
+        return search_query.written(replace(self.filter, words=(), bodies=(*self.filter.bodies, *self.filter.words)))
 
 
 def read(text: str | None) -> ArchiveSearch:
@@ -86,7 +105,7 @@ def _filter(typed: Iterable[re.Match[str]]) -> ArchiveFilter:
         if not term[0]:
             continue
         name = (term["field"] or "").lower()
-        if name in given - {"", "message"}:
+        if name in given - _REPEATED:
             raise SearchSyntaxError(term[0], f"{name}: is there already, and every term must hold. Leave one of them.")
         given.add(name)
         found = _with(found, term, name)
@@ -146,8 +165,8 @@ def _name(field_name: str) -> Callable[[ArchiveFilter, str, str], dict[str, Any]
     return reader
 
 
-def _message(found: ArchiveFilter, value: str, _term: str) -> dict[str, Any]:
-    return {"words": (*found.words, value)}
+def _one_more(field_name: str) -> Callable[[ArchiveFilter, str, str], dict[str, Any]]:
+    return lambda found, value, _term: {field_name: (*getattr(found, field_name), value)}
 
 
 def _operation(_found: ArchiveFilter, value: str, term: str) -> dict[str, Any]:
@@ -187,11 +206,14 @@ def _queue(_found: ArchiveFilter, value: str, term: str) -> dict[str, Any]:
 
 _NAMED = {"type", "error"}  # a name may be asked for in several ways
 _WHOLE = {"queue", "endpoint", "id"}  # these are whole anyhow, so that "=" says nothing more
+_REPEATED = {"", "message", "headers", "body"}  # each must hold
 _READERS: dict[str, Callable[[ArchiveFilter, str, str], dict[str, Any]]] = {
     "queue": _queue,
     "type": _name("type"),
     "error": _name("exception"),
-    "message": _message,
+    "message": _one_more("words"),
+    "headers": _one_more("headers"),
+    "body": _one_more("bodies"),
     "id": _id,
     "state": _one_of("state", STATES),
     "endpoint": _text("endpoint"),

@@ -72,7 +72,11 @@ def find(request: HttpRequest, any_id: str) -> HttpResponse:
     if found and len(found.sightings) == 1:
         return redirect(found.sightings[0].url)
     known = {"any_id": any_id, "found": found, "trouble": problem, "is_uuid": _uuid(any_id) is not None}
-    about = {**known, "alike": _alike(any_id), "errors_with_it": _in_archive(search_query.worded(any_id))}
+    searches = {
+        "errors_with_it": _in_archive(search_query.worded(any_id)),
+        "bodies_with_it": _in_archive(search_query.in_body(any_id)),
+    }
+    about = {**known, "alike": _alike(any_id), **searches}
     status = 404 if found and not (found.sightings or found.archive) else 200
     return render(request, "pgqueue_admin/finder/page.html", about, status=status)
 

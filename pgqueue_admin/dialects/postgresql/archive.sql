@@ -100,7 +100,7 @@ select id, %(who)s, 'succeeded', operation, queue from former
 -- The condition that page, count and freeze share, so that what is shown, counted and acted on is one set.
 -- Original clients name no queue: theirs is the lease queue; nor an endpoint: it is who handled it. Of another queue the planner
 -- never sees that line, nor those of names that are not asked for so: a whole name is looked up in an index, a last part and a
--- beginning in each row.
+-- beginning in each row. Bodies are compared as bytes: they may be no text, and whoever wrote one chose its encoding.
 (%(state)s::text is null or a.state = %(state)s)
   and (%(result)s::text is null or a.result::text = %(result)s
        or %(result)s::text = 'unsuccessful' and a.result::text <> 'success')
@@ -124,6 +124,10 @@ select id, %(who)s, 'succeeded', operation, queue from former
   and (%(since)s::timestamptz is null or a.died_at >= %(since)s)
   and (%(until)s::timestamptz is null or a.died_at < %(until)s)
   and (%(words)s::text[] is null or a.exception_message ilike all (%(words)s::text[]))
+  and (%(headers)s::text[] is null or a.headers ilike all (%(headers)s::text[]))
+  and (%(bodies)s::bytea[] is null or (
+       select coalesce(bool_and(position(wanted in case a.kind when 'lease' then convert_to(a.message::text, 'UTF8') else a.body end) > 0), false)
+       from unnest(%(bodies)s::bytea[]) wanted))
 
 -- name: is_queue
 -- A table with the columns that a retry writes, and the one by which it is received; the address came with a message, so
