@@ -6,17 +6,29 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from django.db.models import BooleanField, DurationField, Exists, ExpressionWrapper, F, Max, OuterRef, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import (
+    BooleanField,
+    CharField,
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    Value,
+)
+from django.db.models.functions import Cast, Concat, Now
 
-from pgqueue_admin.models import Endpoint, Process
+from pgqueue_admin.models import Alert, Endpoint, Process
 
 HEARTBEAT_LOST = timedelta(seconds=10)
 State = Process.State
 
 
 def known() -> QuerySet[Process]:
-    """Every process with the age of its heartbeat by the database's clock, and whether that is too old."""
+    """Every process with the age of its heartbeat, whether that is too old, and whether a warning calls it deaf."""
     return _known().all()
 
 
@@ -25,9 +37,10 @@ def _known() -> QuerySet[Process]:
     """Only built, never read: putting it together costs more than asking."""
     age = ExpressionWrapper(Now() - F("heartbeat_at"), output_field=DurationField())
     silent = Q(ended_at=None, heartbeat_at__lt=Now() - HEARTBEAT_LOST)
-    return Process.objects.annotate(
-        heartbeat_age=age, heartbeat_lost=ExpressionWrapper(silent, output_field=BooleanField())
-    )
+    place = Concat(OuterRef("host"), Value(" pid "), Cast(OuterRef("pid"), CharField()))
+    deaf = Alert.objects.filter(kind="deaf", subject=OuterRef("endpoint"), cause=place, resolved_at=None)
+    lost = ExpressionWrapper(silent, output_field=BooleanField())
+    return Process.objects.annotate(heartbeat_age=age, heartbeat_lost=lost, is_deaf=Exists(deaf))
 
 
 def heard_of() -> QuerySet[Process]:

@@ -11,7 +11,7 @@ from django.test import Client, override_settings
 from django.utils import timezone
 
 from pgqueue_admin.console.workers import cells
-from pgqueue_admin.models import Endpoint, Process
+from pgqueue_admin.models import Alert, Endpoint, Process
 from tests.console.pages import shown
 
 RATE_11 = ">11</span> <small>/s</small>"
@@ -248,6 +248,26 @@ def test_an_open_circuit_breaker_is_said(as_operator: Client, console_database: 
     html = text(as_operator, "/endpoints/Shipping/")
     assert "Receiving from Shipping: the circuit breaker of pid 4121" in html
     assert "<b>no answer</b>" not in html
+
+
+def test_a_process_that_receives_nothing_is_called_deaf(as_operator: Client, console_database: str) -> None:
+    Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2)
+    process(pid=4121)
+    process(pid=4122, start_ticks=2)
+    at = timezone.now()
+    about = {
+        "kind": "deaf",
+        "severity": "critical",
+        "subject": "Shipping",
+        "sentence": "s",
+        "opened_at": at,
+        "seen_at": at,
+    }
+    alert = Alert.objects.create(cause=f"{socket.gethostname()} pid 4121", **about)
+    assert text(as_operator).count("deaf: receives nothing") == 1
+    alert.resolved_at = at
+    alert.save()
+    assert "deaf: receives nothing" not in text(as_operator)
 
 
 def test_one_database_that_is_away_is_one_trouble_of_all_endpoints(as_operator: Client, console_database: str) -> None:

@@ -17,6 +17,8 @@ from pgqueue_admin.models import processes as records
 def state(row: rows.ProcessRow) -> SafeString:
     if row.is_cut_off:
         return components.state("circuit breaker open", "critical")
+    if row.is_deaf:
+        return components.state("deaf: receives nothing", "critical")
     said, until = components.state(row.word, row.state), row.process.drain_until
     if row.state == "lost":
         return format_html('{} <span class="sub">the figures are its last</span>', said)

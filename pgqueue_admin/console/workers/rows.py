@@ -57,6 +57,11 @@ class ProcessRow:
         return self.state == Process.State.RUNNING and bool(self.process.breakers)
 
     @property
+    def is_deaf(self) -> bool:
+        """Running, and the alerter says that it receives nothing while messages wait."""
+        return self.state == Process.State.RUNNING and bool(self.process.is_deaf)
+
+    @property
     def is_program(self) -> bool:
         """One of the console's own: sampler, alerter, Celery; neither an endpoint's nor who keeps them."""
         return self.process.role not in {"endpoint", "supervisor"}
