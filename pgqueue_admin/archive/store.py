@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from pgqueue_admin.archive import retry_tokens
+from pgqueue_admin.archive.damaged_row import damaged_row, is_damage
 from pgqueue_admin.archive.messages import (
     ArchivedMessage,
     ArchiveFilter,
@@ -17,6 +18,7 @@ from pgqueue_admin.archive.messages import (
     archive_id_of,
 )
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.wire import headers as h
 
@@ -191,7 +193,24 @@ def _rows(
     statement = _sql().page_back if before is not None else _sql().page
     died_at, seq = before or after or (None, None)
     params = {**filter.params(), "died_at": died_at, "seq": seq, "limit": limit}
-    return connection.all(statement(matches=_sql().matches, is_queue=_sql().is_queue), params)
+    matches, is_queue = _sql().matches, _sql().is_queue
+    try:
+        return connection.all(statement(listed=_sql().listed, matches=matches, is_queue=is_queue), params)
+    except DatabaseError as error:
+        if not is_damage(error):
+            raise
+    keys = connection.all(statement(listed=_sql().only_keys, matches=matches), params)
+    return [row for key in keys if (row := _row(connection, key)) is not None]
+
+
+def _row(connection: Connection, key: Any) -> Any | None:
+    """What is known of it where it cannot be read; None where it is gone meanwhile."""
+    try:
+        return connection.one(_sql().listed_one(listed=_sql().listed, is_queue=_sql().is_queue), {"id": key.id})
+    except DatabaseError as error:
+        if not is_damage(error):
+            raise
+        return damaged_row(key, error)
 
 
 def _sql() -> Any:

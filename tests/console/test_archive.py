@@ -222,3 +222,18 @@ def test_a_search_takes_twenty_words_at_most(recorded: Recorded) -> None:
     said = page(recorded.operator, q=f"{most} more")
     assert "21 words" in said
     assert "at most 20" in said
+
+
+def test_one_row_that_cannot_be_read_hides_no_other(recorded: Recorded) -> None:
+    """A label of its type is gone, as after a damaged catalog: the server refuses to show that value."""
+    look = recorded.connection
+    insert = """insert into messages.message_archive
+        (created_at, message, result, handled_by, kind, queue, exception_message)
+        values (now(), '{}', %s, 'test', 'transport', 'q', 'of three') returning id"""
+    whole, damaged, last = (look.value(insert, [result]) for result in ("failed", "rejected", "failed"))
+    look.run("set allow_system_table_mods = on")
+    look.run("delete from pg_catalog.pg_enum where enumlabel = 'rejected'")
+    html = page(recorded.operator, q='message:"of three"')
+    assert ids(html) == [str(each) for each in (last, damaged, whole)]
+    assert "unreadable" in html
+    assert "This row cannot be read: invalid internal value for enum" in html

@@ -156,7 +156,7 @@ def large_archive(databases: Databases) -> Iterator[Large]:
 def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..., Connection]) -> None:
     """Every filter of the page, forwards and back: from an index, and no more of it than a page or a cap needs."""
     connection, archive = connect(large_archive.dsn), postgresql().archive
-    parts = {"matches": archive.matches, "is_queue": archive.is_queue}
+    parts = {"listed": archive.listed, "matches": archive.matches, "is_queue": archive.is_queue}
     connection.run(
         "insert into messages.operation_item (operation, place, archive_id)"
         " select 7, i, 10 * i from generate_series(1, 200) i"

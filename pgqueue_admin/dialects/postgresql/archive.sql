@@ -166,12 +166,24 @@ from messages.message_archive a where a.id = %(id)s
 -- For an open page, each second: what may change of a message, by its key.
 select id, state, queue, message_type, became_by, became_at, ended_at from messages.message_archive where id = %(id)s
 
--- name: page
--- Newest first, from a key on. Stack traces and headers are left to the message's own page.
-select a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type,
+-- name: listed
+-- Of a message in a list. Stack traces and headers are left to the message's own page.
+a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type,
     octet_length(a.body) as body_bytes, a.exception_type, left(a.exception_message, 400) as exception_message,
     a.failed_queue, a.target_schema, a.target_table, a.no_retry, a.endpoint, a.machine, a.attempts, a.sent_at,
     a.died_at, a.became_by, a.became_at, a.ended_at, a.operation, ({is_queue}) as has_target
+
+-- name: only_keys
+-- Of a message in a list of which one row cannot be read: which are asked for one by one.
+a.id, a.seq, a.died_at
+
+-- name: listed_one
+-- By its key, as a list has it.
+select {listed} from messages.message_archive a where a.id = %(id)s
+
+-- name: page
+-- Newest first, from a key on.
+select {listed}
 from messages.message_archive a
 where {matches}
   and (%(died_at)s::timestamptz is null or (a.died_at, a.seq) < (%(died_at)s, %(seq)s))
@@ -180,10 +192,7 @@ limit %(limit)s
 
 -- name: page_back
 -- The page before a key, nearest first: whoever asks turns it round.
-select a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type,
-    octet_length(a.body) as body_bytes, a.exception_type, left(a.exception_message, 400) as exception_message,
-    a.failed_queue, a.target_schema, a.target_table, a.no_retry, a.endpoint, a.machine, a.attempts, a.sent_at,
-    a.died_at, a.became_by, a.became_at, a.ended_at, a.operation, ({is_queue}) as has_target
+select {listed}
 from messages.message_archive a
 where {matches} and (a.died_at, a.seq) > (%(died_at)s::timestamptz, %(seq)s::bigint)
 order by a.died_at, a.seq

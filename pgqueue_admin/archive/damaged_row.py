@@ -1,0 +1,28 @@
+"""A row of the archive that the server cannot read any more: a bad page, a lost piece of a long text, a lost label."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from pgqueue_admin.dialects.errors import DatabaseError
+
+_DAMAGE = ("XX", "22")  # SQLSTATE classes: internal errors with data corrupted; values that are none
+
+
+def is_damage(error: DatabaseError) -> bool:
+    """Whether it is the data's doing, so that other rows may be read."""
+    return (error.sqlstate or "")[:2] in _DAMAGE
+
+
+def damaged_row(key: Any, error: DatabaseError) -> Any:
+    """As a list has it (``listed`` of archive.sql): its key, and why nothing else is known."""
+    unknown = dict.fromkeys(_COLUMNS)
+    why = f"This row cannot be read: {error.detail or error}"
+    about = {"id": key.id, "seq": key.seq, "died_at": key.died_at, "state": "unreadable", "no_retry": why}
+    return SimpleNamespace(**{**unknown, **about})
+
+
+_COLUMNS = (
+    *("kind", "result", "queue", "message_id", "message_type", "body_bytes", "exception_type", "exception_message"),
+    *("failed_queue", "target_schema", "target_table", "endpoint", "machine", "attempts", "sent_at", "became_by"),
+    *("became_at", "ended_at", "operation", "has_target"),
+)
