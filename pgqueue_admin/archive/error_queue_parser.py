@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pgqueue_admin.archive.messages import RETRIED_FROM, DeadMessage, clean, retried_from
+from pgqueue_admin.archive.messages import EDIT_OF, RETRIED_FROM, DeadMessage, clean, retried_from
 from pgqueue_admin.dialects import Address, Dialect
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.transport.failure import MOST_MESSAGE, MOST_TRACE, shortened
@@ -74,6 +74,7 @@ def _facts(found: h.Headers, row_id: UUID | None) -> dict[str, Any]:
         "endpoint": clean(found.get(h.PROCESSING_ENDPOINT), INDEXED),
         "machine": clean(found.get(h.PROCESSING_MACHINE), INDEXED),
         "retry_token": token_of(found),
+        "edit_of": clean(found.get(EDIT_OF), INDEXED),
         "sent_at": _time(found, h.TIME_SENT),
     }
 

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from pgqueue_admin.archive.error_queue_parser import INDEXED, token_of
-from pgqueue_admin.archive.messages import DeadMessage, clean
+from pgqueue_admin.archive.messages import EDIT_OF, DeadMessage, clean
 from pgqueue_admin.dialects import Dialect
 from pgqueue_admin.transport.failure import MOST_MESSAGE, MOST_TRACE, Failure, shortened
 from pgqueue_admin.transport.wire import headers as h
@@ -28,6 +28,7 @@ def dead_message(message: IncomingMessage, failure: Failure, dialect: Dialect, m
         machine=machine or None,
         attempts=failure.attempts,
         retry_token=token_of(message.headers),
+        edit_of=clean(message.headers.get(EDIT_OF), INDEXED),
         sent_at=h.parse_time(message.headers.get(h.TIME_SENT)),
         died_at=failure.failed_at,
     )

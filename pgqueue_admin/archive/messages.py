@@ -13,6 +13,8 @@ from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 # and the token of this retry.
 # No retry takes it off by the five prefixes; the next retry replaces it. Foreign queues never see it.
 RETRIED_FROM = "Pgqueue.RetriedFrom"
+# Set on an edited message, whose id is new: the id of the message that it stands for. The next retry takes it off.
+EDIT_OF = "Pgqueue.EditOf"
 _TOKEN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 LARGEST_ID = 2**31 - 1
 MOST_HEADERS = 16_000_000  # bytes of a batch: a process reads them, and what failures say travels as one document
@@ -42,6 +44,7 @@ class DeadMessage:
     machine: str | None = None
     attempts: int | None = None
     retry_token: UUID | None = None  # that it says it was retried with; kept nowhere
+    edit_of: str | None = None  # the id of the message that it says it was edited from; likewise
     sent_at: datetime | None = None
     died_at: datetime | None = None  # None: now, by the server's clock
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from pgqueue_admin.archive import lease_retry
-from pgqueue_admin.archive.messages import RETRIED_FROM, Outcome, RetriedFrom, target_of, why_no_retry
+from pgqueue_admin.archive.messages import EDIT_OF, RETRIED_FROM, Outcome, RetriedFrom, target_of, why_no_retry
 from pgqueue_admin.archive.retry_tokens import are_kept
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
@@ -46,20 +46,20 @@ def retry(
     A lease message is inserted as it was.
     """
     with connection.transaction():
-        held = _hold(connection, ids)
+        held = hold(connection, ids)
         outcomes = {row.id: refused(row, "dead") or unfit(row) for row in held}
         meant = _by_target([row for row in held if outcomes[row.id] is None])
         why_not = judge(connection, meant.keys())
         for target in meant.keys() & why_not.keys():
             outcomes |= {row.id: Outcome(row.id, "failed", why_not[target]) for row in meant.pop(target)}
         leases = [row.id for row in meant.pop(LEASE_QUEUE, [])]
-        tokens = _tokens(connection, [row.id for target in filter(ours, meant) for row in meant[target]])
+        tokens = new_tokens(connection, [row.id for target in filter(ours, meant) for row in meant[target]])
         for target, rows in meant.items():
             outcomes |= _put_back(connection, target, rows, tokens)
         if leases:
             outcomes |= lease_retry.put_back(connection, leases)
         tell_with_commit(connection, postgresql(), filter(ours, meant))
-        _mark_retried(connection, outcomes, tokens, who, operation)
+        mark_retried(connection, outcomes, tokens, who, operation)
     return _in_order(ids, outcomes)
 
 
@@ -77,13 +77,13 @@ def _decide(
     connection: Connection, ids: Ids, who: str, operation: int | None, *, state: str, became: str | None, verb: str
 ) -> list[Outcome]:
     with connection.transaction():
-        held = _hold(connection, ids)
+        held = hold(connection, ids)
         outcomes = {row.id: refused(row, state) or Outcome(row.id, "done") for row in held}
         _mark(connection, outcomes, state, became, verb, who, operation)
     return _in_order(ids, outcomes)
 
 
-def _hold(connection: Connection, ids: Ids) -> list[Any]:
+def hold(connection: Connection, ids: Ids) -> list[Any]:
     return connection.all(_sql().hold(is_queue=_sql().is_queue), {"ids": list(ids)})
 
 
@@ -125,7 +125,7 @@ def _by_target(rows: list[Any]) -> dict[Address, list[Any]]:
     return found
 
 
-def _tokens(connection: Connection, ids: Ids) -> dict[int, UUID]:
+def new_tokens(connection: Connection, ids: Ids) -> dict[int, UUID]:
     """One for each that goes into a queue of ours: what nobody can know who has not read the message."""
     return {each: uuid4() for each in ids} if ids and are_kept(connection) else {}
 
@@ -146,22 +146,32 @@ def _put_back(connection: Connection, target: Address, rows: list[Any], tokens: 
     return {each: Outcome(each, "done", target=name) for each in ids}
 
 
+def kept_headers(text: str | None) -> h.Headers:
+    """Those that a retry sends again: without the five prefixes and our marks. Raises HeadersUnreadable."""
+    marks = {RETRIED_FROM, EDIT_OF}
+    return {name: value for name, value in h.strip_failure(h.parse(text)).items() if name not in marks}
+
+
 def retried_headers(text: str | None, archive_id: int, token: UUID | None) -> str:
     """The headers to send: without the five prefixes, and with our mark where there is a token for it."""
-    kept = {name: value for name, value in h.strip_failure(h.parse(text)).items() if name != RETRIED_FROM}
-    return h.dump(kept | ({RETRIED_FROM: str(RetriedFrom(archive_id, token))} if token else {}))
+    return h.dump(kept_headers(text) | ({RETRIED_FROM: str(RetriedFrom(archive_id, token))} if token else {}))
 
 
-def _mark_retried(
-    connection: Connection, outcomes: dict[int, Any], tokens: Tokens, who: str, operation: int | None
+def mark_retried(
+    connection: Connection,
+    outcomes: dict[int, Any],
+    tokens: Tokens,
+    who: str,
+    operation: int | None,
+    verb: str = "retried",
 ) -> None:
     if not are_kept(connection):
-        return _mark(connection, outcomes, "dead", "retried", "retried", who, operation)
+        return _mark(connection, outcomes, "dead", "retried", verb, who, operation)
     done = _done(outcomes)
     given = {"ids": list(done), "tokens": [tokens.get(each) for each in done], "who": who, "operation": operation}
     if done:
         connection.run(_sql().mark_retried(), given)
-        _note(connection, done, "retried", who, operation)
+        _note(connection, done, verb, who, operation)
 
 
 def _mark(

@@ -65,7 +65,7 @@ class Sightings(NamedTuple):
 
 def archive_failed(connection: Connection, dead: DeadMessage) -> int:
     """Archive a message inside the caller's transaction; return the archive id."""
-    kept = DeadMessage.__dataclass_fields__.keys() - {"target", "retry_token"}
+    kept = DeadMessage.__dataclass_fields__.keys() - {"target", "retry_token", "edit_of"}
     values = {name: getattr(dead, name) for name in kept}
     values |= {"handled_by": dead.handled_by, "details": dead.details, "message": connection.as_json(dead.summary)}
     schema, table = dead.target or (None, None)
@@ -75,11 +75,11 @@ def archive_failed(connection: Connection, dead: DeadMessage) -> int:
 
 
 def died_again(connection: Connection, dead: list[DeadMessage]) -> None:
-    """Note on the former rows of retried messages that they are dead again."""
+    """Note on the former rows of retried messages that they are dead again; of edited ones, where they came from."""
     known = [each for each in dead if each.message_id and each.result != "success"]
     if known:
         died = {
-            "message_ids": [each.message_id for each in known],
+            "message_ids": [each.edit_of or each.message_id for each in known],
             "queues": [each.queue for each in known],
             "tokens": [each.retry_token for each in known],
         }

@@ -22,6 +22,7 @@ PAGES = (
     "alerts.views",
     "messages.views",
     "messages.detail_views",
+    "messages.edit.views",
     "messages.download",
     "leases.views",
     "delayed.views",

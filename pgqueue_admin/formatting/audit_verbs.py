@@ -10,6 +10,7 @@ class AuditVerb(NamedTuple):
 
 ACTS = {
     "retry": AuditVerb("retried", "message"),
+    "edit": AuditVerb("edited and retried", "message"),
     "discard": AuditVerb("discarded", "message"),
     "restore": AuditVerb("restored", "message"),
     "move out": AuditVerb("moved out", "message"),

@@ -45,6 +45,11 @@ def in_json(text: str) -> str:
     return _UNSEEN.sub(lambda unseen: f"\\u{ord(unseen[0]):04x}", text)
 
 
+def has_any(text: str) -> bool:
+    """Whether a character of it has no shape, so that a person who edits it would not see it."""
+    return _UNSEEN.search(text) is not None
+
+
 def first_line(text: str) -> str:
     """Of what a database or a driver said, where a page has one line for it."""
     return plain(text.strip().partition("\n")[0])

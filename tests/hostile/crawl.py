@@ -75,7 +75,7 @@ def _examples(world: World) -> dict[str, list[str]]:
         **dict.fromkeys(("queue", "queue_ends", "messages", "queue_settings"), queues),
         "queue_settings_undo": [{**queues[-1], "entry_id": entry}],
         **dict.fromkeys(("waiting_message", "waiting_body"), waiting),
-        **dict.fromkeys(("archived_message", "archived_body", "archived_headers"), archived),
+        **dict.fromkeys(("archived_message", "archived_body", "archived_headers", "edit_message"), archived),
         "crashing_message": [{"row_id": waiting[0]["row_id"]}],
         "move_out": [{"row_id": waiting[0]["row_id"]}],
         **dict.fromkeys(("endpoint", "endpoint_effect"), endpoints),

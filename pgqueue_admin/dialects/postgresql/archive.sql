@@ -269,6 +269,12 @@ from unnest(%(ids)s::integer[], %(headers)s::text[]) with ordinality as put (id,
 join messages.message_archive a on a.id = put.id
 order by put.place
 
+-- name: put_edited
+-- As put_back, with headers that were written anew, and a body where one was.
+insert into {table} (id, expires, headers, body)
+select gen_random_uuid(), null, %(headers)s, coalesce(%(body)s::bytea, a.body)
+from messages.message_archive a where a.id = %(id)s
+
 -- name: put_back_lease
 -- Likewise into the lease queue, each with the number of the archived message that it is, and that with its own. What an original
 -- client ended when it was ended already is no message of its own: its first ending is.

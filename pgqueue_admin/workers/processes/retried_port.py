@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.messages import RETRIED_FROM, retried_from
+from pgqueue_admin.archive.messages import EDIT_OF, RETRIED_FROM, retried_from
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.transport import Handlers, MessageContext
 from pgqueue_admin.transport.handling.context import Handler
@@ -35,7 +35,8 @@ class MarkingHandlers(Handlers):
             return
         try:
             with context.connection.transaction():  # a savepoint: an archive out of order must not fail the message
-                store.succeeded(context.connection, said, received.message_id, received.queue, self._endpoint)
+                message_id = received.headers.get(EDIT_OF) or received.message_id
+                store.succeeded(context.connection, said, message_id, received.queue, self._endpoint)
         except DatabaseDown:
             raise
         except DatabaseError as error:

@@ -21,6 +21,7 @@ class MessageActions:
 
     target: Address | None
     retry: bool = False
+    edit: bool = False
     discard: bool = False
     restore: bool = False
     retry_refusal: str = ""
@@ -40,6 +41,7 @@ def of_archived(person: Any, facts: MessageSummary, judged: Target | None) -> Me
     return MessageActions(
         target,
         retry=row.state == "dead",
+        edit=row.state == "dead" and row.kind == "transport" and not facts.unreadable,
         discard=row.state == "dead",
         restore=row.state == "discarded",
         retry_refusal=str(

@@ -14,6 +14,7 @@ from pgqueue_admin.transport.wire import headers as wire
 
 _EVENTS = {
     "retried": ("Retried by {who}", "back", ""),
+    "edited and retried": ("Edited and retried by {who}, as a new message", "back", ""),
     "discarded": ("Discarded by {who}", "quiet", ""),
     "restored": ("Restored by {who}", "back", ""),
     "succeeded": ("Succeeded in {who}", "ok", "good"),
@@ -109,7 +110,7 @@ def done(facts: MessageSummary, events: list[Any]) -> Iterator[TimelineStep]:
     """What people did with it in the archive, and what came of it by itself: that names nobody as its doer."""
     for event in events:
         title, icon, tone = _EVENTS.get(event.verb, (event.verb.capitalize() + " by {who}", "info", ""))
-        into = f"into {event.target}" if event.target and event.verb == "retried" else ""
+        into = f"into {event.target}" if event.target and event.verb in {"retried", "edited and retried"} else ""
         elsewhere = facts.message_id if event.verb == "died again" else ""
         step = TimelineStep(event.at, icon, tone, title.format(who=event.who), into, event.operation)
         yield replace(step, elsewhere=elsewhere)

@@ -1,0 +1,44 @@
+"""What differs between a message and its edited copy, line by line."""
+
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+AROUND = 2  # unchanged lines beside a change
+MOST_LINES = 2_000  # compared; beyond, comparing costs more than it says
+_LONGEST = 300  # characters of a line that is shown
+
+
+class ChangedLine(NamedTuple):
+    """``mark``: − for what was, + for what is sent, empty for what stays."""
+
+    mark: str
+    text: str
+
+
+def of_lines(before: Sequence[str], after: Sequence[str]) -> list[ChangedLine] | None:
+    """None where the texts are too long to be compared."""
+    if max(len(before), len(after)) > MOST_LINES:
+        return None
+    found: list[ChangedLine] = []
+    for group in SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(AROUND):
+        for tag, start, end, new_start, new_end in group:
+            if tag == "equal":
+                found += [ChangedLine("", line[:_LONGEST]) for line in before[start:end]]
+                continue
+            found += [ChangedLine("−", line[:_LONGEST]) for line in before[start:end]]
+            found += [ChangedLine("+", line[:_LONGEST]) for line in after[new_start:new_end]]
+    return found
+
+
+def of_headers(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> list[ChangedLine]:
+    """By name, in the order of what was."""
+    found: list[ChangedLine] = []
+    for name in [*before, *(each for each in after if each not in before)]:
+        if name in before and name in after and before[name] == after[name]:
+            continue
+        if name in before:
+            found.append(ChangedLine("−", f"{name}: {before[name]}"[:_LONGEST]))
+        if name in after:
+            found.append(ChangedLine("+", f"{name}: {after[name]}"[:_LONGEST]))
+    return found

@@ -1,0 +1,140 @@
+"""What is typed on the page Edit and retry: read, checked, and compared with what was."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from django.http import QueryDict
+
+from pgqueue_admin.archive import replay
+from pgqueue_admin.archive.edited_retry import EditedMessage, is_locked
+from pgqueue_admin.console.messages.edit import changes, editable_body
+from pgqueue_admin.console.messages.edit.changes import ChangedLine
+from pgqueue_admin.console.messages.edit.editable_body import EditableBody
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.formatting import escape_invisible
+from pgqueue_admin.transport.wire.headers import Headers
+
+MOST_HEADERS = 200
+BLANK = 2  # rows for headers that are added
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class HeaderField:
+    """A header of the person's own. ``was`` None: it is added here."""
+
+    name: str
+    value: str
+    was: str | None = None
+    dropped: bool = False
+
+
+@dataclass(frozen=True)
+class EditDraft:
+    """``text``: the body as typed. ``kept``: own headers that a form cannot hold, sent as they were."""
+
+    body: EditableBody
+    text: str
+    headers: Sequence[HeaderField]
+    kept: Mapping[str, str | None]
+    target: Address | None
+    target_text: str
+    reason: str
+    faults: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def own(self) -> dict[str, str | None]:
+        """All own headers, as they are to be."""
+        typed = {each.name: each.value for each in self.headers if each.name and not each.dropped}
+        return {**self.kept, **typed}
+
+    @property
+    def sent(self) -> EditedMessage:
+        return EditedMessage(self.own, self.body.sent(self.text))
+
+    @cached_property
+    def fault_of_body(self) -> str:
+        return editable_body.fault(self.text, self.body.kind) if self.body.shown is not None else ""
+
+    @cached_property
+    def body_changes(self) -> list[ChangedLine] | None:
+        if self.body.shown is None or self.sent.body is None:
+            return []
+        before, after = (editable_body.lines(each, self.body.kind) for each in (self.body.stored, self.text))
+        return changes.of_lines(before, after)
+
+    @cached_property
+    def header_changes(self) -> list[ChangedLine]:
+        was = {each.name: each.was for each in self.headers if each.was is not None}
+        return changes.of_headers({**self.kept, **was}, self.own)
+
+    @property
+    def changes_nothing(self) -> bool:
+        return self.sent.body is None and not self.header_changes
+
+    @property
+    def added_rows(self) -> list[HeaderField]:
+        """Those that were added, and empty ones for more."""
+        added = [each for each in self.headers if each.was is None]
+        return added + [HeaderField("", "")] * max(0, BLANK - len(added))
+
+
+def own_headers(headers: Headers) -> tuple[list[HeaderField], dict[str, str | None]]:
+    """Those that a form can hold as one line of text, and the others."""
+    own = {name: value for name, value in headers.items() if not is_locked(name)}
+    held = {name: value for name, value in own.items() if value is not None and _fits(name) and _fits(value)}
+    fields = [HeaderField(name, value, value) for name, value in held.items()][:MOST_HEADERS]
+    names = {each.name for each in fields}
+    return fields, {name: value for name, value in own.items() if name not in names}
+
+
+def begun(headers: str | None, body: EditableBody, target: Address | None, name: str) -> EditDraft:
+    """As it was. Raises HeadersUnreadable."""
+    fields, kept = own_headers(replay.kept_headers(headers))
+    return EditDraft(body, body.shown or "", fields, kept, target, name, "")
+
+
+def typed(before: EditDraft, data: QueryDict, target: Address | None) -> EditDraft:
+    """``target``: as the chosen name was understood."""
+    values = data.getlist("value")[: len(before.headers) + BLANK]
+    dropped = set(data.getlist("drop"))
+    fields = [
+        HeaderField(was.name, _line(value), was.was, was.name in dropped)
+        for was, value in zip(before.headers, values, strict=False)
+    ]
+    fields += before.headers[len(fields) :]
+    names = data.getlist("name")[:BLANK]
+    added = [
+        HeaderField(_line(n).strip(), _line(v)) for n, v in zip(names, values[len(before.headers) :], strict=False)
+    ]
+    added = [each for each in added if each.name or each.value]
+    text = data.get("body", before.text).replace("\0", "")
+    faults = tuple(_faults([*before.headers, *added], added, before.kept))
+    reason = data.get("reason", "").strip()[:1000]
+    return EditDraft(before.body, text, [*fields, *added], before.kept, target, data.get("to", ""), reason, faults)
+
+
+def _faults(
+    fields: Sequence[HeaderField], added: Sequence[HeaderField], kept: Mapping[str, str | None]
+) -> Sequence[str]:
+    known = [each.name for each in fields] + list(kept)
+    found = []
+    for each in added:
+        if not each.name:
+            found.append(f"The value “{each.value}” has no header's name before it.")
+        elif is_locked(each.name):
+            found.append(f"{each.name} is read by programs: headers of that kind cannot be typed here.")
+        elif known.count(each.name) > 1:
+            found.append(f"There is a header {each.name} already: change its value instead.")
+        elif len(each.name) > _LONGEST_NAME or not _fits(each.name):
+            found.append(f"{each.name[:50]} is no name: use at most {_LONGEST_NAME} visible characters.")
+    return found
+
+
+def _fits(text: str) -> bool:
+    return len(text) <= 2000 and "\n" not in text and "\r" not in text and not escape_invisible.has_any(text)
+
+
+def _line(text: str) -> str:
+    return text.replace("\0", "")[:2000]

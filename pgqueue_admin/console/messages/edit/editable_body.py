@@ -1,0 +1,81 @@
+"""A body in a text area: as it is shown, and back to the bytes that are sent."""
+
+import json
+from dataclasses import dataclass
+
+from pgqueue_admin.formatting import body_views, escape_invisible, pretty_print
+from pgqueue_admin.services.edited_retry import MOST_BYTES
+
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class EditableBody:
+    """``shown``: what the text area begins with; None: it cannot be edited, and ``why_not`` says so.
+
+    ``stored``: the text as it lies in the archive, where it can be edited.
+    """
+
+    shown: str | None
+    why_not: str = ""
+    kind: str = "text"  # JSON, XML, text, binary
+    has_bom: bool = False
+    line_end: str = "\n"
+    stored: str = ""
+
+    def sent(self, typed: str) -> bytes | None:
+        """What is sent of what was typed; None: nothing was changed, so the stored bytes are."""
+        text = _one_line_end(typed)
+        if self.shown is None or text in {_one_line_end(self.shown), _one_line_end(self.stored)}:
+            return None
+        return (BOM if self.has_bom else b"") + text.replace("\n", self.line_end).encode("utf-8", "replace")
+
+
+def of(raw: bytes | None, content_type: str | None) -> EditableBody:
+    """``raw`` may be one byte longer than what can be edited: then it is too long."""
+    if raw is None:
+        return EditableBody("", kind=body_views.kind_of(b"", content_type))
+    kind = body_views.kind_of(raw, content_type)
+    if len(raw) > MOST_BYTES:
+        return EditableBody(None, f"It has more than {MOST_BYTES:,} bytes: it is sent as it was.", kind)
+    try:
+        text = raw.removeprefix(BOM).decode("utf-8")
+    except UnicodeDecodeError:
+        return EditableBody(None, "It is no UTF-8 text: it is sent as it was.", kind)
+    shown = _shown(text, kind)
+    if escape_invisible.has_any(shown):
+        return EditableBody(
+            None, "It has characters without a shape, which nobody would see here: it is sent as it was.", kind
+        )
+    return EditableBody(shown, "", kind, raw.startswith(BOM), "\r\n" if "\r\n" in text else "\n", text)
+
+
+def fault(text: str, kind: str) -> str:
+    """Why a text is not of its kind; empty: it is, or nobody can say."""
+    if kind != "JSON":
+        return ""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return f"{error.msg}, line {error.lineno}, column {error.colno}"
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    return ""
+
+
+def lines(text: str, kind: str) -> list[str]:
+    """For comparing: JSON on lines of its own structure, so that a change of layout alone is none."""
+    indented = pretty_print.indented_json(text) if kind == "JSON" and not fault(text, kind) else None
+    return ("".join(span.text for span in indented) if indented else _one_line_end(text)).splitlines()
+
+
+def _shown(text: str, kind: str) -> str:
+    if kind != "JSON" or fault(text, kind):
+        return text
+    indented = pretty_print.indented_json(text)
+    return escape_invisible.in_json("".join(span.text for span in indented) if indented else text)
+
+
+def _one_line_end(text: str) -> str:
+    """Browsers send CR LF for every line end."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")

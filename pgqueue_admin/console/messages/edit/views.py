@@ -1,0 +1,195 @@
+"""The page Edit and retry of one dead message: body and headers as they were, as they will be, and what changes."""
+
+from typing import Any, NamedTuple
+
+from django.db.models import F
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path, reverse
+from django.views.decorators.http import require_http_methods
+
+from pgqueue_admin.archive import edited_retry, replay, store
+from pgqueue_admin.archive.messages import ArchivedMessage
+from pgqueue_admin.console import permissions, query_errors, responses
+from pgqueue_admin.console.messages.detail import summary as facts
+from pgqueue_admin.console.messages.edit import draft, editable_body
+from pgqueue_admin.console.messages.edit.draft import EditDraft
+from pgqueue_admin.console.queue_row.unattended import untended
+from pgqueue_admin.console.responses import Way
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.models import Queue
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor.queue_table import TableKind
+from pgqueue_admin.services.edited_retry import MOST_BYTES, retry_edited
+from pgqueue_admin.services.operations.errors import OperationNotAllowed
+from pgqueue_admin.services.operations.targets import Target, judge, parsed
+from pgqueue_admin.transport.wire import headers as h
+
+TEMPLATE = "pgqueue_admin/message/edit.html"
+MOST_QUEUES = 500
+
+
+class EditedSource(NamedTuple):
+    """``why_not``: why it cannot be edited; then there is no draft."""
+
+    message: ArchivedMessage
+    draft: EditDraft | None
+    why_not: str = ""
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def page(request: HttpRequest, archive_id: int) -> HttpResponse:
+    found, problem = query_errors.read(lambda connection: _read(connection, archive_id))
+    if found is None:
+        about = {"trouble": problem, "id": str(archive_id)}
+        status = problem.status if problem else 404
+        return render(request, "pgqueue_admin/message/missing.html", about, status=status)
+    if found.draft is None:
+        return _page(request, found, None, status=409 if request.method == "POST" else 200)
+    if request.method != "POST":
+        return _page(request, found, found.draft)
+    typed = draft.typed(found.draft, request.POST, _chosen(request.POST.get("to", "")))
+    if "look" in request.POST:
+        return _page(request, found, typed)
+    return _send(request, found, typed)
+
+
+def _send(request: HttpRequest, found: EditedSource, typed: EditDraft) -> HttpResponse:
+    fault = _why_not(request, found, typed)
+    if fault:
+        return _page(request, found, typed, fault, 422)
+    assert typed.target
+    queue, message = found.message.queue or "", found.message
+    try:
+        sent = retry_edited(
+            message.id, queue, typed.sent, typed.target, request.user, "console", typed.reason, _for_audit(found, typed)
+        )
+    except OperationNotAllowed as error:
+        return _page(request, found, typed, str(error), 403)
+    except DatabaseDown as error:
+        unknown = "Whether it was sent is not known. Look at the message before you send it again."
+        return _page(request, found, typed, f"{unknown} {error}", 503)
+    except DatabaseError as error:
+        return _page(request, found, typed, f"Nothing was sent. {error}", 422)
+    if sent.outcome.result != "done":
+        return _page(request, found, typed, f"Nothing was sent. {sent.outcome.why}", 409)
+    see = Way("Find the new message", reverse("find_message", args=[sent.message_id]))
+    responses.done(request, f"1 edited message was sent to {sent.outcome.target} with a new id.", see)
+    return responses.SeeOther(reverse("archived_message", args=[message.id]))
+
+
+def _why_not(request: HttpRequest, found: EditedSource, typed: EditDraft) -> str:
+    """A sentence; empty: it can be asked for."""
+    if refusal := permissions.refusal_for(request.user, "retry"):
+        return f"Nothing was sent: it {refusal}."
+    if typed.faults:
+        return f"Nothing was sent. {' '.join(typed.faults)}"
+    if typed.target is None:
+        return "Nothing was sent: choose the queue it goes to."
+    if typed.changes_nothing:
+        return "Nothing was sent: nothing is changed. Retry sends it as it was."
+    if not typed.reason:
+        return "Nothing was sent: a reason is asked for."
+    if typed.target != found.message.target and request.POST.get("sure") != str(typed.target_text):
+        return (
+            f"Nothing was sent yet. {typed.target.table} is not the queue where it died: press again to send it there."
+        )
+    return ""
+
+
+def _read(connection: Connection, archive_id: int) -> EditedSource | None:
+    message = store.show(connection, archive_id)
+    if message is None:
+        return None
+    if message.kind != "transport":
+        return EditedSource(message, None, "Only messages of transport queues can be edited here.")
+    if refused := replay.refused(message, "dead"):
+        return EditedSource(message, None, refused.why or "")
+    if (message.headers_length or 0) > len(message.headers or ""):
+        return EditedSource(message, None, "Its headers are too long to be edited here.")
+    part = store.body(connection, archive_id, 0, MOST_BYTES + 1)
+    raw = None if part is None or part.size is None else bytes(part.content)
+    target = message.target
+    try:
+        body = editable_body.of(raw, h.parse(message.headers).get(h.CONTENT_TYPE))
+        name = queue_database().dialect.canonical(target) if target else ""
+        return EditedSource(message, draft.begun(message.headers, body, target, name))
+    except h.HeadersUnreadable as error:
+        return EditedSource(message, None, f"It cannot be retried: {error}.")
+
+
+def _chosen(name: str) -> Address | None:
+    return next(iter(parsed([name])), None)
+
+
+def _for_audit(found: EditedSource, typed: EditDraft) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Both bodies where the body was changed, and the own headers that differ."""
+    assert found.draft
+    before, after = {**found.draft.own}, {**typed.own}
+    same = {name for name, value in before.items() if after.get(name, name) == value and name in after}
+    was: dict[str, Any] = {"headers": {name: value for name, value in before.items() if name not in same}}
+    now: dict[str, Any] = {"headers": {name: value for name, value in after.items() if name not in same}}
+    if typed.sent.body is not None:
+        was["body"], now["body"] = typed.body.stored, typed.text
+    return was, now
+
+
+def _page(
+    request: HttpRequest, found: EditedSource, shown: EditDraft | None, fault: str = "", status: int = 200
+) -> HttpResponse:
+    message = found.message
+    known = facts.of_archived(message)
+    about: dict[str, Any] = {
+        "facts": known,
+        "message": message,
+        "draft": shown,
+        "why_not": found.why_not,
+        "fault": fault,
+        "elsewhere": bool(shown and shown.target and shown.target != message.target),
+        "queues": _queues(shown),
+        "removed": sorted(name for name in known.headers if name.startswith(h.FAILURE_PREFIXES)),
+        "locked": _locked(known.headers),
+        "refusal": permissions.refusal_for(request.user, "retry"),
+        **(_judged(shown) if shown and shown.target else {}),
+    }
+    return render(request, TEMPLATE, about, status=status)
+
+
+def _locked(headers: h.Headers) -> list[tuple[str, str | None, str]]:
+    """Name, value and why it cannot be typed."""
+    why = {
+        h.MESSAGE_ID: "a new id, so that receivers do not take it for a duplicate",
+        h.TIME_SENT: "set anew: it is a new message",
+        h.CONVERSATION_ID: "kept, so that the story stays whole",
+        h.ENCLOSED_MESSAGE_TYPES: "kept: it decides the handler",
+    }
+    kept = [name for name in headers if edited_retry.is_locked(name) and not name.startswith(h.FAILURE_PREFIXES)]
+    return [(name, headers[name], why.get(name, "kept")) for name in kept]
+
+
+def _judged(shown: EditDraft) -> dict[str, Any]:
+    """What would become of it in the chosen queue; the act judges again."""
+    target = shown.target
+    assert target
+
+    def work(connection: Connection) -> Target:
+        return judge(connection, [target])[target]
+
+    judged, problem = query_errors.read(work)
+    name = queue_database().dialect.canonical(target)
+    refused = judged.refusal() if judged else problem.sentence if problem else ""
+    return {"target_refusal": refused, "untended": untended([name]), "runs": judged.runs if judged else ()}
+
+
+def _queues(shown: EditDraft | None) -> list[tuple[str, Address]]:
+    """Input queues that are known, by canonical name; where it died first."""
+    found = Queue.objects.filter(kind=TableKind.INPUT, gone_since=None).order_by(F("schema"), F("table"))[:MOST_QUEUES]
+    addresses = [Address(each.schema, each.table) for each in found]
+    if shown and shown.target and shown.target not in addresses:
+        addresses.insert(0, shown.target)
+    name = queue_database().dialect.canonical
+    return [(name(each), each) for each in addresses if queue_database().allows(each)]
+
+
+urlpatterns = [path("archive/<int:archive_id>/edit/", page, name="edit_message")]

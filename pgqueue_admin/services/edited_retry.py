@@ -1,0 +1,77 @@
+"""A dead message that a person has edited is sent in its place; the audit keeps what was changed."""
+
+from typing import Any
+
+from django.db import transaction
+
+from pgqueue_admin.archive import edited_retry
+from pgqueue_admin.archive.edited_retry import EditedMessage, EditedRetry
+from pgqueue_admin.archive.messages import Outcome, clean
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations.errors import OperationNotAllowed
+from pgqueue_admin.services.operations.kinds import ours
+from pgqueue_admin.services.operations.targets import judge
+from pgqueue_admin.services.permissions import name_of, refusal_for
+
+MOST_BYTES = 500_000  # of a body that is edited: it travels through a form
+
+
+class _NotSent(Exception):
+    """Takes the audit's entry back."""
+
+
+def retry_edited(
+    archive_id: int,
+    queue: str,
+    edited: EditedMessage,
+    target: Address,
+    person: Any,
+    origin: str,
+    reason: str,
+    changes: tuple[Any, Any],
+) -> EditedRetry:
+    """``queue``: where it died. ``changes``: what was and what is sent. Raises NotAllowed, DatabaseError.
+
+    The audit is in another database: its entry is committed after the message, and not at all where nothing was sent.
+    """
+    if refusal := refusal_for(person, "retry"):
+        raise OperationNotAllowed(f"Nothing was sent: {refusal}.")
+    if edited.body is not None and len(edited.body) > MOST_BYTES:
+        why = f"Its body has more than {MOST_BYTES:,} bytes."
+        return EditedRetry(Outcome(archive_id, "failed", why), "")
+
+    def why_not(connection: Connection) -> str:
+        return judge(connection, [target])[target].refusal()
+
+    sent: list[EditedRetry] = []
+    try:
+        with transaction.atomic():
+            before, after = (_kept(each) for each in changes)
+            about = {"who": name_of(person), "origin": origin, "reason": reason, "before": before}
+            entry = AuditEntry.objects.create(verb="edit", noun="message", subject=queue[:400], **about)
+            with queue_database().writing() as connection:
+                is_ours, who = ours()(target), name_of(person)
+                sent.append(
+                    edited_retry.retry(connection, archive_id, edited, target, who, is_ours=is_ours, judge=why_not)
+                )
+            if sent[0].outcome.result != "done":
+                raise _NotSent
+            ids = {"archive_id": archive_id, "message_id": sent[0].message_id, "queue": sent[0].outcome.target}
+            entry.after = {**after, **ids}
+            entry.save(update_fields=["after"])
+    except _NotSent:
+        pass
+    return sent[0]
+
+
+def _kept(said: dict[str, Any]) -> dict[str, Any]:
+    """JSON of the database takes no NUL."""
+    return {name: clean(value) if isinstance(value, str) else value for name, value in said.items()}
+
+
+def edited_as(archive_id: int) -> str:
+    """The id of the message that was sent in the place of an archived one, last; empty: none, as far as is kept."""
+    newest = AuditEntry.objects.filter(noun="message", verb="edit", after__archive_id=archive_id).first()
+    return str((newest.after or {}).get("message_id", "")) if newest else ""

@@ -1,0 +1,257 @@
+"""Edit and retry: what is typed is what is sent, as a new message, once, and only by who may."""
+
+import json
+import re
+from html import unescape
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.test import Client as Browser
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.messages import EDIT_OF, RETRIED_FROM, DeadMessage, RetriedFrom
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.models import AuditEntry, Endpoint
+from pgqueue_admin.transport.client import Client
+from pgqueue_admin.transport.wire import headers as h
+from tests.console.pages import Connect
+from tests.console.sampled import sample
+
+SALES, BILLING = Address("public", "Sales"), Address("public", "Billing")
+OLD = "8f41d7be-20c3-4c55-9f0a-b3dc0034e7a1"
+BODY = '{"OrderId": "2026-121009", "CustomerId": 9007199254740993, "Price": 39.90}'
+HEADERS = {
+    h.MESSAGE_ID: OLD,
+    h.CONVERSATION_ID: "77e1a0b4-9c1d-4f30-8d52-b3dc0034e6ff",
+    h.ENCLOSED_MESSAGE_TYPES: "Shop.PlaceOrder",
+    h.CONTENT_TYPE: "application/json",
+    h.EXCEPTION_TYPE: "KeyError",
+    h.RETRIES: "3",
+    "Shop.Channel": "web",
+    "Shop.Tenant": "ravenhill-at",
+}
+
+
+@pytest.fixture
+def session(console_database: str, connect: Connect) -> Connection:
+    session = connect(console_database)
+    for name in ("Sales", "Billing"):
+        Client(name, console_database).create_queues()
+    sample(2)
+    return session
+
+
+def died(session: Connection, body: bytes | None = BODY.encode(), headers: dict[str, str] = HEADERS) -> int:
+    about = {"queue": '"public"."Sales"', "target": SALES, "message_id": headers.get(h.MESSAGE_ID)}
+    return store.archive_failed(session, DeadMessage(body=body, headers=h.dump(dict(headers)), **about))  # type: ignore[arg-type]
+
+
+def typed(**more: Any) -> dict[str, Any]:
+    edited = BODY.replace("39.90", "38.50")
+    sent = {"body": edited, "value": ["web-repair", "ravenhill-at", "", ""], "name": ["", ""]}
+    return {**sent, "to": '"public"."Sales"', "reason": "SHOP-2398", **more}
+
+
+def post(client: Browser, archive_id: int, status: int = 303, **more: Any) -> str:
+    answer = client.post(f"/archive/{archive_id}/edit/", typed(**more))
+    assert answer.status_code == status
+    return unescape(re.sub("<[^>]+>", " ", answer.content.decode()))
+
+
+def waiting(session: Connection, table: str = "Sales") -> list[Any]:
+    return session.all(f'select headers, body, expires from "{table}" order by seq')
+
+
+def test_what_is_typed_is_sent_as_a_new_message(session: Connection, as_operator: Browser) -> None:
+    archive_id = died(session)
+    post(as_operator, archive_id)
+    (sent,) = waiting(session)
+    found = h.parse(sent.headers)
+    assert json.loads(bytes(sent.body)) == {"OrderId": "2026-121009", "CustomerId": 9007199254740993, "Price": 38.5}
+    assert b"38.50" in bytes(sent.body)
+    assert UUID(str(found[h.MESSAGE_ID])) != UUID(OLD)
+    assert (found[EDIT_OF], found["Shop.Channel"], found["Shop.Tenant"]) == (OLD, "web-repair", "ravenhill-at")
+    assert found[h.CONVERSATION_ID] == HEADERS[h.CONVERSATION_ID]
+    assert not {h.EXCEPTION_TYPE, h.RETRIES, RETRIED_FROM} & found.keys()
+    message = store.get(session, archive_id)
+    assert message is not None
+    assert (message.state, message.became_by) == ("retried", "ana")
+    assert [event.verb for event in store.events(session, archive_id)] == ["edited and retried"]
+
+
+def test_the_audit_keeps_what_was_and_what_was_sent(session: Connection, as_operator: Browser) -> None:
+    archive_id = died(session)
+    post(as_operator, archive_id, body=BODY.replace("39.90", "1"))
+    entry = AuditEntry.objects.get(verb="edit")
+    assert (entry.who, entry.noun, entry.subject, entry.reason) == ("ana", "message", '"public"."Sales"', "SHOP-2398")
+    assert entry.before == {"headers": {"Shop.Channel": "web"}, "body": BODY}
+    assert entry.after is not None
+    assert (entry.after["headers"], entry.after["archive_id"]) == ({"Shop.Channel": "web-repair"}, archive_id)
+    assert entry.after["message_id"] == h.parse(waiting(session)[0].headers)[h.MESSAGE_ID]
+    page = as_operator.get(f"/archive/{archive_id}/").content.decode()
+    assert "Edited and retried by ana, as a new message" in page
+    assert "SHOP-2398" in page
+
+
+def test_nobody_sends_it_twice(session: Connection, as_operator: Browser) -> None:
+    archive_id = died(session)
+    post(as_operator, archive_id)
+    said = post(as_operator, archive_id, status=409)
+    assert "was retried by ana" in said
+    assert len(waiting(session)) == 1
+
+
+def test_a_body_that_is_left_as_it_is_keeps_its_bytes(session: Connection, as_operator: Browser) -> None:
+    stored = b'\xef\xbb\xbf{ "a":1,\r\n"b" :2}'
+    archive_id = died(session, body=stored)
+    page = as_operator.get(f"/archive/{archive_id}/edit/").content.decode()
+    shown = unescape(page.partition("<textarea")[2].partition(">")[2].partition("</textarea>")[0])
+    post(as_operator, archive_id, body=shown.replace("\n", "\r\n"))
+    assert bytes(waiting(session)[0].body) == stored
+
+
+def test_a_changed_body_keeps_its_byte_order_mark_and_line_ends(session: Connection, as_operator: Browser) -> None:
+    archive_id = died(session, body=b"\xef\xbb\xbfone\r\ntwo", headers={h.MESSAGE_ID: OLD})
+    post(as_operator, archive_id, body="one\r\nthree", value=["", ""])
+    assert bytes(waiting(session)[0].body) == b"\xef\xbb\xbfone\r\nthree"
+
+
+@pytest.mark.parametrize("body", [b"\xff\x00\xfe", "a\u202eb".encode(), b"x" * 500_001])
+def test_a_body_that_cannot_be_seen_whole_is_sent_as_it_was(
+    body: bytes, session: Connection, as_operator: Browser
+) -> None:
+    archive_id = died(session, body=body, headers=HEADERS | {h.CONTENT_TYPE: "text/plain"})
+    assert "it is sent as it was" in as_operator.get(f"/archive/{archive_id}/edit/").content.decode()
+    post(as_operator, archive_id, body="something else")
+    assert bytes(waiting(session)[0].body) == body
+
+
+def test_headers_are_left_out_and_added(session: Connection, as_operator: Browser) -> None:
+    archive_id = died(session)
+    post(as_operator, archive_id, drop=["Shop.Channel"], value=["web", "r", "high", ""], name=["Shop.Priority", ""])
+    found = h.parse(waiting(session)[0].headers)
+    own = {name: value for name, value in found.items() if name.startswith("Shop.")}
+    assert own == {"Shop.Tenant": "r", "Shop.Priority": "high"}
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("NServiceBus.FailedQ", "is read by programs"),
+        ("Pgqueue.RetriedFrom", "is read by programs"),
+        ("Shop.Tenant", "There is a header Shop.Tenant already"),
+        ("", "has no header's name"),
+        ("a\u202eb", "is no name"),
+    ],
+)
+def test_a_header_that_may_not_be_typed_is_refused(
+    name: str, why: str, session: Connection, as_operator: Browser
+) -> None:
+    archive_id = died(session)
+    said = post(as_operator, archive_id, 422, name=[name, ""], value=["web", "ravenhill-at", "x", ""])
+    assert "Nothing was sent." in said
+    assert why in said
+    assert waiting(session) == []
+
+
+def test_headers_that_no_line_can_hold_are_sent_as_they_were(session: Connection, as_operator: Browser) -> None:
+    odd = {"Shop.Lines": "a\nb", "Shop.Turned": "\u202egnp.exe"}
+    archive_id = died(session, headers=HEADERS | odd)
+    page = as_operator.get(f"/archive/{archive_id}/edit/").content.decode()
+    assert "2 headers of yours cannot stand in one line here and are sent as they were" in " ".join(page.split())
+    post(as_operator, archive_id)
+    found = h.parse(waiting(session)[0].headers)
+    assert {name: found[name] for name in odd} == odd
+
+
+def test_another_queue_asks_once_more(session: Connection, as_operator: Browser) -> None:
+    archive_id = died(session)
+    said = post(as_operator, archive_id, 422, to='"public"."Billing"')
+    assert "Billing is not the queue where it died: press again to send it there." in said
+    assert waiting(session, "Billing") == []
+    post(as_operator, archive_id, to='"public"."Billing"', sure='"public"."Billing"')
+    assert (len(waiting(session, "Billing")), waiting(session)) == (1, [])
+
+
+@pytest.mark.parametrize("queue", ['"public"."error"', '"public"."Nowhere"', '"secret"."Sales"', "pg_class", ""])
+def test_it_goes_into_input_queues_alone(queue: str, session: Connection, as_operator: Browser) -> None:
+    archive_id = died(session)
+    post(as_operator, archive_id, 422 if queue == "" else 409, to=queue, sure=queue)
+    message = store.get(session, archive_id)
+    assert message is not None
+    assert message.state == "dead"
+    assert AuditEntry.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"reason": ""}, "a reason is asked for"),
+        ({"body": BODY, "value": ["web", "ravenhill-at", "", ""]}, "nothing is changed"),
+    ],
+)
+def test_what_is_missing_is_said_and_what_is_typed_stays(
+    more: dict[str, Any], why: str, session: Connection, as_operator: Browser
+) -> None:
+    archive_id = died(session)
+    answer = as_operator.post(f"/archive/{archive_id}/edit/", typed(**more))
+    assert answer.status_code == 422
+    assert why in unescape(answer.content.decode())
+    assert waiting(session) == []
+
+
+def test_comparing_sends_nothing_and_names_what_is_wrong(session: Connection, as_operator: Browser) -> None:
+    archive_id = died(session)
+    said = post(as_operator, archive_id, 200, look="1", body='{"OrderId": <b>')
+    assert "Not valid JSON: Expecting value, line 1, column 13" in " ".join(said.split())
+    said = post(as_operator, archive_id, 200, look="1")
+    assert '−   "Price": 39.90' in said
+    assert '+   "Price": 38.50' in said
+    assert "− Shop.Channel: web" in said
+    assert waiting(session) == []
+
+
+def test_who_may_not_retry_may_not_edit(session: Connection, as_viewer: Browser) -> None:
+    archive_id = died(session)
+    assert "needs the right" in as_viewer.get(f"/archive/{archive_id}/edit/").content.decode()
+    assert "needs the right" in post(as_viewer, archive_id, 422)
+    assert waiting(session) == []
+
+
+def test_hostile_text_stays_text(session: Connection, as_operator: Browser) -> None:
+    attack = '</textarea><script>alert(1)</script>"{{ x }}'
+    archive_id = died(
+        session, body=attack.encode(), headers=HEADERS | {"Shop.Note": attack, h.CONTENT_TYPE: "text/plain"}
+    )
+    for page in (
+        as_operator.get(f"/archive/{archive_id}/edit/").content.decode(),
+        as_operator.post(f"/archive/{archive_id}/edit/", typed(look="1", body=attack, value=[attack])).content.decode(),
+    ):
+        assert "<script>alert" not in page
+
+
+def test_an_edited_message_that_dies_or_succeeds_is_told_where_it_came_from(
+    session: Connection, as_operator: Browser
+) -> None:
+    """By the token of its retry, where an endpoint of ours receives it; its own id is new."""
+    Endpoint.objects.create(name="Sales", table="Sales", ours=True)
+    archive_id = died(session)
+    post(as_operator, archive_id)
+    found = h.parse(waiting(session)[0].headers)
+    said = str(found[RETRIED_FROM])
+    token = UUID(said.partition(" ")[2])
+    assert said.startswith(f"{archive_id} ")
+    assert not store.succeeded(session, RetriedFrom(archive_id, token), str(found[h.MESSAGE_ID]), SALES, "Sales")
+    assert store.succeeded(session, RetriedFrom(archive_id, token), str(found[EDIT_OF]), SALES, "Sales")
+
+    other = died(session)
+    post(as_operator, other)
+    found = h.parse(waiting(session)[1].headers)
+    token = UUID(str(found[RETRIED_FROM]).partition(" ")[2])
+    about = {"message_id": str(found[h.MESSAGE_ID]), "edit_of": OLD, "target": SALES, "retry_token": token}
+    again = store.archive_failed(session, DeadMessage(queue='"public"."Sales"', headers=h.dump(found), **about))  # type: ignore[arg-type]
+    former, new = store.get(session, other), store.get(session, again)
+    assert former is not None
+    assert new is not None
+    assert (former.state, new.state) == ("dead_again", "dead")
