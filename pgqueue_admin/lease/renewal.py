@@ -41,7 +41,8 @@ class Renewal:
                     self._renew(due)
                     self._breaker.succeeded()
             except Exception as error:
-                self._ended.wait(self._breaker.failed(error))
+                if not self._ended.is_set():
+                    self._ended.wait(self._breaker.failed(error))
             else:
                 self._in_hand.rest(AT_MOST)
 

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from pgqueue_admin.dialects.errors import DatabaseDown, TableMissing
 from pgqueue_admin.lease.errors import LeaseQueueMissing
@@ -13,6 +13,7 @@ from pgqueue_admin.lease.in_hand import InHand
 from pgqueue_admin.lease.queue import LeaseQueue
 from pgqueue_admin.lease.running_worker import RunningWorker
 from pgqueue_admin.lease.settings import LeaseSettings
+from pgqueue_admin.osproc import ctrl_c
 from pgqueue_admin.transport.ports import Observer, Unobserved
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreakers
 from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS
@@ -66,12 +67,11 @@ class LeaseWorker:
 
     def run(self) -> None:
         """``start`` and block until ``stop`` is called elsewhere, or Ctrl-C."""
-        self.start()
-        try:
-            with suppress(KeyboardInterrupt):
-                self.wait()
-        finally:
-            self.stop()
+        with ExitStack() as ending, suppress(KeyboardInterrupt):
+            with ctrl_c.held_back():  # the first messages may be handled before all has started
+                self.start()
+                ending.callback(self.stop)
+            self.wait()
 
     def wait(self) -> None:
         """Block until it is stopped."""

@@ -60,7 +60,8 @@ class OutboxUpkeep:
             try:
                 self.run_once()
             except Exception as error:  # whatever it is, records must not wait for a restart
-                self._stopping.wait(self._breaker.failed(error))
+                if not self._stopping.is_set():
+                    self._stopping.wait(self._breaker.failed(error))
             else:
                 self._breaker.succeeded()
 

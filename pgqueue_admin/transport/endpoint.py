@@ -3,13 +3,14 @@
 import logging
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.osproc import ctrl_c
 from pgqueue_admin.transport import checks, peek_range
 from pgqueue_admin.transport.client import Client
 from pgqueue_admin.transport.delayed.due_message_mover import DueMessageMover
@@ -127,12 +128,11 @@ class Endpoint(Client):
 
     def run(self) -> None:
         """``start`` and block until ``stop`` is called elsewhere, or Ctrl-C."""
-        self.start()
-        try:
-            with suppress(KeyboardInterrupt):
-                self.wait()
-        finally:
-            self.stop()
+        with ExitStack() as ending, suppress(KeyboardInterrupt):
+            with ctrl_c.held_back():  # the first messages may be handled before all has started
+                self.start()
+                ending.callback(self.stop)
+            self.wait()
 
     def wait(self) -> None:
         """Block until it is stopped."""

@@ -1,5 +1,6 @@
 """The worker on a real server: one handles each message, with no transaction open, and ends it once (L3 to L5, L11)."""
 
+import signal
 import subprocess
 import sys
 import threading
@@ -21,6 +22,7 @@ from pgqueue_admin.lease import (
     LeaseWorker,
     Rejected,
 )
+from pgqueue_admin.lease.listener import Listener
 from pgqueue_admin.transport.settings import SettingsRefused
 from tests.lease.tables import archived, waiting
 from tests.older_schema import set_back
@@ -463,6 +465,22 @@ def test_stop_leaves_what_is_not_done_in_time_as_its_policy_says(
     assert worker.stop(drain_seconds=0.1) is False
     assert engine.value("select lock_expires_at is not null from messages.message") is is_locked
     done.set()
+
+
+def test_ctrl_c_while_it_starts_waits_until_it_has_started(
+    engine_database: str, handlers: LeaseHandlers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first message may be handled before all threads run; then stop() finds all of them."""
+    begin = Listener.start
+
+    def interrupted(listener: Listener) -> None:
+        signal.raise_signal(signal.SIGINT)
+        begin(listener)
+
+    monkeypatch.setattr(Listener, "start", interrupted)
+    handlers.handle()(print)
+    LeaseWorker("Thumbs", engine_database, handlers, settings=QUICK).run()
+    assert [each.name for each in threading.enumerate() if each.name.startswith("Thumbs claims")] == []
 
 
 def test_pause_resume_and_settings_while_it_works(

@@ -1,15 +1,21 @@
 """The peek → receive → peek loop (T9 to T14, T17)."""
 
+import signal
+import sys
 import threading
+import traceback
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
+from pgqueue_admin.transport.delayed.due_message_mover import DueMessageMover
+from pgqueue_admin.transport.receiving.message_pump import MessagePump
 from tests.transport.conftest import QUICK
 from tests.transport.recording_observer import finished, rows
 from tests.transport.statements_log import StatementsLog
-from tests.waiting import until
+from tests.waiting import held_up, until
 
 PING = "Shop.Ping"
 
@@ -254,6 +260,59 @@ def test_stop_lets_go_of_what_takes_too_long(endpoint, gate):
     gate.set()
     until(lambda: "-1 done" in gate.seen, what="its handler was still at work when the row was free")
     assert row.seq == 1
+
+
+def test_ctrl_c_ends_no_more_than_the_waiting(endpoint):
+    """The thread that peeks goes on until ``stop`` has waited for it: its session is its own until then."""
+    endpoint.start()
+    (peeking,) = (each for each in threading.enumerate() if each.name == "Sales peek")
+    ctrl_c_while_it_waits()
+    with pytest.raises(KeyboardInterrupt):
+        endpoint.wait()
+    assert peeking.is_alive()
+
+
+def test_stop_waits_for_a_peek_and_keeps_silent_where_it_cuts_it_off(endpoint, connect, caplog):
+    """As a person sees it who ends a process that has just peeked: nothing failed, and nothing is tried again."""
+    endpoint.apply(replace(QUICK, peek_delay=0.01))
+    locking = connect(endpoint.dsn)
+    with locking.transaction():
+        locking.run('lock table "Sales" in access exclusive mode')
+        endpoint.start()
+        until(lambda: held_up(locking), what="a peek waits for the table")
+        ctrl_c_while_it_waits()
+        with suppress(KeyboardInterrupt):
+            endpoint.wait()
+        endpoint.stop()
+    assert [line for line in caplog.messages if "failed" in line] == []
+
+
+def test_ctrl_c_while_it_starts_waits_until_it_has_started(endpoint, gate, monkeypatch):
+    """The first message may be handled before all threads run; then stop() finds all of them."""
+    start = DueMessageMover.start
+    monkeypatch.setattr(DueMessageMover, "start", lambda mover: (signal.raise_signal(signal.SIGINT), start(mover)))
+    endpoint.run()
+    assert [each.name for each in threading.enumerate() if each.name.startswith("Sales")] == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    monkeypatch.undo()
+    endpoint.send("Sales", 1, type=PING)
+    endpoint.start()
+    until(lambda: "1 done" in gate.seen, what="it starts again")
+
+
+def ctrl_c_while_it_waits():
+    """For the main thread, once it is in ``wait`` and no longer in code of ours."""
+    main = threading.main_thread().ident
+
+    def waits():
+        codes = [frame.f_code for frame, _ in traceback.walk_stack(sys._current_frames()[main])]
+        return codes[0].co_filename == threading.__file__ and MessagePump.wait.__code__ in codes
+
+    def press():
+        until(waits, what="it waits")
+        signal.pthread_kill(main, signal.SIGINT)
+
+    threading.Thread(target=press).start()
 
 
 def test_it_starts_again_after_a_stop(endpoint, gate):

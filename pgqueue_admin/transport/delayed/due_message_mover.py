@@ -106,6 +106,6 @@ class DueMessageMover:
             if moved:
                 self._moved()
         except Exception as error:  # whatever it is, delayed messages must not wait for a restart
-            return self._breaker.failed(error)
+            return 0 if self._stopping else self._breaker.failed(error)
         self._breaker.succeeded()
         return self._pace.after(moved, due_in)

@@ -34,6 +34,7 @@ class MessagePump:
         self._signals = signals
         self._paused = paused
         self._vain = EmptyReceiveBackoff(name)
+        self._ended = threading.Event()
         self._thread = threading.Thread(target=self._loop, name=f"{name} peek", daemon=True)
 
     def start(self) -> None:
@@ -68,8 +69,11 @@ class MessagePump:
         return drained
 
     def wait(self) -> None:
-        """Until it is stopped."""
-        self._thread.join()
+        """Until it is stopped, or Ctrl-C.
+
+        Not by ``join``: before Python 3.13 a Ctrl-C in it has the thread count as ended, while it goes on.
+        """
+        self._ended.wait()
 
     def is_one_of_ours(self) -> bool:
         return self._slots.is_one_of_ours()
@@ -79,9 +83,12 @@ class MessagePump:
         return self._slots.busy
 
     def _loop(self) -> None:
-        while not self._signals.stopping():
-            if seconds := self._round():
-                self._signals.rest(seconds)
+        try:
+            while not self._signals.stopping():
+                if seconds := self._round():
+                    self._signals.rest(seconds)
+        finally:
+            self._ended.set()
 
     def _round(self) -> float:
         """One peek and what it leads to. Return how long to rest before the next: not at all after receives (T13)."""
@@ -91,7 +98,8 @@ class MessagePump:
         try:
             pending = self._peeker.peek()
         except Exception as error:  # whatever it is, an endpoint that no longer looks would be the worse fault
-            return self._peeker.breaker.failed(error)
+            # when it stops, a peek that takes long is cut off, and none follows
+            return 0 if self._signals.stopping() else self._peeker.breaker.failed(error)
         if pending == 0:
             self._work.breaker.succeeded()  # what could not be received is gone, as after a commit without an answer
             return self._settings.peek_delay

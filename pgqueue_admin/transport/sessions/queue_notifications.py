@@ -119,7 +119,8 @@ class QueueNotifications:
                 try:
                     self._serve(poked, closing)
                 except Exception as error:  # peeking goes on by its delay meanwhile
-                    closing.wait(self._breaker.failed(error))
+                    if not closing.is_set():
+                        closing.wait(self._breaker.failed(error))
                 if closing.is_set():
                     break
         finally:

@@ -1,0 +1,43 @@
+"""What a Ctrl-C must not stop halfway is done before it is heard."""
+
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.osproc import ctrl_c
+
+
+def interrupted(work: Callable[[], Any]) -> None:
+    with ctrl_c.held_back():
+        signal.raise_signal(signal.SIGINT)
+        work()
+
+
+def test_it_is_heard_at_the_end() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(lambda: done.append(True))
+    assert done
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_failed_says_more() -> None:
+    with pytest.raises(ZeroDivisionError):
+        interrupted(lambda: 1 / 0)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_another_thread_leaves_it_to_the_main_one() -> None:
+    found = []
+
+    def work() -> None:
+        with ctrl_c.held_back():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [signal.default_int_handler]
