@@ -19,6 +19,7 @@ from pgqueue_admin.services import schedules
 from pgqueue_admin.services.schedules import Act, ScheduleDraft
 from pgqueue_admin.transport import Endpoint
 from tests.console.pages import shown
+from tests.console.sampled import elsewhere
 from tests.lease.test_schedules import due
 from tests.older_schema import set_back
 
@@ -118,6 +119,20 @@ def test_a_change_says_what_it_was_and_is_not_written_over_anothers(engine: Conn
     assert "30 2 * * * Europe/Vienna → 30 3 * * * Europe/Vienna" in page
     late = as_operator.post(address, {**TYPED, "hour": "4", "version": "1"})
     assert (late.status_code, "ana changed Nightly" in late.content.decode()) == (422, True)
+
+
+def test_with_the_queue_database_down_one_is_not_said_to_be_gone(engine: Connection, as_operator: Client) -> None:
+    """And what was typed is still there to be saved."""
+    address = f"/schedules/{made()}/"
+    with elsewhere("queues", PORT=1):
+        looked = as_operator.get(address)
+        typed = as_operator.post(address, {**TYPED, "name": "Weekly", "version": "1"})
+    assert (looked.status_code, typed.status_code) == (200, 422)
+    for answer in (looked, typed):
+        assert "The database does not answer." in answer.content.decode()
+    assert "Save" not in looked.content.decode()
+    assert 'value="Weekly"' in typed.content.decode()
+    assert as_operator.post(address, {**TYPED, "name": "Weekly", "version": "1"}).status_code == 303
 
 
 def test_pause_resume_run_and_remove(engine: Connection, as_operator: Client) -> None:

@@ -30,7 +30,10 @@ pytestmark = pytest.mark.chaos
 STALE = "Figures are from"
 NO_ANSWER = "The database does not answer."
 # those whose own part is read from the queues
-LOOKING = {"queue_ends", "messages", "waiting_message", "archived_message", "archive", "find_message"}
+LOOKING = {
+    *("queue_ends", "messages", "waiting_message", "lease_message", "archived_message", "archive", "find_message"),
+    *("schedules", "schedule", "outboxes", "outbox", "outbox_record", "delayed", "subscriptions", "unwatched"),
+}
 TRIED = {
     *("healthz", "readyz", "overview", "queues", "queue", "messages", "archive", "archived_message", "operation"),
     *("alerts", "workers", "settings", "endpoint", "admin:pgqueue_archivedmessage_changelist"),

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from pgqueue_admin.console import filter_syntax, permissions, query_errors, responses
 from pgqueue_admin.console.parsing import parse_int
+from pgqueue_admin.console.query_errors import QueryError
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.console.schedules import expression_preview, rows
 from pgqueue_admin.console.schedules.form import ScheduleForm
@@ -57,7 +58,9 @@ def new(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def schedule(request: HttpRequest, schedule_id: int) -> HttpResponse:
-    found = _existing(schedule_id)
+    found, problem = _existing(schedule_id)
+    if found is None:
+        return _unread(request, problem)
     if request.method == "POST":
         return _save(request, ScheduleForm(request.POST, found["draft"]), found)
     return _form_page(request, ScheduleForm(saved=found["draft"]), found)
@@ -100,8 +103,8 @@ def _saved(request: HttpRequest, draft: ScheduleDraft, found: dict[str, Any] | N
     return responses.SeeOther(reverse("schedules"))
 
 
-def _existing(schedule_id: int) -> dict[str, Any]:
-    """Its row, what it sends, and its last runs. Raises Http404."""
+def _existing(schedule_id: int) -> tuple[dict[str, Any] | None, QueryError | None]:
+    """Its row, what it sends, and its last runs, or why they cannot be read. Raises Http404."""
 
     def work(connection: Connection) -> dict[str, Any]:
         store = schedules.store_of(connection)
@@ -115,19 +118,29 @@ def _existing(schedule_id: int) -> dict[str, Any]:
         return {"row": row, "draft": schedules.draft_of(connection, store, row.of), "past": runs}
 
     try:
-        found, problem = query_errors.read(work)
+        return query_errors.read(work)
     except ActRefused as error:
         raise Http404(str(error).removeprefix("Nothing was changed. ")) from error
-    if found is None:
-        raise Http404(f"{problem.sentence} {problem.detail}" if problem else "")
-    return found
+
+
+def _unread(request: HttpRequest, problem: QueryError | None) -> HttpResponse:
+    """Why, in its place; what was typed stays on the page, to be saved when it is there again."""
+    if request.method == "POST":
+        return _form_page(request, ScheduleForm(request.POST), None, 422, problem)
+    about = {"trouble": problem}
+    return render(request, "pgqueue_admin/schedules/schedule.html", about, status=problem.status if problem else 200)
 
 
 def _form_page(
-    request: HttpRequest, form: ScheduleForm, found: dict[str, Any] | None, status: int = 200
+    request: HttpRequest,
+    form: ScheduleForm,
+    found: dict[str, Any] | None,
+    status: int = 200,
+    trouble: QueryError | None = None,
 ) -> HttpResponse:
     about = {
         "form": form,
+        "trouble": trouble,
         "preview": expression_preview.preview(form, database_clock.now()),
         "refusal": permissions.refusal_for(request.user, "schedule"),
         "version": request.POST.get("version") or (found["row"].of.version if found else ""),
