@@ -32,8 +32,8 @@ def standalone(folder: Path) -> Iterator[str]:
         for number in range(WORKERS):
             sized = ["--cores", "1", "--memory", MEMORY, "--work-dir", str(folder / f"work{number}")]
             stack.enter_context(_process(folder, "worker.Worker", *at, *sized, master))
-        known = "Successfully registered with master"
-        until(lambda: len(_logged(folder, known)) == WORKERS, 480, "all workers are known")
+        known = r"Registering worker (\S+) with"  # a worker that has no answer soon asks again, and is told so twice
+        until(lambda: len(set(_logged(folder, known))) == WORKERS, 480, "all workers are known")
         yield master
 
 

@@ -59,10 +59,10 @@ def killed_at_work(dsn: str, connect: Callable[[str], Any], folder: Path) -> Non
     with standalone(folder / "cluster") as master, ExitStack() as stack:
         with locking.transaction():
             locking.run("lock table messages.message_archive in access exclusive mode")
-            with started(dsn, master, folder):
-                of_first = both_wait(database, set())
+            with started(dsn, master, folder) as first:
+                of_first = both_wait(database, first, set())
             second = stack.enter_context(started(dsn, master, folder))
-            both_wait(database, of_first)
+            both_wait(database, second, of_first)
             process_tree.kill(process_tree.the_one(folder / "cluster", "CoarseGrainedExecutorBackend", "--app-id"))
         assert second.wait(PATIENT) == 0
     batch.refresh_from_db()
@@ -91,10 +91,11 @@ def started(dsn: str, master: str, folder: Path) -> Iterator["subprocess.Popen[b
         kill_session(child)
 
 
-def both_wait(database: Connection, known: set[int]) -> set[int]:
+def both_wait(database: Connection, driver: "subprocess.Popen[bytes]", known: set[int]) -> set[int]:
     """The sessions of both executors: a server does not notice that who waits for a lock has died."""
 
     def waiting() -> set[int]:
+        assert driver.poll() is None, "the driver has ended, and said why"
         pids = {row.pid for row in database.all(WAITING)} - known
         return pids if len(pids) == 2 else set()
 

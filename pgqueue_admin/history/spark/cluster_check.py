@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-PATIENCE = 60.0  # seconds until the first executor
+PATIENCE = 300.0  # seconds until the first executor: a Java that starts, which takes a minute where others work
 
 
 class ClusterNotReady(Exception):
