@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Connection
+from pgqueue_admin.dialects.decision_store import DecisionStore
 from pgqueue_admin.dialects.delayed_store import DelayedStore
 from pgqueue_admin.dialects.lease_store import LeaseStore
 from pgqueue_admin.dialects.outbox_store import OutboxStore
@@ -13,6 +14,7 @@ from pgqueue_admin.dialects.queue_store import QueueStore
 from pgqueue_admin.dialects.schedule_store import ScheduleStore
 from pgqueue_admin.dialects.statements import Statements
 from pgqueue_admin.dialects.subscription_store import SubscriptionStore
+from pgqueue_admin.dialects.two_phase import TwoPhase
 
 
 class Dialect(Protocol):
@@ -60,6 +62,13 @@ class Dialect(Protocol):
 
     def outbox_store(self, address: Address) -> OutboxStore:
         """The table of an endpoint's outbox. Raises LookupError where the dialect has none."""
+
+    def decision_store(self, address: Address) -> DecisionStore:
+        """Of the coordinator whose outbox lies beside it. Raises LookupError where the dialect has no outbox."""
+
+    @property
+    def two_phase_commit(self) -> TwoPhase | None:
+        """As a participant; None where the database cannot be one."""
 
     def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
         """By the original's rule (outbox sheet 2). Raises AddressUnreadable where its names allow none."""

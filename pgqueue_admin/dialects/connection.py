@@ -111,6 +111,16 @@ class ReceiveSession(Session, Protocol):
         """Where an answer was not read to its end: no statement can be asked any more, not even a rollback."""
 
 
+class TwoPhaseSession(ReceiveSession, Protocol):
+    """One whose transaction may be prepared; of a dialect that has ``two_phase_commit``."""
+
+    def begin_with(self, queries: Iterable[Any]) -> None:
+        """Begin a transaction by these, to be ended by ``end_with``, or with the session."""
+
+    def end_with(self, queries: Iterable[Any]) -> None:
+        """End it so, without a commit. Raises where a block's end would: also where a handler has ended it."""
+
+
 class NotifySession(Session, Protocol):
     """One that waits for others to tell of their commits; of a dialect that ``supports_notify``."""
 
@@ -134,7 +144,7 @@ class NotifySession(Session, Protocol):
     def fileno(self) -> int: ...
 
 
-class Connection(ReceiveSession, NotifySession, Protocol):
+class Connection(TwoPhaseSession, NotifySession, Protocol):
     """A session of PostgreSQL."""
 
     raw: Any  # the driver's own connection, for code of the same dialect

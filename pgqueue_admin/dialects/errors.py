@@ -94,6 +94,10 @@ class TransactionEndedByHandler(DatabaseError):
     """Somebody ended the transaction from within, by commit or rollback."""
 
 
+class NotifyCannotBePrepared(DatabaseError):
+    """A transaction that executed NOTIFY or LISTEN cannot be prepared: write no table with such a trigger."""
+
+
 class SessionClosedByHandler(TransactionEndedByHandler):
     """Somebody closed the session inside its transaction, or left an answer in it that was not read to the end."""
 

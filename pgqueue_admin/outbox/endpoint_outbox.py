@@ -1,7 +1,7 @@
 """The outbox of one endpoint (implements transport.ports.EndpointOutbox)."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +9,8 @@ from pgqueue_admin.dialects import Address, Connection, dialect_for
 from pgqueue_admin.dialects.connection import Command
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.outbox import operations
+from pgqueue_admin.outbox.coordinator import Coordinator
+from pgqueue_admin.outbox.enlisted_database import EnlistedDatabase
 from pgqueue_admin.outbox.settings import OutboxSettings
 from pgqueue_admin.outbox.transactional_session import TransactionalSession
 from pgqueue_admin.outbox.upkeep import OutboxUpkeep
@@ -38,6 +40,9 @@ class EndpointOutbox:
             if self.is_beside_queues
             else Opening(self.dialect, settings.dsn, client.name, client.answer_seconds)
         )
+        self.coordinator = (
+            Coordinator(settings, client, self.dialect, address, self.opening) if settings.databases else None
+        )
         # a longer wait would end with the session, which is given up without an answer
         self._wait = min(settings.wait, timedelta(seconds=client.answer_seconds / 2))
         self._upkeep: OutboxUpkeep | None = None
@@ -46,7 +51,15 @@ class EndpointOutbox:
         return self.dialect.canonical(self.store.address)
 
     def connect(self) -> Connection:
-        return self.opening.short(for_handlers=True, isolation=self.settings.isolation)
+        return self.opening.short(for_handlers=True, isolation=self.settings.isolation_level)
+
+    @property
+    def databases(self) -> Mapping[str, EnlistedDatabase]:
+        return self.coordinator.databases if self.coordinator else {}
+
+    def deciding(self, id: str, databases: Sequence[str]) -> Command:
+        assert self.coordinator, "it has databases"
+        return self.coordinator.deciding(id, databases)
 
     def finding(self, message_id: str) -> Command:
         return self.store.finding(message_id)
@@ -111,15 +124,19 @@ class EndpointOutbox:
     def create(self) -> None:
         with self.opening.long() as session:
             self.store.create(session)
+            if self.coordinator:
+                self.coordinator.create(session)
 
     def start(self) -> None:
         """A database that is down is waited for. Raises QueueUnfit where its table is none."""
         try:
             with self.opening.ours() as session:
                 checks.insist(list(self.store.faults(session)))
+                if self.coordinator:
+                    self.coordinator.check(session)
         except DatabaseDown as error:
             log.warning("The outbox %s waits for its database: %s", self, error)
-        if self.settings.clean_every or self.settings.relay_after:
+        if self.settings.clean_every or self.settings.relay_after or self.coordinator:
             breaker = self._client.breakers.new(f"Keeping the outbox {self}")
             self._upkeep = OutboxUpkeep(self, breaker)
             self._upkeep.start()

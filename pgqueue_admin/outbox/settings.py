@@ -1,17 +1,19 @@
 """How an endpoint is to have an outbox: one frozen value, every fault told at once."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
 
-from pgqueue_admin.dialects import dialect_for
+from pgqueue_admin.dialects import Dialect, dialect_for
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.outbox_store import Isolation
 from pgqueue_admin.transport.client import Client
 
 Concurrency = Literal["optimistic", "pessimistic"]
 LONGEST = timedelta(days=3650)
+_DATABASE_NAME = re.compile(r"[a-z0-9_]{1,31}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,11 @@ class OutboxSettings:
     prefix: str | None = None
     # `optimistic`: two copies at once may both run, one is undone. `pessimistic`: the second waits.
     concurrency: Concurrency = "optimistic"
-    # `read_committed`, `repeatable_read`, `serializable` or `snapshot`, where the database has it.
-    isolation: Isolation = "read_committed"
+    # `read_committed`, `repeatable_read`, `serializable` or `snapshot`, where each database has it. None:
+    # `read_committed`, and `serializable` with `databases`.
+    isolation: Isolation | None = None
+    # URLs by name: what handlers write by `context.enlist(name)` commits together with the outbox.
+    databases: Mapping[str, str] = field(default_factory=dict, hash=False)
     # How long a record is kept after its dispatch: later a duplicate is not recognised.
     keep: timedelta = timedelta(days=7)
     # Time between two clean-ups; None: the table is cleaned up elsewhere.
@@ -36,6 +41,11 @@ class OutboxSettings:
     relay_after: timedelta | None = timedelta(minutes=1)
     # How long a second copy waits for the first that inserts the same record; then it is received again.
     wait: timedelta = timedelta(seconds=10)
+
+    @property
+    def isolation_level(self) -> Isolation:
+        """As the original: transactions over several databases are serializable unless told otherwise (O6)."""
+        return self.isolation or ("serializable" if self.databases else "read_committed")
 
     def faults(self) -> Iterator[str]:
         """Sentences."""
@@ -62,5 +72,24 @@ class OutboxSettings:
         except (AddressUnreadable, ValueError) as error:
             yield f"The endpoint {client.name} can have no outbox: {error}."
             return
-        if self.isolation not in (levels := dialect.isolations):
+        yield from self._isolation_faults(dialect)
+        for name, dsn in self.databases.items():
+            yield from self._database_faults(name, dsn, self.dsn or client.dsn)
+
+    def _isolation_faults(self, dialect: Dialect) -> Iterator[str]:
+        if self.isolation_level not in (levels := dialect.isolations):
             yield f"isolation of the outbox is {self.isolation!r}: on {dialect.name} it is one of {', '.join(levels)}."
+
+    def _database_faults(self, name: str, dsn: str, own: str) -> Iterator[str]:
+        if not _DATABASE_NAME.fullmatch(name):
+            yield f"databases of the outbox has {name!r}: a name is of at most 31 of a-z, 0-9 and _."
+        if dsn == own:
+            yield f"databases of the outbox has {name}, which is its own: handlers write in it by context.connection."
+        try:
+            dialect = dialect_for(dsn)
+        except ValueError as error:
+            yield f"databases of the outbox has {name}: {error}."
+            return
+        if dialect.two_phase_commit is None:
+            yield f"databases of the outbox has {name}: {dialect.name} cannot take part in a two-phase commit."
+        yield from self._isolation_faults(dialect)

@@ -9,6 +9,7 @@ from typing import Protocol
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.outbox_store import OutboxRecord, OutboxStore
+from pgqueue_admin.outbox.coordinator import Coordinator
 from pgqueue_admin.outbox.settings import OutboxSettings
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
@@ -20,6 +21,8 @@ log = logging.getLogger("pgqueue_admin.outbox")
 BATCH = 4000  # records a delete, as the original
 RELAYED_AT_ONCE = 100
 NEVER = timedelta(days=36_500)
+RECOVER_EVERY = timedelta(minutes=1)
+IN_DOUBT = 2.0  # seconds: what is prepared blocks others, and its owner is about to be gone
 
 
 class KeptOutbox(Protocol):
@@ -28,6 +31,7 @@ class KeptOutbox(Protocol):
     settings: OutboxSettings
     store: OutboxStore
     opening: Opening
+    coordinator: Coordinator | None
 
     def send(self, session: Connection, row: OutboxRecord) -> list[OutgoingMessage]: ...
     def dispatched(self, outgoing: list[OutgoingMessage]) -> None: ...
@@ -38,8 +42,10 @@ class OutboxUpkeep:
 
     def __init__(self, outbox: KeptOutbox, breaker: CircuitBreaker):
         self._outbox, self._settings, self._breaker = outbox, outbox.settings, breaker
-        spans = [span for span in (self._settings.clean_every, self._settings.relay_after) if span]
+        recovers = RECOVER_EVERY if outbox.coordinator else None
+        spans = [span for span in (self._settings.clean_every, self._settings.relay_after, recovers) if span]
         self._every = min(spans, default=NEVER).total_seconds()
+        self._is_in_doubt = outbox.coordinator is not None  # at start: a crash may have been the reason
         self._session = ReconnectingSession(outbox.opening.ours)
         self._first_seen: dict[str, float] = {}  # of records that do not say when they were written
         self._stopping = threading.Event()
@@ -56,7 +62,7 @@ class OutboxUpkeep:
         self._session.close()
 
     def _loop(self) -> None:
-        while not self._stopping.wait(self._every):
+        while not self._stopping.wait(self._pause()):
             try:
                 self.run_once()
             except Exception as error:  # whatever it is, records must not wait for a restart
@@ -65,10 +71,15 @@ class OutboxUpkeep:
             else:
                 self._breaker.succeeded()
 
+    def _pause(self) -> float:
+        return min(self._every, IN_DOUBT) if self._is_in_doubt else self._every
+
     def run_once(self) -> None:
         """One look; then as many rounds as there is work, or until it is stopped. Raises DatabaseError."""
         session, settings = self._session.fresh(), self._settings
         work = self._outbox.store.work(session, settings.keep, settings.relay_after or NEVER)
+        if work.leads and self._outbox.coordinator:
+            self._is_in_doubt = self._outbox.coordinator.recover(session)
         if work.leads and work.relay and settings.relay_after:
             self._relay(session, settings.relay_after)
         if work.leads and work.purge and settings.clean_every:

@@ -1,5 +1,7 @@
 """What may be wrong with a message, or with what a handler asks for."""
 
+from collections.abc import Iterable
+
 
 class Unrecoverable(Exception):
     """Raise this, or a subclass, in a handler: the message is exhausted at once, without retries."""
@@ -15,6 +17,15 @@ class NoHandler(Unrecoverable):
 
 class NoReplyAddress(Unrecoverable):
     """The message being handled does not say where replies go."""
+
+
+class NotEnlisted(Unrecoverable):
+    """A handler enlists a database that its endpoint does not have."""
+
+    def __init__(self, name: str, names: Iterable[str] = ()):
+        known = ", ".join(sorted(names))
+        cure = f"there are {known}" if known else "give it by outbox=Outbox(databases={…}), with receive_only"
+        super().__init__(f"context.enlist({name!r}): the endpoint has no database of that name; {cure}.")
 
 
 class HandlerFinished(Exception):

@@ -1,11 +1,11 @@
 """Where the engine reaches out: what becomes of exhausted messages, and who counts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.connection import Command, Connection
+from pgqueue_admin.dialects.connection import Command, Connection, TwoPhaseSession
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
@@ -37,6 +37,23 @@ class HeldMessage(Protocol):
     def time_to_be_received(self) -> timedelta | None: ...
 
 
+class EnlistedDatabase(Protocol):
+    """One that handlers write in beside the outbox's. ``id``: of a transaction over several databases."""
+
+    name: str
+
+    def connect(self) -> Connection:
+        """Raises DatabaseDown."""
+
+    def begin(self, session: TwoPhaseSession, id: str) -> None: ...
+    def prepare(self, session: TwoPhaseSession, id: str) -> None: ...
+    def commit(self, session: TwoPhaseSession, id: str) -> bool:
+        """What is prepared; False where it is not there."""
+
+    def roll_back(self, session: TwoPhaseSession, id: str) -> bool:
+        """As ``commit``."""
+
+
 class Outbox(Protocol):
     """Remembers which messages were handled and what they sent, in one commit with what handlers wrote (O1).
 
@@ -46,8 +63,15 @@ class Outbox(Protocol):
     is_pessimistic: bool  # the record is inserted before the handlers run
     is_beside_queues: bool  # its table lies in the queues' database: sends and mark are one commit with the receive
 
+    @property
+    def databases(self) -> Mapping[str, EnlistedDatabase]:
+        """Those that handlers may enlist, by name."""
+
     def connect(self) -> Connection:
         """A storage session. Raises DatabaseDown."""
+
+    def deciding(self, id: str, databases: Sequence[str]) -> Command:
+        """Says in the storage transaction that these commit with it; before anything is prepared under this id."""
 
     def finding(self, message_id: str) -> Command:
         """What looks for a message's record."""

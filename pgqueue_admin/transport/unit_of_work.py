@@ -15,6 +15,9 @@ class HandlerSession(Protocol):
     """What a handler's context needs of it."""
 
     def session_for_handlers(self) -> ReceiveSession | None: ...
+    def enlist(self, name: str) -> ReceiveSession:
+        """Raises NotEnlisted."""
+
     def subscribers(self, topics: list[str]) -> list[Address]: ...
     def dispatch_now(self, outgoing: list[OutgoingMessage]) -> None: ...
 

@@ -14,7 +14,7 @@ from pgqueue_admin.dialects.errors import AddressUnreadable, TableMissing
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.statements import Statements
 
-BELOW_STORES = ["queue", "body_column", "table_repair", "delayed"]
+BELOW_STORES = ["queue", "body_column", "table_repair", "delayed", "decision", "two_phase"]
 NOUNS = [*BELOW_STORES, *(noun for noun, kind in Dialect.__annotations__.items() if kind is Statements)]
 OF_POSTGRESQL = {"cron", "demo", "lease", "notify", "outbox_script", "schedule", "server"}  # beside the contract
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=63)

@@ -1,6 +1,7 @@
 """Endpoints with an outbox, handlers that write business rows, and who receives what they send."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, cast
 
@@ -24,6 +25,7 @@ SETTINGS = EndpointSettings(
 CHARGE, CHARGED = "Shop.ChargeCard", "Shop.CardCharged"
 
 MakeEndpoint = Callable[..., Endpoint]
+Shops = dict[str, str]  # DSNs of databases that handlers enlist, by name
 
 
 @pytest.fixture
@@ -57,6 +59,24 @@ def make(database: str, connection: Connection, spy: Spy) -> Iterator[MakeEndpoi
 
 
 @pytest.fixture
+def shops(databases: Any, connect: Callable[[str], Connection]) -> Iterator[Shops]:
+    """Two databases with a business table each; at the end nothing is left prepared in them."""
+    with ExitStack() as stack:
+        made = {name: stack.enter_context(databases.clone("empty")) for name in ("ledger", "stock")}
+        for dsn in made.values():
+            connect(dsn).run("create table charges (number integer primary key)")
+        yield made
+        for dsn in made.values():
+            end_all(connect(dsn))
+
+
+def end_all(session: Connection) -> None:
+    """So that the database can be dropped, also where a test failed."""
+    for (gid,) in session.all("select gid from pg_prepared_xacts where database = current_database()"):
+        session.run(f"rollback prepared '{gid}'")
+
+
+@pytest.fixture
 def mariadb_shop(mariadb: MariaDB) -> Iterator[str]:
     """A DSN: business data on MariaDB."""
     with mariadb.database() as name:
@@ -64,10 +84,12 @@ def mariadb_shop(mariadb: MariaDB) -> Iterator[str]:
         yield mariadb.dsn(name)
 
 
-def charging(endpoint: Endpoint, table: str = "public.charges") -> None:
-    """One business row and one send for each message."""
+def charging(endpoint: Endpoint, table: str = "public.charges", enlisted: Iterable[str] = ()) -> None:
+    """One business row and one send for each message; one row in each enlisted database."""
 
     @endpoint.handlers.handle(CHARGE)
     def charge(number: int, context: Any) -> None:
         context.connection.run(f"insert into {table} (number) values (%s)", [number])
+        for name in enlisted:
+            context.enlist(name).run("insert into charges (number) values (%s)", [number])
         context.send("Sales", number, type=CHARGED)

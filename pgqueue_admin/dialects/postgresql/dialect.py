@@ -10,6 +10,7 @@ from psycopg import sql
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import addressing, connect_options, session
+from pgqueue_admin.dialects.postgresql.decision_store import PostgreSQLDecisions
 from pgqueue_admin.dialects.postgresql.delayed_store import PostgreSQLDelayed
 from pgqueue_admin.dialects.postgresql.external_session import external_session
 from pgqueue_admin.dialects.postgresql.identifiers import IDENTIFIERS
@@ -21,6 +22,7 @@ from pgqueue_admin.dialects.postgresql.query import Query, written
 from pgqueue_admin.dialects.postgresql.queue_store import PostgreSQLQueue
 from pgqueue_admin.dialects.postgresql.schedule_store import PostgreSQLSchedules
 from pgqueue_admin.dialects.postgresql.subscription_store import PostgreSQLSubscriptions
+from pgqueue_admin.dialects.postgresql.two_phase import PostgreSQLTwoPhase
 from pgqueue_admin.dialects.statements import Statement, StatementFolder
 
 
@@ -94,6 +96,13 @@ class PostgreSQL(StatementFolder):
 
     def outbox_store(self, address: Address) -> PostgreSQLOutbox:
         return PostgreSQLOutbox(self, address)
+
+    def decision_store(self, address: Address) -> PostgreSQLDecisions:
+        return PostgreSQLDecisions(self, address)
+
+    @cached_property
+    def two_phase_commit(self) -> PostgreSQLTwoPhase:
+        return PostgreSQLTwoPhase(self)
 
     def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
         return Address(schema, IDENTIFIERS.outbox_table(endpoint, prefix))

@@ -201,6 +201,18 @@ class Session:
             self.run(GUARD)
             self._is_guarded = True
 
+    def begin_with(self, queries: Iterable[Any]) -> None:
+        for query in queries:
+            self.run(query)
+
+    def end_with(self, queries: Iterable[Any]) -> None:
+        self._refuse_to_pretend()
+        was_guarded, self._is_guarded = self._is_guarded, False
+        if was_guarded:
+            self.run(RELEASE)
+        for query in queries:
+            self.run(query)
+
     def roll_back(self) -> None:
         self._is_guarded = False
         if self.in_transaction:

@@ -33,6 +33,7 @@ class MessageContext(SendApi):
         self.outgoing: list[OutgoingMessage] = []
         self._desk: HandlerSession | None = desk
         self._handed: GuardedConnection | None = None
+        self._enlisted: dict[str, GuardedConnection] = {}
 
     @property
     def connection(self) -> Connection | None:
@@ -42,11 +43,22 @@ class MessageContext(SendApi):
             self._handed = GuardedConnection(session)
         return cast("Connection | None", self._handed)
 
+    def enlist(self, name: str) -> Connection:
+        """A session of another database, by a name of ``Outbox(databases=…)``: it commits together with the outbox.
+
+        Raises NotEnlisted, DatabaseDown.
+        """
+        session = self._open().enlist(name)
+        if name not in self._enlisted:
+            self._enlisted[name] = GuardedConnection(session)
+        return cast("Connection", self._enlisted[name])
+
     def close(self) -> None:
         """Its handlers are done: what is sent later would be sent with another message, or with none."""
         self._desk = None
-        if self._handed:
-            self._handed.take_back()
+        for handed in [self._handed, *self._enlisted.values()]:
+            if handed:
+                handed.take_back()
 
     @property
     def headers(self) -> h.Headers:

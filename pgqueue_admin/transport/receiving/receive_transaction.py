@@ -7,6 +7,7 @@ from typing import ClassVar
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.connection import Command, ReceiveSession, Row
 from pgqueue_admin.transport.delayed.forwarding import PASSING
+from pgqueue_admin.transport.errors import NotEnlisted
 from pgqueue_admin.transport.receiving.message_savepoint import MessageSavepoint
 from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot
 from pgqueue_admin.transport.sending.dispatcher import Dispatcher
@@ -85,6 +86,9 @@ class ReceiveTransaction:
         if self._savepoint is None:
             session.guard()
         return session
+
+    def enlist(self, name: str) -> ReceiveSession:
+        raise NotEnlisted(name)
 
     def to_give_up(self) -> AbstractContextManager[ReceiveSession]:
         return nullcontext(self._session())

@@ -9,7 +9,9 @@ from typing import Any
 from pgqueue_admin.dialects.connection import Command, ReceiveSession, Row
 from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError, Deadlock, Locked, TimedOut
 from pgqueue_admin.transport.ports import Outbox
+from pgqueue_admin.transport.receiving.enlisted_transactions import EnlistedTransactions
 from pgqueue_admin.transport.receiving.receive_transaction import Begun, ReceiveOnly
+from pgqueue_admin.transport.receiving.storage_transaction import StorageTransaction
 from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot
 from pgqueue_admin.transport.sending.dispatcher import Dispatcher
 from pgqueue_admin.transport.tables.subscriptions import Subscriptions
@@ -32,6 +34,7 @@ class ReceiveWithOutbox(ReceiveOnly):
         self._outbox = outbox
         self._sessions = slot.storage_of(outbox)
         self._storage: StorageTransaction | None = None
+        self._enlisted = EnlistedTransactions(slot, outbox)
         self._message_id = ""
         self._asked = False  # the storage session: how another receive left it says nothing of this one
 
@@ -59,15 +62,29 @@ class ReceiveWithOutbox(ReceiveOnly):
         storage.session.guard()
         return storage.session
 
+    def enlist(self, name: str) -> ReceiveSession:
+        return self._enlisted.session(name)
+
     def handled(self, outgoing: list[OutgoingMessage]) -> None:
-        storage, message_id = self._in_storage(), self._message_id
+        message_id = self._message_id
         if self._outbox.is_pessimistic:
             command = self._outbox.completing(message_id, outgoing)
         else:
             command = self._outbox.storing(message_id, outgoing)
-        self._store(command, last=True)
-        storage.commit()
+        if self._enlisted:
+            self._commit_with_enlisted(command)
+        else:
+            self._store(command, last=True)
+            self._in_storage().commit()
         self._dispatch_and_mark(outgoing)
+
+    def _commit_with_enlisted(self, storing: Command) -> None:
+        """The record first: a duplicate is recognised before anything is prepared."""
+        storage, enlisted = self._in_storage(), self._enlisted
+        self._store(storing)
+        storage.session.run(*self._outbox.deciding(enlisted.id, enlisted.names))
+        enlisted.prepare()
+        enlisted.commit_with(storage)
 
     def _store(self, command: Command, last: bool = False) -> None:
         storage = self._in_storage()
@@ -86,7 +103,7 @@ class ReceiveWithOutbox(ReceiveOnly):
                 raise HandledBeside(error.detail, error.sqlstate) from error
             raise
 
-    def _in_storage(self) -> "StorageTransaction":
+    def _in_storage(self) -> StorageTransaction:
         assert self._storage, "was_handled comes first"
         return self._storage
 
@@ -121,7 +138,7 @@ class ReceiveWithOutbox(ReceiveOnly):
 
     @property
     def lost(self) -> bool:
-        return super().lost or (self._asked and self._sessions.lost)
+        return super().lost or (self._asked and self._sessions.lost) or self._enlisted.lost
 
     def is_conflict(self, error: BaseException) -> bool:
         """Also one that a handler met, through whichever library."""
@@ -134,31 +151,13 @@ class ReceiveWithOutbox(ReceiveOnly):
         """A handler before may have left the session so that this one failed: the next begins in a new one."""
         if self._storage:
             self._storage.roll_back()
+        self._enlisted.undo()
         if error and self._asked and not self.lost and not self.is_conflict(error):
             self._sessions.close()
 
 
 def _is_conflict(error: BaseException) -> bool:
     return isinstance(error, HandledBeside | Deadlock) or getattr(error, "sqlstate", None) in CONFLICTS
-
-
-class StorageTransaction:
-    """Begins with the look for the record, in one round trip; ended by commit or rollback, whichever comes first."""
-
-    def __init__(self, session: Any, finding: Command):
-        self.session = session
-        self._block: AbstractContextManager[list[Row]] | None = session.transaction_with(*finding)
-        self.found = self._block.__enter__()
-
-    def commit(self) -> None:
-        block, self._block = self._block, None
-        if block:
-            block.__exit__(None, None, None)
-
-    def roll_back(self) -> None:
-        block, self._block = self._block, None
-        if block:
-            self.session.roll_back()
 
 
 class ReceiveAndStorage(AbstractContextManager[list[Row]]):

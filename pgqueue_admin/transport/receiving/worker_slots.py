@@ -28,6 +28,7 @@ class WorkerSlot:
         self.send = ReconnectingSession(connect)
         self.storage: ReconnectingSession | None = None
         self._storage_of: object = None
+        self._enlisted: dict[str, ReconnectingSession] = {}
         self._slots = slots
         self._has_rested = True
         self._calls: SimpleQueue[bool] = SimpleQueue()
@@ -54,8 +55,9 @@ class WorkerSlot:
     def cut(self) -> None:
         self.receive.cut()
         self.send.cut()
-        if storage := self.storage:
-            storage.cut()
+        for session in [self.storage, *self._enlisted.values()]:
+            if session:
+                session.cut()
 
     def storage_of(self, outbox: Outbox) -> ReconnectingSession:
         """Its storage session, kept from receive to receive until the endpoint has another outbox."""
@@ -64,10 +66,19 @@ class WorkerSlot:
             self.storage, self._storage_of = ReconnectingSession(outbox.connect), outbox
         return self.storage
 
+    def enlisted_of(self, outbox: Outbox, name: str) -> ReconnectingSession:
+        """Its session of a database that handlers enlist, kept as the storage session is."""
+        self.storage_of(outbox)
+        if name not in self._enlisted:  # the dictionary is replaced: whoever cuts the sessions off goes through it
+            self._enlisted = {**self._enlisted, name: ReconnectingSession(outbox.databases[name].connect)}
+        return self._enlisted[name]
+
     def close_storage(self) -> None:
         storage, self.storage = self.storage, None
-        if storage:
-            storage.close()
+        enlisted, self._enlisted = self._enlisted, {}
+        for session in [storage, *enlisted.values()]:
+            if session:
+                session.close()
 
     def _work(self) -> None:
         while self._calls.get():

@@ -1,0 +1,48 @@
+-- name: create
+-- Beside the outbox table. One row is no decision: it says by which name this coordinator's transactions are known.
+create table if not exists {table} (
+    "Id" varchar(32) not null primary key,
+    "Databases" text not null,
+    "DecidedAt" timestamp with time zone not null default now()
+)
+
+-- name: columns
+-- What the table has; read from the catalog.
+select a.attname::text as name, exists (
+    select from pg_index i where i.indrelid = c.oid and i.indkey[0] = a.attnum
+    and i.indnkeyatts = 1 and i.indisunique and i.indisvalid and i.indpred is null) as is_unique
+from pg_attribute a
+join pg_class c on c.oid = a.attrelid
+join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = %(schema)s and c.relname = %(name)s and a.attnum > 0 and not a.attisdropped
+
+-- name: identify
+-- Whoever comes first: all processes of an endpoint are one coordinator.
+insert into {table} ("Id", "Databases") values (%(id)s, %(identity)s) on conflict do nothing
+
+-- name: identity
+-- As the first has said.
+select "Databases" as identity from {table} where "Id" = %(id)s
+
+-- name: decide
+-- What commits must be on disk before anybody else sees it: others are committed because of it. A row that is left out fails here.
+with durable as materialized (
+    select case pg_catalog.current_setting('synchronous_commit') when 'off'
+        then pg_catalog.set_config('synchronous_commit', 'on', true) end as now
+), written as (
+    insert into {table} ("Id", "Databases") select %(id)s, %(databases)s from durable
+    returning 1
+)
+select {is_written} as once from written
+
+-- name: decided
+-- Few: each is forgotten once nothing is prepared of it.
+select "Id"::text as id, "Databases" as databases from {table} where "Id" <> %(id)s
+
+-- name: wait_briefly
+-- For who inserts the same: he has not ended.
+select set_config('lock_timeout', '500ms', true)
+
+-- name: forget
+-- By the key.
+delete from {table} where "Id" = any(%(ids)s::text[])
