@@ -120,6 +120,9 @@ class TwoPhaseSession(ReceiveSession, Protocol):
     def end_with(self, queries: Iterable[Any]) -> None:
         """End it so, without a commit. Raises where a block's end would: also where a handler has ended it."""
 
+    def end_prepared(self, query: Any) -> None:
+        """Outside of a transaction: end what this session or another has prepared."""
+
 
 class NotifySession(Session, Protocol):
     """One that waits for others to tell of their commits; of a dialect that ``supports_notify``."""

@@ -10,6 +10,10 @@ from pgqueue_admin.dialects.table_fault import TableFault
 COORDINATOR = "coordinator"  # the id of the row that says who this coordinator is
 
 
+class NeverDecided(Exception):
+    """Rolls back what was inserted to find that out."""
+
+
 class Decision(NamedTuple):
     """``databases``: the names whose prepared transactions are to be committed."""
 

@@ -94,6 +94,10 @@ class TransactionEndedByHandler(DatabaseError):
     """Somebody ended the transaction from within, by commit or rollback."""
 
 
+class NoSuchBranch(DatabaseError):
+    """Nothing is prepared under this name, or the session that prepared it goes on."""
+
+
 class NotifyCannotBePrepared(DatabaseError):
     """A transaction that executed NOTIFY or LISTEN cannot be prepared: write no table with such a trigger."""
 

@@ -27,10 +27,10 @@ class TwoPhase(Protocol):
     def prepare(self, session: TwoPhaseSession, branch: Branch) -> None:
         """All that a commit could refuse is refused here. Raises NotifyCannotBePrepared and other DatabaseErrors."""
 
-    def commit(self, session: Session, branch: Branch) -> bool:
+    def commit(self, session: TwoPhaseSession, branch: Branch) -> bool:
         """In any session outside a transaction. False: there is none such any more, or its session still has it."""
 
-    def roll_back(self, session: Session, branch: Branch) -> bool:
+    def roll_back(self, session: TwoPhaseSession, branch: Branch) -> bool:
         """As ``commit``."""
 
     def prepared(self, session: Session, coordinator: str) -> list[Branch]:

@@ -32,10 +32,10 @@ class EnlistedDatabase:
     def prepare(self, session: TwoPhaseSession, id: str) -> None:
         self._two_phase.prepare(session, self._branch(id))
 
-    def commit(self, session: Session, id: str) -> bool:
+    def commit(self, session: TwoPhaseSession, id: str) -> bool:
         return self._two_phase.commit(session, self._branch(id))
 
-    def roll_back(self, session: Session, id: str) -> bool:
+    def roll_back(self, session: TwoPhaseSession, id: str) -> bool:
         return self._two_phase.roll_back(session, self._branch(id))
 
     def prepared(self, session: Session) -> list[str]:

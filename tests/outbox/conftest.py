@@ -77,6 +77,16 @@ def end_all(session: Connection) -> None:
 
 
 @pytest.fixture
+def mariadb_stock(mariadb: MariaDB) -> Iterator[str]:
+    """A DSN: as one of ``shops``, on MariaDB."""
+    with mariadb.database() as name:
+        mariadb.run("create table charges (number integer primary key)", name)
+        yield mariadb.dsn(name)
+        for line in mariadb.run("xa recover format='SQL'").splitlines():
+            mariadb.run(f"xa rollback {line.rpartition(chr(9))[2]}")
+
+
+@pytest.fixture
 def mariadb_shop(mariadb: MariaDB) -> Iterator[str]:
     """A DSN: business data on MariaDB."""
     with mariadb.database() as name:

@@ -75,7 +75,7 @@ def main(dsn: str, outbox_dsn: str, concurrency: Any, isolation: Any, where: str
         databases=dict(each.split("=", 1) for each in enlisted),
         relay_after=None,
     )
-    settings = replace(SETTINGS, concurrency=1 if enlisted else 2, outbox=outbox)
+    settings = replace(SETTINGS, concurrency=1 if where in PLACES_OF_TWO_PHASES else 2, outbox=outbox)
     endpoint = Endpoint("Billing", dsn, settings=settings, handlers=Handlers())
     charging(endpoint, "charges" if outbox_dsn.startswith("mysql") else "public.charges", outbox.databases)
     if where in PLACES:

@@ -1,17 +1,19 @@
 """MySQL 8 and MariaDB 10.6 or newer: an outbox beside business data, and nothing else (contract: dialects.base)."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.mysql import connect_options
+from pgqueue_admin.dialects.mysql.decision_store import MySQLDecisions
 from pgqueue_admin.dialects.mysql.external_session import external_session
 from pgqueue_admin.dialects.mysql.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.mysql.outbox_store import MySQLOutbox
 from pgqueue_admin.dialects.mysql.query import compose, written
 from pgqueue_admin.dialects.mysql.session import MySQLSession
+from pgqueue_admin.dialects.mysql.two_phase import MySQLTwoPhase
 from pgqueue_admin.dialects.statements import StatementFolder
 
 
@@ -35,6 +37,13 @@ class MySQL(StatementFolder):
 
     def outbox_store(self, address: Address) -> MySQLOutbox:
         return MySQLOutbox(self, address)
+
+    def decision_store(self, address: Address) -> MySQLDecisions:
+        return MySQLDecisions(self, address)
+
+    @cached_property
+    def two_phase_commit(self) -> MySQLTwoPhase:
+        return MySQLTwoPhase(self)
 
     def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
         return Address(schema, IDENTIFIERS.outbox_table(endpoint, prefix))

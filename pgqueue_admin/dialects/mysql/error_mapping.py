@@ -32,6 +32,8 @@ _BY_NUMBER: dict[int, type[errors.DatabaseError]] = {
     1305: errors.TransactionEndedByHandler,  # a savepoint is not there any more
     1317: errors.TimedOut,
     1370: errors.NotPermitted,
+    1397: errors.NoSuchBranch,
+    1614: errors.Deadlock,  # and the XA transaction was rolled back
     1792: errors.ReadOnly,
     1836: errors.ReadOnly,
     1927: errors.DatabaseDown,  # MariaDB: the session was killed

@@ -35,7 +35,7 @@ class MySQLSession:
         self.raw: Any = raw  # with what its stubs keep to themselves
         self._answer_seconds = answer_seconds
         self._depth = 0  # of transaction and savepoints
-        self._is_doomed = self._is_guarded = False
+        self._is_doomed = self._is_guarded = self._has_prepared = False
 
     # --- asking
 
@@ -136,6 +136,32 @@ class MySQLSession:
             raise errors.TransactionEndedByHandler
         if self._is_doomed:
             raise errors.DatabaseError("a statement failed and was ignored: nothing can be committed")
+
+    def begin_with(self, queries: Iterable[Any]) -> None:
+        self.begin()
+        for query in queries:
+            self._ask(query, None)
+
+    def end_with(self, queries: Iterable[Any]) -> None:
+        self._insist()
+        if self._is_guarded:
+            self._ask(RELEASE, None)
+        for query in queries:
+            self._ask(query, None)
+        self._depth, self._is_guarded, self._has_prepared = 0, False, True
+
+    def end_prepared(self, query: Any) -> None:
+        """Its own it has in hand; of others' ones the server takes that with autocommit alone."""
+        if self._has_prepared:
+            self._execute(query)
+            self._has_prepared = False
+            return
+        self._execute("set autocommit = 1")
+        try:
+            self._execute(query)
+        finally:
+            if not self.closed:
+                self._execute("set autocommit = 0")
 
     def begin_savepoint(self) -> None:
         self._ask(f"savepoint pgqueue_{self._depth}", None)

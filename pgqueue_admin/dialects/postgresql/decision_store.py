@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Command, Session
-from pgqueue_admin.dialects.decision_store import COORDINATOR, Decision
+from pgqueue_admin.dialects.decision_store import COORDINATOR, Decision, NeverDecided
 from pgqueue_admin.dialects.errors import AlreadyExists, Locked
 from pgqueue_admin.dialects.postgresql import addressing, table_exists
 from pgqueue_admin.dialects.postgresql.query import written
@@ -51,8 +51,8 @@ class PostgreSQLDecisions:
             with session.transaction():
                 session.run(self._sql.wait_briefly())
                 session.run(*self.deciding(id, ["none"]))
-                raise _NeverDecided
-        except _NeverDecided:
+                raise NeverDecided
+        except NeverDecided:
             return False
         except AlreadyExists:
             return True
@@ -61,7 +61,3 @@ class PostgreSQLDecisions:
 
     def forget(self, session: Session, ids: Collection[str]) -> None:
         session.run(self._sql.forget(table=self.address), {"ids": list(ids)})
-
-
-class _NeverDecided(Exception):
-    """Rolls back what was inserted to find that out."""

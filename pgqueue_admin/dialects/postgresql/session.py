@@ -213,6 +213,9 @@ class Session:
         for query in queries:
             self.run(query)
 
+    def end_prepared(self, query: Any) -> None:
+        self.run(query)
+
     def roll_back(self) -> None:
         self._is_guarded = False
         if self.in_transaction:

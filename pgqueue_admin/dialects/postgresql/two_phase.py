@@ -39,10 +39,10 @@ class PostgreSQLTwoPhase:
                 raise NotifyCannotBePrepared(error.detail, error.sqlstate) from error
             raise
 
-    def commit(self, session: Session, branch: Branch) -> bool:
+    def commit(self, session: TwoPhaseSession, branch: Branch) -> bool:
         return _ended(session, _named(self._sql.commit, branch))
 
-    def roll_back(self, session: Session, branch: Branch) -> bool:
+    def roll_back(self, session: TwoPhaseSession, branch: Branch) -> bool:
         return _ended(session, _named(self._sql.roll_back, branch))
 
     def prepared(self, session: Session, coordinator: str) -> list[Branch]:
@@ -57,9 +57,9 @@ def _named(statement: Statement, branch: Branch) -> Any:
     return sql.SQL(statement.text).format(gid=sql.Literal(gid))
 
 
-def _ended(session: Session, query: Any) -> bool:
+def _ended(session: TwoPhaseSession, query: Any) -> bool:
     try:
-        session.run(query)
+        session.end_prepared(query)
     except DatabaseError as error:
         if error.sqlstate in (_NOT_THERE, _BUSY):
             return False

@@ -1,0 +1,63 @@
+"""XA transactions (contract: dialects.two_phase.TwoPhase), as of MariaDB: what is prepared outlives its session."""
+
+import re
+from collections.abc import Iterator
+
+from pgqueue_admin.dialects.connection import Session, TwoPhaseSession
+from pgqueue_admin.dialects.errors import NoSuchBranch, NotPermitted
+from pgqueue_admin.dialects.mysql.query import Query
+from pgqueue_admin.dialects.statements import Statement, StatementFolder
+from pgqueue_admin.dialects.table_fault import TableFault
+from pgqueue_admin.dialects.two_phase import Branch
+
+FORMAT = 0x70677175  # whose identifiers have this form: "pgqu"
+_XID = re.compile(r"([0-9a-f]{32})([0-9a-f]{32})([a-z0-9_]{1,31})")
+
+
+class MySQLTwoPhase:
+    """An XA identifier has two parts of 64 bytes at most: coordinator and id, and the database's name."""
+
+    def __init__(self, folder: StatementFolder):
+        self._sql = folder.two_phase
+
+    def faults(self, session: Session) -> Iterator[TableFault]:
+        try:
+            session.all(self._sql.prepared())
+        except NotPermitted as error:
+            said = f"The role may not list what is prepared: {error.detail}"
+            yield TableFault(said, "grant XA_RECOVER_ADMIN on *.* to that role", True)
+
+    def begin(self, session: TwoPhaseSession, branch: Branch) -> None:
+        session.begin_with([_named(self._sql.begin, branch)])
+
+    def prepare(self, session: TwoPhaseSession, branch: Branch) -> None:
+        session.end_with([_named(self._sql.end, branch), _named(self._sql.prepare, branch)])
+
+    def commit(self, session: TwoPhaseSession, branch: Branch) -> bool:
+        return _ended(session, _named(self._sql.commit, branch))
+
+    def roll_back(self, session: TwoPhaseSession, branch: Branch) -> bool:
+        return _ended(session, _named(self._sql.roll_back, branch))
+
+    def prepared(self, session: Session, coordinator: str) -> list[Branch]:
+        rows = [row for row in session.all(self._sql.prepared()) if row.formatID == FORMAT]
+        found = [_XID.fullmatch(_text(row.data)) for row in rows]
+        return [Branch(*match.groups()) for match in found if match and match[1] == coordinator]
+
+
+def _named(statement: Statement, branch: Branch) -> Query:
+    """Of letters and digits alone: it is put in as it stands."""
+    xid = f"'{branch.coordinator}{branch.id}', '{branch.database}', {FORMAT}"
+    return Query(statement.text.replace("{xid}", xid))
+
+
+def _text(data: str | bytes) -> str:
+    return data if isinstance(data, str) else data.decode("ascii", "replace")
+
+
+def _ended(session: TwoPhaseSession, query: Query) -> bool:
+    try:
+        session.end_prepared(query)
+    except NoSuchBranch:
+        return False
+    return True
