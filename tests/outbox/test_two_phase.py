@@ -386,11 +386,13 @@ def test_a_commit_without_an_answer_is_settled_by_the_recovery(
     """Whoever asked for it cannot say whether it was decided, so he ends nothing."""
     billing = make(outbox=Outbox(databases=shops))
     charging(billing, enlisted=shops)
+    coordinator_of(billing).recover(connection)  # its identity is a row there as well
     who_inserts_waits(connection, '"Billing_OutboxData_Decision"')
     billing.send("Billing", 1, type=CHARGE)
     with nobody_stands_by(connect(database)):
         billing.start()
         until(lambda: connection.all(WAITS))
+        assert prepared(shops) == [1, 1]
         end_who_waits(connection)
         until(lambda: not connection.all(WAITS))
     until(lambda: not rows(database, "Billing"))
