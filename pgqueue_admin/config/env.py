@@ -345,6 +345,15 @@ def listed(name: str, default: str = "") -> list[str]:
     return [part.strip() for part in said.split(",") if part.strip()]
 
 
+def named(prefix: str) -> dict[str, str]:
+    """Variables that begin so, by the rest of their names in lower case; empty ones count as unset."""
+    return {
+        name.removeprefix(prefix).lower(): said
+        for name, said in sorted(os.environ.items())
+        if name.startswith(prefix) and said.strip()
+    }
+
+
 def addresses(name: str) -> list[str]:
     """Whom to mail. What Django cannot read when it sends would be found out by a warning that nobody gets."""
     said = listed(name)

@@ -41,6 +41,7 @@ PGQUEUE = {
     "SAMPLE_SECONDS": given.seconds("PGQUEUE_SAMPLE_SECONDS", 1.0),
     "ANSWER_SECONDS": given.seconds("PGQUEUE_ANSWER_SECONDS", ANSWER_SECONDS),
     "LIVENESS_TIMEOUT_SECONDS": given.seconds("PGQUEUE_LIVENESS_TIMEOUT_SECONDS", 60.0, or_never=True),
+    "OUTBOX_DATABASES": given.named("PGQUEUE_OUTBOX_URL_"),
     "ALERT_TO": given.addresses("PGQUEUE_ALERT_TO"),
     "PUBLIC_URL": given.PUBLIC_URL,
     "SESSION_HOURS": given.above_zero("PGQUEUE_SESSION_HOURS", 12, "hours"),

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings as django_settings
+
 from pgqueue_admin.lease import LeaseSettings
 from pgqueue_admin.models import Endpoint
 from pgqueue_admin.outbox import Outbox
@@ -41,6 +43,7 @@ def _outbox(row: Endpoint) -> Outbox | None:
     return Outbox(
         concurrency=row.outbox,  # type: ignore[arg-type]
         isolation=row.outbox_isolation,  # type: ignore[arg-type]
+        databases=django_settings.PGQUEUE["OUTBOX_DATABASES"],
         keep=timedelta(seconds=row.outbox_keep_seconds),
         clean_every=_span(row.outbox_clean_seconds),
         relay_after=_span(row.outbox_relay_seconds),
