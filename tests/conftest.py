@@ -1,5 +1,6 @@
 """The server of a test run and its databases: a template of each kind, cloned for each test that asks."""
 
+import gc
 import os
 import shutil
 import signal
@@ -28,10 +29,20 @@ from tests.waiting import until
 hypothesis.register_profile("ours", deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--only-asking", action="store_true", help="only tests that ask a PostgreSQL server of this run")
+
+
 def pytest_configure() -> None:
     """Ctrl-C is heard by the tests and by what they start, also where whoever started them has it ignored (``&``)."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     hypothesis.load_profile("ours")
+    gc.disable()  # nothing of what is collected goes before the end: to look through it costs a fifth of collecting it
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -52,10 +63,21 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
     quick = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_wal_size": "4GB"}
     server = PostgreSQL(root / "postgresql", conf={**quick, "autovacuum": "off"})
     server.start()
+    _is_quick_to_sign_in_to(server)
     yield server
     server.stop()
     cluster_location.remove(root / "postgresql")
     shutil.rmtree(root, ignore_errors=True)
+
+
+def _is_quick_to_sign_in_to(server: PostgreSQL) -> None:
+    """One round of hashing for a password, not 4,096, which is half of what a session costs. Not before 16."""
+    with postgresql().connect(server.dsn()) as admin:
+        if admin.raw.info.server_version >= 160_000:
+            admin.run("alter system set scram_iterations = 1")
+            admin.run("set scram_iterations = 1")
+            admin.run(f"alter role {admin.raw.info.user} password '{admin.raw.info.password}'")
+            admin.value("select pg_reload_conf()")
 
 
 @pytest.fixture(scope="session")
@@ -150,11 +172,18 @@ def connection(database: str, connect: Callable[[str], Connection]) -> Connectio
     return connect(database)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """``make test`` needs no MariaDB: what asks for one, by fixture or parameter, is a step of its own."""
+    if config.getoption("--only-asking"):
+        config.hook.pytest_deselected(items=[item for item in items if not _asks(item)])
+        items[:] = filter(_asks, items)
     for item in items:
         if "mariadb" in getattr(item, "fixturenames", ()) or "mariadb" in item.name.lower():
             item.add_marker(pytest.mark.mariadb)
+
+
+def _asks(item: pytest.Item) -> bool:
+    return "server" in getattr(item, "fixturenames", ()) or item.get_closest_marker("pg_cron") is not None
 
 
 @pytest.hookimpl(wrapper=True)
