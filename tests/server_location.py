@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 SHARED = Path("/dev/shm")
-PLENTY = 6 * 2**30  # bytes free, there and in memory: what two servers take at most is a third of it
+PLENTY = 6 * 2**30  # bytes free, there and in memory: what four servers take at most is two thirds of it
 
 
 def folder() -> Path:

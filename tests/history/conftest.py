@@ -12,12 +12,19 @@ import pytest
 from pgqueue_admin.embedded import cluster_location
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.history.batch_loop import BatchLoop
-from pgqueue_admin.history.runtime import jvm_cds
+from pgqueue_admin.history.runtime import jvm_cds, jvm_watchdog
 from pgqueue_admin.osproc import idle_cgroup
 from pgqueue_admin.osproc.child_process import kill_session
 from tests import server_location
 from tests.history.standby import following
 from tests.waiting import PATIENCE, until
+
+
+@pytest.fixture(autouse=True)
+def unwatched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that gets no Java watches for none: it would give it up in 300 s, in the middle of another test."""
+    if request.node.get_closest_marker("spark") is None:
+        monkeypatch.setattr(jvm_watchdog, "JvmWatchdog", lambda: None)
 
 
 @pytest.fixture(scope="session")
