@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from pgqueue_admin.archive import search_query
@@ -39,6 +39,7 @@ def test_a_name_survives_the_path(name: str) -> None:
 @example("a" * 399)
 @example("x " * 2500)
 def test_a_cause_survives_the_way_into_the_archive(cause: str) -> None:
+    assume(cause not in search.RESULTS)  # a lease message without an exception is told by how it ended
     asked = parse_qs(urlsplit(url_converters.dead("Billing", cause)).query)["q"][0]
     found = search.read(asked.replace("queue:Billing", "")).filter  # a queue is looked for in the database
     whole = len(cause) < 400
@@ -54,6 +55,8 @@ FILTERS = st.builds(
     endpoint=st.just("") | NAMES,
     message_id=st.just("") | NAMES,
     words=st.lists(NAMES, max_size=2).map(tuple),
+    headers=st.lists(NAMES, max_size=2).map(tuple),
+    bodies=st.lists(NAMES, max_size=2).map(tuple),
     operation=st.none() | st.integers(1, 10**9),
 )
 
