@@ -2,17 +2,25 @@
 
 import html
 import re
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from pgqueue_admin.console.outbox import rows
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.two_phase import Branch
 from pgqueue_admin.models import AuditEntry, Endpoint
+from pgqueue_admin.monitor import in_doubt
 from pgqueue_admin.transport import Endpoint as Engine
 from tests.console.pages import Connect, shown
+from tests.waiting import held_up, until
 
+NOW = datetime.now(UTC)
 OURS = Address("public", "Billing_OutboxData")
 PENDING = """insert into {} ("MessageId", "Operations") select 'pending ' || i,
     jsonb_build_array(jsonb_build_object('MessageId', 'sent ' || i, 'Headers',
@@ -144,3 +152,34 @@ def test_what_a_record_holds_may_be_anything(as_viewer: Client, billing: Endpoin
         look.run('insert into "Billing_OutboxData" ("MessageId", "Operations") values (%s, %s::jsonb)', row)
         assert "cannot be read" in text(as_viewer, f"/outbox/public/Billing_OutboxData/records/odd%20{number}/")
     assert "unreadable" in text(as_viewer, "/outbox/public/Billing_OutboxData/")
+
+
+def test_what_is_in_doubt_is_shown_with_its_age_and_who_waits(
+    as_viewer: Client, look: Connection, console_database: str, connect: Connect
+) -> None:
+    """Of this server's databases; late only once the recovery must have come by."""
+    branch = Branch("a" * 32, "b" * 32, "stock")
+    two_phase = postgresql().two_phase_commit
+    look.run("create table public.charges (number integer primary key)")
+    worker, waiter = connect(console_database), connect(console_database)
+    two_phase.begin(worker, branch)
+    worker.run("insert into public.charges (number) values (7)")
+    two_phase.prepare(worker, branch)
+    insert = threading.Thread(target=waiter.run, args=["insert into public.charges (number) values (7)"])
+    insert.start()
+    try:
+        until(lambda: held_up(look) == 1)
+        page = text(as_viewer)
+        assert "public.charges" in page
+        assert branch.id in page
+        assert 'data-l="Waiting">1<' in page
+        assert "No outbox table found" not in page
+        assert "are in doubt" not in page
+        assert rows.verdict([], [replace(each, age=timedelta(minutes=3)) for each in in_doubt.find(look, NOW)]) == (
+            "warn",
+            "1 transaction over several databases is in doubt",
+        )
+    finally:
+        two_phase.roll_back(worker, branch)
+        insert.join(60)
+    assert "In doubt" not in text(as_viewer)

@@ -7,6 +7,7 @@ import orjson
 
 from pgqueue_admin.alerts.outboxes import OutboxState
 from pgqueue_admin.formatting.numbers import pluralize
+from pgqueue_admin.monitor.in_doubt import InDoubt
 from pgqueue_admin.monitor.outboxes import COUNTED_TO
 from pgqueue_admin.transport.wire import headers as h
 
@@ -24,15 +25,17 @@ def tone(state: OutboxState) -> str:
     return "warn" if state.is_stuck or troubled else ""
 
 
-def verdict(rows: list[OutboxState]) -> tuple[str, str]:
+def verdict(rows: list[OutboxState], in_doubt: list[InDoubt]) -> tuple[str, str]:
     """Its state and its sentence."""
     stuck = [row for row in rows if row.is_stuck]
     if ours := [row for row in stuck if row.endpoint]:
         return "crit", f"{_sends(ours)} of {_names(ours)} {_are(ours)} committed and not sent"
+    if late := [each for each in in_doubt if each.is_late]:
+        return "warn", f"{pluralize(len(late), 'transaction')} over several databases {_is_or_are(len(late))} in doubt"
     if stuck:
         return "warn", f"{_sends(stuck)} of {_names(stuck)} {_are(stuck)} committed and not sent, by programs of others"
-    if late := [row for row in rows if row.behind]:
-        return "warn", f"Clean-up of {_names(late)} is behind"
+    if behind := [row for row in rows if row.behind]:
+        return "warn", f"Clean-up of {_names(behind)} is behind"
     if undated := [row for row in rows if _is_undated(row)]:
         return "warn", f"{_sends(undated)} of {_names(undated)} {_wait(undated)} to be sent, since when is not known"
     if unread := [row for row in rows if row.figures.unread]:
@@ -56,7 +59,11 @@ def _wait(rows: list[OutboxState]) -> str:
 
 
 def _are(rows: list[OutboxState]) -> str:
-    return "is" if sum(row.figures.pending for row in rows) == 1 else "are"
+    return _is_or_are(sum(row.figures.pending for row in rows))
+
+
+def _is_or_are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _names(rows: list[OutboxState]) -> str:

@@ -14,7 +14,8 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import Endpoint
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.monitor import outboxes
+from pgqueue_admin.monitor import in_doubt, outboxes
+from pgqueue_admin.monitor.in_doubt import InDoubt
 from pgqueue_admin.services import outboxes as acts
 from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
 from pgqueue_admin.transport import Endpoint as Engine
@@ -26,11 +27,16 @@ ROWS = 50
 
 @require_safe
 def listing(request: HttpRequest) -> HttpResponse:
-    found, problem = query_errors.read(states.load)
-    all_of_them = rows.in_order(found or [])
-    state, sentence = rows.verdict(all_of_them)
+    def work(connection: Connection) -> tuple[list[OutboxState], list[InDoubt]]:
+        return states.load(connection), in_doubt.find(connection, outboxes.now(connection))
+
+    found, problem = query_errors.read(work)
+    states_found, doubtful = found or ([], [])
+    all_of_them = rows.in_order(states_found)
+    state, sentence = rows.verdict(all_of_them, doubtful)
     about = {
         "rows": [(each, rows.tone(each)) for each in all_of_them],
+        "in_doubt": doubtful,
         "trouble": problem,
         "verdict": "Outboxes cannot be read now" if problem else sentence,
         "verdict_state": "warn" if problem else state,

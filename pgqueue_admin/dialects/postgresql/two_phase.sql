@@ -22,3 +22,27 @@ where database = current_database() and owner = current_user and starts_with(gid
 -- name: most
 -- Zero: this server prepares nothing.
 select current_setting('max_prepared_transactions')::int
+
+-- name: in_doubt
+-- Of the whole server. Which locks are its is told by the lock on its own number; tables have names in their own database alone.
+with locks as materialized (select * from pg_locks),
+held as (
+    select p.gid, l.database, l.relation
+    from pg_prepared_xacts p
+    join locks own on own.granted and own.pid is null and own.locktype = 'transactionid' and own.transactionid = p.transaction
+    join locks l on l.pid is null and l.locktype = 'relation' and l.virtualtransaction = own.virtualtransaction
+)
+select p.gid::text as name, p.prepared, p.owner::text as owner, p.database::text as database,
+    array(
+        select n.nspname || '.' || c.relname
+        from held h join pg_class c on c.oid = h.relation join pg_namespace n on n.oid = c.relnamespace
+        where h.gid = p.gid and c.relkind in ('r', 'p')
+          and h.database = (select oid from pg_database where datname = current_database())
+        order by 1) as tables,
+    (
+        select count(distinct w.pid) from locks w
+        where not w.granted and (w.transactionid = p.transaction or (w.locktype = 'relation' and exists (
+            select from held h where h.gid = p.gid and h.database = w.database and h.relation = w.relation)))) as waiting
+from pg_prepared_xacts p
+where starts_with(p.gid, %(prefix)s)
+order by p.prepared, p.gid limit {most}
