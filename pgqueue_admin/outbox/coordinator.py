@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.connection import Command
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, NotPermitted
 from pgqueue_admin.outbox.enlisted_database import EnlistedDatabase
 from pgqueue_admin.outbox.settings import OutboxSettings
 from pgqueue_admin.transport import checks
@@ -83,7 +83,12 @@ class Coordinator:
         if commits is None:
             return False
         end = database.commit if commits else database.roll_back
-        if ended := end(there, id):
+        try:
+            ended = end(there, id)
+        except NotPermitted as error:  # prepared by another role: it stays, and so does its decision
+            log.warning("A transaction in doubt in %s is not ours to end (%s): %s", database.name, id, error)
+            return False
+        if ended:
             said = "committed, as was decided" if commits else "rolled back: it was never decided"
             log.warning("A transaction in doubt in %s is %s (%s).", database.name, said, id)
         return ended

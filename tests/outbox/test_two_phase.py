@@ -344,6 +344,21 @@ def test_another_coordinators_transactions_are_left_alone(
     assert prepared(shops) == [1, 1]
 
 
+def test_what_another_role_prepared_stays_and_so_does_its_decision(
+    make: MakeEndpoint, billing: Endpoint, in_doubt: InDoubt, connection: Connection, shops: Shops
+) -> None:
+    """Until somebody who may has ended it."""
+    in_doubt.storage.raw.execute("commit")
+    connection.run("drop role if exists clerk; create role clerk login password 'clerk'")
+    host = shops["stock"].rpartition("@")[2]
+    clerks = make(outbox=Outbox(databases={**shops, "stock": f"postgresql://clerk:clerk@{host}"}))
+    for _ in range(2):
+        assert coordinator_of(clerks).recover(connection)
+        assert (prepared(shops), connection.value(DECISIONS)) == ([0, 1], 1)
+    assert not coordinator_of(billing).recover(connection)
+    assert all_charges(*shops.values()) == [[7], [7]]
+
+
 def test_a_decision_is_kept_while_a_database_of_it_is_down(
     make: MakeEndpoint, connection: Connection, connect: Any, database: str, shops: Shops
 ) -> None:

@@ -15,9 +15,9 @@ commit prepared {gid}
 rollback prepared {gid}
 
 -- name: prepared
--- Only what this role may end: what others prepare under such a name is theirs.
+-- Also what this role may not end: its decision must not be forgotten for that.
 select gid from pg_prepared_xacts
-where database = current_database() and owner = current_user and starts_with(gid, %(prefix)s)
+where database = current_database() and starts_with(gid, %(prefix)s)
 
 -- name: most
 -- Zero: this server prepares nothing.
