@@ -70,6 +70,16 @@ class EditDraft:
         return changes.of_headers({**self.kept, **was}, self.own)
 
     @property
+    def changed_lines(self) -> list[ChangedLine]:
+        """Of body and headers, each below its heading."""
+        found: list[ChangedLine] = []
+        if self.body_changes is None:
+            found.append(ChangedLine("", "body: too long to be compared line by line"))
+        elif self.sent.body is not None:
+            found += [ChangedLine("", "body" if self.body_changes else "body: its layout alone"), *self.body_changes]
+        return found + ([ChangedLine("", "headers"), *self.header_changes] if self.header_changes else [])
+
+    @property
     def changes_nothing(self) -> bool:
         return self.sent.body is None and not self.header_changes
 
