@@ -40,8 +40,17 @@ drop table messages.dead_delivery, messages.dead_consumer;
 """
 
 
+WITHOUT_FINGERPRINTS = """
+drop view messages.message_dead;
+alter table messages.message_archive drop column fingerprint;
+create view messages.message_dead as select * from messages.message_archive where state = 'dead';
+"""
+
+
 def set_back(engine: Connection, version: int) -> None:
     """To what a program of that version had made; rows are kept."""
+    if version < 6:
+        engine.run(WITHOUT_FINGERPRINTS)
     if version < 5:
         engine.run(WITHOUT_DELIVERIES)
         engine.run(WITHOUT_RETRIES)

@@ -1,4 +1,4 @@
--- The engine's tables (archive, lease queue, operation items), version 5, where none of them is.
+-- The engine's tables (archive, lease queue, operation items), version 6, where none of them is.
 -- Made by `manage.py engine_schema --print`. Whoever runs it owns them: psql -v ON_ERROR_STOP=1 -f lease-queue.sql
 
 begin;
@@ -444,6 +444,13 @@ begin
     end loop;
 end $$;
 
-insert into messages.engine_schema (version) values (5);
+-- fingerprint yet: nothing, but where others archive.
+alter table messages.message_archive add column fingerprint text;
+create index message_archive_fingerprint on messages.message_archive (fingerprint, died_at desc, seq desc) include (state)
+    where fingerprint is not null;
+create index message_archive_no_fingerprint on messages.message_archive (id) where fingerprint is null and result <> 'success';
+create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead';
+
+insert into messages.engine_schema (version) values (6);
 
 commit;

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from pgqueue_admin.archive import schema_columns
 from pgqueue_admin.archive.messages import Outcome
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
@@ -35,7 +36,7 @@ def put_back(connection: Connection, ids: Sequence[int]) -> dict[int, Outcome]:
 
 
 def are_linked(connection: Connection) -> bool:
-    return bool(connection.value(_sql().has_links()))
+    return schema_columns.has(connection, "retried_as")
 
 
 def retried_as(connection: Connection, archive_id: int) -> int | None:

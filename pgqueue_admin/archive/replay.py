@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from pgqueue_admin.archive import lease_retry
+from pgqueue_admin.archive import lease_retry, schema_columns
 from pgqueue_admin.archive.messages import EDIT_OF, RETRIED_FROM, Outcome, RetriedFrom, target_of, why_no_retry
-from pgqueue_admin.archive.retry_tokens import are_kept
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
 from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
@@ -127,7 +126,7 @@ def _by_target(rows: list[Any]) -> dict[Address, list[Any]]:
 
 def new_tokens(connection: Connection, ids: Ids) -> dict[int, UUID]:
     """One for each that goes into a queue of ours: what nobody can know who has not read the message."""
-    return {each: uuid4() for each in ids} if ids and are_kept(connection) else {}
+    return {each: uuid4() for each in ids} if ids and schema_columns.has(connection, "retry_token") else {}
 
 
 def _put_back(connection: Connection, target: Address, rows: list[Any], tokens: Tokens) -> dict[int, Outcome]:
@@ -165,7 +164,7 @@ def mark_retried(
     operation: int | None,
     verb: str = "retried",
 ) -> None:
-    if not are_kept(connection):
+    if not schema_columns.has(connection, "retry_token"):
         return _mark(connection, outcomes, "dead", "retried", verb, who, operation)
     done = _done(outcomes)
     given = {"ids": list(done), "tokens": [tokens.get(each) for each in done], "who": who, "operation": operation}

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pgqueue_admin.archive import retry_tokens
+from pgqueue_admin.archive import fingerprints, schema_columns
 from pgqueue_admin.archive.damaged_row import damaged_row, is_damage
 from pgqueue_admin.archive.messages import (
     ArchivedMessage,
@@ -63,15 +63,24 @@ class Sightings(NamedTuple):
     more: bool
 
 
-def archive_failed(connection: Connection, dead: DeadMessage) -> int:
-    """Archive a message inside the caller's transaction; return the archive id."""
+def archive_failed(connection: Connection, dead: DeadMessage, own_code: tuple[str, ...] = ()) -> int:
+    """Archive a message inside the caller's transaction; return the archive id. ``own_code``: PGQUEUE_OWN_CODE."""
     kept = DeadMessage.__dataclass_fields__.keys() - {"target", "retry_token", "edit_of"}
     values = {name: getattr(dead, name) for name in kept}
     values |= {"handled_by": dead.handled_by, "details": dead.details, "message": connection.as_json(dead.summary)}
     schema, table = dead.target or (None, None)
-    archive_id: int = connection.value(_sql().bury(), {**values, "target_schema": schema, "target_table": table})
+    values |= {"target_schema": schema, "target_table": table, "fingerprint": fingerprints.digest(dead, own_code)}
+    bury = _sql().bury(**fingerprint_parts(connection, _sql().fingerprint_value))
+    archive_id: int = connection.value(bury, values)
     died_again(connection, [dead])
     return archive_id
+
+
+def fingerprint_parts(connection: Connection, value: Any) -> dict[str, Any]:
+    """What an insert into the archive is completed by."""
+    if not fingerprints.are_kept(connection):
+        return {"fingerprint_column": _sql().no_fingerprint, "fingerprint_value": _sql().no_fingerprint}
+    return {"fingerprint_column": _sql().fingerprint_column, "fingerprint_value": value}
 
 
 def died_again(connection: Connection, dead: list[DeadMessage]) -> None:
@@ -83,7 +92,7 @@ def died_again(connection: Connection, dead: list[DeadMessage]) -> None:
             "queues": [each.queue for each in known],
             "tokens": [each.retry_token for each in known],
         }
-        is_the_one = _sql().is_the_one if retry_tokens.are_kept(connection) else _sql().any_may_be
+        is_the_one = _sql().is_the_one if schema_columns.has(connection, "retry_token") else _sql().any_may_be
         connection.run(_sql().dead_again(is_the_one=is_the_one), died)
 
 

@@ -43,6 +43,7 @@ app.conf.beat_schedule = {
     "cut trends": _every(300, "cut_trends"),
     "fold figures": _every(300, "fold_figures"),
     "forget figures": _every(300, "forget_figures"),
+    "tell failures": _every(10, "tell_failures"),
     "end expired locks": _every(60, "keep_leases"),
     "send what is due": _every(60, "run_schedules"),
     "prune the archive": _every(600, "prune_archive"),

@@ -27,6 +27,7 @@ from pgqueue_admin.dialects.postgresql.connect_options import (
     started_with,
 )
 from pgqueue_admin.embedded import state_file
+from pgqueue_admin.formatting.fingerprint import is_prefix
 
 env = environ.Env()
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -352,6 +353,14 @@ def named(prefix: str) -> dict[str, str]:
         for name, said in sorted(os.environ.items())
         if name.startswith(prefix) and said.strip()
     }
+
+
+def own_code(name: str) -> tuple[str, ...]:
+    """Prefixes of namespaces and modules, comma-separated."""
+    said = tuple(listed(name))
+    if wrong := next((each for each in said if not is_prefix(each)), ""):
+        raise SystemExit(f"{name} must be beginnings of namespaces or modules, such as Shop.Billing; one is {wrong}.")
+    return said
 
 
 def addresses(name: str) -> list[str]:

@@ -61,6 +61,7 @@ PGQUEUE = {
     "HISTORY_BODIES": given.one_of("PGQUEUE_HISTORY_BODIES", "truncate", "keep", "hash", "drop"),
     "BASELINE_TIME_ZONE": given.zone(env("PGQUEUE_BASELINE_TIME_ZONE", default="") or "UTC"),
     "MASKED_HEADERS": given.listed("PGQUEUE_MASKED_HEADERS"),
+    "OWN_CODE": given.own_code("PGQUEUE_OWN_CODE"),
     "CAP": 10_000,  # C2: counted exactly up to here
     "EMBEDDED": given.EMBEDDED,
     "OURS": given.OURS,

@@ -8,7 +8,7 @@ from celery import shared_task
 from pgqueue_admin.history import ledger
 from pgqueue_admin.history.anomalies import hourly_totals
 from pgqueue_admin.history.rollups import closed_periods, compaction, retention
-from pgqueue_admin.housekeeping import pruning, resume_operations
+from pgqueue_admin.housekeeping import failure_groups, pruning, resume_operations
 from pgqueue_admin.lease import upkeep
 from pgqueue_admin.lease.schedules import runner
 from pgqueue_admin.models import database_clock, depth_history, samples
@@ -64,6 +64,12 @@ def forget_sign_ins() -> int:
 def prune_archive() -> int:
     """Forget what was decided longer ago than PGQUEUE_ARCHIVE_RETENTION_DAYS, and is in history where that is kept."""
     return pruning.prune_archive()
+
+
+@shared_task(ignore_result=True)
+def tell_failures() -> int:
+    """Of which failure each dead message is that others archived, for a while; the next task goes on."""
+    return failure_groups.catch_up()
 
 
 @shared_task

@@ -193,7 +193,7 @@ where n.nspname in ('public', 'messages')
 """
 
 
-@pytest.mark.parametrize("before", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("before", [1, 2, 3, 4, 5, 6])
 def test_its_functions_have_a_search_path_of_their_own_whatever_version_it_was(engine: Connection, before: int) -> None:
     if before < schema.VERSION:
         set_back(engine, before)
@@ -202,7 +202,7 @@ def test_its_functions_have_a_search_path_of_their_own_whatever_version_it_was(e
     assert schema.install(engine) == (schema.VERSION, "nothing")
 
 
-@pytest.mark.parametrize("before", [1, 2, 3, 4])
+@pytest.mark.parametrize("before", [1, 2, 3, 4, 5])
 def test_an_upgrade_keeps_the_rows_and_ends_where_an_installation_does(
     engine: Connection, database: str, connect: Connect, before: int
 ) -> None:

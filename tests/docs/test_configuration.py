@@ -10,7 +10,7 @@ from pgqueue_admin.workers.supervisor import process_recorder, supervisor
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")
 _CALLS = (
-    r"(?:env(?:\.\w+)?|environ\.\w+|listed|named|address(?:es)?|one_of|days|seconds|above_zero|memory|standby"
+    r"(?:env(?:\.\w+)?|environ\.\w+|listed|named|own_code|address(?:es)?|one_of|days|seconds|above_zero|memory|standby"
     r"|broker)\(\s*"
 )
 _READ = re.compile(rf'\b(?:{_CALLS}|environ\[)"([A-Z][A-Z_]+)"')

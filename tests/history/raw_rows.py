@@ -22,5 +22,5 @@ def raw(spark: Any, *rows: dict[str, Any]) -> Any:
     return spark.createDataFrame([Row(**{**blank, **row}) for row in rows], RAW)
 
 
-def failed(message: str, trace: str) -> dict[str, Any]:
+def failed(message: str | None, trace: str | None) -> dict[str, Any]:
     return {"exception_type": "Refused", "exception_message": message, "stack_trace": trace}

@@ -14,11 +14,12 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.literal import literal
+from pgqueue_admin.formatting.fingerprint import TRACE_MOST
 from pgqueue_admin.history import ledger
 from pgqueue_admin.history.batch_loop import BatchLoop
 from pgqueue_admin.history.plan import planning
 from pgqueue_admin.history.sources.partition_queries import selects
-from pgqueue_admin.history.sources.size_limits import MESSAGE_MOST, TRACE_MOST
+from pgqueue_admin.history.sources.size_limits import MESSAGE_MOST
 from pgqueue_admin.history.sources.tables import sources
 from pgqueue_admin.models import HistoryBatch, HistorySource, RetryOutcome
 from tests.history.figures import figures

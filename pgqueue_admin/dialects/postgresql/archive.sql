@@ -3,14 +3,30 @@
 insert into messages.message_archive (
     created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, message_type, headers, body,
     row_id, exception_type, exception_message, stack_trace, failed_queue, target_schema, target_table, no_retry,
-    endpoint, machine, attempts, sent_at, died_at)
+    endpoint, machine, attempts, sent_at, died_at {fingerprint_column})
 values (
     coalesce(%(sent_at)s, pg_catalog.now()) at time zone 'utc', pg_catalog.now() at time zone 'utc',
     %(message)s::pg_catalog.jsonb, %(result)s, %(handled_by)s, %(details)s, %(kind)s, %(queue)s, %(message_id)s,
     %(message_type)s, %(headers)s, %(body)s, %(row_id)s, %(exception_type)s, %(exception_message)s, %(stack_trace)s,
     %(failed_queue)s, %(target_schema)s, %(target_table)s, %(no_retry)s, %(endpoint)s, %(machine)s, %(attempts)s,
-    %(sent_at)s, coalesce(%(died_at)s, pg_catalog.now()))
+    %(sent_at)s, coalesce(%(died_at)s, pg_catalog.now()) {fingerprint_value})
 returning id
+
+-- name: fingerprint_column
+-- Part of bury and move: which failure it is.
+, fingerprint
+
+-- name: fingerprint_value
+-- Part of bury.
+, %(fingerprint)s
+
+-- name: moved_fingerprint
+-- Part of move.
+, m.fingerprint
+
+-- name: no_fingerprint
+-- In their place, where the engine's tables are of a version before fingerprints.
+/* none */
 
 -- name: take
 -- Rows in somebody's hands are left to them. The body stays in the database: it may be 50 MB, and is not needed to read headers.
@@ -31,7 +47,7 @@ with meant as materialized (
         part oid, place tid, message jsonb, result public.message_status, handled_by text, details text, kind text, queue text,
         message_id text, message_type text, exception_type text, exception_message text, stack_trace text,
         failed_queue text, target_schema text, target_table text, no_retry text, endpoint text, machine text,
-        sent_at timestamptz, died_at timestamptz)
+        sent_at timestamptz, died_at timestamptz, fingerprint text)
 ), gone as (
     delete from {table}
     where ctid = any (array(select place from meant)) and (tableoid, ctid) in (select part, place from meant)
@@ -40,12 +56,12 @@ with meant as materialized (
 insert into messages.message_archive (
     created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, message_type, headers, body,
     row_id, expires, exception_type, exception_message, stack_trace, failed_queue, target_schema, target_table,
-    no_retry, found_in, endpoint, machine, sent_at, died_at)
+    no_retry, found_in, endpoint, machine, sent_at, died_at {fingerprint_column})
 select
     coalesce(m.sent_at, now()) at time zone 'utc', now() at time zone 'utc', m.message, m.result, m.handled_by,
     m.details, m.kind, m.queue, m.message_id, m.message_type, g.headers, g.body, g.id, g.expires, m.exception_type,
     m.exception_message, m.stack_trace, m.failed_queue, m.target_schema, m.target_table, m.no_retry, %(found_in)s,
-    m.endpoint, m.machine, m.sent_at, coalesce(m.died_at, now())
+    m.endpoint, m.machine, m.sent_at, coalesce(m.died_at, now()) {fingerprint_value}
 from gone g join meant m on m.part = g.part and m.place = g.place
 order by g.seq
 returning id, result::text as result, message_id, queue
@@ -74,14 +90,14 @@ select id, 'archive', 'died again', operation, queue from former
 -- In its place, where the engine's tables are of a version before tokens.
 true
 
--- name: has_tokens
--- Tables of versions 1 and 2 have none. By the catalog, since a name in a closed schema is an error.
+-- name: has_column
+-- Tables of older versions lack some. By the catalog, since a name in a closed schema is an error.
 select exists (
     select from pg_catalog.pg_attribute a
     join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) a.attrelid
     join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
     where n.nspname operator(pg_catalog.=) 'messages' and c.relname operator(pg_catalog.=) 'message_archive'
-        and a.attname operator(pg_catalog.=) 'retry_token' and not a.attisdropped)
+        and a.attname operator(pg_catalog.=) %(column)s::pg_catalog.name and not a.attisdropped)
 
 -- name: succeeded
 -- The header came over the wire, anybody may have written it: it has to have the token of this very retry, and to have been
@@ -297,15 +313,6 @@ where id = any (%(ids)s::integer[]) and second_ending_of is not null
 -- name: retried_as
 -- As which message an archived one was put back last.
 select retried_as from messages.message_archive where id = %(id)s
-
--- name: has_links
--- Tables of versions before 5 link no lease message with what it was retried from.
-select exists (
-    select from pg_catalog.pg_attribute a
-    join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) a.attrelid
-    join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
-    where n.nspname operator(pg_catalog.=) 'messages' and c.relname operator(pg_catalog.=) 'message_archive'
-        and a.attname operator(pg_catalog.=) 'retried_as' and not a.attisdropped)
 
 -- name: mark
 -- Guarded: only what is still as it was held.

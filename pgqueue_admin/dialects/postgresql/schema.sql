@@ -506,6 +506,15 @@ begin
     end loop;
 end $$
 
+-- name: add_fingerprints
+-- Which failure each is of: groups are counted from the first index alone, whatever they became. The second holds what has no
+-- fingerprint yet: nothing, but where others archive.
+alter table messages.message_archive add column fingerprint text;
+create index message_archive_fingerprint on messages.message_archive (fingerprint, died_at desc, seq desc) include (state)
+    where fingerprint is not null;
+create index message_archive_no_fingerprint on messages.message_archive (id) where fingerprint is null and result <> 'success';
+create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead'
+
 -- name: mark_version
 -- Last, in the same transaction: a schema without its version row is none.
 insert into messages.engine_schema (version) values (%(version)s)

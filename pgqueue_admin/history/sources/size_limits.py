@@ -3,7 +3,6 @@
 HEADERS_MOST = 1_000_000  # bytes
 BODY_MOST = 16_000_000
 MESSAGE_MOST = 16_384  # characters of an error's message, as headers have it (wire sheet 7.2): the rest is cut off
-TRACE_MOST = 20_000  # of a stack trace, from either end
 BODY_KEPT_MOST = 4_000_000  # where bodies are kept whole: several of more have no room in Java
 
 

@@ -2,6 +2,8 @@
 
 import socket
 
+from django.conf import settings
+
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.from_failure import dead_message
 from pgqueue_admin.dialects import Connection
@@ -12,4 +14,5 @@ from pgqueue_admin.transport.wire.message import IncomingMessage
 
 def archive_failed(connection: Connection, message: IncomingMessage, failure: Failure) -> None:
     """Implements transport.ports.Exhausted."""
-    store.archive_failed(connection, dead_message(message, failure, postgresql(), socket.gethostname()))
+    dead = dead_message(message, failure, postgresql(), socket.gethostname())
+    store.archive_failed(connection, dead, settings.PGQUEUE["OWN_CODE"])

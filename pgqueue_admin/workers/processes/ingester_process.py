@@ -72,7 +72,7 @@ class IngesterProcess:
         more = True
         try:
             while more:
-                batch = ingester.ingest(connection, queue)
+                batch = ingester.ingest(connection, queue, own_code=settings.PGQUEUE["OWN_CODE"])
                 self._received, more = self._received + batch.moved, batch.full
                 if time.monotonic() > until:
                     break

@@ -85,7 +85,7 @@ def _written(
     spark: SparkSession, batch: HistoryBatch, token: UUID, messages: DataFrame, places: list[Path]
 ) -> tuple[dict[str, int], list[BatchRollups]]:
     """Files in ``places``, compared with what was planned: what is not in them, by reason, and the figures."""
-    kept = ordered(history(messages, batch.source.table, batch.pk))
+    kept = ordered(history(messages, batch.source.table, batch.pk, settings.PGQUEUE["OWN_CODE"]))
     kept.write.options(**_ZSTD).partitionBy("day").parquet(str(places[0]))
     ledger.reached(batch, token, Step.WRITTEN)
     written = of_files(spark, [places[0]])

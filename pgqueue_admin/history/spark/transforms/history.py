@@ -12,11 +12,11 @@ from pgqueue_admin.history.spark.transforms.timings import timed
 _SHOWN = 4096  # characters of the headers of what was rejected
 
 
-def history(messages: DataFrame, source: str, batch: int = 0) -> DataFrame:
-    """Rows of schemas.HISTORY of all that may be kept."""
+def history(messages: DataFrame, source: str, batch: int = 0, own_code: tuple[str, ...] = ()) -> DataFrame:
+    """Rows of schemas.HISTORY of all that may be kept. ``own_code``: PGQUEUE_OWN_CODE."""
     kept = messages.where("why_not is null")
     known = {"source": F.lit(source), "batch": _one_of(batch), "day": F.to_date("ended_at")}
-    return fingerprinted(delivered_once(timed(kept))).withColumns(known).select(*_columns())
+    return fingerprinted(delivered_once(timed(kept)), own_code).withColumns(known).select(*_columns())
 
 
 @once

@@ -1,0 +1,86 @@
+"""Which failure each dead message is of: told when it is archived, and made up for where others archived it."""
+
+import logging
+from typing import Any, NamedTuple
+
+from pgqueue_admin.archive import schema_columns
+from pgqueue_admin.archive.messages import DeadMessage
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.formatting import fingerprint
+from pgqueue_admin.formatting.fingerprint import Fingerprint
+
+log = logging.getLogger(__name__)
+BATCH = 200  # rows a transaction
+OwnCode = tuple[str, ...]
+
+
+class Uncovered(NamedTuple):
+    """How many have no fingerprint yet; counted to a cap, which was reached where ``more``."""
+
+    number: int
+    more: bool
+
+
+def are_kept(connection: Connection) -> bool:
+    """Tables of versions before 6 keep none."""
+    return schema_columns.has(connection, "fingerprint")
+
+
+def of(dead: DeadMessage, own_code: OwnCode = ()) -> Fingerprint | None:
+    """Of a message that did not succeed. What names no error is told by its result and by what stands beside it."""
+    if dead.result == "success":
+        return None
+    return _told(
+        dead.result,
+        dead.exception_type,
+        dead.exception_message,
+        dead.stack_trace,
+        dead.no_retry or dead.details,
+        own_code,
+    )
+
+
+def of_row(row: Any, own_code: OwnCode = ()) -> Fingerprint:
+    """Of a row of ``pending`` or ``newest``."""
+    why = row.no_retry or row.details
+    return _told(row.result, row.exception_type, row.exception_message, row.stack_trace, why, own_code)
+
+
+def digest(dead: DeadMessage, own_code: OwnCode) -> str | None:
+    """What is kept. None also where it cannot be told: nothing keeps a message out of the archive."""
+    try:
+        found = of(dead, own_code)
+        return found.digest if found else None
+    except Exception:
+        log.exception("A dead message of %s is archived without a fingerprint", dead.queue)
+        return None
+
+
+def catch_up(connection: Connection, own_code: OwnCode = (), most: int = BATCH) -> int:
+    """Tell what has none yet, in one transaction; how many were told, ``most`` where there may be more."""
+    if not are_kept(connection):
+        return 0
+    with connection.transaction():
+        rows = connection.all(_sql().pending(), {"most": most})
+        found = {"ids": [row.id for row in rows], "fingerprints": [of_row(row, own_code).digest for row in rows]}
+        if rows:
+            connection.run(_sql().keep(), found)
+    return len(rows)
+
+
+def uncovered(connection: Connection, cap: int) -> Uncovered:
+    found: int = connection.value(_sql().uncovered(), {"cap": cap})
+    return Uncovered(min(found, cap), found > cap)
+
+
+def _told(
+    result: str, exception: str | None, message: str | None, trace: str | None, why: str | None, own_code: OwnCode
+) -> Fingerprint:
+    if exception:
+        return fingerprint.fingerprint(exception, message, trace, own_code)
+    return fingerprint.fingerprint(result, message or why, trace, own_code)
+
+
+def _sql() -> Any:
+    return postgresql().failure_groups

@@ -1,0 +1,106 @@
+"""Is it the same failure? Its type, the first frame that is your own code, its message without what varies.
+
+The archive, the console and history tell failures apart by this one rule. Its expressions are read alike by Python and
+by Java (Spark's), so none has a group but those that are taken. Fingerprints are stored: whoever changes an expression
+makes one failure two, before and since.
+"""
+
+import re
+from functools import lru_cache
+from hashlib import sha256
+from typing import NamedTuple
+
+from pgqueue_admin.formatting import framework_frames
+
+DIGITS = 16  # of a fingerprint, hexadecimal
+TRACE_MOST = 20_000  # characters of a stack trace that are looked through, from either end
+LONGEST = 200  # characters of a folded message
+LOOKED_AT = 4000  # characters of a message: a quotation mark that nothing closes has all that follows looked through
+
+NET_FRAME = rf"^[^\S\n]+at (?!{framework_frames.NET})([^(\n]*)"
+PYTHON_FRAME = rf'^[^\S\n]+File "(?![^\n]*(?:{framework_frames.PYTHON}))(?:[^\n]*in (\S+)[^\S\n]*$)?'
+VARIES = [
+    (r"[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}", "<id>"),
+    # ULIDs, and hexadecimal ids of 12 digits and more
+    (
+        r"(?<!\w)(?=\d*[a-fA-F])(?=[a-fA-F]*\d)[0-9a-fA-F]{12,}+(?!\w)"
+        r"|(?<!\w)(?=[A-Z]*\d)[0-9A-HJKMNP-TV-Z]{26}(?!\w)",
+        "<id>",
+    ),
+    # an apostrophe between letters opens nothing and closes nothing; N stands before texts of SQL Server
+    (r"(?<!\w)N?'(?:[^']++|(?<=\w)'(?=\w))*+'(?!\w)|\"[^\"]*\"|“[^”]*”", "<text>"),
+    (r"\d+", "<n>"),
+]
+_FOLDED = [(re.compile(pattern, re.ASCII), stands_for) for pattern, stands_for in VARIES]
+_PREFIX = re.compile(r"[A-Za-z_][\w.+]*", re.ASCII)
+
+
+class Fingerprint(NamedTuple):
+    """What all failures of one group have in common. ``frame`` and ``message``: None where there is none."""
+
+    exception: str
+    frame: str | None
+    message: str | None
+
+    @property
+    def digest(self) -> str:
+        """``DIGITS`` hexadecimal digits."""
+        known = "\n".join(part for part in self if part is not None)
+        return sha256(known.encode("utf-8", "replace")).hexdigest()[:DIGITS]
+
+
+def fingerprint(exception: str, message: str | None, trace: str | None, own_code: tuple[str, ...] = ()) -> Fingerprint:
+    """``own_code``: prefixes of namespaces and modules, whose frames are preferred to other code."""
+    return Fingerprint(exception, own_frame(exception, message, trace, own_code), folded(message))
+
+
+def folded(message: str | None) -> str | None:
+    """The message without ids, quoted texts and numbers."""
+    if message is None:
+        return None
+    message = message[:LOOKED_AT]
+    for pattern, stands_for in _FOLDED:
+        message = pattern.sub(stands_for, message)
+    return message[:LONGEST]
+
+
+def own_frame(exception: str, message: str | None, trace: str | None, own_code: tuple[str, ...] = ()) -> str | None:
+    """The first of .NET's, which begin with the latest call, the last of Python's."""
+    if not trace:
+        return None
+    said = len(message) if message is not None and trace.startswith(f"{exception}: {message}") else 0
+    # a message of many pages, which .NET says once more before its frames, would hide them all
+    net, python = trace[said : said + TRACE_MOST], trace[-TRACE_MOST:]
+    for net_frame, python_frame in _readers(own_code):
+        if found := net_frame.search(net):
+            return found[1]
+        if calls := python_frame.findall(python):
+            return str(calls[-1])
+    return None
+
+
+def frames(own_code: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The expressions of .NET's and Python's frames, those that are preferred first. Each takes the call."""
+    ours = [prefix for prefix in own_code if is_prefix(prefix)]
+    if not ours:
+        return [(NET_FRAME, PYTHON_FRAME)]
+    net = "|".join(re.escape(prefix) for prefix in ours)
+    python = "|".join(re.escape(prefix.rstrip(".")).replace(r"\.", r"[/\\]") for prefix in ours)
+    return [
+        (
+            rf"^[^\S\n]+at ((?:{net})[^(\n]*)",
+            rf'^[^\S\n]+File "(?=(?:[^"\n]*[/\\])?(?:{python})(?:[/\\]|\.py"))(?:[^\n]*in (\S+)[^\S\n]*$)?',
+        ),
+        (NET_FRAME, PYTHON_FRAME),
+    ]
+
+
+def is_prefix(text: str) -> bool:
+    """Whether it is the beginning of a namespace or of a module's name: ``Shop.``, ``shop.billing``."""
+    return bool(_PREFIX.fullmatch(text))
+
+
+@lru_cache(maxsize=8)
+def _readers(own_code: tuple[str, ...]) -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
+    how = re.ASCII | re.MULTILINE
+    return [(re.compile(net, how), re.compile(python, how)) for net, python in frames(own_code)]
