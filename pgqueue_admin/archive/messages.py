@@ -89,6 +89,7 @@ class ArchiveFilter:
     exception_is: str | None = None
     exception_from: str = ""
     message_id: str = ""
+    fingerprint: str = ""  # of which failure it is
     operation: int | None = None  # in whose set it was
     last_operation: int | None = None  # on which nobody has decided anything since
     since: str = ""  # when it died or was archived, ISO 8601 with a zone; until is no part of it

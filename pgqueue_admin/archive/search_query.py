@@ -6,7 +6,14 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 
 LAST = "/last"  # behind the number of an operation: what it was the last to act on
 _AS_THEY_ARE = ("state", "result", "kind", "queue", "since", "until")
-_WHOLE = {"endpoint": "endpoint", "message_id": "id", "type_is": "type", "exception_is": "error"}
+_FAILURE = "fp"
+_WHOLE = {
+    "endpoint": "endpoint",
+    "message_id": "id",
+    "fingerprint": _FAILURE,
+    "type_is": "type",
+    "exception_is": "error",
+}
 _BEGINNINGS = {"type_from": "type", "exception_from": "error"}
 _LAST_PARTS = {"type": "type", "exception": "error"}  # or whole
 
@@ -24,6 +31,11 @@ def beginning(field: str, name: str) -> str:
 def died_in(queue: str) -> str:
     """By its address, which has quotes of its own, or by a name."""
     return "queue:" + (queue if '"' in queue else _quoted(queue))
+
+
+def of_failure(fingerprint: str, state: str = "dead") -> str:
+    """What died of one failure; of every state where ``state`` is empty."""
+    return f"{f'state:{state} ' if state else ''}{_FAILURE}:{fingerprint}"
 
 
 def worded(text: str) -> str:

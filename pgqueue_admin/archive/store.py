@@ -144,9 +144,16 @@ def page(
     )
 
 
+def matching(filter: ArchiveFilter) -> dict[str, Any]:
+    """The parts by which a statement finds what the filter means."""
+    if filter.fingerprint:
+        return {"matches": _sql().matches_of_failure, "any_failure": _sql().matches}
+    return {"matches": _sql().matches}
+
+
 def count(connection: Connection, filter: ArchiveFilter, cap: int) -> CappedCount:
     """How many the filter finds; it looks for no more than ``cap`` and one."""
-    found: int = connection.value(_sql().count(matches=_sql().matches), {**filter.params(), "cap": cap})
+    found: int = connection.value(_sql().count(**matching(filter)), {**filter.params(), "cap": cap})
     return CappedCount(min(found, cap), found > cap)
 
 
@@ -202,13 +209,13 @@ def _rows(
     statement = _sql().page_back if before is not None else _sql().page
     died_at, seq = before or after or (None, None)
     params = {**filter.params(), "died_at": died_at, "seq": seq, "limit": limit}
-    matches, is_queue = _sql().matches, _sql().is_queue
+    matches, is_queue = matching(filter), _sql().is_queue
     try:
-        return connection.all(statement(listed=_sql().listed, matches=matches, is_queue=is_queue), params)
+        return connection.all(statement(listed=_sql().listed, **matches, is_queue=is_queue), params)
     except DatabaseError as error:
         if not is_damage(error):
             raise
-    keys = connection.all(statement(listed=_sql().only_keys, matches=matches), params)
+    keys = connection.all(statement(listed=_sql().only_keys, **matches), params)
     return [row for key in keys if (row := _row(connection, key)) is not None]
 
 

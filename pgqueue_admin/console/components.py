@@ -15,12 +15,12 @@ ICON_OF_STATE = {
     "stale": "clock", "retried": "back", "discarded": "quiet", "succeeded": "ok", "frozen": "clock",
     "starting": "clock", "waiting": "clock", "draining": "down", "back-off": "warn", "crashed": "crit", "lost": "crit",
     "stopped": "quiet", "done": "ok", "cancelled": "quiet", "lapsed": "quiet", "expired": "clock", "gone": "quiet",
-    "delayed": "clock", "overdue": "warn",
+    "delayed": "clock", "overdue": "warn", "new": "new", "growing": "grow", "back": "back", "quiet": "quiet",
 }  # fmt: skip
 CLASS_OF_STATE = {
     "critical": "crit", "warning": "warn", "ok": "good", "running": "good", "dead": "crit", "crashed": "crit",
     "lost": "crit", "back-off": "warn", "succeeded": "good", "done": "good", "retried": "info",
-    "overdue": "warn",
+    "overdue": "warn", "new": "solid", "growing": "crit", "back": "warn",
 }  # fmt: skip
 
 SHAPE_OF_VERDICT = {"crit": "crit", "warn": "warn", "paused": "pause", "blind": "clock"}

@@ -25,7 +25,10 @@ GROUPS = (
             ("subscriptions", "Subscriptions", ""),
         ),
     ),
-    ("Repair", (("archive", "Archive", "dead"), ("operations", "Operations", "operations"))),
+    (
+        "Repair",
+        (("failures", "Failures", "dead"), ("archive", "Archive", ""), ("operations", "Operations", "operations")),
+    ),
     (
         "Run",
         (("endpoints", "Endpoints", "endpoints"), ("workers", "Workers", "workers"), ("schedules", "Schedules", "")),
@@ -35,10 +38,10 @@ GROUPS = (
 # behind "g", each in its entry's word
 KEYS = {
     "overview": "o", "alerts": "w", "queues": "q", "delayed": "d", "outboxes": "b", "subscriptions": "s",
-    "archive": "a", "operations": "p", "endpoints": "e", "workers": "k", "schedules": "h", "trends": "t",
-    "settings": "n",
+    "failures": "f", "archive": "a", "operations": "p", "endpoints": "e", "workers": "k", "schedules": "h",
+    "trends": "t", "settings": "n",
 }  # fmt: skip
-QUICK = ("overview", "queues", "archive", "alerts")
+QUICK = ("overview", "queues", "failures", "alerts")
 
 
 @dataclass(frozen=True, slots=True)

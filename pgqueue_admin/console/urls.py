@@ -37,6 +37,7 @@ PAGES = (
     "workers.views",
     "workers.log_views",
     "settings.views",
+    "failures.views",
     "archive.views",
     "operations.views",
     "operations.detail_views",

@@ -1,4 +1,4 @@
-"""Tells of which failure each dead message is, where others archived it."""
+"""Tells of which failure each dead message is, where others archived it, and keeps the cause of each failure."""
 
 import logging
 import time
@@ -8,6 +8,7 @@ from django.conf import settings
 from pgqueue_admin.archive import fingerprints
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import failure_groups
 
 log = logging.getLogger(__name__)
 SECONDS = 5.0  # then the worker is free for others; the next task goes on
@@ -16,10 +17,18 @@ SECONDS = 5.0  # then the worker is free for others; the next task goes on
 def catch_up() -> int:
     """How many were told; none where the role may not write, or without the engine's tables."""
     try:
-        return _tell()
+        told = _tell()
+        _remember()
+        return told
     except DatabaseError as error:
         log.info("No fingerprints were told: %s", error)
         return 0
+
+
+def _remember() -> None:
+    with queue_database().reading() as connection:
+        if fingerprints.are_kept(connection):
+            failure_groups.remember(connection)
 
 
 def _tell() -> int:

@@ -5,6 +5,7 @@ from pgqueue_admin.models.archived_message import ArchivedMessage
 from pgqueue_admin.models.audit import AuditEntry
 from pgqueue_admin.models.baseline import Anomaly, BaselineBucket
 from pgqueue_admin.models.endpoint import Endpoint
+from pgqueue_admin.models.failure_group import FailureGroup
 from pgqueue_admin.models.history import (
     DataFile,
     FileBatch,
@@ -47,6 +48,7 @@ __all__ = [
     "ExpiredCount",
     "FailedSignIn",
     "FailureBucket",
+    "FailureGroup",
     "FailureRollup",
     "FileBatch",
     "FileToken",

@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from pgqueue_admin.models import Alert, AlertMail, AuditEntry, Endpoint, Operation, Process, Schedule
+from pgqueue_admin.models import Alert, AlertMail, AuditEntry, Endpoint, FailureGroup, Operation, Process, Schedule
 from tests.hostile.hostile_site import OUTBOX, World
 from tests.hostile.payloads import MARKUP
 
@@ -20,6 +20,7 @@ ACTS = {
     "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "host_give_up",
     "history_run", "history_cancel", "history_recompute", "admin:logout", "schedule_read", "schedule_pause",
     "schedule_resume", "schedule_run", "schedule_remove", "lease_release", "lease_end", "outbox_dispatch",
+    "failure_assignment", "failure_acknowledgement",
 }  # fmt: skip
 PLAIN = {
     "live", "healthz", "readyz", "sign_in", "sign_out", "password", "person", "keys", "overview", "queues", "alerts",
@@ -27,7 +28,7 @@ PLAIN = {
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
     "admin:jsi18n", "subscriptions", "trends", "unwatched", "history", "history_run", "history_cancel",
     "history_recompute", "alert_acknowledge", "alert_acknowledgements", "schedules",
-    "schedule_new", "schedule_read", "outboxes",
+    "schedule_new", "schedule_read", "outboxes", "failures",
 }  # fmt: skip
 WITH_DAYS = ("finished", "history_days", "trends_types")
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")
@@ -85,6 +86,8 @@ def _examples(world: World) -> dict[str, list[str]]:
         "host_give_up": [{"host": MARKUP[:190]}, {"host": "house-2"}],
         **dict.fromkeys(("operation", "operation_start", "operation_cancel"), operations),
         **dict.fromkeys(("alert", "alert_acknowledgement"), alerts),
+        "failure": [*_keys(FailureGroup, "fingerprint"), *_failures(world)],
+        **dict.fromkeys(("failure_assignment", "failure_acknowledgement"), _keys(FailureGroup, "fingerprint")),
         "lease_publish": [LEASES],
         **dict.fromkeys(("lease_message", "lease_release", "lease_end"), leases),
         "outbox": [OF_OUTBOX],
@@ -116,6 +119,16 @@ LEASES = {"schema": "messages", "table": "message"}
 OF_OUTBOX = {"schema": OUTBOX.schema, "table": OUTBOX.table}
 _SCHEDULE = ("schedule", "schedule_pause", "schedule_resume", "schedule_run", "schedule_remove")
 _VERBS = ("settings", "start", "stop", "scale", "pause", "resume", "restart", "withdraw")
+
+
+def _failures(world: World) -> list[dict[str, Any]]:
+    """Of messages that were made here, and one that no message is of."""
+    asked = (
+        "select distinct fingerprint from messages.message_dead where id = any (%(dead)s) and fingerprint is not null"
+    )
+    return [{"fingerprint": row.fingerprint} for row in world.queues.all(asked, {"dead": world.dead})] + [
+        {"fingerprint": "0" * 16}
+    ]
 
 
 def _keys(model: Any, name: str) -> list[dict[str, Any]]:

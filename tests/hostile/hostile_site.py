@@ -28,6 +28,7 @@ from pgqueue_admin.models import (
     AuditEntry,
     Endpoint,
     FailedSignIn,
+    FailureGroup,
     InFlightAtCrash,
     MinimumTtbr,
     Operation,
@@ -238,6 +239,7 @@ def _fill_console(made: World) -> None:
     _processes(now)
     _held(made, now)
     _alerts(now)
+    _failures(made, now)
     _others(now)
 
 
@@ -291,6 +293,17 @@ def _held(made: World, now: Any) -> None:
         InFlightAtCrash.objects.create(
             held_since=now, died_at=now, pid=pid, start_ticks=1, exit_code=-9, beside=pid, **about, **said
         )
+
+
+def _failures(made: World, now: Any) -> None:
+    """What somebody said of a failure of the archive."""
+    digest = made.queues.value("select min(fingerprint) from messages.message_archive where state = 'dead'")
+    said = {"exception": MARKUP[:400], "frame": MARKUP, "message": MARKUP, "note": MARKUP, "noted_at": now}
+    people = {"owner": MARKUP[:150], "noted_by": MARKUP[:150], "acknowledged_by": MARKUP[:150], "acknowledged_at": now}
+    FailureGroup.objects.create(
+        fingerprint=digest, ticket=f"https://{MARKUP}"[:200], acknowledged_to=10**9, acknowledged_reason=MARKUP[:200],
+        first_at=now, **said, **people,
+    )  # fmt: skip
 
 
 def _alerts(now: Any) -> None:

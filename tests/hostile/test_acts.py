@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from pgqueue_admin.models import AuditEntry, Endpoint, Operation
+from pgqueue_admin.models import AuditEntry, Endpoint, FailureGroup, Operation
 from tests.hostile import crawl, markup
 from tests.hostile.hostile_site import World
 from tests.hostile.payloads import MARKUP, NAMES, QUERIES, TURNED
@@ -30,6 +30,7 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
     entry = AuditEntry.objects.filter(noun="endpoint")[0].pk
     name = Endpoint.objects.filter(ours=True).values_list("name", flat=True).first()
     frozen = Operation.objects.get(state="frozen").pk
+    failure = FailureGroup.objects.values_list("pk", flat=True)[0]
     settings = {"peek_delay_ms": "2 s", "concurrency": 3, "immediate_retries": 1, "on_exhausted": "archive"}
     return [
         ("operations", reverse("operations"), {"act": "retry", "id": dead[:3]}),
@@ -59,6 +60,15 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
         ("lease_publish", reverse("lease_publish", kwargs=crawl.LEASES), {"message": "{}"}),
         *((name, reverse(name, kwargs={**crawl.LEASES, "number": 1}), {"reason": "x"}) for name in OF_LEASES),
         ("outbox_dispatch", reverse("outbox_dispatch", kwargs=crawl.OF_OUTBOX), {"reason": "x"}),
+        ("failure_assignment", reverse("failure_assignment", args=[failure]), {"owner": "x", "note": "x"}),
+        ("failure_assignment", reverse("failure_assignment", args=[failure]), {"take": "yes"}),
+        ("failure_acknowledgement", reverse("failure_acknowledgement", args=[failure]), {"until": "1 h"}),
+        ("failure_acknowledgement", reverse("failure_acknowledgement", args=[failure]), {"withdraw": "yes"}),
+        (
+            "admin:pgqueue_failuregroup_changelist",
+            reverse("admin:pgqueue_failuregroup_changelist"),
+            {"action": "take", "_selected_action": [failure]},
+        ),
         ("person", reverse("person"), {"theme": "dark"}),
         ("sign_out", reverse("sign_out"), {}),
         ("admin:logout", reverse("admin:logout"), {}),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from string import hexdigits
 from typing import Any
 
 from pgqueue_admin.archive import search_query
@@ -11,6 +12,7 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.archive.search_query import LAST
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.formatting.fingerprint import DIGITS
 from pgqueue_admin.models import queue_lookup
 
 DEAD = "state:dead"
@@ -204,8 +206,15 @@ def _queue(_found: ArchiveFilter, value: str, term: str) -> dict[str, Any]:
         raise SearchSyntaxError(term, str(error)) from error
 
 
+def _fingerprint(_found: ArchiveFilter, value: str, term: str) -> dict[str, Any]:
+    """Of which failure: as its page's address has it."""
+    if len(value) != DIGITS or set(value) - set(hexdigits.lower()):
+        raise SearchSyntaxError(term, f"a failure is named by {DIGITS} digits, as on its page under Failures.")
+    return {"fingerprint": value}
+
+
 _NAMED = {"type", "error"}  # a name may be asked for in several ways
-_WHOLE = {"queue", "endpoint", "id"}  # these are whole anyhow, so that "=" says nothing more
+_WHOLE = {"queue", "endpoint", "id", "fp"}  # these are whole anyhow, so that "=" says nothing more
 _REPEATED = {"", "message", "headers", "body"}  # each must hold
 _READERS: dict[str, Callable[[ArchiveFilter, str, str], dict[str, Any]]] = {
     "queue": _queue,
@@ -217,6 +226,7 @@ _READERS: dict[str, Callable[[ArchiveFilter, str, str], dict[str, Any]]] = {
     "id": _id,
     "state": _one_of("state", STATES),
     "endpoint": _text("endpoint"),
+    "fp": _fingerprint,
     "result": _one_of("result", RESULTS),
     "kind": _one_of("kind", KINDS),
     "op": _operation,

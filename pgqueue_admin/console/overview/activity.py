@@ -20,6 +20,9 @@ ICONS = {
 _NAMED = {
     ("cancel", "operation"): "operation ",
     ("acknowledge", "alert"): "warning ",
+    ("acknowledge", "failure"): "failure ",
+    ("set", "failure"): "what is known of failure ",
+    ("withdraw", "failure"): "the acknowledgement of failure ",
     ("withdraw", "alert"): "the acknowledgement of warning ",
 }
 

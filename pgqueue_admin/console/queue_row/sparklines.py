@@ -46,18 +46,26 @@ def bullet(age: float, target: float | None) -> SafeString:
     )
 
 
-def spark(points: Sequence[int | None], name: str, since: float | None = None) -> SafeString:
-    """Thirty points of the last hour from zero; gaps stay gaps; the breach is tinted from ``since`` (0 to 1) on."""
+def spark(
+    points: Sequence[int | None],
+    name: str,
+    since: float | None = None,
+    *,
+    window: str = "last hour",
+    line: str = "soft",
+) -> SafeString:
+    """Points of the window from zero; gaps stay gaps; the breach is tinted from ``since`` (0 to 1) on."""
     known = [point for point in points if point is not None]
     if len(known) < 2:
         return mark_safe('<span class="faint">–</span>')
     breach = _breach(since) if since is not None else ""
-    shape = f"{name}, last hour: from {known[0]:,} to {known[-1]:,}, at most {max(known):,}"
+    shape = f"{name}, {window}: from {known[0]:,} to {known[-1]:,}, at most {max(known):,}"
     return format_html(
         '<svg class="spark" viewBox="0 0 96 24" preserveAspectRatio="none" role="img" aria-label="{}">{}'
-        '<path class="l-soft" d="{}"/></svg>',
+        '<path class="l-{}" d="{}"/></svg>',
         shape,
         mark_safe(breach),
+        line,
         _path(points, max(known)),
     )
 

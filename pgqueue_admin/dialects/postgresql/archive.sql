@@ -145,6 +145,10 @@ select id, %(who)s, 'succeeded', operation, queue from former
        select coalesce(bool_and(position(wanted in case a.kind when 'lease' then convert_to(a.message::text, 'UTF8') else a.body end) > 0), false)
        from unnest(%(bodies)s::bytea[]) wanted))
 
+-- name: matches_of_failure
+-- Likewise, of one failure. Apart, because tables of versions before 6 have no such column.
+a.fingerprint = %(fingerprint)s and {any_failure}
+
 -- name: is_queue
 -- A table with the columns that a retry writes, and the one by which it is received; the address came with a message, so
 -- nothing else may be written to.

@@ -18,3 +18,113 @@ where a.id = told.id
 -- By the index of those that have none, and no further than the cap.
 select count(*) from (
     select from messages.message_archive where fingerprint is null and result <> 'success' limit %(cap)s + 1) as capped
+
+-- name: figures
+-- Part of groups: what a group's state is judged by. Others may write any time as that of a death, also infinity: first and last
+-- are within the calendar. By the index alone, which holds the state beside each death.
+a.fingerprint, {dead} as dead,
+    greatest(least(min(a.died_at), now()), '0001-01-02') as first_at, greatest(least(max(a.died_at), now()), '0001-01-02') as last_at,
+    count(*) filter (where a.died_at > now() - interval '10 minutes') as died_lately,
+    count(*) filter (where a.died_at > now() - interval '24 hours') as died_today,
+    min(least(a.died_at, now())) filter (where a.died_at > now() - interval '24 hours') as today_from,
+    max(greatest(a.died_at, '0001-01-02')) filter (where a.died_at <= now() - interval '24 hours') as before_today,
+    count(*) filter (where a.died_at <= now() - interval '24 hours' and a.state = 'dead') as dead_before,
+    count(*) filter (where a.state = 'retried') as retried, count(*) filter (where a.state = 'succeeded') as succeeded,
+    count(*) filter (where a.state = 'dead_again') as dead_again, count(*) filter (where a.state = 'discarded') as discarded
+
+-- name: all_dead
+-- Part of groups: every dead message counts.
+count(*) filter (where a.state = 'dead')
+
+-- name: matching_dead
+-- Part of groups: those that the search finds, while the state is judged by all.
+count(*) filter (where a.state = 'dead' and {matches})
+
+-- name: groups
+-- Each failure of which something lies dead, counted from the index.
+select {figures} from messages.message_archive a where a.fingerprint is not null
+group by a.fingerprint having {dead} > 0
+order by dead desc, a.fingerprint limit %(most)s
+
+-- name: group
+-- One, whatever became of its messages.
+select {figures} from messages.message_archive a where a.fingerprint = %(fingerprint)s group by a.fingerprint
+
+-- name: newest
+-- Of each of these the newest death, dead ones before others: what the failure is told by.
+select f.fingerprint, a.* from unnest(%(fingerprints)s::text[]) as f (fingerprint), lateral (
+    select id, queue, result::text as result, exception_type, left(exception_message, 20000) as exception_message,
+        case when length(stack_trace) <= 100000 then stack_trace else concat(left(stack_trace, 50000), right(stack_trace, 50000)) end
+            as stack_trace,
+        left(no_retry, 4000) as no_retry, left(details, 4000) as details
+    from messages.message_archive of_it where of_it.fingerprint = f.fingerprint
+    order by died_at desc, seq desc limit 1) as a
+
+-- name: places
+-- Of each of these its newest dead ones, so many: where they died, of which type, whose.
+select f.fingerprint, coalesce(a.queue, '"messages"."message"') as queue, a.message_type as type,
+    coalesce(a.endpoint, a.handled_by) as endpoint, count(*) as messages
+from unnest(%(fingerprints)s::text[]) as f (fingerprint), lateral (
+    select queue, message_type, endpoint, handled_by from messages.message_archive of_it
+    where of_it.fingerprint = f.fingerprint and of_it.state = 'dead'
+    order by died_at desc, seq desc limit %(most)s) as a
+group by 1, 2, 3, 4 order by messages desc, 2, 3, 4
+
+-- name: hours
+-- Deaths of the last 24 hours, by how many hours ago.
+select a.fingerprint, least(floor(extract(epoch from now() - a.died_at) / 3600), 23)::integer as ago, count(*) as count
+from messages.message_archive a
+where a.fingerprint = any (%(fingerprints)s::text[]) and a.died_at > now() - interval '24 hours' and a.died_at <= now()
+group by 1, 2
+
+-- name: bars
+-- Deaths of one, by how many steps ago.
+select floor(extract(epoch from now() - a.died_at) / %(step)s)::integer as ago, count(*) as count
+from messages.message_archive a
+where a.fingerprint = %(fingerprint)s and a.died_at > now() - %(step)s::integer * %(steps)s::integer * interval '1 second' and a.died_at <= now()
+group by 1
+
+-- name: by_name
+-- What lies dead, by type, queue or endpoint instead, and of how many causes.
+select {name} as name, count(*) as dead, count(distinct a.fingerprint) as causes,
+    greatest(least(min(a.died_at), now()), '0001-01-02') as first_at, greatest(least(max(a.died_at), now()), '0001-01-02') as last_at
+from messages.message_archive a where a.state = 'dead' and {matches}
+group by 1 order by dead desc, name limit %(most)s
+
+-- name: of_type
+-- Part of by_name.
+coalesce(a.message_type, '')
+
+-- name: of_queue
+-- Part of by_name. Original clients name none: theirs is the lease queue.
+coalesce(a.queue, '"messages"."message"')
+
+-- name: of_endpoint
+-- Part of by_name.
+coalesce(a.endpoint, a.handled_by)
+
+-- name: members
+-- The newest dead ones of a group, with the start of what they are: what they share and where they differ is read from these.
+select a.id, coalesce(a.queue, '"messages"."message"') as queue, a.message_type as type, a.endpoint, a.machine, a.attempts,
+    left(a.headers, 16384) as headers, length(a.headers) as headers_length,
+    case when a.kind = 'lease' then left(a.message::text, 8192)
+        when octet_length(a.body) <= 8192 then encode(a.body, 'hex') end as content, a.kind
+from messages.message_archive a where a.fingerprint = %(fingerprint)s and a.state = 'dead'
+order by a.died_at desc, a.seq desc limit %(most)s
+
+-- name: operations
+-- Which operations acted last on the newest members, and what became of these.
+select operation, state, count(*) as count from (
+    select operation, state from messages.message_archive a where a.fingerprint = %(fingerprint)s
+    order by a.died_at desc, a.seq desc limit %(most)s) as newest
+where operation is not null group by 1, 2 order by 1 desc, 2
+
+-- name: all_fingerprints
+-- One after another from the index: so many probes as there are failures, however many messages.
+with recursive each (fingerprint) as (
+    select min(fingerprint) from messages.message_archive where fingerprint is not null
+    union all
+    select (select min(a.fingerprint) from messages.message_archive a where a.fingerprint > each.fingerprint)
+    from each where each.fingerprint is not null
+)
+select fingerprint from each where fingerprint is not null

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from pgqueue_admin.archive import search_query
+from pgqueue_admin.archive import search_query, store
 from pgqueue_admin.archive.messages import LARGEST_ID, ArchiveFilter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError
@@ -117,8 +117,7 @@ def _fix(pk: int, chosen: Chosen) -> dict[str, int]:
 def _insert(connection: Connection, pk: int, chosen: Chosen) -> None:
     sql, whose = postgresql().operation, {"operation_id": pk}
     if isinstance(chosen, ArchiveFilter):
-        matches = postgresql().archive.matches
-        connection.run(sql.freeze_matching(matches=matches), {**chosen.params(), **whose})
+        connection.run(sql.freeze_matching(**store.matching(chosen)), {**chosen.params(), **whose})
     else:
         connection.run(sql.freeze_ids(), {"ids": list(chosen), **whose})
 

@@ -1,0 +1,63 @@
+"""Failures in Django admin: what people know of each; taken and acknowledged here, written about on its page."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from pgqueue_admin.admin.base import ReadOnlyAdmin
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.formatting.numbers import pluralize
+from pgqueue_admin.models import FailureGroup
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import failure_groups
+from pgqueue_admin.services.failure_groups import LASTS, AcknowledgementEnd, Assignment, FailureActRefused
+from pgqueue_admin.services.permissions import refusal_for
+
+Chosen = QuerySet[FailureGroup]
+
+
+@admin.register(FailureGroup)
+class FailureGroupAdmin(ReadOnlyAdmin):
+    console_page = "failure"
+    list_display = ("exception", "frame", "owner", "ticket", "acknowledged_by", "acknowledged_until", "first_at")
+    list_filter = ("owner",)
+    search_fields = ("exception", "fingerprint")
+    actions = ("take", "acknowledge")
+
+    @admin.action(description="Take: you become the owner", permissions=["acknowledge"])
+    def take(self, request: HttpRequest, chosen: Chosen) -> None:
+        said = Assignment(owner=request.user.get_username())
+        self._each(
+            request,
+            chosen,
+            lambda session, digest: failure_groups.assign(session, digest, said, request.user, "admin"),
+            "taken",
+        )
+
+    @admin.action(description=f"Acknowledge for {LASTS.days} days", permissions=["acknowledge"])
+    def acknowledge(self, request: HttpRequest, chosen: Chosen) -> None:
+        end = AcknowledgementEnd(LASTS)
+        self._each(
+            request,
+            chosen,
+            lambda session, digest: failure_groups.acknowledge(session, digest, end, request.user, "admin"),
+            "acknowledged",
+        )
+
+    def has_acknowledge_permission(self, request: HttpRequest) -> bool:
+        return refusal_for(request.user, "acknowledge") is None
+
+    def _each(self, request: HttpRequest, chosen: Chosen, do: Callable[[Connection, str], Any], past: str) -> None:
+        done = 0
+        try:
+            with queue_database().reading() as session:
+                for digest in chosen.values_list("pk", flat=True):
+                    do(session, digest)
+                    done += 1
+        except (FailureActRefused, DatabaseError) as error:
+            self.message_user(request, str(error), messages.ERROR)
+        self.message_user(request, f"{pluralize(done, 'failure')} {past}.")

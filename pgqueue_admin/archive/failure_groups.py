@@ -1,0 +1,149 @@
+"""Dead messages by failure: how many, since when, and in which state each group is."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+
+State = Literal["new", "growing", "back", "quiet"]
+STATES: tuple[State, ...] = ("new", "growing", "back", "quiet")  # in this order on pages
+DAY = timedelta(hours=24)
+QUIET = timedelta(days=7)  # who was silent for so long is back again
+LEAST = 3  # deaths within 10 minutes that may be called growing
+LATELY_IN_DAY = 143  # how many times 10 minutes the rest of 24 hours is
+MOST = 3_000  # groups that one page judges
+PLACES = 200  # newest dead ones that say where and of which type a group's are
+MEMBERS = 200  # newest dead ones that are compared
+NEWEST = 5_000  # newest members whose operations are looked for
+_NAMES = {"type": "of_type", "queue": "of_queue", "endpoint": "of_endpoint"}
+
+
+class FailureFigures(NamedTuple):
+    """Counted at one instant. ``dead``: of those that a search found. The last four are what retries and people did."""
+
+    fingerprint: str
+    dead: int
+    first_at: datetime
+    last_at: datetime
+    died_lately: int  # in the last 10 minutes
+    died_today: int  # in the last 24 hours, whatever became of them
+    today_from: datetime | None
+    before_today: datetime | None
+    dead_before: int  # that lie dead and died earlier
+    retried: int
+    succeeded: int
+    dead_again: int
+    discarded: int
+
+    def state(self, known_since: datetime | None = None) -> State:
+        """``known_since``: its first death, where earlier ones have left the archive."""
+        if self.today_from is None:
+            return "quiet"
+        if self.before_today is None and not _is_before(known_since, self.today_from - DAY):
+            return "new"
+        if self._is_back:
+            return "back"
+        usual = (self.died_today - self.died_lately) / LATELY_IN_DAY
+        return "growing" if self.died_lately >= LEAST and self.died_lately > 2 * usual else "quiet"
+
+    @property
+    def _is_back(self) -> bool:
+        """After a week of silence, or after all that died before was dealt with."""
+        if self.before_today is None or self.today_from is None:
+            return True  # what is known of it has left the archive
+        return self.today_from - self.before_today >= QUIET or not self.dead_before
+
+
+class NamedCount(NamedTuple):
+    """What lies dead of one type, queue or endpoint."""
+
+    name: str
+    dead: int
+    causes: int
+    first_at: datetime
+    last_at: datetime
+
+
+class Place(NamedTuple):
+    fingerprint: str
+    queue: str
+    type: str | None
+    endpoint: str
+    messages: int
+
+
+def groups(connection: Connection, asked: ArchiveFilter | None = None, most: int = MOST) -> list[FailureFigures]:
+    """Most dead first. ``asked``: of what is counted as dead; the state is judged by all of a group."""
+    sql = _sql()
+    dead = sql.matching_dead if asked else sql.all_dead
+    parts = {"figures": sql.figures, "dead": dead, **(store.matching(asked) if asked else {})}
+    params = {**(asked.params() if asked else {}), "most": most}
+    return [FailureFigures(*row) for row in connection.all(sql.groups(**parts), params)]
+
+
+def group(connection: Connection, fingerprint: str) -> FailureFigures | None:
+    """None where the archive has no such message any more."""
+    statement = _sql().group(figures=_sql().figures, dead=_sql().all_dead)
+    row = connection.one(statement, {"fingerprint": fingerprint})
+    return FailureFigures(*row) if row else None
+
+
+def newest(connection: Connection, fingerprints: Sequence[str]) -> dict[str, Any]:
+    """Of each the row that ``fingerprints.of_row`` reads, with id and queue."""
+    rows = connection.all(_sql().newest(), {"fingerprints": list(fingerprints)})
+    return {row.fingerprint: row for row in rows}
+
+
+def places(connection: Connection, fingerprints: Sequence[str]) -> list[Place]:
+    """Where the newest dead ones of each died, the most first."""
+    rows = connection.all(_sql().places(), {"fingerprints": list(fingerprints), "most": PLACES})
+    return [Place(*row) for row in rows]
+
+
+def hours(connection: Connection, fingerprints: Sequence[str]) -> dict[str, list[int]]:
+    """Deaths of each of the last 24 hours, the oldest first."""
+    found = {each: [0] * 24 for each in fingerprints}
+    for row in connection.all(_sql().hours(), {"fingerprints": list(fingerprints)}):
+        found[row.fingerprint][23 - row.ago] += row.count
+    return found
+
+
+def bars(connection: Connection, fingerprint: str, step: int, steps: int) -> list[int]:
+    """Deaths of each step of so many seconds, the oldest first."""
+    found = [0] * steps
+    for row in connection.all(_sql().bars(), {"fingerprint": fingerprint, "step": step, "steps": steps}):
+        if 0 <= row.ago < steps:
+            found[steps - 1 - row.ago] += row.count
+    return found
+
+
+def by_name(connection: Connection, name: str, asked: ArchiveFilter, most: int) -> list[NamedCount]:
+    """``name``: type, queue or endpoint."""
+    sql = _sql()
+    statement = sql.by_name(name=getattr(sql, _NAMES[name]), **store.matching(asked))
+    return [NamedCount(*row) for row in connection.all(statement, {**asked.params(), "most": most})]
+
+
+def members(connection: Connection, fingerprint: str) -> list[Any]:
+    return connection.all(_sql().members(), {"fingerprint": fingerprint, "most": MEMBERS})
+
+
+def operations(connection: Connection, fingerprint: str) -> list[Any]:
+    """Of the ``NEWEST`` members: rows of operation, state, count; the latest operation first."""
+    return connection.all(_sql().operations(), {"fingerprint": fingerprint, "most": NEWEST})
+
+
+def all_fingerprints(connection: Connection) -> list[str]:
+    return [row.fingerprint for row in connection.all(_sql().all_fingerprints())]
+
+
+def _is_before(instant: datetime | None, other: datetime) -> bool:
+    return instant is not None and instant < other
+
+
+def _sql() -> Any:
+    return postgresql().failure_groups

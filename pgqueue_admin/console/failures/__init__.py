@@ -1,0 +1,1 @@
+"""What kinds of failure are there, what is new, and whose is it?"""

@@ -1,0 +1,140 @@
+"""One failure: its figures, when it happens, what its messages share, what happened just before, what was done."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.safestring import SafeString, mark_safe
+
+from pgqueue_admin.archive import failure_groups, store
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.console.failures import comparison, rows
+from pgqueue_admin.console.failures.comparison import Comparison
+from pgqueue_admin.console.failures.rows import FailureRow
+from pgqueue_admin.console.messages.detail import archive_rows
+from pgqueue_admin.console.messages.detail.summary import STATE_WORDS
+from pgqueue_admin.console.overview import activity
+from pgqueue_admin.console.overview.activity import RecentChange
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.formatting.numbers import format_int, pluralize
+from pgqueue_admin.models import AlertMail, AuditEntry, FailureGroup, Operation, Process
+
+SAMPLES = 10
+MAILS = 5
+OPERATIONS = 8
+BEFORE = timedelta(hours=1)  # before its first death: what was changed then may be why
+AFTER = timedelta(minutes=1)  # clocks of hosts differ
+CHANGES = 8
+# step in seconds, steps, and how each is called
+WINDOWS = {"1h": (60, 60, "1 h", "minute"), "24h": (1800, 48, "24 h", "half hour"), "7d": (7200, 84, "7 d", "2 hours")}
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Deaths by time, as SVG rectangles of a drawing 1,000 wide and 76 high."""
+
+    window: str
+    word: str
+    step: str
+    counts: list[int]
+
+    @property
+    def most(self) -> int:
+        return max(self.counts)
+
+    @property
+    def drawn(self) -> SafeString:
+        wide, top = 1000 / len(self.counts), max(self.most, 1)
+        bars = [(place * wide + 1, 62 * count / top) for place, count in enumerate(self.counts) if count]
+        rect = '<rect class="k-dead" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>'
+        return mark_safe("".join(rect.format(at, 76 - height, wide - 2, height) for at, height in bars))
+
+    @property
+    def said(self) -> str:
+        """What the picture shows, in words."""
+        died = sum(self.counts)
+        return f"{pluralize(died, 'death')} in {self.word}, at most {format_int(self.most)} in one {self.step}"
+
+
+@dataclass(frozen=True, slots=True)
+class OperationOnGroup:
+    number: int
+    operation: Operation | None  # None: another console's
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailureDetail:
+    row: FailureRow
+    bars: Bars
+    comparison: Comparison
+    samples: list[archive_rows.ArchiveRow]
+    before: list[RecentChange]
+    operations: list[OperationOnGroup]
+    mails: list[AlertMail]
+    windows: list[tuple[str, str]]
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether there are more messages than were compared."""
+        return self.comparison.looked < self.row.figures.dead
+
+
+def read(
+    connection: Connection, fingerprint: str, known: FailureGroup | None, now: datetime, window: str
+) -> FailureDetail | None:
+    """None where the archive has none of its messages."""
+    figures = failure_groups.group(connection, fingerprint)
+    if figures is None:
+        return None
+    row = rows.one(connection, figures, known, now)
+    shown = store.page(connection, ArchiveFilter(fingerprint=fingerprint), limit=SAMPLES)
+    return FailureDetail(
+        row,
+        _bars(connection, fingerprint, window),
+        comparison.compare(failure_groups.members(connection, fingerprint)),
+        [archive_rows.row(each) for each in shown.messages],
+        before(row.first_at),
+        _operations(failure_groups.operations(connection, fingerprint)),
+        mails(row),
+        [(name, word) for name, (_, _, word, _) in WINDOWS.items()],
+    )
+
+
+def before(first_at: datetime) -> list[RecentChange]:
+    """Settings, operations and processes that began in the hour before; the latest first."""
+    window = (first_at - BEFORE, first_at + AFTER)
+    entries = AuditEntry.objects.filter(at__range=window).exclude(noun__in=["person", "failure"])[:CHANGES]
+    started = Process.objects.filter(started_at__range=window, role="endpoint").order_by("-started_at")[:CHANGES]
+    found = [*map(activity.of_entry, entries), *map(_of_start, started)]
+    return sorted(found, key=lambda change: change.at, reverse=True)[:CHANGES]
+
+
+def _of_start(process: Process) -> RecentChange:
+    version = f" with {process.code_version}" if process.code_version else ""
+    return RecentChange(process.started_at, process.host, f"{process.endpoint} began{version}", "play")
+
+
+def mails(row: FailureRow) -> list[AlertMail]:
+    """Of warnings about this error in its queues; the newest first."""
+    queues = {place.queue for place in row.places}
+    about = AlertMail.objects.filter(alert__kind="dead_message", alert__cause=row.cause.exception[:400])
+    return list(about.filter(alert__queue__in=queues).select_related("alert")[:MAILS])
+
+
+def _bars(connection: Connection, fingerprint: str, window: str) -> Bars:
+    window = window if window in WINDOWS else "24h"
+    step, steps, word, said = WINDOWS[window]
+    counts = failure_groups.bars(connection, fingerprint, step, steps)
+    return Bars(window, word, said, counts)
+
+
+def _operations(found: list[Any]) -> list[OperationOnGroup]:
+    became: dict[int, list[str]] = {}
+    for each in found:
+        became.setdefault(each.operation, []).append(
+            f"{format_int(each.count)} {STATE_WORDS.get(each.state, each.state).lower()}"
+        )
+    numbers = list(became)[:OPERATIONS]
+    ours = Operation.objects.in_bulk(numbers)
+    return [OperationOnGroup(number, ours.get(number), ", ".join(became[number])) for number in numbers]

@@ -1,0 +1,218 @@
+"""The list of failures: groups by cause with state, size and what people know of each."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.utils.safestring import SafeString
+
+from pgqueue_admin.archive import failure_groups, fingerprints
+from pgqueue_admin.archive.failure_groups import STATES, FailureFigures, NamedCount, Place, State
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.console import pagination
+from pgqueue_admin.console.messages.detail.summary import address_of
+from pgqueue_admin.console.queue_row import sparklines
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.formatting import failures
+from pgqueue_admin.formatting.numbers import format_int
+from pgqueue_admin.models import FailureGroup
+from pgqueue_admin.services import failure_groups as causes
+from pgqueue_admin.transport.wire.headers import short_type
+
+PAGE = 50
+NOBODY = "none"  # in the address, whose nobody is
+NAMES = 2  # types and queues that a row has room for
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow:
+    """One group. ``cause`` has what it is told by, ``known`` what people said of it."""
+
+    figures: FailureFigures
+    cause: FailureGroup
+    known: FailureGroup | None
+    state: State
+    acknowledged: bool
+    places: Sequence[Place] = ()
+    hours: Sequence[int] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        return self.figures.fingerprint
+
+    @property
+    def word(self) -> str:
+        return failures.WORDS[self.state]
+
+    @property
+    def tone(self) -> str:
+        if self.acknowledged:
+            return "grey"
+        return {"new": "crit", "growing": "crit", "back": "warn"}.get(self.state, "")
+
+    @property
+    def name(self) -> str:
+        return short_type(self.cause.exception) or self.cause.exception
+
+    @property
+    def retried(self) -> str:
+        return failures.retried(self.figures.retried, self.figures.succeeded, self.figures.dead_again)
+
+    @property
+    def retries(self) -> int:
+        return self.figures.retried + self.figures.succeeded + self.figures.dead_again
+
+    @property
+    def first_at(self) -> datetime:
+        """Also where its first deaths have left the archive."""
+        known = self.known.first_at if self.known else None
+        return min(known, self.figures.first_at) if known else self.figures.first_at
+
+    @property
+    def dead(self) -> str:
+        """As buttons name it."""
+        return format_int(self.figures.dead)
+
+    @property
+    def owner(self) -> str:
+        return self.known.owner if self.known else ""
+
+    @property
+    def addresses(self) -> list[Address]:
+        found = dict.fromkeys(place.queue for place in self.places)
+        return [address for each in found if (address := address_of(each))]
+
+    @property
+    def types(self) -> list[tuple[str, str]]:
+        """Name and count of the most frequent; ``≈`` where only the newest were looked at."""
+        counted: Counter[str] = Counter()
+        for place in self.places:
+            counted[short_type(place.type or "") or "unknown type"] += place.messages
+        looked = sum(counted.values())
+        if looked < self.figures.dead:
+            return [(name, f"{format_int(count)} of the newest {looked}") for name, count in counted.most_common(NAMES)]
+        return [(name, format_int(count)) for name, count in counted.most_common(NAMES)]
+
+    @property
+    def spark(self) -> SafeString:
+        return sparklines.spark(list(self.hours), "Deaths an hour", window="last 24 hours", line="dead")
+
+
+@dataclass(frozen=True, slots=True)
+class FailureList:
+    """All groups of a search, judged; ``open`` and ``acknowledged`` are those of the page."""
+
+    open: list[FailureRow]
+    acknowledged: list[FailureRow]
+    counts: dict[str, int]  # unacknowledged groups by state
+    by_state: list[tuple[str, str, int]]  # state, word, messages
+    by_owner: list[tuple[str, str, int]]
+    groups: int
+    dead: int
+    acknowledged_dead: int
+    acknowledged_groups: int
+    more: int  # groups that the page does not show
+    after: int  # where the next page begins
+    uncovered: fingerprints.Uncovered
+    names: list[NamedCount] = field(default_factory=list)
+
+    @property
+    def next_page(self) -> str:
+        return pagination.pack(self.after)
+
+    @property
+    def verdict(self) -> str:
+        return failures.verdict(self.counts, self.acknowledged_groups)
+
+    @property
+    def tone(self) -> str:
+        if any(self.counts.get(state) for state in failures.LOUD):
+            return "crit" if self.counts.get("new") or self.counts.get("growing") else "warn"
+        return "" if self.counts.get("quiet") else "good"
+
+
+def read(
+    connection: Connection, asked: ArchiveFilter | None, now: datetime, *, state: str, owner: str, start: int
+) -> FailureList:
+    """``asked``: of what is counted; ``state`` and ``owner`` narrow the groups, ``start`` passes over so many."""
+    figures = failure_groups.groups(connection, asked)
+    known = FailureGroup.objects.in_bulk([each.fingerprint for each in figures])
+    everything = [_judged(each, known.get(each.fingerprint), now) for each in figures]
+    chosen = [row for row in everything if state in ("", row.state) and _is_whose(row, owner)]
+    open_rows = sorted((row for row in chosen if not row.acknowledged), key=_worst_first)
+    quiet_rows = [row for row in chosen if row.acknowledged]
+    shown = _detailed(connection, [*open_rows, *quiet_rows][start : start + PAGE])
+    rest = max(0, len(chosen) - start - len(shown))
+    return FailureList(
+        [row for row in shown if not row.acknowledged],
+        [row for row in shown if row.acknowledged],
+        Counter(row.state for row in open_rows),
+        [(each, failures.WORDS[each], _dead(row for row in everything if row.state == each)) for each in STATES],
+        _owners(everything),
+        len(chosen),
+        _dead(chosen),
+        _dead(quiet_rows),
+        len(quiet_rows),
+        rest,
+        start + len(shown),
+        fingerprints.uncovered(connection, settings.PGQUEUE["CAP"]),
+    )
+
+
+def one(connection: Connection, figures: FailureFigures, known: FailureGroup | None, now: datetime) -> FailureRow:
+    return _detailed(connection, [_judged(figures, known, now)])[0]
+
+
+def _judged(figures: FailureFigures, known: FailureGroup | None, now: datetime) -> FailureRow:
+    state = figures.state(known.first_at if known else None)
+    acknowledged = bool(known and known.is_acknowledged(figures.dead, now))
+    return FailureRow(figures, known or FailureGroup(pk=figures.fingerprint), known, state, acknowledged)
+
+
+def _detailed(connection: Connection, rows: list[FailureRow]) -> list[FailureRow]:
+    """With their causes, places and hours: of what the page shows only."""
+    digests = [row.fingerprint for row in rows]
+    unknown = causes.causes(connection, [row.fingerprint for row in rows if row.known is None])
+    places: dict[str, list[Place]] = {}
+    for place in failure_groups.places(connection, digests):
+        places.setdefault(place.fingerprint, []).append(place)
+    hours = failure_groups.hours(connection, digests)
+    return [
+        FailureRow(
+            row.figures,
+            row.known or unknown.get(row.fingerprint, row.cause),
+            row.known,
+            row.state,
+            row.acknowledged,
+            places.get(row.fingerprint, ()),
+            hours[row.fingerprint],
+        )
+        for row in rows
+    ]
+
+
+def _worst_first(row: FailureRow) -> tuple[int, int, str]:
+    return STATES.index(row.state), -row.figures.dead, row.fingerprint
+
+
+def _is_whose(row: FailureRow, owner: str) -> bool:
+    return not owner or row.owner == ("" if owner == NOBODY else owner)
+
+
+def _owners(rows: Iterable[FailureRow]) -> list[tuple[str, str, int]]:
+    counted: Counter[str] = Counter()
+    for row in rows:
+        counted[row.owner] += row.figures.dead
+    return [(owner or NOBODY, owner or "nobody", count) for owner, count in counted.most_common(6)]
+
+
+def _dead(rows: Iterable[FailureRow]) -> int:
+    return sum(row.figures.dead for row in rows)
+
+
+def searched(filter_: Any) -> ArchiveFilter | None:
+    """None where the search asks for nothing: then the index alone is read."""
+    return None if filter_ == ArchiveFilter(state="") else filter_

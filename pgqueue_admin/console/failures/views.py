@@ -1,0 +1,196 @@
+"""Failures: the list of groups, one group, and what people say of it."""
+
+import re
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path, reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from pgqueue_admin.archive import failure_groups, search_query
+from pgqueue_admin.archive.fingerprints import are_kept
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.console import pagination, permissions, query_errors, responses
+from pgqueue_admin.console.archive import search
+from pgqueue_admin.console.failures import detail, rows
+from pgqueue_admin.console.failures.forms import AssignmentForm, FailureAcknowledgementForm
+from pgqueue_admin.console.responses import Way
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.formatting.fingerprint import DIGITS
+from pgqueue_admin.formatting.numbers import format_int
+from pgqueue_admin.models import FailureGroup, database_clock
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import failure_groups as groups
+from pgqueue_admin.services.failure_groups import FailureActRefused
+
+BY = {"cause": "Cause", "type": "Type", "queue": "Queue", "endpoint": "Endpoint"}
+NAMES = 200
+_FINGERPRINT = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    query = search.read(request.GET.get("q", ""))
+    if query.filter.state not in ("", "dead"):
+        wrong = search.SearchSyntaxError(f"state:{query.filter.state}", "groups are of messages that are dead.")
+        query = replace(query, error=wrong)
+    by = request.GET.get("by", "cause")
+    by = by if by in BY else "cause"
+    found, problem, milliseconds = None, None, 0
+    if not query.error:
+        started = perf_counter()
+        found, problem = query_errors.read(lambda connection: _read(connection, request, query.filter, by))
+        milliseconds = round((perf_counter() - started) * 1000)
+    about = {
+        "query": query,
+        "found": found if isinstance(found, rows.FailureList) else None,
+        "names": found if isinstance(found, list) else None,
+        "is_old": found is False,
+        "trouble": problem,
+        "by": by,
+        "ways": list(BY.items()),
+        "state": _state(request),
+        "owner": request.GET.get("owner", ""),
+        "milliseconds": milliseconds,
+        "alert_to": settings.PGQUEUE["ALERT_TO"],
+        "own_code": settings.PGQUEUE["OWN_CODE"],
+    }
+    return render(request, "pgqueue_admin/failures/page.html", about)
+
+
+def _read(connection: Connection, request: HttpRequest, asked: ArchiveFilter, by: str) -> Any:
+    """The list, or what lies dead by another name; False where the archive keeps no fingerprints."""
+    if not are_kept(connection):
+        return False
+    asked = replace(asked, state="")
+    if by != "cause":
+        named = failure_groups.by_name(connection, by, asked, NAMES)
+        return [(each, _search_of(by, each.name)) for each in named]
+    start = max(0, pagination.integer(request.GET.get("after")) or 0)
+    owner = request.GET.get("owner", "").replace("\0", "")
+    now, state = database_clock.now(), _state(request)
+    return rows.read(connection, rows.searched(asked), now, state=state, owner=owner, start=start)
+
+
+def _state(request: HttpRequest) -> str:
+    state = request.GET.get("state", "")
+    return state if state in failure_groups.STATES else ""
+
+
+def _search_of(by: str, name: str) -> str:
+    if by == "queue":
+        return search_query.died_in(name)
+    return search_query.exactly(by, name)
+
+
+@require_safe
+def one(request: HttpRequest, fingerprint: str) -> HttpResponse:
+    _exists(fingerprint)
+    return _page_of(request, fingerprint)
+
+
+@require_POST
+def assignment(request: HttpRequest, fingerprint: str) -> HttpResponse:
+    """Owner, ticket and note; with ``take`` the person becomes its owner."""
+    _exists(fingerprint)
+    takes = "take" in request.POST
+    form = AssignmentForm(request.POST)
+    if not takes and not form.is_valid():
+        return _page_of(request, fingerprint, assign=form)
+    said = groups.Assignment(owner=request.user.get_username()) if takes else form.said
+    return _act(
+        request,
+        fingerprint,
+        lambda connection: groups.assign(connection, fingerprint, said, request.user, "console"),
+        "Its owner is you." if takes else "Kept with this failure, also through retries.",
+    )
+
+
+@require_POST
+def acknowledgement(request: HttpRequest, fingerprint: str) -> HttpResponse:
+    """Given, or with ``withdraw`` taken back."""
+    _exists(fingerprint)
+    if "withdraw" in request.POST:
+        said = "Put back among the open failures."
+        return _act(request, fingerprint, lambda _: groups.withdraw(fingerprint, request.user, "console"), said)
+    form = FailureAcknowledgementForm(request.POST)
+    if not form.is_valid():
+        return _page_of(request, fingerprint, acknowledge=form)
+    end, reason = form.end, form.cleaned_data["reason"]
+    count = f"Acknowledged until {format_int(end.count)} are dead." if end.count else ""
+    return _act(
+        request,
+        fingerprint,
+        lambda connection: groups.acknowledge(connection, fingerprint, end, request.user, "console", reason),
+        count or "Acknowledged. It opens again at its end, or at twice as many dead messages.",
+        Way("Undo", reverse("failure_acknowledgement", args=[fingerprint]), {"withdraw": "yes"}),
+    )
+
+
+def _act(request: HttpRequest, fingerprint: str, act: Any, said: str, *ways: Way) -> HttpResponse:
+    try:
+        with queue_database().reading() as connection:
+            act(connection)
+        responses.done(request, said, *ways)
+    except FailureActRefused as error:
+        responses.refused(request, str(error))
+    except DatabaseError as error:
+        responses.failed(request, f"Nothing was changed. {error}")
+    return responses.back(request, reverse("failure", args=[fingerprint]))
+
+
+def _exists(fingerprint: str) -> None:
+    if not _FINGERPRINT.fullmatch(fingerprint):
+        raise Http404("There is no such failure: it is named by 16 digits, 0 to 9 and a to f.")
+
+
+def _page_of(
+    request: HttpRequest,
+    fingerprint: str,
+    assign: AssignmentForm | None = None,
+    acknowledge: FailureAcknowledgementForm | None = None,
+) -> HttpResponse:
+    known = FailureGroup.objects.filter(pk=fingerprint).first()
+    window = request.GET.get("w", "24h")
+    now = database_clock.now()
+    view, problem = query_errors.read(
+        lambda connection: detail.read(connection, fingerprint, known, now, window) if are_kept(connection) else None
+    )
+    if view is None and known is None and problem is None:
+        raise Http404("The archive has no message of this failure, and nobody has said anything of it.")
+    q = search_query.of_failure(fingerprint)
+    about = {
+        "fingerprint": fingerprint,
+        "view": view,
+        "row": view.row if view else None,
+        "known": known,
+        "cause": (view.row.cause if view else known)
+        or FailureGroup(pk=fingerprint, exception=f"Failure {fingerprint}"),
+        "trouble": problem,
+        "q": q,
+        "q_all": search_query.of_failure(fingerprint, ""),
+        "assign": assign or AssignmentForm(initial=_said(known)),
+        "acknowledge": acknowledge or FailureAcknowledgementForm(),
+        "refusal": permissions.refusal_for(request.user, "acknowledge"),
+        "retry_refusal": permissions.refusal_for(request.user, "retry"),
+        "discard_refusal": permissions.refusal_for(request.user, "discard"),
+        "here": reverse("failure", args=[fingerprint]),
+    }
+    return render(request, "pgqueue_admin/failures/failure.html", about)
+
+
+def _said(known: FailureGroup | None) -> dict[str, str]:
+    return {name: getattr(known, name) for name in ("owner", "ticket", "note")} if known else {}
+
+
+urlpatterns = [
+    path("failures/", page, name="failures"),
+    path("failures/<str:fingerprint>/", one, name="failure"),
+    path("failures/<str:fingerprint>/assignment/", assignment, name="failure_assignment"),
+    path("failures/<str:fingerprint>/acknowledgement/", acknowledgement, name="failure_acknowledgement"),
+]

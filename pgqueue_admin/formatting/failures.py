@@ -1,0 +1,54 @@
+"""How the state of failures is said: the sentence that opens the page, and what retrying did."""
+
+import re
+
+from pgqueue_admin.formatting.names import listed
+from pgqueue_admin.formatting.numbers import NBSP, format_int, pluralize
+
+WORDS = {"new": "new", "growing": "growing", "back": "back again", "quiet": "quiet"}
+LOUD = ("new", "growing", "back")
+_FOLDED = re.compile("<(?:id|text|n)>")
+_NUMBERS = (
+    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
+
+
+def verdict(counts: dict[str, int], acknowledged: int) -> str:
+    """``counts``: unacknowledged groups by state."""
+    loud = [(state, counts.get(state, 0)) for state in LOUD if counts.get(state)]
+    total, quiet = sum(count for _, count in loud), counts.get("quiet", 0)
+    if total == 1:
+        return f"One cause needs a look: it is {WORDS[loud[0][0]]}"
+    if loud:
+        parts = listed([f"{_number(count)} {WORDS[state]}" for state, count in loud], len(loud))
+        return f"{_number(total).capitalize()} causes need a look: {parts}"
+    if quiet:
+        return f"Nothing new fails; {pluralize(quiet, 'older cause')} {'is' if quiet == 1 else 'are'} open"
+    if acknowledged:
+        return (
+            f"Nothing new fails; {pluralize(acknowledged, 'cause')} {'is' if acknowledged == 1 else 'are'} acknowledged"
+        )
+    return "No message is dead"
+
+
+def retried(retried: int, succeeded: int, dead_again: int) -> str:
+    """What became of those that were put back: ``12 retried, all dead again``; "" where none was."""
+    total = retried + succeeded + dead_again
+    if not total:
+        return ""
+    for count, became in ((succeeded, "succeeded"), (dead_again, "dead again")):
+        if count == total:
+            return f"{format_int(total)} retried, {'all ' if total > 1 else ''}{became}"
+    if retried == total:
+        return f"{format_int(total)} retried, outcome unknown"
+    said = [(succeeded, "succeeded"), (dead_again, "dead again"), (retried, "unknown")]
+    return f"{format_int(total)} retried: {', '.join(f'{format_int(n)}{NBSP}{word}' for n, word in said if n)}"
+
+
+def readable(message: str) -> str:
+    """A folded message as a person reads it: ``card … declined``."""
+    return _FOLDED.sub("…", message)
+
+
+def _number(count: int) -> str:
+    return _NUMBERS[count] if count < len(_NUMBERS) else format_int(count)

@@ -1,0 +1,62 @@
+"""What people know of a failure: owner, note, ticket, and until when somebody knows. Kept for ever, by fingerprint."""
+
+from datetime import datetime
+
+from django.db import models
+
+from pgqueue_admin.formatting import failures
+from pgqueue_admin.models.fields import TimestampField
+
+LONGEST_NOTE = 2_000
+LONGEST_TICKET = 200
+LONGEST_REASON = 200
+
+
+class FailureGroup(models.Model):
+    """The first part is told by the archive, and stays when its messages are gone; the rest is what people said."""
+
+    fingerprint = models.CharField(max_length=16, primary_key=True)
+    exception = models.CharField(max_length=400)
+    frame = models.TextField(blank=True, help_text="The first frame of own code.")
+    message = models.TextField(blank=True, help_text="Without ids, quoted texts and numbers.")
+    first_at = models.DateTimeField(null=True, help_text="The first death that was seen.")
+    known_at = TimestampField(auto_now_add=True)
+    owner = models.CharField(max_length=150, blank=True)
+    ticket = models.CharField(max_length=LONGEST_TICKET, blank=True, help_text="A number or an address.")
+    note = models.TextField(blank=True, max_length=LONGEST_NOTE)
+    noted_by = models.CharField(max_length=150, blank=True)
+    noted_at = models.DateTimeField(null=True)
+    acknowledged_by = models.CharField(max_length=150, blank=True)
+    acknowledged_at = models.DateTimeField(null=True)
+    acknowledged_until = models.DateTimeField(null=True, help_text="Open again then.")
+    acknowledged_to = models.BigIntegerField(null=True, help_text="Open again when so many lie dead.")
+    acknowledged_dead = models.BigIntegerField(default=0, help_text="How many lay dead: open again at twice as many.")
+    acknowledged_reason = models.CharField(max_length=LONGEST_REASON, blank=True)
+
+    class Meta:
+        ordering = ["exception", "fingerprint"]
+
+    def __str__(self) -> str:
+        return f"{self.exception} ({self.fingerprint})"
+
+    def is_acknowledged(self, dead: int, now: datetime) -> bool:
+        """Not past its end, in time or by count, nor at twice what was known."""
+        if self.acknowledged_at is None:
+            return False
+        is_late = self.acknowledged_until is not None and self.acknowledged_until <= now
+        return not is_late and dead < self.opens_at
+
+    @property
+    def opens_at(self) -> int:
+        """How many dead ones open it again, whenever that is."""
+        return max(2 * self.acknowledged_dead, 2) if self.acknowledged_to is None else self.acknowledged_to
+
+    @property
+    def said(self) -> str:
+        """Its message for reading."""
+        return failures.readable(self.message)
+
+    @property
+    def ticket_url(self) -> str:
+        """Where the ticket is an address of the web, else nothing: a number is no link."""
+        return self.ticket if self.ticket.startswith(("https://", "http://")) else ""

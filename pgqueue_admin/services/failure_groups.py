@@ -1,0 +1,165 @@
+"""What people say of a failure: owner, ticket, note, and that they know. Row and audit entry are one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from pgqueue_admin.archive import failure_groups, fingerprints
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.models import AuditEntry, FailureGroup, database_clock
+from pgqueue_admin.models.failure_group import LONGEST_NOTE, LONGEST_REASON, LONGEST_TICKET
+from pgqueue_admin.services.permissions import name_of, refusal_for
+
+LASTS = timedelta(days=7)  # unless another end is given: no acknowledgement is for ever
+LONGEST = timedelta(days=90)
+LARGEST = 10**9
+BATCH = 500
+
+
+class FailureActRefused(Exception):
+    """Says what did not happen, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What is set; None leaves a field as it is."""
+
+    owner: str | None = None
+    ticket: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AcknowledgementEnd:
+    """One of both: how long it lasts, or how many dead ones end it."""
+
+    lasts: timedelta | None = None
+    count: int | None = None
+
+
+def assign(connection: Connection, fingerprint: str, said: Assignment, person: Any, origin: str) -> FailureGroup:
+    """Raises FailureActRefused with nothing changed. Where nothing differs, nothing is written."""
+    _refuse(person, "Assigning")
+    wanted = {name: value for name, value in _cleaned(said).items() if value is not None}
+    with transaction.atomic():
+        group = _held(connection, fingerprint)
+        before = {name: getattr(group, name) for name, value in wanted.items() if getattr(group, name) != value}
+        if not before:
+            return group
+        after = {name: wanted[name] for name in before}
+        for name, value in after.items():
+            setattr(group, name, value)
+        if "note" in after:
+            group.noted_by, group.noted_at = name_of(person), database_clock.now()
+        group.save()
+        _audit(group, "set", person, origin, before=before, after=after)
+    return group
+
+
+def acknowledge(
+    connection: Connection, fingerprint: str, end: AcknowledgementEnd, person: Any, origin: str, reason: str = ""
+) -> FailureGroup:
+    """Somebody knows, until a time or a count; it opens again by itself. Raises FailureActRefused."""
+    _refuse(person, "Acknowledging")
+    now, found = database_clock.now(), failure_groups.group(connection, fingerprint)
+    dead = found.dead if found else 0
+    _refuse_end(end, dead)
+    with transaction.atomic():
+        group = _held(connection, fingerprint)
+        group.acknowledged_by, group.acknowledged_at, group.acknowledged_dead = name_of(person), now, dead
+        group.acknowledged_until = now + end.lasts if end.lasts else None
+        group.acknowledged_to, group.acknowledged_reason = end.count, reason[:LONGEST_REASON]
+        group.save()
+        until = group.acknowledged_until.isoformat() if group.acknowledged_until else None
+        _audit(group, "acknowledge", person, origin, reason, after={"until": until, "dead": end.count})
+    return group
+
+
+def withdraw(fingerprint: str, person: Any, origin: str) -> None:
+    """Put it back among the open ones. Raises FailureActRefused."""
+    _refuse(person, "Acknowledging")
+    with transaction.atomic():
+        group = FailureGroup.objects.select_for_update().filter(pk=fingerprint).exclude(acknowledged_at=None).first()
+        if group is None:
+            raise FailureActRefused("Nothing was changed. This failure is not acknowledged.")
+        group.acknowledged_by = group.acknowledged_reason = ""
+        group.acknowledged_at = group.acknowledged_until = group.acknowledged_to = None
+        group.save()
+        _audit(group, "withdraw", person, origin)
+
+
+def remember(connection: Connection) -> int:
+    """Keep the cause of failures that nobody has said anything of yet; how many were new."""
+    known = set(FailureGroup.objects.values_list("pk", flat=True))
+    new = [each for each in failure_groups.all_fingerprints(connection) if each not in known][:BATCH]
+    rows = causes(connection, new)
+    FailureGroup.objects.bulk_create(rows.values(), ignore_conflicts=True)
+    return len(rows)
+
+
+def causes(connection: Connection, digests: Sequence[str]) -> dict[str, FailureGroup]:
+    """Unsaved rows with what the archive says of these failures."""
+    found = failure_groups.newest(connection, digests)
+    return {digest: _of_row(connection, digest, row) for digest, row in found.items()}
+
+
+def _of_row(connection: Connection, digest: str, row: Any) -> FailureGroup:
+    said = fingerprints.of_row(row, settings.PGQUEUE["OWN_CODE"])
+    figures = failure_groups.group(connection, digest)
+    return FailureGroup(
+        fingerprint=digest,
+        exception=said.exception[:400],
+        frame=said.frame or "",
+        message=said.message or "",
+        first_at=figures.first_at if figures else None,
+    )
+
+
+def _held(connection: Connection, fingerprint: str) -> FailureGroup:
+    """Its row, locked; made where there is none."""
+    if not FailureGroup.objects.filter(pk=fingerprint).exists():
+        cause = causes(connection, [fingerprint]).get(fingerprint)
+        if cause is None:
+            raise FailureActRefused("Nothing was changed. There is no such failure in the archive.")
+        FailureGroup.objects.bulk_create([cause], ignore_conflicts=True)
+    return FailureGroup.objects.select_for_update().get(pk=fingerprint)
+
+
+def _cleaned(said: Assignment) -> dict[str, str | None]:
+    most = {"owner": 150, "ticket": LONGEST_TICKET, "note": LONGEST_NOTE}
+    given = {name: getattr(said, name) for name in most}
+    return {
+        name: None if value is None else value.replace("\0", "").strip()[: most[name]] for name, value in given.items()
+    }
+
+
+def _refuse(person: Any, what: str) -> None:
+    if refusal := refusal_for(person, "acknowledge"):
+        raise FailureActRefused(f"Nothing was changed. {what} {refusal}.")
+
+
+def _refuse_end(end: AcknowledgementEnd, dead: int) -> None:
+    if (end.lasts is None) == (end.count is None):
+        raise FailureActRefused("Nothing was acknowledged. Choose one end: a time or a count.")
+    if end.lasts is not None and not timedelta() < end.lasts <= LONGEST:
+        raise FailureActRefused(f"Nothing was acknowledged. Choose an end within the next {LONGEST.days} days.")
+    if end.count is not None and not dead < end.count <= LARGEST:
+        raise FailureActRefused(f"Nothing was acknowledged. Choose a count above the {dead:,} that are dead now.")
+
+
+def _audit(
+    group: FailureGroup,
+    verb: str,
+    person: Any,
+    origin: str,
+    reason: str = "",
+    *,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> None:
+    about = {"before": before, "after": after, "reason": reason, "origin": origin}
+    AuditEntry.objects.create(who=name_of(person), verb=verb, noun="failure", subject=group.pk, **about)

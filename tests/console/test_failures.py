@@ -1,0 +1,246 @@
+"""Failures: groups that equal a recount, their states, what people say of them, and their acts."""
+
+import re
+
+import pytest
+
+from pgqueue_admin.archive import failure_groups, fingerprints, store
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.models import AuditEntry, FailureGroup, Operation, database_clock
+from tests.console.pages import shown
+from tests.console.recorded import Recorded
+
+LISTED = re.compile(r'id="f([0-9a-f]{16})"')
+RECOUNT = """
+select fingerprint, count(*) as dead from messages.message_archive where state = 'dead' group by 1 order by 2 desc, 1
+"""
+
+
+def recounted(recorded: Recorded) -> dict[str, int]:
+    return {row.fingerprint: row.dead for row in recorded.connection.all(RECOUNT)}
+
+
+@pytest.fixture
+def largest(recorded: Recorded) -> str:
+    return next(iter(recounted(recorded)))
+
+
+def test_every_group_is_listed_with_the_count_of_a_recount(recorded: Recorded) -> None:
+    expected = recounted(recorded)
+    assert None not in expected
+    assert len(expected) > 3
+    page = shown(recorded.viewer, "/failures/")
+    rows = re.findall(r'id="f([0-9a-f]{16})".*?data-l="Dead"><b>.*?>([\d,]+)<', page, re.DOTALL)
+    assert {digest: int(count.replace(",", "")) for digest, count in rows} == expected
+    assert f"{len(expected)} groups, {sum(expected.values()):,} messages" in page
+
+
+@pytest.mark.parametrize("q", ["queue:Billing", "error:CardDeclined", "vat", "state:dead type:ChargeCard"])
+def test_a_filter_counts_what_the_archive_finds(recorded: Recorded, q: str) -> None:
+    page = shown(recorded.viewer, f"/failures/?q={q}")
+    archive = shown(recorded.viewer, f"/archive/?q={q if 'state' in q else f'state:dead {q}'}")
+    counted = re.search(r">\s*([\d,]+)\s+match", archive)
+    groups = re.search(r"groups?, ([\d,]+) messages?, counted", page)
+    assert (groups[1] if groups else None) == (counted[1] if counted else None)
+
+
+def test_a_filter_that_is_none_searches_nothing(recorded: Recorded) -> None:
+    for q in ("state:retried", "colour:red", "fp:9"):
+        page = shown(recorded.viewer, f"/failures/?q={q}")
+        assert "Nothing was searched" in page
+        assert not LISTED.search(page)
+
+
+@pytest.mark.parametrize("by", ["type", "queue", "endpoint"])
+def test_the_dead_are_counted_by_other_names(recorded: Recorded, by: str) -> None:
+    page = shown(recorded.viewer, f"/failures/?by={by}")
+    counts = [int(each.replace(",", "")) for each in re.findall(r'data-l="Dead"><b>.*?>([\d,]+)<', page)]
+    assert sum(counts) == sum(recounted(recorded).values())
+    for address in re.findall(r'<th role="rowheader".*?href="(\?q=[^"]+)"', page, re.DOTALL)[:3]:
+        assert LISTED.search(shown(recorded.viewer, f"/failures/{address}"))
+
+
+def died(recorded: Recorded, fingerprint: str, ago: str, state: str = "dead") -> None:
+    recorded.connection.run(
+        "insert into messages.message_archive"
+        " (created_at, message, result, handled_by, queue, fingerprint, died_at, became)"
+        " values (now(), '{}', 'failed', 'w', 'q', %(fp)s, now() - %(ago)s::interval, nullif(%(state)s, 'dead'))",
+        {"fp": fingerprint, "ago": ago, "state": state},
+    )
+
+
+@pytest.mark.parametrize(
+    ("deaths", "state"),
+    [
+        ([("5 minutes", "dead")], "new"),
+        ([("23 hours", "dead"), ("1 minute", "dead")], "new"),
+        ([("9 days", "dead"), ("1 minute", "dead")], "back"),
+        ([("2 days", "succeeded"), ("1 minute", "dead")], "back"),
+        ([("2 days", "dead"), ("1 minute", "dead")], "quiet"),
+        ([("2 days", "dead"), *[("1 minute", "dead")] * 3], "growing"),
+        ([("2 days", "dead"), *[("5 hours", "dead")] * 500, *[("1 minute", "dead")] * 3], "quiet"),
+        ([("2 days", "dead")], "quiet"),
+    ],
+)
+def test_the_state_says_what_happened_lately(recorded: Recorded, deaths: list[tuple[str, str]], state: str) -> None:
+    for ago, became in deaths:
+        died(recorded, "f" * 16, ago, became)
+    found = failure_groups.group(recorded.connection, "f" * 16)
+    assert found
+    assert found.state() == state
+
+
+def test_one_whose_first_deaths_were_removed_is_not_new(recorded: Recorded) -> None:
+    died(recorded, "f" * 16, "1 minute")
+    found = failure_groups.group(recorded.connection, "f" * 16)
+    assert found
+    assert found.state(database_clock.now() - 30 * failure_groups.DAY) == "back"
+
+
+def test_absurd_times_break_no_page(recorded: Recorded) -> None:
+    for at in ("infinity", "-infinity", "0044-03-15 BC", "10000-01-01"):
+        recorded.connection.run(
+            "insert into messages.message_archive (created_at, message, result, handled_by, fingerprint, died_at)"
+            " values (now(), '{}', 'failed', 'w', %(fp)s, %(at)s)",
+            {"fp": "e" * 16, "at": at},
+        )
+    shown(recorded.viewer, "/failures/?by=queue")
+    assert "e" * 16 in LISTED.findall(shown(recorded.viewer, "/failures/"))
+    for window in ("1h", "24h", "7d", "x"):
+        shown(recorded.viewer, f"/failures/{'e' * 16}/?w={window}")
+
+
+def test_what_is_in_no_group_yet_is_said(recorded: Recorded) -> None:
+    recorded.connection.run(
+        "update messages.message_archive set fingerprint = null"
+        " where id in (select id from messages.message_dead limit 3)"
+    )
+    assert "3 failed messages are in no group yet" in shown(recorded.viewer, "/failures/")
+    fingerprints.catch_up(recorded.connection)
+    assert "in no group yet" not in shown(recorded.viewer, "/failures/")
+
+
+def test_nothing_dead_says_what_would_be_here(recorded: Recorded) -> None:
+    recorded.connection.run("delete from messages.message_archive")
+    page = shown(recorded.viewer, "/failures/")
+    assert "No message is dead" in page
+    assert "grouped here by cause" in page
+
+
+def test_tables_of_a_version_before_say_what_to_run(recorded: Recorded) -> None:
+    recorded.connection.run("alter table messages.message_archive drop column fingerprint cascade")
+    assert "manage.py engine_schema" in shown(recorded.viewer, "/failures/")
+    shown(recorded.viewer, "/archive/")
+
+
+def test_a_group_shows_what_its_messages_share_and_leads_to_them(recorded: Recorded, largest: str) -> None:
+    page = shown(recorded.viewer, f"/failures/{largest}/")
+    dead = recounted(recorded)[largest]
+    assert "share" in page
+    assert "All <" in page or f"All {dead}" in page
+    found = re.search(rf'/archive/\?q=([^"]*fp%3A{largest})"', page)
+    assert found
+    assert re.search(rf">\s*{dead:,}\s+match", shown(recorded.viewer, f"/archive/?q={found[1]}"))
+    message = re.search(r'href="(/archive/\d+/\?q=[^"]+)"', page)
+    assert message
+    shown(recorded.viewer, message[1].replace("&amp;", "&"))
+
+
+def test_what_no_failure_has_is_not_there(recorded: Recorded) -> None:
+    for name in ("0" * 16, "nothing", "A" * 16):
+        assert recorded.viewer.get(f"/failures/{name}/").status_code == 404
+
+
+def test_what_people_say_stays_with_the_cause(recorded: Recorded, largest: str) -> None:
+    said = {"owner": "Shop team", "ticket": "https://tickets.example/SHOP-1", "note": "Waits for 7.2.1"}
+    assert recorded.operator.post(f"/failures/{largest}/assignment/", said).status_code == 303
+    recorded.connection.run(
+        "update messages.message_archive set became = 'retried' where fingerprint = %(f)s", {"f": largest}
+    )
+    recorded.connection.run("delete from messages.message_archive where fingerprint = %(f)s", {"f": largest})
+    page = shown(recorded.operator, f"/failures/{largest}/")
+    assert "Waits for 7.2.1" in page
+    assert 'href="https://tickets.example/SHOP-1"' in page
+    assert "none of its messages now" in page
+    entry = AuditEntry.objects.get(noun="failure")
+    assert (entry.who, entry.verb, entry.subject, entry.after) == ("ana", "set", largest, said)
+
+
+@pytest.mark.parametrize("ticket", ["javascript:alert(1)", "SHOP-1", "<script>x</script>"])
+def test_only_an_address_of_the_web_is_a_link(recorded: Recorded, largest: str, ticket: str) -> None:
+    recorded.operator.post(f"/failures/{largest}/assignment/", {"ticket": ticket, "note": "<script>y</script>"})
+    for page in (shown(recorded.operator, f"/failures/{largest}/"), shown(recorded.operator, "/failures/")):
+        assert f'href="{ticket}' not in page
+        assert "<script>x" not in page
+        assert "<script>y" not in page
+
+
+def test_who_takes_it_owns_it(recorded: Recorded, largest: str) -> None:
+    recorded.operator.post(f"/failures/{largest}/assignment/", {"note": "kept"})
+    recorded.operator.post(f"/failures/{largest}/assignment/", {"take": "yes"})
+    group = FailureGroup.objects.get(pk=largest)
+    assert (group.owner, group.note) == ("ana", "kept")
+    assert largest in LISTED.findall(shown(recorded.operator, "/failures/?owner=ana"))
+    assert largest not in LISTED.findall(shown(recorded.operator, "/failures/?owner=none"))
+
+
+def test_an_acknowledgement_ends_by_time_by_count_or_at_twice_as_many(recorded: Recorded) -> None:
+    now = database_clock.now()
+    until = FailureGroup(acknowledged_at=now, acknowledged_until=now + failure_groups.DAY, acknowledged_dead=10)
+    count = FailureGroup(acknowledged_at=now, acknowledged_to=15, acknowledged_dead=10)
+    known = [until.is_acknowledged(dead, now) for dead in (10, 19, 20)]
+    assert known == [True, True, False]
+    assert not until.is_acknowledged(10, now + failure_groups.DAY)
+    assert [count.is_acknowledged(dead, now) for dead in (14, 15)] == [True, False]
+
+
+def test_an_acknowledged_group_is_grey_and_opens_again(recorded: Recorded, largest: str) -> None:
+    address = f"/failures/{largest}/acknowledgement/"
+    assert recorded.operator.post(address, {"until": "4 h", "reason": "known"}).status_code == 303
+    page = shown(recorded.operator, "/failures/")
+    assert re.search(rf'class="grey" id="f{largest}"', page)
+    assert "in 1 group, acknowledged" in page
+    recorded.operator.post(address, {"withdraw": "yes"})
+    assert not re.search(rf'class="grey" id="f{largest}"', shown(recorded.operator, "/failures/"))
+    assert [entry.verb for entry in AuditEntry.objects.filter(noun="failure")] == ["withdraw", "acknowledge"]
+
+
+@pytest.mark.parametrize("typed", [{"until": "200 days"}, {"until": "soon"}, {"count": "1"}, {"until": ""}])
+def test_an_acknowledgement_without_an_end_is_none(recorded: Recorded, largest: str, typed: dict[str, str]) -> None:
+    recorded.operator.post(f"/failures/{largest}/acknowledgement/", typed)
+    assert not FailureGroup.objects.exclude(acknowledged_at=None).exists()
+
+
+def test_who_may_not_changes_nothing(recorded: Recorded, largest: str) -> None:
+    page = shown(recorded.viewer, f"/failures/{largest}/")
+    assert "Assigning needs the right" in page
+    for name, typed in (
+        ("assignment", {"owner": "ivo"}),
+        ("assignment", {"take": "x"}),
+        ("acknowledgement", {"until": "4 h"}),
+    ):
+        assert recorded.viewer.post(f"/failures/{largest}/{name}/", typed).status_code == 303
+    assert recorded.viewer.get(f"/failures/{largest}/assignment/").status_code == 405
+    assert not FailureGroup.objects.exists()
+    assert not AuditEntry.objects.filter(noun="failure").exists()
+
+
+@pytest.mark.parametrize("act", ["retry", "discard"])
+def test_a_group_is_frozen_whole(recorded: Recorded, largest: str, act: str) -> None:
+    page = shown(recorded.operator, f"/failures/{largest}/")
+    assert re.search(rf'name="q" value="state:dead fp:{largest}"', page)
+    recorded.operator.post("/operations/", {"act": act, "all": "matching", "q": f"state:dead fp:{largest}"})
+    operation = Operation.objects.get()
+    assert (operation.kind, operation.count) == (act, recounted(recorded)[largest])
+    assert operation.selection == f"state:dead fp:{largest}"
+
+
+def test_looking_writes_nothing(recorded: Recorded, largest: str) -> None:
+    for address in ("/failures/", f"/failures/{largest}/", "/failures/?by=type"):
+        shown(recorded.viewer, address)
+    assert not FailureGroup.objects.exists()
+
+
+def test_the_search_of_a_failure_is_the_archives(recorded: Recorded, largest: str) -> None:
+    found = store.count(recorded.connection, ArchiveFilter(fingerprint=largest), 10_000)
+    assert found == (recounted(recorded)[largest], False)
