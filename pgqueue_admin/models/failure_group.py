@@ -1,5 +1,6 @@
 """What people know of a failure: owner, note, ticket, and until when somebody knows. Kept for ever, by fingerprint."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db import models
@@ -60,3 +61,13 @@ class FailureGroup(models.Model):
     def ticket_url(self) -> str:
         """Where the ticket is an address of the web, else nothing: a number is no link."""
         return self.ticket if self.ticket.startswith(("https://", "http://")) else ""
+
+
+MOST_SAID = 3  # of one error
+
+
+def said_of(exceptions: Collection[str]) -> list[FailureGroup]:
+    """Failures with these errors of which somebody said something; the latest note first."""
+    known = FailureGroup.objects.filter(exception__in=[each for each in exceptions if each])
+    told = known.exclude(owner="", ticket="", note="").order_by(models.F("noted_at").desc(nulls_last=True), "pk")
+    return list(told[: MOST_SAID * len(exceptions)])

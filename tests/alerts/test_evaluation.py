@@ -14,7 +14,7 @@ from pgqueue_admin.alerts.mail import policy
 from pgqueue_admin.alerts.mail.mail_settings import MailSettings
 from pgqueue_admin.alerts.mail.rate_limit import RateLimit
 from pgqueue_admin.alerts.snapshot import AlertSnapshot
-from pgqueue_admin.models import Alert, AlertMail, AuditEntry, Endpoint, LatestSample, Queue
+from pgqueue_admin.models import Alert, AlertMail, AuditEntry, Endpoint, FailureGroup, LatestSample, Queue
 from tests.alerts.conftest import BILLING
 
 START = datetime(2026, 11, 20, 2, 47, tzinfo=UTC)
@@ -222,6 +222,17 @@ def last_text() -> str:
     last = AlertMail.objects.order_by("id").last()
     assert last is not None
     return " ".join(last.text.split())
+
+
+def test_a_mail_carries_what_is_known_of_its_error(clock: Clock) -> None:
+    said = {"owner": "Ivo", "ticket": "SHOP-7", "note": "Relay mx-2\ndrops us", "frame": "mailer.send"}
+    FailureGroup.objects.create(fingerprint="a" * 16, exception="Refused", **said)
+    FailureGroup.objects.create(fingerprint="b" * 16, exception="Refused")
+    FailureGroup.objects.create(fingerprint="c" * 16, exception="Other", owner="Tomas")
+    clock.turn(died={"Refused": 2})
+    assert "KNOWN OF THIS ERROR owner Ivo, SHOP-7; Relay mx-2 drops us (at mailer.send)" in last_text()
+    assert "Tomas" not in last_text()
+    assert "/failures/?q=" in last_text()
 
 
 def test_many_causes_are_held_back_and_told_when_the_hour_has_room(clock: Clock) -> None:

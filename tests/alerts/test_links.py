@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pgqueue_admin.alerts.mail import links
-from pgqueue_admin.archive import store
+from pgqueue_admin.archive import failure_groups, store
 from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.console.archive import search
 from pgqueue_admin.dialects import Address, Connection
@@ -37,6 +37,9 @@ def behind(archive: Connection, queue: str, cause: str) -> int:
     query = search.read(parse_qs(urlsplit(links.archive_path(queue, cause)).query)["q"][0])
     assert query.error is None
     assert len(store.page(archive, query.filter, limit=1_000).messages) == store.count(archive, query.filter, 1_000)[0]
+    failures = search.read(parse_qs(urlsplit(links.failures_path(queue, cause)).query)["q"][0])
+    groups = failure_groups.groups(archive, failures.filter)
+    assert sum(group.dead for group in groups) == store.count(archive, query.filter, 1_000).number
     return store.count(archive, query.filter, 1_000).number
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from pgqueue_admin.console import navigation
 from pgqueue_admin.console.overview import live
-from pgqueue_admin.models import Alert, ArchiveSample, LatestSample, Process, Queue, staleness
+from pgqueue_admin.models import Alert, ArchiveSample, FailureGroup, LatestSample, Process, Queue, staleness
 from tests.console.pages import Page, matched
 from tests.console.sampled import as_when_recorded, many_queues, sample, signed_in
 
@@ -99,10 +99,25 @@ def test_a_critical_warning_needs_somebody_with_one_next_step(page: Page) -> Non
 )
 def test_the_messages_of_a_cause_are_asked_for_as_the_archive_finds_them(page: Page, cause: str, term: str) -> None:
     warn(queue("Billing"), cause=cause)
-    asked = [
-        parse_qs(urlsplit(unescape(path)).query)["q"][0] for path in re.findall(r'href="(/archive/\?[^"]*)"', page())
-    ]
-    assert asked == [f'state:dead queue:"public"."Billing" {term}'] * 2  # needs you, and by cause
+    html = page()
+
+    def asked(noun: str) -> list[str]:
+        found = re.findall(rf'href="(/{noun}/\?[^"]*)"', html)
+        return [parse_qs(urlsplit(unescape(path)).query)["q"][0] for path in found]
+
+    assert asked("archive") == [f'state:dead queue:"public"."Billing" {term}']  # needs you
+    assert asked("failures") == [f'queue:"public"."Billing" {term}']  # by cause
+
+
+def test_a_cause_carries_what_is_known_of_it(page: Page) -> None:
+    warn(queue("Billing"), cause="Shop.Refused")
+    FailureGroup.objects.create(fingerprint="a" * 16, exception="Shop.Refused", owner="Ivo", note="<b>relay mx-2</b>")
+    FailureGroup.objects.create(fingerprint="b" * 16, exception="Shop.Other", owner="Tomas")
+    html = page()
+    section = html[html.index("Dead messages by cause") :]
+    assert "Ivo" in section
+    assert "&lt;b&gt;relay mx-2" in section
+    assert "Tomas" not in section
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,7 @@ def facts(look: AlertSnapshot, alert: Alert, about: About) -> dict[str, Any]:
         "lasted": duration(max(0, int((look.now - alert.opened_at).total_seconds()))),
         "figures": metrics.of(look, alert),
         "types": [subject.unlinked(name) for name in metrics.types(look, alert)],
+        "known": [subject.unlinked(said) for said in metrics.known(alert)] if alert.kind == "dead_message" else [],
         "links": metrics.links_of(alert),
         "warning_url": links.warning(alert.pk),
         "ends_silently": BY_NAME[alert.kind].ends_silently,

@@ -34,6 +34,10 @@ def archive(queue_address: str, cause: str) -> str:
     return _abroad(archive_path(queue_address, cause))
 
 
+def failures(queue_address: str, cause: str) -> str:
+    return _abroad(failures_path(queue_address, cause))
+
+
 def _abroad(path: str) -> str:
     """The path of PUBLIC_URL is a part of ``path`` already."""
     return urljoin(settings.PGQUEUE["PUBLIC_URL"], path)
@@ -43,6 +47,12 @@ def archive_path(queue_address: str, cause: str) -> str:
     """The messages that a warning counts and no others, as the archive's own search finds them."""
     asked = ["state:dead", search_query.died_in(queue_address), *_of_cause(cause)]
     return reverse("archive") + "?" + urlencode({"q": " ".join(asked)})
+
+
+def failures_path(queue_address: str, cause: str) -> str:
+    """The same messages by failure: of one error there may be several."""
+    asked = [search_query.died_in(queue_address), *_of_cause(cause)]
+    return reverse("failures") + "?" + urlencode({"q": " ".join(asked)})
 
 
 def _of_cause(cause: str) -> list[str]:

@@ -7,8 +7,10 @@ from pgqueue_admin.alerts.mail import links
 from pgqueue_admin.alerts.snapshot import AlertSnapshot
 from pgqueue_admin.formatting.durations import duration, plain
 from pgqueue_admin.formatting.numbers import NOT_SEEN, about, format_figure, format_int, pluralize
-from pgqueue_admin.models import Alert, Queue
+from pgqueue_admin.models import Alert, FailureGroup, Queue, failure_group
 from pgqueue_admin.monitor import targets
+
+LONGEST_FRAME = 80
 
 
 class MailMetric(NamedTuple):
@@ -68,9 +70,21 @@ def types(look: AlertSnapshot, alert: Alert) -> list[str]:
     return []
 
 
+def known(alert: Alert) -> list[str]:
+    """What people said of failures with this error: owner, ticket and note of each."""
+    return [said for group in failure_group.said_of([alert.cause]) if (said := _known(group))]
+
+
+def _known(group: FailureGroup) -> str:
+    frame = f" (at {group.frame[:LONGEST_FRAME]})" if group.frame else ""
+    whose = ", ".join(filter(None, [group.owner and f"owner {group.owner}", group.ticket]))
+    return f"{'; '.join(filter(None, [whose, ' '.join(group.note.split())]))}{frame}"
+
+
 def links_of(alert: Alert) -> list[MailLink]:
     found, address = [MailLink("The warning", links.warning(alert.pk))], display_names.page_of(alert)
     if alert.kind == "dead_message":
+        found.append(MailLink("The failures, with notes", links.failures(alert.queue, alert.cause)))
         found.append(MailLink("The messages", links.archive(alert.queue, alert.cause)))
     if alert.kind == "crashing_message":
         found.append(MailLink("Move that message out", links.crashing_message(alert.subject)))

@@ -1,17 +1,20 @@
 """The first page: is anything wrong, where, since when, what next?"""
 
+from collections.abc import Sequence
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
-from pgqueue_admin.console import permissions, url_converters
+from pgqueue_admin.alerts.mail import links
+from pgqueue_admin.console import permissions
 from pgqueue_admin.console.overview import activity, last_visit, timeline
 from pgqueue_admin.console.overview.needs_attention import MOST
 from pgqueue_admin.console.overview.page_data import CAUSES, OverviewData
 from pgqueue_admin.console.queue_row import cells
 from pgqueue_admin.console.queue_row import rows as board
-from pgqueue_admin.models import Operation, database_clock
+from pgqueue_admin.models import Alert, FailureGroup, Operation, database_clock, failure_group
 from pgqueue_admin.models.queue_database import queue_database
 
 BOARD, CHANGES = 60, 5
@@ -39,7 +42,7 @@ def page(request: HttpRequest) -> HttpResponse:
             "backlog": [(row, cells.strip(row, longest), cells.spark(row)) for row in backlog],
             "topics": f"overview:{last_visit.said(needs.since)} rows:" + ",".join(str(row.queue.pk) for row in backlog),
             "ribbon": timeline.draw(request.GET.get("w", ""), view.now, view.alerts, latest),
-            "causes": [(cause, url_converters.dead(cause.queue, cause.cause)) for cause in view.causes[:CAUSES]],
+            "causes": _causes(view.causes[:CAUSES]),
             "schemas": ", ".join(queue_database().schemas),
             "board": cells.board(view.within, BOARD),
             "changes": activity.folded(latest)[:CHANGES],
@@ -48,6 +51,14 @@ def page(request: HttpRequest) -> HttpResponse:
     )
     last_visit.remember(request, response, now)
     return response
+
+
+def _causes(alerts: Sequence[Alert]) -> list[tuple[Alert, str, FailureGroup | None]]:
+    """Each with its failures' address, and what somebody said of one of these last."""
+    said: dict[str, FailureGroup] = {}
+    for group in failure_group.said_of([alert.cause for alert in alerts]):
+        said.setdefault(group.exception, group)
+    return [(alert, links.failures_path(alert.queue, alert.cause), said.get(alert.cause)) for alert in alerts]
 
 
 urlpatterns = [path("", page, name="overview")]
