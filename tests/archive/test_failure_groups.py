@@ -1,0 +1,84 @@
+"""Groups of an archive of many rows: read from one index, a page of one group by a few probes of it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.archive import failure_groups, store
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from tests.databases import Databases
+from tests.explain import BY_INDEX, executed
+
+ROWS, GROUPS = 30_000, 300
+FILLED = f"""
+insert into messages.message_archive
+    (created_at, message, result, handled_by, queue, kind, body, fingerprint, died_at, became)
+select now(), '{{}}', 'failed', 'w', 'q' || n % 7, 'transport', decode(repeat('ab', 1500), 'hex'),
+    lpad(to_hex(n % {GROUPS}), 16, '0'), now() - n * interval '1 minute', case when n % 3 = 0 then 'discarded' end
+from generate_series(1, {ROWS}) n
+"""
+ONE = {"fingerprint": "0000000000000007"}
+
+
+@pytest.fixture(scope="module")
+def filled(databases: Databases) -> Iterator[Connection]:
+    with databases.clone("engine") as dsn, postgresql().connect(dsn, for_handlers=True) as connection:
+        connection.run(FILLED)
+        connection.run("vacuum analyze messages.message_archive")
+        yield connection
+
+
+def test_counts_are_those_of_a_recount(filled: Connection) -> None:
+    recount = filled.all("select fingerprint, count(*) from messages.message_archive where state = 'dead' group by 1")
+    found = failure_groups.groups(filled)
+    assert {group.fingerprint: group.dead for group in found} == {row[0]: row[1] for row in recount}
+    asked = ArchiveFilter(state="", queue="q3")
+    assert (
+        sum(group.dead for group in failure_groups.groups(filled, asked))
+        == store.count(filled, ArchiveFilter(queue="q3"), ROWS).number
+    )
+    assert sum(each.dead for each in failure_groups.by_name(filled, "queue", ArchiveFilter(state=""), 100)) == sum(
+        row[1] for row in recount
+    )
+    every = filled.all("select distinct fingerprint from messages.message_archive order by 1")
+    assert failure_groups.all_fingerprints(filled) == [row[0] for row in every]
+    assert len(every) == GROUPS > len(found)
+
+
+def test_all_groups_are_read_from_the_index_alone(filled: Connection) -> None:
+    sql = postgresql().failure_groups
+    plan = executed(filled, sql.groups(figures=sql.figures, dead=sql.all_dead), {"most": 1_000})
+    assert plan.scans == {("message_archive", "Index Only Scan")}
+    assert plan.indexes == {"message_archive_fingerprint"}
+    assert plan.blocks < 700
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "most_blocks"),
+    [
+        ("newest", {"fingerprints": [ONE["fingerprint"]]}, 20),
+        ("places", {"fingerprints": [ONE["fingerprint"]], "most": 20}, 60),
+        ("hours", {"fingerprints": [ONE["fingerprint"]]}, 20),
+        ("bars", {**ONE, "step": 60, "steps": 60}, 20),
+        ("members", {**ONE, "most": 20}, 60),
+        ("operations", {**ONE, "most": 20}, 60),
+    ],
+)
+def test_one_group_is_read_by_its_index(
+    filled: Connection, name: str, params: dict[str, Any], most_blocks: int
+) -> None:
+    plan = executed(filled, getattr(postgresql().failure_groups, name)(), params)
+    assert plan.reads("message_archive") <= BY_INDEX
+    assert plan.blocks < most_blocks
+
+
+def test_its_messages_are_paged_by_its_index(filled: Connection) -> None:
+    archive = postgresql().archive
+    asked = ArchiveFilter(fingerprint=ONE["fingerprint"])
+    params = {**asked.params(), "died_at": None, "seq": None, "limit": 20}
+    plan = executed(filled, archive.page(**store.matching(asked), is_queue=archive.is_queue), params)
+    assert plan.reads("message_archive") <= BY_INDEX
+    assert plan.blocks < 200
