@@ -23,6 +23,7 @@ class MySQL(StatementFolder):
     max_table_bytes = IDENTIFIERS.longest
     default_schema = IDENTIFIERS.default_schema
     supports_notify = False
+    multi_catalog = False
     supports_batches = False
     leases = None
     schedules = None

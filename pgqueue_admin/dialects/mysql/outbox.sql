@@ -15,6 +15,10 @@ create table if not exists {table} (
 -- An index belongs to its table there: the original's names do.
 create index {index} on {table} ({column})
 
+-- name: add_key
+-- One record of a message.
+alter table {table} add primary key (MessageId)
+
 -- name: indexes
 -- Which columns lead an index.
 select distinct column_name as name from information_schema.statistics

@@ -9,6 +9,10 @@ create table if not exists {table} (
     "CreatedAt" timestamp with time zone default now()
 )
 
+-- name: add_key
+-- One record of a message.
+alter table {table} add primary key ("MessageId")
+
 -- name: indexes
 -- Which columns lead an index: the original's index names are the same for each table of a schema, so all but one lack theirs.
 select distinct a.attname::text as name

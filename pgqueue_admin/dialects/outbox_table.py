@@ -1,0 +1,84 @@
+"""What an outbox table is on every database: its columns and indexes, and what is asked by one statement."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.connection import Command, Session
+from pgqueue_admin.dialects.errors import AlreadyExists
+from pgqueue_admin.dialects.table_fault import TableFault
+
+INDEXED = ("DispatchedAt", "Dispatched")
+
+
+class OutboxTable(ABC):
+    """The original's table, or one of ours, which has a column more. Part of OutboxStore (dialects.outbox_store)."""
+
+    _complete: Any  # what puts operations into a record
+    column_types: ClassVar[Mapping[str, tuple[str, ...]]]  # as the catalog writes them, the first for choice
+
+    def __init__(self, sql: Any, address: Address, name: str, named: Mapping[str, str]):
+        """``sql``: the dialect. ``name``: as a statement has it; ``named``: how the catalog is asked for it."""
+        self.address = address
+        self.says_when: bool | None = None
+        self._dialect, self._sql = sql, sql.outbox
+        self._name, self._named = name, named
+        self._find, self._mark = self._sql.find(table=address), self._sql.mark(table=address)
+
+    @abstractmethod
+    def _index(self, column: str) -> Any:
+        """What makes the index on it."""
+
+    def _creation(self) -> Any:
+        return self._sql.create(table=self.address)
+
+    def _create_indexes(self, session: Session) -> None:
+        for statement in self._missing_indexes(session):
+            with suppress(AlreadyExists), session.transaction():
+                session.run(statement)
+
+    def faults(self, session: Session) -> Iterator[TableFault]:
+        found, written = self._columns(session), self._dialect.written
+        if not found:
+            said = f"The outbox table {self._name} does not exist: endpoint.create_queues() makes it."
+            yield TableFault(said, written(self._creation()), True)
+            return
+        for column, types in self.column_types.items():
+            if column not in found or found[column].type.lower() not in types:
+                said = f"{self._name} has no column {column} as {types[0]}."
+                yield TableFault(said, "See manage.py outbox_script.", True)
+        if "MessageId" in found and not found["MessageId"].is_unique:
+            said = f"{self._name} has no unique key on MessageId: a message could be handled twice."
+            yield TableFault(said, written(self._sql.add_key(table=self.address)), True)
+        for statement in self._missing_indexes(session):
+            said = f"{self._name} lacks an index: each look for what is over reads all of it."
+            yield TableFault(said, written(statement))
+
+    def _missing_indexes(self, session: Session) -> list[Any]:
+        there = {row.name for row in session.all(self._indexes_query(), self._named)}
+        return [self._index(column) for column in INDEXED if column not in there]
+
+    def _columns(self, session: Session) -> dict[str, Any]:
+        return {row.name: row for row in session.all(self._columns_query(), self._named)}
+
+    def _indexes_query(self) -> Any:
+        return self._sql.indexes()
+
+    def _columns_query(self) -> Any:
+        return self._sql.columns()
+
+    def finding(self, message_id: str) -> Command:
+        return self._find, {"id": message_id}
+
+    def completing(self, message_id: str, operations: str) -> Command:
+        return self._complete, {"id": message_id, "operations": operations}
+
+    def marking(self, message_id: str) -> Command:
+        return self._mark, {"id": message_id}
+
+    def _is_over(self, session: Session) -> Any:
+        if self.says_when is None:
+            self.says_when = "CreatedAt" in self._columns(session)
+        return self._sql.is_over if self.says_when else self._sql.is_undated
