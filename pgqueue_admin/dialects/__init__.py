@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.base import Dialect, Pool
@@ -14,6 +15,7 @@ DIALECTS = {
     "postgresql": "pgqueue_admin.dialects.postgresql:postgresql",
     "postgres": "pgqueue_admin.dialects.postgresql:postgresql",
     "mysql": "pgqueue_admin.dialects.mysql.dialect:mysql",
+    "mssql": "pgqueue_admin.dialects.sqlserver.dialect:sqlserver",
 }
 
 
@@ -24,9 +26,12 @@ def dialect_for(dsn: str) -> Dialect:
         raise ValueError(f"No dialect for {scheme}://: write postgresql://user@host/database")
     module, _, name = DIALECTS[scheme].partition(":")
     try:
-        make: Callable[[], Dialect] = getattr(import_module(module), name)
+        make: Callable[[], Any] = getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("pgqueue_admin"):
             raise
-        raise ValueError(f"{error.name} is not installed: pip install 'pgqueue-admin[{scheme}]'") from error
-    return make()
+        extra = module.split(".")[2]
+        raise ValueError(f"{error.name} is not installed: pip install 'pgqueue-admin[{extra}]'") from error
+    dialect = make()
+    made: Dialect = dialect.within(dsn) if dialect.multi_catalog else dialect
+    return made

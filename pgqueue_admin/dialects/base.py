@@ -37,6 +37,7 @@ class Dialect(Protocol):
     history: Statements  # reading what finished and died, each row once
 
     supports_notify: bool  # a commit can wake a listener
+    multi_catalog: bool  # an address may name a database, too: ``within(dsn)`` is the dialect that knows the DSN's
     supports_batches: bool  # one message of a batch is undone alone, and an ended transaction says how it ended
 
     @property

@@ -44,6 +44,7 @@ ASKED = [
     "requirements-embedded.txt",
     "requirements-history.txt",
     "requirements-mysql.txt",
+    "requirements-sqlserver.txt",
     "requirements-dev.txt",
 ]
 

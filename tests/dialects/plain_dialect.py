@@ -292,6 +292,7 @@ class Plain:
     max_table_bytes = 40
     default_schema = "public"
     supports_notify = False
+    multi_catalog = False
     supports_batches = False
     leases = None
 

@@ -26,6 +26,7 @@ FILES = {
     "embedded": "requirements-embedded.txt",
     "history": "requirements-history.txt",
     "mysql": "requirements-mysql.txt",
+    "sqlserver": "requirements-sqlserver.txt",
 }
 ENGINE = {"psycopg", "orjson"}
 BROUGHT_BY_THEM = {"psycopg-binary", "typing-extensions"}
@@ -35,8 +36,9 @@ import importlib, pkgutil, sys
 for room in sys.argv[1:]:
     package = importlib.import_module(f"pgqueue_admin.{room}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        # the driver of MySQL is an extra, and what reads cron expressions comes with the console, which plans schedules
-        if not module.name.startswith(("pgqueue_admin.dialects.mysql.", "pgqueue_admin.lease.schedules.")):
+        # these drivers are extras, and what reads cron expressions comes with the console, which plans schedules
+        room = module.name.removeprefix("pgqueue_admin.")
+        if not room.startswith(("dialects.mysql.", "dialects.sqlserver.", "lease.schedules.")):
             importlib.import_module(module.name)
 """
 INSTALLED = "from importlib.metadata import distributions; print(*(each.name for each in distributions()))"
@@ -158,11 +160,14 @@ def test_every_module_of_the_engine_imports_with_nothing_else(bare: Environment)
     bare.run("python", "-c", IMPORT_ALL, *WITHOUT_CONSOLE)
 
 
-def test_what_an_outbox_on_mysql_needs_is_said(bare: Environment) -> None:
-    asked = "from pgqueue_admin.dialects import dialect_for; dialect_for('mysql://host/db')"
+@pytest.mark.parametrize(
+    ("scheme", "driver", "extra"), [("mysql", "pymysql", "mysql"), ("mssql", "pytds", "sqlserver")]
+)
+def test_the_driver_of_another_database_is_said(bare: Environment, scheme: str, driver: str, extra: str) -> None:
+    asked = f"from pgqueue_admin.dialects import dialect_for; dialect_for('{scheme}://host/db')"
     code, said = bare.ended("python", "-c", asked)
     assert code == 1
-    assert said.endswith("ValueError: pymysql is not installed: pip install 'pgqueue-admin[mysql]'\n")
+    assert said.endswith(f"ValueError: {driver} is not installed: pip install 'pgqueue-admin[{extra}]'\n")
 
 
 def test_the_ten_lines_run_with_nothing_else(bare: Environment, database: str) -> None:

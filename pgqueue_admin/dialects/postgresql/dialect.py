@@ -66,6 +66,7 @@ class PostgreSQL(StatementFolder):
     max_table_bytes = 55  # wire sheet 1.4
     default_schema = "public"
     supports_notify = True
+    multi_catalog = False
     supports_batches = True
     isolations: Mapping[str, str] = {
         "read_committed": "read committed",

@@ -2,20 +2,8 @@
 -- Safe to run twice, and on a table that the original's script made.
 set quoted_identifier on;
 if object_id({table_text}, N'U') is null
-    {part:table};
+    {outbox:create};
 {part:indexes};
-
--- name: table
--- The original's, a heap, and when each record was written.
-create table {table} (
-    MessageId nvarchar(200) not null,
-    Dispatched bit not null default 0,
-    DispatchedAt datetime null,
-    PersistenceVersion varchar(23) not null,
-    Operations nvarchar(max) not null,
-    CreatedAt datetime2 null default sysutcdatetime(),
-    primary key nonclustered (MessageId)
-)
 
 -- name: indexes
 -- By column, whatever it is called. Index names are the table's own there.
@@ -24,11 +12,21 @@ if not exists (
     join sys.index_columns c on c.object_id = i.object_id and c.index_id = i.index_id and c.key_ordinal = 1
     where i.object_id = object_id({table_text}, N'U') and col_name(c.object_id, c.column_id) = N'DispatchedAt'
 )
-    {part:index_dispatched_at}
+    {part:index_dispatched_at};
+if not exists (
+    select 1 from sys.indexes i
+    join sys.index_columns c on c.object_id = i.object_id and c.index_id = i.index_id and c.key_ordinal = 1
+    where i.object_id = object_id({table_text}, N'U') and col_name(c.object_id, c.column_id) = N'Dispatched'
+)
+    {part:index_dispatched}
 
 -- name: index_dispatched_at
 -- Of dispatched records alone, as the original's: those are cleaned up.
 create index Index_DispatchedAt on {table} (DispatchedAt) where Dispatched = 1
+
+-- name: index_dispatched
+-- Of undispatched records alone: the relay looks for them each minute.
+create index Index_Dispatched on {table} (Dispatched) where Dispatched = 0
 
 -- name: migrate
 -- What the original's table lacks. It gives up where somebody holds the table for longer than five seconds.

@@ -1,0 +1,68 @@
+"""``mssql://user:password@host:1433/catalog``: encrypted, and the certificate compared with the host's name."""
+
+import ssl
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+PORT = 1433
+_PARAMETERS = ("ca", "peek_method", "trust_server_certificate")
+
+PeekMethod = Literal["count", "range"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectOptions:
+    """``ca``: a file with the authority that signed the certificate; empty: those of the system."""
+
+    host: str
+    port: int
+    catalog: str
+    user: str
+    password: str
+    ca: str = ""
+    trusts_any: bool = False
+    peek_method: PeekMethod = "count"
+
+    def context(self) -> ssl.SSLContext:
+        """Raises ValueError where the authority's file cannot be read."""
+        try:
+            context = ssl.create_default_context(cafile=self.ca or None)
+        except OSError as error:
+            raise ValueError(f"ca={self.ca} of the mssql:// URL cannot be read: {error}") from error
+        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2  # 1.3 is for TDS 8 alone
+        if self.trusts_any:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return context
+
+
+def read(dsn: str) -> ConnectOptions:
+    """Raises ValueError."""
+    parts = urlsplit(dsn)
+    more = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+    if unknown := sorted(more.keys() - set(_PARAMETERS)):
+        raise ValueError(f"{unknown[0]} is no parameter of a mssql:// URL: there are {', '.join(_PARAMETERS)}")
+    return ConnectOptions(
+        parts.hostname or "localhost",
+        parts.port or PORT,
+        _catalog(unquote(parts.path.lstrip("/"))),
+        unquote(parts.username or ""),
+        unquote(parts.password or ""),
+        more.get("ca", ""),
+        _one_of(more, "trust_server_certificate", "no", "yes") == "yes",
+        _one_of(more, "peek_method", "count", "range"),  # type: ignore[arg-type]
+    )
+
+
+def _catalog(name: str) -> str:
+    if not name:
+        raise ValueError("the mssql:// URL names no database: write mssql://user@host/database")
+    return name
+
+
+def _one_of(more: dict[str, str], name: str, *values: str) -> str:
+    """The first is meant where it says nothing."""
+    value = more.get(name, values[0])
+    if value not in values:
+        raise ValueError(f"{name} of the mssql:// URL is {value!r}: it must be {' or '.join(values)}")
+    return value

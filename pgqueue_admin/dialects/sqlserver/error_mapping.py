@@ -1,0 +1,51 @@
+"""The server's errors as ours, by their numbers."""
+
+from pgqueue_admin.dialects import errors
+
+ENDED_WITHIN = 51000  # what our own commit throws (session.sql)
+
+_BY_NUMBER: dict[int, type[errors.DatabaseError]] = {
+    207: errors.TableChanged,  # no such column
+    208: errors.TableMissing,
+    229: errors.NotPermitted,
+    230: errors.NotPermitted,
+    262: errors.NotPermitted,
+    297: errors.NotPermitted,
+    300: errors.NotPermitted,
+    515: errors.TableChanged,  # a column that has no default is given none
+    596: errors.DatabaseDown,  # the session was killed
+    628: errors.TransactionEndedByHandler,  # there is no transaction to set a savepoint in
+    911: errors.SchemaMissing,  # no such database
+    916: errors.NotPermitted,
+    1088: errors.TableMissing,
+    1205: errors.Deadlock,
+    1222: errors.Locked,
+    1913: errors.AlreadyExists,
+    2601: errors.AlreadyExists,
+    2627: errors.AlreadyExists,
+    2705: errors.AlreadyExists,  # a column
+    2714: errors.AlreadyExists,
+    2760: errors.SchemaMissing,
+    3701: errors.TableMissing,
+    3903: errors.TransactionEndedByHandler,
+    3906: errors.ReadOnly,
+    3960: errors.Deadlock,  # snapshot: somebody else has changed the row
+    4060: errors.DatabaseDown,  # no such database, at the login
+    4902: errors.TableMissing,
+    6005: errors.DatabaseDown,  # it is being stopped
+    6401: errors.TransactionEndedByHandler,  # a savepoint is not there any more
+    10928: errors.DatabaseDown,  # Azure: as many requests as it takes
+    15247: errors.NotPermitted,
+    18456: errors.DatabaseDown,  # the login failed
+    40197: errors.DatabaseDown,
+    40501: errors.DatabaseDown,
+    40613: errors.DatabaseDown,
+    ENDED_WITHIN: errors.TransactionEndedByHandler,
+}
+
+
+def by_number(number: int, said: str) -> errors.DatabaseError:
+    """``said``: the server's words. 40001 is what other databases call a transaction that may be tried again."""
+    kind = _BY_NUMBER.get(number, errors.DatabaseError)
+    detail = f"{said} ({number})" if number else said
+    return kind(detail, "40001" if kind is errors.Deadlock else None)

@@ -1,0 +1,27 @@
+"""A session that belongs to the caller: we execute in it, and end nothing."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from pgqueue_admin.dialects.sqlserver import driver
+from pgqueue_admin.dialects.sqlserver.session import SQLServerSession
+from pgqueue_admin.dialects.statements import Statements
+
+
+class ExternalSession(SQLServerSession):
+    """Always in a transaction, which is his: nothing is committed behind a statement."""
+
+    def __init__(self, raw: Any, sql: Statements):
+        super().__init__(raw, sql)
+        self.begin()
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        """No savepoint: where he is in none, one of ours would begin one in his place."""
+        return nullcontext(self)
+
+
+def external_session(raw: Any, sql: Statements) -> ExternalSession:
+    """Raises TypeError for what is no connection of the driver's."""
+    if not driver.is_connection(raw):
+        raise TypeError(f"a connection of pytds is needed to send within it, and this is {type(raw).__name__}")
+    return ExternalSession(raw, sql)

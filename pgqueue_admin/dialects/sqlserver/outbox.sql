@@ -1,0 +1,103 @@
+-- name: create
+-- The original's, a heap, and when each record was written. Ids are compared as they are: two that differ by case are two.
+create table {table} (
+    MessageId nvarchar(200) collate Latin1_General_BIN2 not null,
+    Dispatched bit not null default 0,
+    DispatchedAt datetime null,
+    PersistenceVersion varchar(23) not null,
+    Operations nvarchar(max) not null,
+    CreatedAt datetime2 null default sysutcdatetime(),
+    primary key nonclustered (MessageId)
+)
+
+-- name: add_key
+-- One record of a message.
+alter table {table} add primary key nonclustered (MessageId)
+
+-- name: create_index
+-- Of the records that are looked for by it alone. Index names are the table's own there.
+create index {index} on {table} ({column}) where Dispatched = {dispatched}
+
+-- name: indexes
+-- Which columns lead an index.
+select distinct c.name as name
+from {catalog}sys.indexes i
+join {catalog}sys.index_columns k on k.object_id = i.object_id and k.index_id = i.index_id and k.key_ordinal = 1
+join {catalog}sys.columns c on c.object_id = k.object_id and c.column_id = k.column_id
+where i.object_id = object_id(%(table)s) and i.is_disabled = 0
+
+-- name: columns
+-- What the table has, and which column alone is a unique key.
+select c.name as name,
+    concat(t.name, case
+        when t.name = N'nvarchar' and c.max_length = -1 then N'(max)'
+        when t.name = N'nvarchar' then concat(N'(', c.max_length / 2, N')')
+        when t.name = N'varchar' then concat(N'(', c.max_length, N')')
+        else N'' end) as type,
+    case when exists (
+        select 1 from {catalog}sys.indexes i
+        join {catalog}sys.index_columns k on k.object_id = i.object_id and k.index_id = i.index_id and k.key_ordinal > 0
+        where i.object_id = c.object_id and i.is_unique = 1 and i.has_filter = 0 and i.is_disabled = 0
+        group by i.index_id
+        having count(*) = 1 and max(k.column_id) = c.column_id
+    ) then 1 else 0 end as is_unique
+from {catalog}sys.columns c
+join {catalog}sys.types t on t.user_type_id = c.user_type_id
+where c.object_id = object_id(%(table)s)
+
+-- name: find
+-- Asked first of each message, one letter longer than the key: it would be cut. Where the key holds two ids for one only the same
+-- bytes were handled.
+select MessageId as id, Dispatched as dispatched, Operations as operations
+from {table}
+where MessageId = cast(%(id)s as nvarchar(201))
+  and cast(MessageId as varbinary(402)) = cast(cast(%(id)s as nvarchar(201)) as varbinary(402))
+
+-- name: store
+-- Who inserts the same waits for the one before him, for a while; how long others are waited for is as before at the statement's end.
+set lock_timeout {wait};
+insert into {table} (MessageId, Operations, PersistenceVersion) values (%(id)s, %(operations)s, %(version)s)
+
+-- name: complete
+-- Pessimistic: the record is there already, and nobody else can have it.
+update {table} set Operations = %(operations)s where MessageId = cast(%(id)s as nvarchar(201))
+
+-- name: mark
+-- Once: where the relay marked it meanwhile, what is sent in this transaction is not sent.
+update {table} set Dispatched = 1, DispatchedAt = getutcdate(), Operations = N'[]'
+where MessageId = cast(%(id)s as nvarchar(201)) and Dispatched = 0;
+if @@rowcount = 0
+    throw 51001, N'the record was marked as dispatched already', 1
+
+-- name: work
+-- One look a minute, by both indexes. The lock is the session's: a leader that is killed leads no more.
+declare @leads int = 0;
+if applock_mode(N'public', %(resource)s, N'Session') <> N'Exclusive'
+    exec @leads = sys.sp_getapplock @Resource = %(resource)s, @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0;
+select case when @leads >= 0 then 1 else 0 end as leads,
+    case when exists (
+        select 1 from {table} where Dispatched = 1 and DispatchedAt < dateadd(second, -%(keep)s, getutcdate())
+    ) then 1 else 0 end as to_purge,
+    case when exists (select 1 from {table} where Dispatched = 0 and {is_over}) then 1 else 0 end as to_relay
+
+-- name: is_over
+-- By when it was written, where the table is one of ours.
+CreatedAt < dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime()))
+
+-- name: is_undated
+-- The original's table does not say when a record was written: whoever asks remembers when he saw it first.
+%(grace)s is not null
+
+-- name: purge
+-- As the original's own clean-up; what another cleaner has locked he deletes.
+delete top ({most}) from {table} with (rowlock, readpast)
+where Dispatched = 1 and DispatchedAt < dateadd(second, -%(keep)s, getutcdate())
+option (maxdop 1)
+
+-- name: pending
+-- What a crash left between commit and dispatch; a worker that is about to send it has it locked, or waits for us. As JSON: a
+-- statement takes no more than 2,100 parameters.
+select top ({most}) MessageId as id, Dispatched as dispatched, Operations as operations
+from {table} with (updlock, readpast, rowlock)
+where Dispatched = 0 and {is_over}
+  and MessageId collate Latin1_General_BIN2 not in (select seen.value from openjson(%(without)s) as seen)

@@ -1,0 +1,80 @@
+"""An outbox table on SQL Server (contract: dialects.outbox_store.OutboxStore)."""
+
+import json
+from collections.abc import Collection
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from pgqueue_admin import __version__
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.connection import Command, Session
+from pgqueue_admin.dialects.errors import AlreadyExists
+from pgqueue_admin.dialects.outbox_store import OutboxRecord, OutboxWork
+from pgqueue_admin.dialects.outbox_table import OutboxTable
+from pgqueue_admin.dialects.sqlserver import addressing
+from pgqueue_admin.dialects.sqlserver.query import Catalog
+
+_IS_DISPATCHED = {"DispatchedAt": 1, "Dispatched": 0}  # of which records an index holds
+
+
+class SQLServerOutbox(OutboxTable):
+    column_types = {
+        "MessageId": ("nvarchar(200)",),
+        "Dispatched": ("bit",),
+        "DispatchedAt": ("datetime",),
+        "PersistenceVersion": ("varchar(23)",),
+        "Operations": ("nvarchar(max)",),
+    }
+
+    def __init__(self, sql: Any, address: Address):
+        name = addressing.qualified(address)
+        super().__init__(sql, address, name, {"table": name})
+        self._complete = self._sql.complete(table=address)
+        self._catalog = Catalog(addressing.catalog(address))
+        self._resource = f"pgqueue outbox {sql.in_full(address)}"
+
+    def create(self, session: Session) -> None:
+        """No lock: the original's script takes none, and who comes second finds it made."""
+        if not self._columns(session):
+            with suppress(AlreadyExists), session.transaction():
+                session.run(self._creation())
+        self._create_indexes(session)
+
+    def _index(self, column: str) -> Any:
+        named = {"index": f"Index_{column}", "column": column, "dispatched": _IS_DISPATCHED[column]}
+        return self._sql.create_index(table=self.address, **named)
+
+    def _indexes_query(self) -> Any:
+        return self._sql.indexes(catalog=self._catalog)
+
+    def _columns_query(self) -> Any:
+        return self._sql.columns(catalog=self._catalog)
+
+    def storing(self, message_id: str, operations: str, wait: timedelta) -> Command:
+        query = self._sql.store(table=self.address, wait=max(1, round(wait.total_seconds() * 1000)))
+        return query, {"id": message_id, "operations": operations, "version": __version__}
+
+    def work(self, session: Session, keep: timedelta, grace: timedelta) -> OutboxWork:
+        query = self._sql.work(table=self.address, is_over=self._is_over(session))
+        asked = {"keep": _seconds(keep), "resource": self._resource, **_grace(grace)}
+        leads, purge, relay = session.all(query, asked)[0]
+        return OutboxWork(bool(leads), bool(purge), bool(relay))
+
+    def purge(self, session: Session, keep: timedelta, most: int) -> int:
+        return session.run(self._sql.purge(table=self.address, most=most), {"keep": _seconds(keep)})
+
+    def pending(self, session: Session, grace: timedelta, most: int, without: Collection[str]) -> list[OutboxRecord]:
+        query = self._sql.pending(table=self.address, is_over=self._is_over(session), most=most)
+        rows = session.all(query, {**_grace(grace), "without": json.dumps(list(without))})
+        return [OutboxRecord(row.id, bool(row.dispatched), row.operations) for row in rows]
+
+
+def _seconds(span: timedelta) -> int:
+    return round(span.total_seconds())
+
+
+def _grace(span: timedelta) -> dict[str, int]:
+    """In whole seconds and the rest in microseconds: neither is too long for dateadd."""
+    seconds, rest = divmod(span, timedelta(seconds=1))
+    return {"grace": seconds, "grace_rest": rest // timedelta(microseconds=1)}

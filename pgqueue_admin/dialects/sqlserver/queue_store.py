@@ -1,0 +1,136 @@
+"""A queue table on SQL Server (contract: dialects.queue_store.QueueStore)."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.connection import Command, Session
+from pgqueue_admin.dialects.queue_store import LOWEST, PeekResult, QueueRow, ReceivedRow
+from pgqueue_admin.dialects.sqlserver.query import Query, ReadingQuery
+from pgqueue_admin.dialects.sqlserver.recoverable import RecoverableColumn, RecoverableQuery
+from pgqueue_admin.dialects.sqlserver.transport_table import BODY, HEADERS, ExpectedColumn, TransportTable
+from pgqueue_admin.dialects.table_fault import TableFault
+
+AT_ONCE = 500  # rows of one insert: 2,100 parameters are the server's limit, and a row has three
+PURGE_BATCH = 4_000  # fewer rows than what makes the server lock the whole table
+COUNTED = 10_000  # rows that a peek counts at most
+
+_COLUMNS = (
+    ExpectedColumn("Id", "uniqueidentifier", 16, "add_id", "retype_id"),
+    ExpectedColumn("CorrelationId", "varchar", 255, "add_correlationid", ""),
+    ExpectedColumn("ReplyToAddress", "varchar", 255, "add_replytoaddress", ""),
+    ExpectedColumn("Expires", "datetime", 8, "add_expires", "retype_expires"),
+    HEADERS,
+    BODY,
+    ExpectedColumn("RowVersion", "bigint", 8, "add_rowversion", "replace_rowversion"),
+)
+# What senders before 7.0 wrote into columns alone (wire sheet 10.1).
+_CORRELATION_ID, _REPLY_TO = "NServiceBus.CorrelationId", "NServiceBus.ReplyToAddress"
+
+
+class Received(NamedTuple):
+    """Implements ReceivedRow."""
+
+    id: str
+    seq: int
+    expired: bool
+    headers: str
+    body: bytes | None
+
+
+class SQLServerQueue(TransportTable):
+    """Every method but purge is one statement in the caller's transaction."""
+
+    noun, kind, stops = "queue", "queue", True
+    creation = ("create", "index_rowversion", "index_expires")
+
+    def __init__(self, sql: Any, address: Address):
+        super().__init__(sql, address)
+        self.recoverable = RecoverableColumn(sql, address)
+        self._send = self._either("send", "send_without_recoverable")
+        self._peeks = {
+            "count": self._sql.peek_count(table=address, most=COUNTED),
+            "range": self._sql.peek_range(table=address),
+        }
+
+    def faults(self, session: Session, readable: bool = False) -> Iterator[TableFault]:
+        found = self._columns(session)
+        if not found:
+            yield self._missing()
+            return
+        yield from self._column_faults(found, _COLUMNS)
+        row_version = found.get("RowVersion")
+        if row_version and row_version.type == "bigint" and not row_version.is_identity:
+            said = "gives no RowVersion by itself: no send would succeed"
+            yield self._fault(said, "replace_rowversion", stops=True)
+        why = "each receive would read the whole table"
+        yield from self._index_fault(found, "RowVersion", self._sql.index_rowversion, why)
+        why = "a purge of what is over reads the whole table"
+        yield from self._index_fault(found, "Expires", self._sql.index_expires, why)
+        yield from self._body_column_fault(found, readable)
+
+    def insertions(self, rows: Sequence[QueueRow]) -> list[Command]:
+        if len(rows) == 1:
+            headers, body, ttbr_ms = rows[0]
+            return [(self._send, {"id": None, "ttbr_ms": ttbr_ms, "headers": headers, "body": body})]
+        return [self._insertion(rows[start : start + AT_ONCE]) for start in range(0, len(rows), AT_ONCE)]
+
+    def _insertion(self, rows: Sequence[QueueRow]) -> Command:
+        places = Query(", ".join(self._sql.row(place=place) for place in range(len(rows))))
+        params: dict[str, Any] = {}
+        for place, (headers, body, ttbr_ms) in enumerate(rows):
+            params |= {f"ttbr_ms_{place}": ttbr_ms, f"headers_{place}": headers, f"body_{place}": body}
+        return self._either("send_many", "send_many_without_recoverable", rows=places), params
+
+    def _either(self, with_it: str, without: str, **identifiers: Any) -> RecoverableQuery:
+        forms = [getattr(self._sql, name)(table=self.address, **identifiers) for name in (with_it, without)]
+        return RecoverableQuery.of(self.recoverable, *forms)
+
+    def load(self, session: Session, rows: Iterable[QueueRow], spans: Collection[int] = ()) -> bool:
+        """The driver's bulk load computes nothing, and fires no trigger: rows are sent as others are."""
+        return False
+
+    def send_as_it_is(self, session: Session, row_id: str, headers: str, body: bytes) -> None:
+        """No key of the table is in the way of an id that is there already."""
+        session.run(self._send, {"id": row_id, "ttbr_ms": None, "headers": headers, "body": body})
+
+    def receiving(self, low: int = LOWEST, most: int = 1) -> Command:
+        return ReadingQuery.of(self._sql.receive(table=self.address, most=most), received), {"low": low}
+
+    def is_received(self, session: Session, row: ReceivedRow) -> bool:
+        raise NotImplementedError("a dialect without batches is not asked")
+
+    def peek(self, session: Any) -> PeekResult:
+        """By the method that the DSN asks for (S5); takes no update locks."""
+        row = session.one(self._peeks[session.peek_method])
+        if not row or row.head is None:
+            return PeekResult(0, LOWEST)
+        return PeekResult(1 if row.pending is None else row.pending, row.head)
+
+    def purge(self, session: Session, expired_only: bool = False) -> int:
+        statement = self._sql.purge_expired if expired_only else self._sql.purge
+        query, purged = statement(table=self.address, most=PURGE_BATCH), 0
+        while (batch := session.run(query)) == PURGE_BATCH:
+            purged += batch
+        return purged + batch
+
+
+def received(row: Any) -> Received:
+    """Columns of old senders count where a header is missing (S2)."""
+    headers = row.headers
+    if row.correlation_id or row.reply_to:
+        headers = _with_columns(headers, {_CORRELATION_ID: row.correlation_id, _REPLY_TO: row.reply_to})
+    return Received(row.id, row.seq, bool(row.expired), headers, row.body)
+
+
+def _with_columns(headers: str, columns: dict[str, str | None]) -> str:
+    """What is no JSON object stays as it is: it is exhausted as others are."""
+    try:
+        known = orjson.loads(headers or "{}")
+    except orjson.JSONDecodeError:
+        return headers
+    if not isinstance(known, dict):
+        return headers
+    return orjson.dumps({name: value for name, value in columns.items() if value} | known).decode()

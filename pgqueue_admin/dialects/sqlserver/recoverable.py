@@ -1,0 +1,48 @@
+"""Recoverable: a column that a queue table may lack (wire sheet 10.1), and statements that depend on it."""
+
+from typing import Any
+
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.errors import TableChanged
+from pgqueue_admin.dialects.sqlserver import addressing
+from pgqueue_admin.dialects.sqlserver.query import Query
+from pgqueue_admin.dialects.statements import StatementFolder
+
+COLUMN = "Recoverable"
+
+
+class RecoverableColumn:
+    """Whether one table has it: asked once, and again after a refusal that names it."""
+
+    def __init__(self, sql: StatementFolder, table: Address):
+        self._query = sql.queue.has_recoverable()
+        self._named = {"table": addressing.qualified(table)}
+        self._is_there: bool | None = None
+
+    def is_there(self, session: Any) -> bool:
+        if self._is_there is None:
+            self._is_there = bool(session.value(self._query, self._named))
+        return self._is_there
+
+    def refused(self, error: Exception) -> None:
+        if isinstance(error, TableChanged) and COLUMN in error.detail:
+            self._is_there = None
+
+
+class RecoverableQuery(Query):
+    """A statement that writes the column where it is there."""
+
+    column: RecoverableColumn
+    without: Query
+
+    @classmethod
+    def of(cls, column: RecoverableColumn, with_it: Query, without: Query) -> "RecoverableQuery":
+        made = cls(with_it)
+        made.column, made.without = column, without
+        return made
+
+    def form_for(self, session: Any) -> Query:
+        return self if self.column.is_there(session) else self.without
+
+    def refused(self, error: Exception) -> None:
+        self.column.refused(error)

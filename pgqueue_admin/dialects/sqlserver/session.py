@@ -1,0 +1,111 @@
+"""An open session of SQL Server; the driver's errors come out as ours."""
+
+from typing import Any
+
+from pgqueue_admin.dialects import errors
+from pgqueue_admin.dialects.connection import Params, Row
+from pgqueue_admin.dialects.implicit_session import ImplicitSession, row_type
+from pgqueue_admin.dialects.sqlserver import driver
+from pgqueue_admin.dialects.sqlserver.connect_options import PeekMethod
+from pgqueue_admin.dialects.sqlserver.query import Query
+from pgqueue_admin.dialects.sqlserver.tds_wire import TdsWire
+from pgqueue_admin.dialects.statements import Statements
+
+
+class SQLServerSession(ImplicitSession):
+    """Implements ReceiveSession (dialects.connection). Implicit transactions are on throughout.
+
+    A statement with parameters is one of sp_executesql: what it sets ends with it. Those of a transaction's end have
+    none, since the server takes no other number of open transactions at the end of one than at its begin.
+    """
+
+    def __init__(
+        self, raw: Any, sql: Statements, wire: TdsWire | None = None, peek_method: PeekMethod = "count"
+    ) -> None:
+        super().__init__()
+        self.raw, self.peek_method = raw, peek_method
+        self._sql, self._wire = sql, wire
+        self._answer_seconds = wire.seconds if wire else None
+        self._guarded_id = 0
+        self._is_lost = False
+
+    # --- asking
+
+    def _answer(self, query: Any, params: Params = None) -> tuple[list[Row], int]:
+        if not isinstance(query, Query):
+            return self._execute(query, params)
+        form = query.form_for(self)
+        try:
+            rows, touched = self._execute(form, {} if params is None else params)  # our % are doubled
+        except errors.DatabaseError as error:
+            query.refused(error)
+            raise
+        return [query.read(row) for row in rows], touched
+
+    def _execute(self, query: str, params: Params = None) -> tuple[list[Row], int]:
+        if self.closed:
+            raise errors.DatabaseDown("the session is closed")
+        try:
+            names, rows, touched = driver.execute(self.raw, query, params)
+        except errors.DatabaseDown:
+            self._lose()
+            raise
+        if not names:
+            return [], touched
+        row = row_type(names)
+        return [row(*each) for each in rows], touched
+
+    def _lose(self) -> None:
+        """Without an answer what comes next could be the answer to something else."""
+        self._is_lost = True
+        if self._wire:
+            self._wire.close()
+
+    # --- transactions
+
+    def _end(self, is_guarded: bool) -> None:
+        self._execute(self._sql.commit_guarded(id=self._guarded_id) if is_guarded else self._sql.commit())
+
+    def _undo(self) -> None:
+        self._execute(self._sql.rollback())
+
+    def _set_savepoint(self, name: str) -> None:
+        self._execute(self._sql.savepoint(name=name))
+
+    def _release_savepoint(self, name: str) -> None:
+        """There is none to be released: its name is taken again."""
+
+    def _undo_savepoint(self, name: str) -> None:
+        self._execute(self._sql.undo_savepoint(name=name))
+
+    def _set_guard(self) -> None:
+        rows, _ = self._execute(self._sql.guard())
+        self._guarded_id = int(rows[0].id)
+
+    # --- the session itself
+
+    def ended(self) -> bool:
+        return self.closed or bool(self._wire and self._wire.has_farewell())
+
+    def lend(self, is_lent: bool) -> None:
+        if self._wire:
+            self._wire.seconds = None if is_lent else self._answer_seconds
+
+    def close_if_busy(self) -> None:
+        """The driver reads an answer that was left to its end before it asks anything."""
+
+    @property
+    def closed(self) -> bool:
+        return self._is_lost or driver.is_closed(self.raw)
+
+    @property
+    def was_closed(self) -> bool:
+        return not self._is_lost and bool(driver.is_closed(self.raw))
+
+    def cut(self) -> None:
+        if self._wire:
+            self._wire.cut()
+
+    def close(self) -> None:
+        if not driver.is_closed(self.raw):
+            self.raw.close()

@@ -1,0 +1,111 @@
+"""What the transport's three tables have in common: they are made under one lock, and checked by their columns."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.connection import Session
+from pgqueue_admin.dialects.errors import AlreadyExists, Locked
+from pgqueue_admin.dialects.sqlserver import addressing
+from pgqueue_admin.dialects.sqlserver.query import Catalog, Query, written
+from pgqueue_admin.dialects.statements import Statement, StatementFolder
+from pgqueue_admin.dialects.table_fault import TableFault
+
+ANY_LENGTH = -1  # of a type without an end, as the catalog has it
+BODY_COLUMN = "BodyString"
+
+
+class ExpectedColumn(NamedTuple):
+    """Its type as the catalog has it, and the statements for where it is missing or something else."""
+
+    name: str
+    type: str
+    length: int
+    add: str
+    retype: str
+
+    def __str__(self) -> str:
+        return f"{self.type}(max)" if self.length == ANY_LENGTH else self.type
+
+
+HEADERS = ExpectedColumn("Headers", "nvarchar", ANY_LENGTH, "add_headers", "retype_headers")
+BODY = ExpectedColumn("Body", "varbinary", ANY_LENGTH, "add_body", "retype_body")
+
+
+class TransportTable:
+    """One table. ``sql``: its dialect. ``noun``: the file of its statements; ``creation``: which of them make it."""
+
+    noun: str
+    kind: str
+    creation: tuple[str, ...]
+    stops = False  # without it nothing can be received
+
+    def __init__(self, sql: Any, address: Address):
+        self.address = address
+        self._folder: StatementFolder = sql
+        self._sql = getattr(sql, self.noun)
+        self._name = addressing.qualified(address)
+        self._lock = {"resource": f"{sql.in_full(address)}_lock"}
+        self._columns_query = sql.queue.columns(catalog=Catalog(addressing.catalog(address)))
+
+    def create(self, session: Session) -> None:
+        """Looked for before the lock and behind it, as the original's installers do."""
+        with suppress(AlreadyExists), session.transaction():
+            if not self._columns(session):
+                self._wait_for_lock(session)
+                if not self._columns(session):
+                    for statement in self._creation():
+                        session.run(statement)
+
+    def add_body_column(self, session: Session) -> None:
+        with session.transaction():
+            if BODY_COLUMN not in self._columns(session):
+                self._wait_for_lock(session)
+                if BODY_COLUMN not in self._columns(session):
+                    session.run(self._folder.table_repair.add_body_column(table=self.address))
+
+    def _wait_for_lock(self, session: Session) -> None:
+        if session.value(self._folder.queue.lock(), self._lock) < 0:
+            raise Locked(f"{self._name} is made by somebody else, who has not ended.")
+
+    def _creation(self) -> list[Query]:
+        return [getattr(self._sql, name)(table=self.address) for name in self.creation]
+
+    def _columns(self, session: Session) -> dict[str, Any]:
+        return {row.name: row for row in session.all(self._columns_query, {"table": self._name})}
+
+    # --- what is wrong with it
+
+    def _missing(self) -> TableFault:
+        said = f"The {self.kind} table {self._name} does not exist: endpoint.create_queues() makes it, or an installer."
+        return TableFault(said, ";\n".join(map(written, self._creation())), self.stops)
+
+    def _column_faults(self, found: dict[str, Any], wanted: Sequence[ExpectedColumn]) -> Iterator[TableFault]:
+        for column in wanted:
+            row = found.get(column.name)
+            if row is None:
+                yield self._fault(f"has no column {column.name}", column.add, self.stops)
+            elif (row.type, row.length) != (column.type, column.length):
+                yield self._fault(f"has {column.name} as {_said(row)}, not {column}", column.retype)
+
+    def _body_column_fault(self, found: dict[str, Any], readable: bool) -> Iterator[TableFault]:
+        if readable and BODY_COLUMN not in found:
+            yield self._fault(f"has no column {BODY_COLUMN}, which the settings ask for", "add_body_column")
+
+    def _index_fault(self, found: dict[str, Any], column: str, statement: Statement, why: str) -> Iterator[TableFault]:
+        if column in found and not found[column].leads_an_index:
+            said = f"{self._name} has no index on {column}: {why}."
+            yield TableFault(said, written(statement(table=self.address)))
+
+    def _fault(self, what: str, cure: str, stops: bool = False) -> TableFault:
+        query = getattr(self._folder.table_repair, cure)(table=self.address)
+        return TableFault(f"{self._name} {what}.", written(query), stops)
+
+
+def _said(row: Any) -> str:
+    """A type as the catalog has it, whose length is in bytes."""
+    if row.type not in ("varchar", "nvarchar", "varbinary"):
+        return str(row.type)
+    length = row.length // 2 if row.type == "nvarchar" else row.length
+    return f"{row.type}({'max' if row.length == ANY_LENGTH else length})"

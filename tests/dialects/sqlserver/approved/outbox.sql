@@ -1,0 +1,89 @@
+-- create: The original's, a heap, and when each record was written. Ids are compared as they are: two that differ by case are two.
+create table [dbo].[Sales_OutboxData] (
+    MessageId nvarchar(200) collate Latin1_General_BIN2 not null,
+    Dispatched bit not null default 0,
+    DispatchedAt datetime null,
+    PersistenceVersion varchar(23) not null,
+    Operations nvarchar(max) not null,
+    CreatedAt datetime2 null default sysutcdatetime(),
+    primary key nonclustered (MessageId)
+)
+
+-- add_key: One record of a message.
+alter table [dbo].[Sales_OutboxData] add primary key nonclustered (MessageId)
+
+-- create_index: Of the records that are looked for by it alone. Index names are the table's own there.
+create index [Index_Dispatched] on [dbo].[Sales_OutboxData] ([Dispatched]) where Dispatched = 0
+
+-- indexes: Which columns lead an index.
+select distinct c.name as name
+from sys.indexes i
+join sys.index_columns k on k.object_id = i.object_id and k.index_id = i.index_id and k.key_ordinal = 1
+join sys.columns c on c.object_id = k.object_id and c.column_id = k.column_id
+where i.object_id = object_id(%(table)s) and i.is_disabled = 0
+
+-- columns: What the table has, and which column alone is a unique key.
+select c.name as name,
+    concat(t.name, case
+        when t.name = N'nvarchar' and c.max_length = -1 then N'(max)'
+        when t.name = N'nvarchar' then concat(N'(', c.max_length / 2, N')')
+        when t.name = N'varchar' then concat(N'(', c.max_length, N')')
+        else N'' end) as type,
+    case when exists (
+        select 1 from sys.indexes i
+        join sys.index_columns k on k.object_id = i.object_id and k.index_id = i.index_id and k.key_ordinal > 0
+        where i.object_id = c.object_id and i.is_unique = 1 and i.has_filter = 0 and i.is_disabled = 0
+        group by i.index_id
+        having count(*) = 1 and max(k.column_id) = c.column_id
+    ) then 1 else 0 end as is_unique
+from sys.columns c
+join sys.types t on t.user_type_id = c.user_type_id
+where c.object_id = object_id(%(table)s)
+
+-- find: Asked first of each message, one letter longer than the key: it would be cut. Where the key holds two ids for one only the same
+-- bytes were handled.
+select MessageId as id, Dispatched as dispatched, Operations as operations
+from [dbo].[Sales_OutboxData]
+where MessageId = cast(%(id)s as nvarchar(201))
+  and cast(MessageId as varbinary(402)) = cast(cast(%(id)s as nvarchar(201)) as varbinary(402))
+
+-- store: Who inserts the same waits for the one before him, for a while; how long others are waited for is as before at the statement's end.
+set lock_timeout 10000;
+insert into [dbo].[Sales_OutboxData] (MessageId, Operations, PersistenceVersion) values (%(id)s, %(operations)s, %(version)s)
+
+-- complete: Pessimistic: the record is there already, and nobody else can have it.
+update [dbo].[Sales_OutboxData] set Operations = %(operations)s where MessageId = cast(%(id)s as nvarchar(201))
+
+-- mark: Once: where the relay marked it meanwhile, what is sent in this transaction is not sent.
+update [dbo].[Sales_OutboxData] set Dispatched = 1, DispatchedAt = getutcdate(), Operations = N'[]'
+where MessageId = cast(%(id)s as nvarchar(201)) and Dispatched = 0;
+if @@rowcount = 0
+    throw 51001, N'the record was marked as dispatched already', 1
+
+-- work: One look a minute, by both indexes. The lock is the session's: a leader that is killed leads no more.
+declare @leads int = 0;
+if applock_mode(N'public', %(resource)s, N'Session') <> N'Exclusive'
+    exec @leads = sys.sp_getapplock @Resource = %(resource)s, @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0;
+select case when @leads >= 0 then 1 else 0 end as leads,
+    case when exists (
+        select 1 from [dbo].[Sales_OutboxData] where Dispatched = 1 and DispatchedAt < dateadd(second, -%(keep)s, getutcdate())
+    ) then 1 else 0 end as to_purge,
+    case when exists (select 1 from [dbo].[Sales_OutboxData] where Dispatched = 0 and CreatedAt < dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime()))) then 1 else 0 end as to_relay
+
+-- is_over: By when it was written, where the table is one of ours.
+CreatedAt < dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime()))
+
+-- is_undated: The original's table does not say when a record was written: whoever asks remembers when he saw it first.
+%(grace)s is not null
+
+-- purge: As the original's own clean-up; what another cleaner has locked he deletes.
+delete top (10) from [dbo].[Sales_OutboxData] with (rowlock, readpast)
+where Dispatched = 1 and DispatchedAt < dateadd(second, -%(keep)s, getutcdate())
+option (maxdop 1)
+
+-- pending: What a crash left between commit and dispatch; a worker that is about to send it has it locked, or waits for us. As JSON: a
+-- statement takes no more than 2,100 parameters.
+select top (10) MessageId as id, Dispatched as dispatched, Operations as operations
+from [dbo].[Sales_OutboxData] with (updlock, readpast, rowlock)
+where Dispatched = 0 and CreatedAt < dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime()))
+  and MessageId collate Latin1_General_BIN2 not in (select seen.value from openjson(%(without)s) as seen)

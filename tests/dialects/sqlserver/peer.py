@@ -1,0 +1,157 @@
+"""A peer that lets a driver log in over TLS and then answers no more than "done": for time limits, and for who it is.
+
+It is no SQL Server: it understands no statement, and nothing that a statement does is tested by it.
+"""
+
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from tests.tls_relay import CERTIFICATE, TLS
+
+_HEADER = struct.Struct(">BBHHBB")
+_PRELOGIN, _REPLY, _BATCH = 0x12, 0x04, 0x01
+DONE = struct.pack("<BHHQ", 0xFD, 0, 0, 0)
+SILENT = "silence"  # a statement with this word gets no answer
+SLOW = "trickle"  # one with this gets a byte now and then, and never all
+_NAME = "peer".encode("utf-16-le")
+_ACK = struct.pack("<BI", 1, 0)[:1] + struct.pack(">I", 0x74000004) + bytes([4]) + _NAME + struct.pack(">I", 0)
+LOGIN = struct.pack("<BH", 0xAD, len(_ACK)) + _ACK + DONE
+
+
+def prelogin(encryption: int) -> bytes:
+    """Version and encryption."""
+    options = struct.pack(">BHH", 0, 11, 6) + struct.pack(">BHH", 1, 17, 1) + b"\xff"
+    return options + bytes(6) + bytes([encryption])
+
+
+class Peer:
+    """``encryption``: what it says of it, 1 for on. ``mute``: it accepts, and says nothing at all."""
+
+    def __init__(self, encryption: int = 1, mute: bool = False, host: str = "127.0.0.1"):
+        self._encryption, self._mute = encryption, mute
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._context.load_cert_chain(CERTIFICATE, TLS / "key.pem")
+        self._listener = socket.create_server((host, 0))
+        self.port = int(self._listener.getsockname()[1])
+        self.logins = list[bytes]()
+        self.asked = list[str]()
+        self.gone = threading.Event()  # a client ended its connection
+        self._kept = list[socket.socket]()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        for each in (self._listener, *self._kept):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                self._kept.append(client)
+                if not self._mute:
+                    threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with suppress(OSError, ConnectionError, ssl.SSLError):
+            wire = _Wire(client)
+            wire.packet()
+            wire.send(_REPLY, prelogin(self._encryption))
+            if self._encryption != 1:
+                self.logins.append(wire.packet()[1])  # what was said in clear, if anything is
+                return
+            wire.shake_hands(self._context)
+            self.logins.append(wire.packet()[1])
+            wire.send(_REPLY, LOGIN)
+            while self._answer(wire):
+                pass
+        self.gone.set()
+
+    def _answer(self, wire: "_Wire") -> bool:
+        kind, data = wire.packet()
+        asked = data.decode("utf-16-le", "replace") if kind == _BATCH else ""
+        self.asked.append(asked)
+        if SILENT in asked:
+            return True
+        if SLOW in asked:
+            wire.trickle(self.gone)
+            return False
+        wire.send(_REPLY, DONE)
+        return True
+
+
+class _Wire:
+    """Packets in clear, and after the handshake inside TLS."""
+
+    def __init__(self, client: socket.socket):
+        self._client = client
+        self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls: ssl.SSLObject | None = None
+
+    def packet(self) -> tuple[int, bytes]:
+        whole, status, kind = b"", 0, 0
+        while not status & 1:
+            kind, status, length, *_ = _HEADER.unpack(self._exactly(8))
+            whole += self._exactly(length - 8)
+        return kind, whole
+
+    def send(self, kind: int, data: bytes) -> None:
+        self._write(_HEADER.pack(kind, 1, len(data) + 8, 0, 1, 0) + data)
+
+    def trickle(self, gone: threading.Event) -> None:
+        self._write(_HEADER.pack(_REPLY, 1, 4096, 0, 1, 0))
+        while not gone.wait(0.05):
+            self._write(b"\0")
+
+    def shake_hands(self, context: ssl.SSLContext) -> None:
+        tls = context.wrap_bio(self._in, self._out, server_side=True)
+        while True:
+            try:
+                tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                if data := self._out.read():
+                    self.send(_PRELOGIN, data)
+                self._in.write(self.packet()[1])
+        self.send(_PRELOGIN, self._out.read())
+        self._tls = tls
+
+    def _write(self, data: bytes) -> None:
+        if self._tls:
+            self._tls.write(data)
+            data = self._out.read()
+        self._client.sendall(data)
+
+    def _exactly(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            data += self._read(size - len(data))
+        return data
+
+    def _read(self, size: int) -> bytes:
+        while True:
+            if self._tls:
+                try:
+                    return self._tls.read(size)
+                except ssl.SSLWantReadError:
+                    pass
+            more = self._client.recv(65_536 if self._tls else size)
+            if not more:
+                raise ConnectionError
+            if not self._tls:
+                return more
+            self._in.write(more)
+
+
+@contextmanager
+def peer(encryption: int = 1, mute: bool = False, host: str = "127.0.0.1") -> Iterator[Peer]:
+    made = Peer(encryption, mute, host)
+    try:
+        yield made
+    finally:
+        made.close()

@@ -1,0 +1,170 @@
+"""What SQL Server's stores make of rows, before and after a server; tests/dialects/test_stores.py asks one."""
+
+import sys
+from datetime import UTC, datetime, timedelta, timezone
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import pytest
+
+import pgqueue_admin.dialects.sqlserver
+from pgqueue_admin.dialects import Address, dialect_for
+from pgqueue_admin.dialects.delayed_store import DelayedRow
+from pgqueue_admin.dialects.errors import (
+    AlreadyExists,
+    DatabaseDown,
+    DatabaseError,
+    Deadlock,
+    Locked,
+    NotPermitted,
+    SchemaMissing,
+    TableChanged,
+    TableMissing,
+)
+from pgqueue_admin.dialects.sqlserver import connect_options
+from pgqueue_admin.dialects.sqlserver.dialect import SQLServer
+from pgqueue_admin.dialects.sqlserver.error_mapping import by_number
+from pgqueue_admin.dialects.sqlserver.queue_store import AT_ONCE, received
+
+SHOP = SQLServer("shop")
+SALES = Address("dbo", "Sales")
+CORRELATION_ID, REPLY_TO = "NServiceBus.CorrelationId", "NServiceBus.ReplyToAddress"
+
+
+def row(headers: str, correlation_id: str | None = None, reply_to: str | None = None) -> Any:
+    return SimpleNamespace(
+        id="1", seq=1, expired=0, headers=headers, body=b"", correlation_id=correlation_id, reply_to=reply_to
+    )
+
+
+def test_many_rows_are_as_many_statements_as_parameters_allow() -> None:
+    commands = SHOP.queue_store(SALES).insertions([("{}", b"", None)] * (2 * AT_ONCE + 1))
+    assert [len(params) for _, params in commands if isinstance(params, dict)] == [3 * AT_ONCE, 3 * AT_ONCE, 3]
+    assert 3 * AT_ONCE < 2100
+
+
+def test_one_row_is_one_statement_with_an_id_of_the_servers() -> None:
+    ((query, params),) = SHOP.queue_store(SALES).insertions([("{}", b"x", 5)])
+    assert params == {"id": None, "ttbr_ms": 5, "headers": "{}", "body": b"x"}
+    assert "newid()" in query
+
+
+class Asked:
+    """Answers each question for the column with the next of ``answers``."""
+
+    def __init__(self, *answers: int):
+        self.answers = list(answers)
+
+    def value(self, query: str, params: Any) -> int:
+        assert params == {"table": "[dbo].[Sales]"}
+        return self.answers.pop(0)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_the_column_recoverable_is_asked_for_once_and_again_after_a_refusal(rows: int) -> None:
+    """Sheet 10.2: 207 and 515, where they name it; whatever else is refused says nothing of it."""
+    session, store = Asked(1, 0), SHOP.queue_store(SALES)
+    ((query, _),) = store.insertions([("{}", b"", None)] * rows)
+    assert "Recoverable" in query.form_for(session)
+    query.refused(by_number(515, "Cannot insert the value NULL into column 'Headers'"))
+    query.refused(by_number(1205, "Recoverable was deadlocked"))
+    ((again, _),) = store.insertions([("{}", b"", None)])
+    assert "Recoverable" in again.form_for(session)
+    again.refused(by_number(207, "Invalid column name 'Recoverable'."))
+    assert "Recoverable" not in query.form_for(session)
+    assert session.answers == []
+
+
+def test_columns_of_old_senders_count_where_a_header_is_missing() -> None:
+    """S2."""
+    got = received(row('{"a":"b"}', "c-1", "Billing@host"))
+    assert orjson.loads(got.headers) == {"a": "b", CORRELATION_ID: "c-1", REPLY_TO: "Billing@host"}
+    said = f'{{"{CORRELATION_ID}":"own","{REPLY_TO}":"own"}}'
+    assert orjson.loads(received(row(said, "c-1", "Billing@host")).headers) == orjson.loads(said)
+    assert received(row('{"a": "b"}')).headers == '{"a": "b"}', "as it came"
+
+
+@pytest.mark.parametrize("headers", ["no json", "[1]", "null", "3"])
+def test_what_is_no_json_object_stays_as_it_is(headers: str) -> None:
+    assert received(row(headers, "c-1", "Billing")).headers == headers
+
+
+def test_an_instant_is_sent_in_utc_without_a_zone() -> None:
+    at = datetime(2026, 7, 1, 14, tzinfo=timezone(timedelta(hours=2)))
+    store = SHOP.delayed_store(Address("dbo", "Sales.Delayed"), SALES)
+    ((_, params),) = store.insertions([DelayedRow("{}", b"", at, None), DelayedRow("{}", b"", None, 5)])
+    assert isinstance(params, dict)
+    assert params["at_0"] == datetime(2026, 7, 1, 12, tzinfo=UTC).replace(tzinfo=None)
+    assert (params["at_1"], params["delay_ms_1"]) == (None, 5)
+
+
+@pytest.mark.parametrize("schema", ["dbo", "[dbo]@[shop]"])
+def test_the_lock_of_a_creation_is_the_originals(schema: str) -> None:
+    """By the table in full, so that its installers and ours wait for each other."""
+    assert SHOP.in_full(Address(schema, "Sales")) == "[shop].[dbo].[Sales]"
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (208, TableMissing),
+        (207, TableChanged),
+        (515, TableChanged),
+        (1205, Deadlock),
+        (3960, Deadlock),
+        (1222, Locked),
+        (2714, AlreadyExists),
+        (1913, AlreadyExists),
+        (2627, AlreadyExists),
+        (2601, AlreadyExists),
+        (18456, DatabaseDown),
+        (4060, DatabaseDown),
+        (596, DatabaseDown),
+        (229, NotPermitted),
+        (2760, SchemaMissing),
+        (8152, DatabaseError),
+    ],
+)
+def test_its_errors_are_ours(number: int, kind: type) -> None:
+    error = by_number(number, "the server's words")
+    assert type(error) is kind
+    assert str(number) in error.detail
+    assert (error.sqlstate == "40001") is (kind is Deadlock)
+
+
+def test_its_url() -> None:
+    said = connect_options.read(
+        "mssql://sh%40p:a%25b%2Fc@db.example.com:1444/shop%20one?ca=/etc/ca.pem&peek_method=range"
+    )
+    assert (said.host, said.port, said.catalog) == ("db.example.com", 1444, "shop one")
+    assert (said.user, said.password, said.ca, said.peek_method) == ("sh@p", "a%b/c", "/etc/ca.pem", "range")
+    plain = connect_options.read("mssql://host/shop")
+    assert (plain.port, plain.peek_method, plain.trusts_any) == (1433, "count", False)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("?encrypt=no", "encrypt is no parameter of a mssql:// URL: there are ca, peek_method"),
+        ("?peek_method=guess", "must be count or range"),
+        ("?trust_server_certificate=1", "must be no or yes"),
+    ],
+)
+def test_what_the_url_cannot_say(more: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        connect_options.read(f"mssql://host/shop{more}")
+
+
+def test_without_its_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith(("pgqueue_admin.dialects.sqlserver.", "pytds"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(pgqueue_admin.dialects.sqlserver, "driver")
+    monkeypatch.setitem(sys.modules, "pytds", None)
+    with pytest.raises(ValueError, match=r"pytds is not installed: pip install 'pgqueue-admin\[sqlserver\]'"):
+        dialect_for("mssql://host/shop")
+
+
+def test_what_is_no_connection_cannot_be_borrowed() -> None:
+    with pytest.raises(TypeError, match="a connection of pytds"):
+        SHOP.borrow(object())

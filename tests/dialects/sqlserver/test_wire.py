@@ -1,0 +1,169 @@
+"""Who is let in, and how long is waited: of a real socket, with TLS inside TDS (peer.py)."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, NoAnswer
+from pgqueue_admin.dialects.sqlserver.dialect import sqlserver
+from tests.dialects.sqlserver.peer import SILENT, SLOW, Peer, peer
+from tests.tls_relay import CERTIFICATE
+from tests.waiting import until
+
+TRUSTED = f"ca={quote(str(CERTIFICATE), safe='')}"
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def server() -> Iterator[Peer]:
+    with peer() as made:
+        yield made
+
+
+@pytest.fixture
+def open_one() -> Iterator[Open]:
+    opened: list[Any] = []
+
+    def open_one(server: Peer, host: str = "localhost", more: str = TRUSTED, **options: Any) -> Any:
+        dsn = f"mssql://sa:p%40ss@{host}:{server.port}/shop?{more}"
+        opened.append(sqlserver().connect(dsn, **{"connect_timeout": 20, **options}))
+        return opened[-1]
+
+    yield open_one
+    for each in opened:
+        each.close()
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
+
+
+def test_it_logs_in_in_cipher_and_sets_itself_up(server: Peer, open_one: Open) -> None:
+    session = open_one(server, application_name="pgqueue Sales")
+    said = "".join(server.asked)
+    assert "pgqueue Sales".encode("utf-16-le") in server.logins[0]
+    for each in ("implicit_transactions on", "lock_timeout 25000", "isolation level read committed"):
+        assert each in said
+    assert not session.closed
+    assert not session.ended()
+
+
+@pytest.mark.parametrize("isolation", ["repeatable_read", "serializable", "snapshot"])
+def test_a_session_has_the_isolation_that_is_asked(server: Peer, open_one: Open, isolation: str) -> None:
+    open_one(server, isolation=isolation)
+    assert f"set transaction isolation level {isolation.replace('_', ' ')}" in "".join(server.asked)
+
+
+@pytest.mark.parametrize(
+    ("host", "more", "why"),
+    [("localhost", "", "self-signed certificate"), ("127.0.0.2", TRUSTED, "not valid for '127.0.0.2'")],
+)
+def test_who_cannot_show_who_he_is_hears_no_password(open_one: Open, host: str, more: str, why: str) -> None:
+    with peer(host=socket.gethostbyname(host)) as server:
+        with pytest.raises(DatabaseDown, match=why):
+            open_one(server, host, more)
+        assert server.logins == []
+
+
+def test_whoever_asks_for_it_trusts_any_certificate(server: Peer, open_one: Open) -> None:
+    assert not open_one(server, "127.0.0.1", "trust_server_certificate=yes").closed
+
+
+@pytest.mark.parametrize("encryption", [0, 2])
+def test_who_does_not_encrypt_hears_no_password(open_one: Open, encryption: int) -> None:
+    with peer(encryption) as plain:
+        with pytest.raises(DatabaseDown, match="no encryption"):
+            open_one(plain)
+        assert plain.logins == []
+
+
+def test_who_says_nothing_is_given_up_at_the_connect(open_one: Open) -> None:
+    with peer(mute=True) as mute:
+
+        def connecting() -> None:
+            with pytest.raises(NoAnswer) as told:
+                open_one(mute, connect_timeout=0.3)
+            assert told.value.seconds == 0.3
+
+        assert 0.3 <= seconds(connecting) < 5
+
+
+def test_what_is_no_sql_server_is_said(open_one: Open) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def greet() -> None:
+            client, _ = other.accept()
+            with client:
+                client.recv(4096)
+                client.sendall(b"\x04\x01\x00\x0a\0\0\0\0hi")
+
+        threading.Thread(target=greet, daemon=True).start()
+        with pytest.raises(DatabaseDown, match="no SQL Server"):
+            sqlserver().connect(f"mssql://sa:x@localhost:{other.getsockname()[1]}/shop", connect_timeout=20)
+
+
+def test_nobody_listens_is_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+    with pytest.raises(DatabaseDown, match="refused"):
+        sqlserver().connect(f"mssql://sa:x@127.0.0.1:{port}/shop")
+
+
+@pytest.mark.parametrize("word", [SILENT, SLOW])
+def test_without_all_of_an_answer_the_session_is_given_up(server: Peer, open_one: Open, word: str) -> None:
+    """However slowly something comes."""
+    session = open_one(server, answer_seconds=0.5)
+
+    def asking() -> None:
+        with pytest.raises(NoAnswer) as told:
+            session.run(f"select 1 -- {word}")
+        assert told.value.seconds == 0.5
+
+    assert 0.5 <= seconds(asking) < 5
+    assert session.closed
+    assert not session.was_closed
+    with pytest.raises(DatabaseDown):
+        session.run("select 1")
+    assert server.gone.wait(30), "the connection is gone, and with it what it had begun"
+
+
+def test_a_lent_session_waits_longer(server: Peer, open_one: Open) -> None:
+    session, came = open_one(server, answer_seconds=0.2), list[type]()
+    session.lend(True)
+
+    def wait() -> None:
+        try:
+            session.run(f"select 1 -- {SILENT}")
+        except DatabaseError as error:
+            came.append(type(error))
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    waiting.join(1)
+    assert waiting.is_alive()
+    session.cut()
+    waiting.join(30)
+    assert came == [DatabaseDown]
+
+
+def test_a_server_that_ended_is_noticed_without_a_round_trip(server: Peer, open_one: Open) -> None:
+    session = open_one(server)
+    server.close()
+    until(session.ended)
+    with pytest.raises(DatabaseDown):
+        session.run("select 1")
+    assert session.closed
+
+
+def test_a_closed_session_is_one_that_somebody_closed(server: Peer, open_one: Open) -> None:
+    session = open_one(server)
+    session.raw.close()
+    assert (session.closed, session.was_closed, session.ended()) == (True, True, True)
