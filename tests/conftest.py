@@ -23,6 +23,9 @@ from tests import server_location, stale_clusters
 from tests.databases import Databases
 from tests.mariadb import MariaDB
 from tests.mariadb import mariadb as started_mariadb
+from tests.mssql import MSSQL
+from tests.mssql import mssql as made_mssql
+from tests.mssql import said as mssql_said
 from tests.waiting import until
 
 # The same examples in every run, however slow the machine is: what is found anew is no fault of the change under test.
@@ -43,6 +46,11 @@ def pytest_configure() -> None:
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What a run did not run: no test is skipped for it."""
+    terminalreporter.write_line(mssql_said())
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -84,6 +92,13 @@ def _is_quick_to_sign_in_to(server: PostgreSQL) -> None:
 def mariadb() -> Iterator[MariaDB]:
     """MariaDB of this run; a test that asks for it fails where it is not installed."""
     with started_mariadb() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mssql() -> Iterator[MSSQL]:
+    """SQL Server of this run, where somebody named one; only tests that exist then ask for it."""
+    with made_mssql() as server:
         yield server
 
 

@@ -54,7 +54,7 @@ class QueueStore(Protocol):
         """
 
     def send_as_it_is(self, session: Session, row_id: str, headers: str, body: bytes) -> None:
-        """Insert what cannot be read, unchanged but for an id that is there already; it never expires."""
+        """Insert what cannot be read, unchanged but for an id that the table would not take twice; it never expires."""
 
     def receiving(self, low: int = LOWEST, most: int = 1) -> Command:
         """What deletes the rows of the lowest seqs that nobody has, from ``low`` on; answers with ReceivedRows."""

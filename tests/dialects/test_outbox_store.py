@@ -19,8 +19,10 @@ from pgqueue_admin.dialects.errors import (
     TransactionEndedByHandler,
 )
 from pgqueue_admin.dialects.outbox_store import OutboxStore
+from tests import mssql
 from tests.waiting import until
 
+AT_ONCE = 400  # rows of an insert: SQL Server takes 2,100 parameters
 WAIT, DAY = timedelta(seconds=10), timedelta(days=1)
 OPERATIONS = '[{"MessageId": "two", "Body": "w6Q=", "Headers": {"a": "ü \\" \\\\ %"}}]'
 HOSTILE = "a'b\"c%s%(id)s;--"
@@ -30,6 +32,14 @@ ORIGINALS = {
     "mysql": """create table `{0}` (MessageId nvarchar(200) not null primary key, Dispatched bit not null default 0,
         DispatchedAt datetime, PersistenceVersion varchar(23) not null, Operations json not null)
         default charset=ascii""",
+    "sqlserver": """create table "{0}" (MessageId nvarchar(200) not null primary key nonclustered, Dispatched bit not
+        null default 0, DispatchedAt datetime, PersistenceVersion varchar(23) not null,
+        Operations nvarchar(max) not null)""",
+}
+LOCK_WAIT = {
+    "postgresql": "select current_setting('lock_timeout')",
+    "mysql": "select @@session.innodb_lock_wait_timeout",
+    "sqlserver": "select @@lock_timeout",
 }
 
 
@@ -63,6 +73,9 @@ class Place:
     def add(self, session: Any, *names: str, days: float | None = None) -> None:
         """``days`` ago dispatched; None: it was not."""
         dispatched = None if days is None else datetime.now(UTC).replace(tzinfo=None) - timedelta(days=days)
+        if len(names) > AT_ONCE:
+            self.add(session, *names[AT_ONCE:], days=days)
+        names = names[:AT_ONCE]
         row = "(%s, %s = 1, %s, %s, %s)" if self.dialect.name == "postgresql" else "(%s, %s, %s, %s, %s)"
         text = f"""insert into "Billing_OutboxData"
             ("MessageId", "Dispatched", "DispatchedAt", "PersistenceVersion", "Operations")
@@ -74,12 +87,18 @@ class Place:
         return [name for (name,) in self.all(session, 'select "MessageId" from "Billing_OutboxData" order by 1')]
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=["postgresql", "mariadb", *mssql.ONE])
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     if request.param == "postgresql":
         made = Place(request.getfixturevalue("database"))
         yield made
         made.close()
+        return
+    if request.param in mssql.ONE:
+        with request.getfixturevalue("mssql").database() as dsn:
+            made = Place(dsn)
+            yield made
+            made.close()
         return
     server = request.getfixturevalue("mariadb")
     with server.database() as name:
@@ -252,10 +271,7 @@ def test_who_waits_for_somebody_who_rolls_back_stores(place: Place, session: Any
 
 
 def test_the_wait_is_bounded_and_is_as_before_afterwards(place: Place, session: Any, store: OutboxStore) -> None:
-    show = {
-        "postgresql": "select current_setting('lock_timeout')",
-        "mysql": "select @@session.innodb_lock_wait_timeout",
-    }[place.dialect.name]
+    show = LOCK_WAIT[place.dialect.name]
     first, second = place.connect(), place.connect()
     before = second.value(show)
     with first.transaction():
@@ -367,7 +383,7 @@ def test_who_ends_the_transaction_from_within_is_found(place: Place, session: An
         with session.transaction():
             session.guard()
             session.run("commit")
-            session.run("begin")
+            session.run("begin transaction" if place.dialect.name == "sqlserver" else "begin")
             session.run(*store.storing("one", "[]", WAIT))
 
     with pytest.raises(TransactionEndedByHandler):

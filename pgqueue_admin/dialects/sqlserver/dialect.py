@@ -31,6 +31,7 @@ class SQLServer(StatementFolder):
     multi_catalog = True
     leases = None
     schedules = None
+    two_phase_commit = None
     isolations: Mapping[str, str] = {
         name: name for name in ("read_committed", "repeatable_read", "serializable", "snapshot")
     }
@@ -53,6 +54,9 @@ class SQLServer(StatementFolder):
 
     def outbox_store(self, address: Address) -> SQLServerOutbox:
         return SQLServerOutbox(self, address)
+
+    def decision_store(self, address: Address) -> NoReturn:
+        raise LookupError("An outbox on SQL Server cannot enlist other databases yet.")
 
     def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
         return Address(schema, IDENTIFIERS.outbox_table(endpoint, prefix))

@@ -1,5 +1,6 @@
 """The driver, python-tds: nothing else here knows it (docs/decisions/017)."""
 
+import logging
 import socket
 from typing import Any
 
@@ -9,6 +10,10 @@ from pgqueue_admin.dialects import errors
 from pgqueue_admin.dialects.sqlserver.connect_options import ConnectOptions
 from pgqueue_admin.dialects.sqlserver.error_mapping import by_number
 from pgqueue_admin.dialects.sqlserver.tds_wire import TdsWire
+
+_log = logging.getLogger("pytds")
+if _log.level == logging.NOTSET:
+    _log.setLevel(logging.ERROR)  # it tells of each statement, with its text
 
 _AT_ONCE = 0.001  # the driver would try again, and sleep before: the wire has its own limit
 

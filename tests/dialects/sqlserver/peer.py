@@ -28,6 +28,12 @@ def prelogin(encryption: int) -> bytes:
     return options + bytes(6) + bytes([encryption])
 
 
+def _statement(batch: bytes) -> str:
+    """Behind its headers, whose length comes first."""
+    (length,) = struct.unpack_from("<I", batch)
+    return batch[length:].decode("utf-16-le")
+
+
 class Peer:
     """``encryption``: what it says of it, 1 for on. ``mute``: it accepts, and says nothing at all."""
 
@@ -38,7 +44,8 @@ class Peer:
         self._listener = socket.create_server((host, 0))
         self.port = int(self._listener.getsockname()[1])
         self.logins = list[bytes]()
-        self.asked = list[str]()
+        self.asked = list[str]()  # statements without parameters
+        self.called = list[bytes]()  # those with some, as they came
         self.gone = threading.Event()  # a client ended its connection
         self._kept = list[socket.socket]()
         threading.Thread(target=self._accept, daemon=True).start()
@@ -74,8 +81,11 @@ class Peer:
 
     def _answer(self, wire: "_Wire") -> bool:
         kind, data = wire.packet()
-        asked = data.decode("utf-16-le", "replace") if kind == _BATCH else ""
-        self.asked.append(asked)
+        asked = _statement(data) if kind == _BATCH else ""
+        if kind == _BATCH:
+            self.asked.append(asked)
+        else:
+            self.called.append(data)
         if SILENT in asked:
             return True
         if SLOW in asked:

@@ -4,13 +4,16 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, NoAnswer
 from pgqueue_admin.dialects.sqlserver.dialect import sqlserver
+from pgqueue_admin.dialects.sqlserver.query import Query
 from tests.dialects.sqlserver.peer import SILENT, SLOW, Peer, peer
 from tests.tls_relay import CERTIFICATE
 from tests.waiting import until
@@ -54,6 +57,40 @@ def test_it_logs_in_in_cipher_and_sets_itself_up(server: Peer, open_one: Open) -
         assert each in said
     assert not session.closed
     assert not session.ended()
+
+
+def test_parameters_are_sent_beside_the_statement(server: Peer, open_one: Open) -> None:
+    """Each of its type; what is none stands in the text, and a % once."""
+    session, rows = open_one(server), [("{}", b"'; drop table x", 5), ("{'}", b"y" * 9_000, None)]
+    ((_, params),) = sqlserver().queue_store(Address("dbo", "Sales")).insertions(rows)
+    session.run(sqlserver().queue.send_many(table=Address("dbo", "Sales"), rows=_both(sqlserver())), params)
+    (called,) = server.called
+    text = "from (values (0, cast(@P1 as bigint), @P2, @P3), (1, cast(NULL as bigint), @P4, @P5)) as message"
+    types = "@P1 INT,@P2 NVARCHAR(MAX),@P3 VARBINARY(8000),@P4 NVARCHAR(MAX),@P5 VARBINARY(MAX)"
+    for each in (text, types, "ttbr_ms % 86400000"):
+        assert each.encode("utf-16-le") in called, each
+    assert b"'; drop table x" in called
+    assert "drop table x".encode("utf-16-le") not in called
+
+
+def _both(dialect: Any) -> Query:
+    return Query(", ".join(dialect.queue.row(place=place) for place in range(2)))
+
+
+def test_a_transactions_end_has_no_parameters(server: Peer, open_one: Open) -> None:
+    """In a procedure the server would refuse another number of open transactions at its end."""
+    session = open_one(server)
+    before = len(server.asked)
+    with session.transaction():
+        session.run("insert into x values (%s)", [1])
+        with suppress(ZeroDivisionError), session.transaction():
+            raise ZeroDivisionError
+    assert len(server.called) == 1
+    assert server.asked[before:] == [
+        "if @@trancount = 0 begin transaction;\nsave transaction [pgqueue_1]",
+        "rollback transaction [pgqueue_1]",
+        "while @@trancount > 0 commit transaction",
+    ]
 
 
 @pytest.mark.parametrize("isolation", ["repeatable_read", "serializable", "snapshot"])

@@ -1,0 +1,71 @@
+"""A SQL Server that somebody names: ``PGQUEUE_TEST_MSSQL_DSN=mssql://user:password@host/master``.
+
+A run makes a database of its own there, and drops it. Without one its tests do not exist: they are not skipped, and the
+last lines of the run say that SQL Server is held by text.
+"""
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from pgqueue_admin.dialects.sqlserver.dialect import sqlserver
+
+VARIABLE = "PGQUEUE_TEST_MSSQL_DSN"
+DSN = os.environ.get(VARIABLE, "")
+METHODS = ["mssql", "mssql_range"] if DSN else []  # how a peek counts (S5): by count, and by range
+ONE = METHODS[:1]
+
+_EMPTY = """declare @drop nvarchar(max) = N'';
+select @drop = @drop + concat(N'drop table ', quotename(schema_name(schema_id)), N'.', quotename(name), N';')
+from sys.tables;
+exec sys.sp_executesql @drop"""
+
+
+def said() -> str:
+    """For the last lines of a run."""
+    if DSN:
+        return f"SQL Server: asked at {urlsplit(DSN).hostname}, by the tests named mssql."
+    return f"SQL Server: held by text, not run. {VARIABLE}=mssql://user:password@host/master runs it."
+
+
+class MSSQL:
+    """``database``: an empty one, as a DSN."""
+
+    def __init__(self) -> None:
+        self._name = f"pgqueue_test_{uuid.uuid4().hex[:12]}"
+        parts = urlsplit(DSN)
+        self._dsn = urlunsplit(parts._replace(path=f"/{self._name}"))
+
+    def create(self) -> None:
+        self._as_admin(f"create database {self._name}")
+
+    def drop(self) -> None:
+        self._as_admin(f"alter database {self._name} set single_user with rollback immediate")
+        self._as_admin(f"drop database {self._name}")
+
+    @contextmanager
+    def database(self, method: str = "mssql") -> Iterator[str]:
+        with sqlserver().connect(self._dsn) as session:
+            session.run(_EMPTY)
+        by_range = f"{'&' if '?' in self._dsn else '?'}peek_method=range"
+        yield self._dsn + (by_range if method == "mssql_range" else "")
+
+    def _as_admin(self, text: str) -> None:
+        """Not in a transaction, which a session of ours always begins."""
+        with sqlserver().connect(DSN, connect_timeout=15) as session:
+            raw: Any = session.raw
+            raw.cursor().execute("set implicit_transactions off")
+            raw.cursor().execute(text)
+
+
+@contextmanager
+def mssql() -> Iterator[MSSQL]:
+    server = MSSQL()
+    server.create()
+    try:
+        yield server
+    finally:
+        server.drop()
