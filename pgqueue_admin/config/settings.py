@@ -111,7 +111,7 @@ SECURE_HSTS_SECONDS = 0 if given.ON_LOOPBACK else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = not given.ON_LOOPBACK
 SECURE_HSTS_PRELOAD = not given.ON_LOOPBACK
 SECURE_PROXY_SSL_HEADER = None if given.ON_LOOPBACK else ("HTTP_X_FORWARDED_PROTO", "https")
-SECURE_REDIRECT_EXEMPT = [f"^({given.BELOW[1:]})?(healthz|readyz)$"]  # probes come over plain HTTP
+SECURE_REDIRECT_EXEMPT = [f"^({given.BELOW[1:]})?(healthz|readyz|metrics)$"]  # machines ask over plain HTTP
 
 CELERY_BROKER_URL = given.broker("CELERY_BROKER_URL") or "redis://127.0.0.1:1/0"
 CELERY_BROKER_USE_SSL = given.broker_tls(CELERY_BROKER_URL)

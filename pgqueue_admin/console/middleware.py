@@ -16,6 +16,7 @@ from django.http import (
     HttpResponseRedirect,
     QueryDict,
 )
+from django.http.request import split_domain_port
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils import timezone
@@ -35,6 +36,7 @@ log = logging.getLogger("pgqueue.console")
 DOWN = (OperationalError, InterfaceError)
 LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
 PROBES = frozenset({"/healthz", "/readyz"})
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 SIGNED_OUT = "Nothing was done: you had been signed out when you pressed it. Once signed in, press it again."
 
 
@@ -48,10 +50,11 @@ class KnownHost(MiddlewareMixin):
     """Asked before all others. A Host that is not ours is refused, in one line of the log.
 
     Probes come by the address of a pod or a machine: they are answered whatever Host says: no address is made of it.
+    Metrics are asked for on this machine, by its own name for itself; any other name could be a web page's (rebinding).
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        if request.path_info in PROBES:
+        if request.path_info in PROBES or _asks_metrics_here(request):
             request.get_host = request._get_raw_host  # type: ignore[attr-defined, method-assign]
             return None
         try:
@@ -59,6 +62,11 @@ class KnownHost(MiddlewareMixin):
         except DisallowedHost:
             return _not_ours(request)
         return None
+
+
+def _asks_metrics_here(request: HttpRequest) -> bool:
+    host: str = request._get_raw_host()  # type: ignore[attr-defined]
+    return request.path_info == "/metrics" and split_domain_port(host)[0] in LOOPBACK
 
 
 def _not_ours(request: HttpRequest) -> HttpResponse:

@@ -1,0 +1,1 @@
+"""What other programs ask the console for: figures in the formats of Prometheus."""

@@ -1,0 +1,146 @@
+"""Figures as metric families, read from the same functions as the pages. None is never written as 0."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from django.db.models import Count
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from pgqueue_admin.history.freshness import HistoryFreshness
+from pgqueue_admin.models import (
+    Alert,
+    Operation,
+    database_clock,
+    navigation_counts,
+    processes,
+    queue_overview,
+    staleness,
+)
+from pgqueue_admin.models.queue_overview import QueueFacts, QueueFigures
+from pgqueue_admin.monitor import targets
+
+MOST_QUEUES = 2_000  # labels are other people's names: whoever makes tables must not fill the monitoring's memory
+MOST_CAUSES = 50
+LONGEST_CAUSE = 200  # characters; all other labels are bounded by their columns
+_OPEN = (Operation.State.FROZEN, Operation.State.WAITING, Operation.State.RUNNING)
+
+QueueRow = tuple[QueueFacts, QueueFigures | None]
+Labelled = tuple[Sequence[str], float | None]
+
+_OF_QUEUE = {
+    "depth": "Rows in the table.",
+    "ready": "Messages available to receive.",
+    "in_flight": "Messages that a receiver holds.",
+    "delayed": "Delayed messages that will go to this queue.",
+    "expired": "Messages whose time to be received has passed.",
+    "dead": "Dead messages of this queue.",
+    "in_per_second": "Messages that arrived a second.",
+    "out_per_second": "Messages that left a second.",
+}
+
+
+class ConsoleFigures(Collector):
+    """One scrape: a few statements on the console's database, none on the queues'."""
+
+    def __init__(self) -> None:
+        self.now = database_clock.now()
+        self.newest = navigation_counts.newest()
+
+    @property
+    def is_stale(self) -> bool:
+        return staleness.is_stale(self.newest, self.now)
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._samples()
+        if not self.is_stale:
+            yield from self._queues()
+            yield from self._dead()
+        yield from self._warnings()
+        yield from self._processes()
+        yield from self._operations()
+        yield from self._history()
+
+    def _samples(self) -> Iterator[Metric]:
+        age = staleness.age(self.newest, self.now) if self.newest else None
+        yield _one("pgqueue_sample_age_seconds", "Since the newest sample; absent before the first.", age)
+        stale = "1 while samples are missing: figures of queues are absent then."
+        yield _one("pgqueue_samples_stale", stale, self.is_stale)
+
+    def _queues(self) -> Iterator[Metric]:
+        found = queue_overview.rows()
+        shown = found[:MOST_QUEUES]
+        yield _one("pgqueue_queues", "Queues that the console knows.", len(found))
+        left = f"Queues without metrics here, beyond the first {MOST_QUEUES} by address."
+        yield _one("pgqueue_queues_left_out", left, len(found) - len(shown))
+        measured = [(facts, figures) for facts, figures in shown if figures]
+        yield _of_queues("readable", "0 while the queue cannot be read.", [(q, not f.error) for q, f in measured])
+        read = [(facts, figures) for facts, figures in measured if not figures.error]
+        counted = "1 if depth and ready are counted, 0 if capped (at least so many) or estimated."
+        yield _of_queues("counted", counted, [(q, f.how == "counted") for q, f in read])
+        for name, about in _OF_QUEUE.items():
+            yield _of_queues(name, about, [(facts, getattr(figures, name)) for facts, figures in read])
+        waited = "How long the oldest ready message has waited; absent without one, or where it was not seen."
+        yield _of_queues("oldest_age_seconds", waited, [(q, targets.age(f, self.now)) for q, f in read])
+
+    def _dead(self) -> Iterator[Metric]:
+        archived = queue_overview.dead(self.now).archived
+        yield _one("pgqueue_archive_dead", "Dead messages in the archive, also of queues that are gone.", archived)
+        rows = [((queue, cause), count) for (queue, cause), count in _dead_by_cause().most_common(MOST_CAUSES)]
+        about = f"Dead messages by open warning: the {MOST_CAUSES} largest."
+        yield _family("pgqueue_dead_by_cause", about, ("queue", "cause"), rows)
+
+    def _warnings(self) -> Iterator[Metric]:
+        held = Alert.objects.filter(resolved_at=None, acknowledged_at=None).values_list("severity")
+        counts = dict(held.order_by().annotate(Count("pk")))
+        rows: list[Labelled] = [((severity,), counts.get(severity, 0)) for severity in Alert.Severity.values]
+        yield _family("pgqueue_warnings", "Open warnings that nobody acknowledged.", ("severity",), rows)
+
+    def _processes(self) -> Iterator[Metric]:
+        teams = processes.by_endpoint()
+        wanted: list[Labelled] = [((team.endpoint.name,), team.want) for team in teams]
+        running: list[Labelled] = [((team.endpoint.name,), team.have) for team in teams]
+        yield _family("pgqueue_endpoint_processes_wanted", "Processes wanted.", ("endpoint",), wanted)
+        yield _family("pgqueue_endpoint_processes_running", "Processes that run.", ("endpoint",), running)
+
+    def _operations(self) -> Iterator[Metric]:
+        held = Operation.objects.filter(state__in=_OPEN).values_list("state")
+        counts = dict(held.order_by().annotate(Count("pk")))
+        rows: list[Labelled] = [((state.value,), counts.get(state.value, 0)) for state in _OPEN]
+        yield _family("pgqueue_operations", "Operations that have not ended.", ("state",), rows)
+
+    def _history(self) -> Iterator[Metric]:
+        complete = HistoryFreshness().complete_to
+        about = "Up to when history is complete; absent until every table was read to its end."
+        yield _one("pgqueue_history_complete_to_timestamp_seconds", about, _timestamp(complete))
+
+
+def _dead_by_cause() -> Counter[tuple[str, str]]:
+    """As Overview lists them. Causes that differ only behind the cut are one: no series may come twice."""
+    found: Counter[tuple[str, str]] = Counter()
+    for alert in Alert.objects.filter(resolved_at=None, kind="dead_message"):
+        found[alert.queue, alert.cause[:LONGEST_CAUSE]] += alert.count
+    return found
+
+
+def _timestamp(at: datetime | None) -> float | None:
+    return at.timestamp() if at else None
+
+
+def _one(name: str, about: str, value: float | None) -> Metric:
+    return _family(name, about, (), [((), value)])
+
+
+def _of_queues(name: str, about: str, rows: Iterable[tuple[QueueFacts, float | None]]) -> Metric:
+    labelled = (((queue.schema, queue.table, queue.kind), value) for queue, value in rows)
+    return _family(f"pgqueue_queue_{name}", about, ("schema", "queue", "kind"), labelled)
+
+
+def _family(name: str, about: str, labels: Sequence[str], rows: Iterable[Labelled]) -> Metric:
+    family = GaugeMetricFamily(name, about, labels=labels)
+    for values, value in rows:
+        if value is not None:
+            family.add_metric(values, float(value))
+    return family
