@@ -33,13 +33,13 @@ GROUPS = (
         "Run",
         (("endpoints", "Endpoints", "endpoints"), ("workers", "Workers", "workers"), ("schedules", "Schedules", "")),
     ),
-    ("Watch", (("trends", "Trends", ""), ("settings", "Settings", ""))),
+    ("Watch", (("trends", "Trends", ""), ("audit", "Audit", ""), ("settings", "Settings", ""))),
 )
 # behind "g", each in its entry's word
 KEYS = {
     "overview": "o", "alerts": "w", "queues": "q", "delayed": "d", "outboxes": "b", "subscriptions": "s",
     "failures": "f", "archive": "a", "operations": "p", "endpoints": "e", "workers": "k", "schedules": "h",
-    "trends": "t", "settings": "n",
+    "trends": "t", "audit": "u", "settings": "n",
 }  # fmt: skip
 QUICK = ("overview", "queues", "failures", "alerts")
 

@@ -43,6 +43,7 @@ PAGES = (
     "operations.detail_views",
     "search.views",
     "trends.views",
+    "audit.views",
     "history.messages",
     "history.views",
 )

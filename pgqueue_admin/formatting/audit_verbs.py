@@ -18,6 +18,7 @@ ACTS = {
     "release": AuditVerb("released the lock on"),
     "end": AuditVerb("ended"),
     "dispatch": AuditVerb("dispatched what was left in"),
+    "export": AuditVerb("exported", "entry"),
     "cancel": AuditVerb("cancelled", "job"),
     "recompute": AuditVerb("recomputed", "day"),
     "run": AuditVerb("asked to read"),

@@ -52,7 +52,8 @@ def test_the_verbs_are_found() -> None:
     assert {path.name for path in writers()} == {
         "acknowledgements.py", "endpoint_change.py", "external_endpoints.py", "history_requests.py", "hosts.py",
         "lifecycle.py", "login_throttle.py", "move_to_archive.py", "queues.py", "sample_mail.py",
-        "edited_retry.py", "failure_groups.py", "leases.py", "outboxes.py", "pg_cron.py", "schedules.py",
+        "audit_exports.py", "edited_retry.py", "failure_groups.py", "leases.py", "outboxes.py", "pg_cron.py",
+        "schedules.py",
     }  # fmt: skip
     assert {"restart", "create", "run", "recompute", "move out", "withdraw", "retry", "undo"} <= written()
 

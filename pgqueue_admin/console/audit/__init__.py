@@ -1,0 +1,1 @@
+"""The audit: who did what, where from, and what it changed."""

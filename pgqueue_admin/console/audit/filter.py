@@ -1,0 +1,76 @@
+"""The audit's filter box: ``who:Ana did:retried on:Orders op:418 from:admin since:2026-11-21`` and words of reasons."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from django.db.models import Q, QuerySet
+
+from pgqueue_admin.console import filter_syntax
+from pgqueue_admin.console.parsing import parse_int
+from pgqueue_admin.formatting import audit_verbs
+from pgqueue_admin.models import AuditEntry
+
+FIELDS = ("who", "did", "on", "op", "from", "since", "until")
+
+
+@dataclass(frozen=True)
+class AuditFilter:
+    """``faults``: what cannot be read; then nothing is looked for."""
+
+    text: str
+    asked: Q = field(default_factory=Q)
+    faults: tuple[str, ...] = ()
+
+    @property
+    def entries(self) -> QuerySet[AuditEntry]:
+        """Newest first."""
+        return AuditEntry.objects.none() if self.faults else AuditEntry.objects.filter(self.asked)
+
+
+def read(text: str) -> AuditFilter:
+    typed = filter_syntax.read(text.replace("\0", ""), FIELDS)
+    asked, faults = Q(), list(typed.faults)
+    for name, value in typed.fields:
+        term, fault = _term(name, value)
+        asked &= term
+        faults += [fault] if fault else []
+    for word in typed.words:
+        asked &= Q(reason__icontains=word) | Q(subject__icontains=word) | Q(who__iexact=word)
+    return AuditFilter(typed.text, asked, tuple(faults))
+
+
+def _term(name: str, value: str) -> tuple[Q, str]:
+    """What one term asks, or why it cannot be read."""
+    if not value:
+        return Q(), f"put the value right after {name}: without a space."
+    if name in ("since", "until"):
+        at = _time(value)
+        way = "at__gte" if name == "since" else "at__lt"
+        return (Q(**{way: at}), "") if at else (Q(), f"{name}:{value}: write a time as 2026-11-21T09:30Z, or a day.")
+    if name == "op":
+        number = parse_int(value)
+        return (Q(operation_id=number), "") if number else (Q(), f"op:{value}: that is no number of an operation.")
+    if name == "did":
+        verbs = _verbs(value)
+        known = ", ".join(sorted({said.past for said in audit_verbs.ACTS.values()}))
+        return (
+            (Q(verb__in=verbs), "") if verbs else (Q(), f"did:{value}: nobody can have done that. There are {known}.")
+        )
+    asked = {"who": Q(who__icontains=value), "from": Q(origin__iexact=value)}
+    return asked.get(name) or Q(subject__icontains=value) | Q(noun__iexact=value), ""
+
+
+def _verbs(text: str) -> list[str]:
+    """Those of just this name or past tense; where there are none, those that contain it."""
+    acts = audit_verbs.ACTS.items()
+    exactly = [verb for verb, said in acts if text in (verb, said.past)]
+    return exactly or [verb for verb, said in acts if text in said.past]
+
+
+def _time(text: str) -> datetime | None:
+    """Without a zone it is UTC, without a time the day's beginning."""
+    try:
+        found = datetime.fromisoformat(text.upper())
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,79 @@
+"""One entry of the audit as a line: what was done, what it changed, and where the object is."""
+
+from dataclasses import dataclass
+
+from django.urls import NoReverseMatch, reverse
+
+from pgqueue_admin.console import url_converters
+from pgqueue_admin.console.overview import activity
+from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.formatting import audit_verbs
+from pgqueue_admin.models import AuditEntry, settings_words
+from pgqueue_admin.models.queue_database import queue_database
+
+_LONGEST = 300  # characters of what is shown of a change
+_PAGES = {"endpoint": "endpoint", "alert": "alert", "failure": "failure", "mail": "alert_mail"}
+_KEYS = {"alert": "number", "failure": "fingerprint", "endpoint": "name", "mail": "number"}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    entry: AuditEntry
+
+    @property
+    def did(self) -> str:
+        """``retried 564 messages of Orders``; of settings without what they were, which has a column of its own."""
+        said = activity.of_entry(self.entry).did
+        if self.entry.noun in {"endpoint", "queue"}:
+            return f"{audit_verbs.past(self.entry.verb)} {self.entry.subject}"
+        return said
+
+    @property
+    def search(self) -> str:
+        """What finds the acts of the same person or program."""
+        return 'who:"{}"'.format(self.entry.who.replace('"', ""))
+
+    @property
+    def was(self) -> str:
+        return _said(self.entry.before)
+
+    @property
+    def now(self) -> str:
+        return _said(self.entry.after)
+
+    @property
+    def is_refusal(self) -> bool:
+        return self.entry.verb == "sign in"
+
+    @property
+    def way(self) -> tuple[str, str] | None:
+        """The word and the address of what it was done to; None where it has no page."""
+        entry = self.entry
+        try:
+            return _way(entry)
+        except (NoReverseMatch, AddressUnreadable, ValueError):
+            return None
+
+
+def _way(entry: AuditEntry) -> tuple[str, str] | None:
+    if entry.operation_id:
+        return f"operation {entry.operation_id}", reverse("operation", args=[entry.operation_id])
+    archive_id = (entry.after or {}).get("archive_id")
+    if entry.noun == "message" and archive_id:
+        return "message", reverse("archived_message", args=[int(archive_id)])
+    if entry.noun in {"queue", "message"}:
+        address = queue_database().dialect.parse_address(entry.subject)
+        return address.table, url_converters.queue(address)
+    if page := _PAGES.get(entry.noun):
+        return entry.noun, reverse(page, kwargs={_KEYS[entry.noun]: entry.subject})
+    return None
+
+
+def _said(values: object) -> str:
+    """``peek delay 1 s, concurrency per process 2``; of what is no setting, its words as they are."""
+    if not isinstance(values, dict):
+        return ""
+    said = ", ".join(
+        f"{settings_words.label(name)} {settings_words.value(name, each)}" for name, each in values.items()
+    )
+    return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"

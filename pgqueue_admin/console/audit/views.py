@@ -1,0 +1,68 @@
+"""Who did what? The audit, filtered, by day, and as a file."""
+
+from io import TextIOWrapper
+from itertools import groupby, islice
+from tempfile import TemporaryFile
+from typing import Any
+
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from pgqueue_admin.archive.store import CappedCount
+from pgqueue_admin.console import pagination
+from pgqueue_admin.console.audit import export, filter
+from pgqueue_admin.console.audit.rows import AuditRow
+from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.services import audit_exports
+
+ROWS = 50
+COUNTED_TO = 10_000
+FORMATS = {"csv": (export.as_csv, "text/csv; charset=utf-8"), "jsonl": (export.as_json_lines, "application/jsonl")}
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    wanted = filter.read(request.GET.get("q", ""))
+    below = pagination.integer(request.GET.get("after"))
+    entries = wanted.entries
+    found = list((entries.filter(pk__lt=below) if below is not None else entries)[: ROWS + 1])
+    number = entries[: COUNTED_TO + 1].count()
+    oldest = AuditEntry.objects.order_by("pk").first()
+    about: dict[str, Any] = {
+        "filter": wanted,
+        "days": _by_day(found[:ROWS]),
+        "count": CappedCount(min(number, COUNTED_TO), number > COUNTED_TO),
+        "oldest": oldest.at if oldest else None,
+        "more": pagination.pack(found[ROWS - 1].pk) if len(found) > ROWS else "",
+        "below": below,
+        "most": export.MOST,
+    }
+    return render(request, "pgqueue_admin/audit/page.html", about)
+
+
+def _by_day(entries: list[AuditEntry]) -> list[tuple[Any, list[AuditRow]]]:
+    """Days of the person's zone."""
+    days = groupby(entries, lambda entry: timezone.localtime(entry.at).date())
+    return [(day, [AuditRow(entry) for entry in some]) for day, some in days]
+
+
+@require_POST
+def exported(request: HttpRequest) -> FileResponse:
+    """The newest that the filter finds; that somebody took them is an entry, too."""
+    wanted = filter.read(request.POST.get("q", ""))
+    name = request.POST.get("format", "csv")
+    name = name if name in FORMATS else "csv"
+    write, content_type = FORMATS[name]
+    written = TemporaryFile()  # noqa: SIM115 the answer closes it
+    file = TextIOWrapper(written, "utf-8", errors="replace", newline="")
+    count = write(islice(wanted.entries.iterator(chunk_size=1000), export.MOST), file)
+    audit_exports.note(request.user, wanted.text, count)
+    file.detach()
+    written.seek(0)
+    return FileResponse(written, as_attachment=True, filename=f"audit.{name}", content_type=content_type)
+
+
+urlpatterns = [path("audit/", page, name="audit"), path("audit/export/", exported, name="audit_export")]
