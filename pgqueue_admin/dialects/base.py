@@ -31,6 +31,7 @@ class Dialect(Protocol):
     browse: Statements  # reading messages page by page
     schema: Statements  # the engine's own tables, and their version
     archive: Statements  # dead and finished messages
+    failure_groups: Statements  # dead messages by what failed
     operation: Statements  # what an act on many messages is to do, and has done
     alerts: Statements  # reading on in the archive
     move_to_archive: Statements  # one message that ends each process which takes it

@@ -39,7 +39,7 @@ def test_each_setting_names_who_decides_it(
 
 NOT_SHOWN = {
     *("PGQUEUE_BIND", "PORT", "ALLOWED_HOSTS", "DEBUG"),  # of this server: who reads the page has reached it
-    *("SECRET_KEY", "CELERY_BROKER_URL"),  # secrets, or beside one
+    *("SECRET_KEY", "CELERY_BROKER_URL", "PGQUEUE_OUTBOX_URL_"),  # secrets, or beside one
     *("PGQUEUE_HOST", "PGQUEUE_CODE_VERSION"),  # of each process: on Workers
     *("PGQUEUE_PG_BIN", "PGQUEUE_INSTALL_HISTORY", "JAVA_HOME", "SPARK_LOCAL_IP", "PYSPARK_PYTHON"),  # of each machine
 }

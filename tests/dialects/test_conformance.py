@@ -36,6 +36,7 @@ IDENTIFIERS = {
     "number": "seq",
 }
 SUBSCRIPTIONS = Address("public", "SubscriptionRouting")
+DECISIONS = Address("public", "Sales_OutboxData_Decision")
 OUTBOX = Address("public", "Sales_OutboxData")
 WHOLE = ("select", "insert", "update", "delete", "with")
 DEFINITIONS = ("create", "alter", "drop", "comment", "copy", "lock", "set ", "vacuum")
@@ -100,6 +101,7 @@ def test_each_statement_is_understood_by_this_server(
     """Parsed as it stands, with no type given for any parameter."""
     foreign.run('alter table "Sales" add bodystring text')
     dialect.outbox_store(OUTBOX).create(foreign)
+    dialect.decision_store(DECISIONS).create(foreign)
     parts = {each.name: each for other in NOUNS for each in getattr(dialect, other) if not is_whole(each)}
     refused = {}
     for statement in getattr(dialect, noun):
@@ -178,6 +180,8 @@ def numbered(statement: Statement, noun: str, parts: dict[str, Statement]) -> st
         filled |= {"table": Address("public", "Sales.Delayed"), "columns": parts["delayed_columns"]}
     if noun == "outbox":
         filled |= {"table": OUTBOX}
+    if noun == "decision":
+        filled |= {"table": DECISIONS}
     if noun == "subscription" and statement.name != "published":
         filled |= {"table": SUBSCRIPTIONS}
     names, text = names_in(statement.text), statement.text

@@ -14,7 +14,7 @@ from tests.waiting import until
 
 MAY_BE_ABSENT = {
     "admin:view_on_site", "admin:", "waiting_body", "archived_body", "archived_headers", "find_message",
-    "worker_log_whole", "lease_message", "failure",
+    "worker_log_whole", "lease_message",
 }  # fmt: skip
 
 

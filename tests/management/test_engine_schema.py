@@ -5,6 +5,7 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
+from pgqueue_admin.archive.schema import VERSION
 from pgqueue_admin.models.queue_database import queue_database
 from tests.archive.test_schema import ORIGINAL
 
@@ -22,8 +23,8 @@ def bare(console_database: str) -> None:
 
 
 def test_it_says_what_it_did(bare: None) -> None:
-    assert run() == "The engine's tables are made, in schema messages: version 5."
-    assert run() == "The engine's tables are there already, version 5. Nothing was changed."
+    assert run() == f"The engine's tables are made, in schema messages: version {VERSION}."
+    assert run() == f"The engine's tables are there already, version {VERSION}. Nothing was changed."
 
 
 def test_adopting_is_an_explicit_step_with_a_warning(bare: None) -> None:
@@ -34,7 +35,7 @@ def test_adopting_is_an_explicit_step_with_a_warning(bare: None) -> None:
         run()
     warning, said = run("--adopt").splitlines()
     assert "under an exclusive lock: nothing is archived until it is done." in warning
-    assert said == "The tables of oliverlambson/pgmq are adopted: version 5."
+    assert said == f"The tables of oliverlambson/pgmq are adopted: version {VERSION}."
 
 
 def test_refusals_change_nothing(bare: None) -> None:

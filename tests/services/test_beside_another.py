@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -65,20 +66,21 @@ def test_a_number_that_one_console_gave_up_is_no_other_ones(other: Other, give_u
 @contextmanager
 def as_clerk(but: str = "") -> Iterator[None]:
     """The console with the usual rights on its tables, which another role has made."""
+    clerk = f"clerk_{uuid4().hex}"  # roles are the server's, which other tests use at this moment
     with connections["default"].cursor() as cursor:
-        cursor.execute("create role clerk login password 'clerk'")
-        cursor.execute("grant usage on schema pgqueue_console to clerk")
-        cursor.execute("grant select, insert, update, delete on all tables in schema pgqueue_console to clerk")
-        cursor.execute("grant usage on all sequences in schema pgqueue_console to clerk")
+        cursor.execute(f"create role {clerk} login password 'clerk'")
+        cursor.execute(f"grant usage on schema pgqueue_console to {clerk}")
+        cursor.execute(f"grant select, insert, update, delete on all tables in schema pgqueue_console to {clerk}")
+        cursor.execute(f"grant usage on all sequences in schema pgqueue_console to {clerk}")
         if but:
-            cursor.execute(f"revoke {but} from clerk")
+            cursor.execute(f"revoke {but} from {clerk}")
     try:
-        with elsewhere("default", USER="clerk", PASSWORD="clerk"):
+        with elsewhere("default", USER=clerk, PASSWORD="clerk"):
             yield
     finally:
         with connections["default"].cursor() as cursor:
-            cursor.execute("drop owned by clerk")
-            cursor.execute("drop role clerk")
+            cursor.execute(f"drop owned by {clerk}")
+            cursor.execute(f"drop role {clerk}")
 
 
 def test_numbers_of_another_console_are_passed_over_with_the_usual_rights(other: Other) -> None:

@@ -88,6 +88,17 @@ _GROUPS: list[tuple[str, list[Any]]] = [
         [("Schemas watched", "PGQUEUE_QUEUE_SCHEMAS", lambda: ", ".join(_given("SCHEMAS")) or "none")],
     ),
     (
+        "Failures",
+        [
+            (
+                "Own code begins with",
+                "PGQUEUE_OWN_CODE",
+                lambda: ", ".join(_given("OWN_CODE")) or "not said: the first frame that is no framework's",
+                "a failure is told by its first frame there",
+            )
+        ],
+    ),
+    (
         "Sampling",
         [
             ("A sample every", "PGQUEUE_SAMPLE_SECONDS", lambda: plain(_given("SAMPLE_SECONDS"))),
