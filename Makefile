@@ -13,7 +13,7 @@ run: .venv/installed
 	@PGQUEUE_INSTALL_HISTORY=1 exec $(BIN)/python manage.py up
 
 test: .venv/installed-dev
-	@$(BIN)/pytest -q -m "not journey and not chaos and not spark and not fresh and not pg_cron and not mariadb" -n 4 --dist worksteal $(TESTS)
+	@$(BIN)/pytest -q -m "not journey and not chaos and not spark and not fresh and not pg_cron and not mariadb" -n 3 --dist loadgroup $(TESTS)
 
 reset:
 	@$(PYTHON) -m pgqueue_admin.embedded.reset $(VAR)

@@ -10,6 +10,7 @@ PostgreSQL binaries, PG_CRON_BIN= one with pg_cron; mariadbd and its client are 
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,8 +37,8 @@ ASKING = (
 )
 PG_CRON = "tests/management/test_pg_cron.py tests/outbox/test_script.py tests/architecture/test_deploy_lease.py"
 KILLING = "tests/history tests/hostile tests/lease tests/outbox tests/transport tests/workers"
-# Four on two processors: tests wait for processes, locks and clocks for more than half of their time.
-MANY = "-n 4 --dist worksteal"
+# Three on two processors: tests wait for processes, locks and clocks for a good part of their time.
+MANY = "-n 3 --dist loadgroup"
 
 
 class Step(NamedTuple):
@@ -140,7 +141,8 @@ def address(case: ElementTree.Element) -> str:
     """As pytest takes it: ``tests/room/test_file.py::test_name[parameter]``."""
     if not (module := case.get("classname", "")):  # a file that could not even be read
         return case.get("name", "?").replace(".", "/") + ".py"
-    return f"{module.replace('.', '/')}.py::{case.get('name')}"
+    name = re.sub(r"@\w+/\w+\.py$", "", case.get("name", "?"))  # whose module it was run with
+    return f"{module.replace('.', '/')}.py::{name}"
 
 
 class Missing(Exception):

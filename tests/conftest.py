@@ -187,14 +187,27 @@ def connection(database: str, connect: Callable[[str], Connection]) -> Connectio
     return connect(database)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """``make test`` needs no MariaDB: what asks for one, by fixture or parameter, is a step of its own."""
+    """``make test`` needs no MariaDB: what asks for one, by fixture or parameter, is a step of its own.
+
+    What a module makes once for its tests is made in one process of a parallel run.
+    """
     if config.getoption("--only-asking"):
         config.hook.pytest_deselected(items=[item for item in items if not _asks(item)])
         items[:] = filter(_asks, items)
     for item in items:
         if "mariadb" in getattr(item, "fixturenames", ()) or "mariadb" in item.name.lower():
             item.add_marker(pytest.mark.mariadb)
+        if _shares(item):
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.parent.name}/{item.path.name}"))
+
+
+def _shares(item: pytest.Item) -> bool:
+    """Whether a fixture of it is made once for its module."""
+    info = getattr(item, "_fixtureinfo", None)
+    found = info.name2fixturedefs.values() if info else ()
+    return any(fixture.scope == "module" for fixtures in found for fixture in fixtures)
 
 
 def _asks(item: pytest.Item) -> bool:

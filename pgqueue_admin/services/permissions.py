@@ -18,6 +18,7 @@ PERMISSIONS = {
     "acknowledge": "pgqueue.change_settings",
     "log": "pgqueue.run_endpoint",
     "schedule": "pgqueue.change_schedule",
+    "export": "pgqueue.change_settings",
 }
 _NAMES: dict[str, str] = dict(Operation._meta.permissions)  # as Django admin lists them
 ON_QUEUES = frozenset({"retry", "discard", "restore", "move_out", "publish", "release", "end", "dispatch", "schedule"})

@@ -105,21 +105,28 @@ def exported(client: Client, **asked: str) -> str:
     return answer.getvalue().decode()
 
 
-def test_the_export_has_exactly_what_the_filter_finds_and_is_an_entry(as_viewer: Client) -> None:
-    rows = list(csv.DictReader(io.StringIO(exported(as_viewer, q="who:ivo"))))
+def test_the_export_has_exactly_what_the_filter_finds_and_is_an_entry(as_operator: Client) -> None:
+    rows = list(csv.DictReader(io.StringIO(exported(as_operator, q="who:ivo"))))
     assert [(row["verb"], row["who"]) for row in rows] == [("stop", "Ivo"), ("set", "Ivo")]
     assert json.loads(rows[1]["after"]) == {"concurrency": 4}
     taken = AuditEntry.objects.first()
     assert taken is not None
     assert (taken.verb, taken.subject, taken.count) == ("export", "who:ivo", 2)
-    lines = exported(as_viewer, q="did:retried", format="jsonl").splitlines()
+    lines = exported(as_operator, q="did:retried", format="jsonl").splitlines()
     assert [json.loads(line)["count"] for line in lines] == [564]
 
 
-def test_a_spreadsheet_runs_nothing_of_it(as_viewer: Client) -> None:
+def test_a_spreadsheet_runs_nothing_of_it(as_operator: Client) -> None:
     entry(reason='=HYPERLINK("http://example.com")', subject="@SUM(1)", who="+1")
-    (row,) = list(csv.DictReader(io.StringIO(exported(as_viewer, q="hyperlink"))))
+    (row,) = list(csv.DictReader(io.StringIO(exported(as_operator, q="hyperlink"))))
     assert (row["reason"][0], row["subject"][0], row["who"][0]) == ("'", "'", "'")
+
+
+def test_who_only_looks_takes_no_file_away(as_viewer: Client) -> None:
+    assert "needs the right" in shown(as_viewer)
+    answer = as_viewer.post("/audit/export/", {"q": ""}, follow=True)
+    assert "Nothing was exported" in answer.content.decode()
+    assert AuditEntry.objects.filter(verb="export").count() == 0
 
 
 def test_hostile_text_stays_text(as_viewer: Client) -> None:

@@ -17,6 +17,7 @@ ASKED = {
     "set": "change_settings",
     "acknowledge": "change_settings",
     "schedule": "change_schedule",
+    "export": "change_settings",
 }
 
 

@@ -5,14 +5,14 @@ from itertools import groupby, islice
 from tempfile import TemporaryFile
 from typing import Any
 
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
-from django.urls import path
+from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.archive.store import CappedCount
-from pgqueue_admin.console import pagination
+from pgqueue_admin.console import pagination, permissions, responses
 from pgqueue_admin.console.audit import export, filter
 from pgqueue_admin.console.audit.rows import AuditRow
 from pgqueue_admin.models import AuditEntry
@@ -39,6 +39,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "more": pagination.pack(found[ROWS - 1].pk) if len(found) > ROWS else "",
         "below": below,
         "most": export.MOST,
+        "refusal": permissions.refusal_for(request.user, "export"),
     }
     return render(request, "pgqueue_admin/audit/page.html", about)
 
@@ -50,8 +51,11 @@ def _by_day(entries: list[AuditEntry]) -> list[tuple[Any, list[AuditRow]]]:
 
 
 @require_POST
-def exported(request: HttpRequest) -> FileResponse:
+def exported(request: HttpRequest) -> HttpResponseBase:
     """The newest that the filter finds; that somebody took them is an entry, too."""
+    if refusal := permissions.refusal_for(request.user, "export"):
+        responses.refused(request, f"Nothing was exported: it {refusal}.")
+        return responses.SeeOther(reverse("audit"))
     wanted = filter.read(request.POST.get("q", ""))
     name = request.POST.get("format", "csv")
     name = name if name in FORMATS else "csv"
