@@ -42,10 +42,6 @@ class AuditRow:
         return _said(self.entry.after)
 
     @property
-    def is_refusal(self) -> bool:
-        return self.entry.verb == "sign in"
-
-    @property
     def way(self) -> tuple[str, str] | None:
         """The word and the address of what it was done to; None where it has no page."""
         entry = self.entry
