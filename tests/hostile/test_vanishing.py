@@ -154,7 +154,7 @@ def test_a_queue_that_somebody_holds(
     world: World, connect: Callable[..., Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Locked by a change of its table: its own part says so in time, everything else is there."""
-    monkeypatch.setitem(queue_database._READS, "statement_timeout", 0.5)
+    monkeypatch.setitem(queue_database._READS, "statement_timeout", 3.0)
     queue_database.close()
     owner, client = connect(world.queues_dsn), world.client("operator")
     with owner.transaction():
