@@ -4,6 +4,7 @@ Where the server ends a transaction, at a deadlock or a handler's DDL, what foll
 outside of ``transaction()`` is followed by a commit of ours. MySQL and SQL Server are asked so.
 """
 
+from abc import ABC, abstractmethod
 from collections import namedtuple
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
@@ -22,7 +23,7 @@ def row_type(names: tuple[str, ...]) -> Any:
     return namedtuple("Row", names, rename=True)
 
 
-class ImplicitSession:
+class ImplicitSession(ABC):
     """Implements ReceiveSession (dialects.connection) but for what the driver alone knows."""
 
     def __init__(self) -> None:
@@ -31,40 +32,40 @@ class ImplicitSession:
 
     # --- of each driver
 
+    @abstractmethod
     def _answer(self, query: Any, params: Params = None) -> tuple[list[Row], int]:
         """Execute; the rows, and how many were touched. Raises errors of ``dialects.errors``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _end(self, is_guarded: bool) -> None:
         """Commit. ``is_guarded``: raises TransactionEndedByHandler where it is not the one that ``guard`` saw."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _undo(self) -> None:
         """Roll back, whoever began it."""
-        raise NotImplementedError
 
-    def _set_savepoint(self, name: str) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _set_savepoint(self, name: str) -> None: ...
 
-    def _release_savepoint(self, name: str) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _release_savepoint(self, name: str) -> None: ...
 
-    def _undo_savepoint(self, name: str) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _undo_savepoint(self, name: str) -> None: ...
 
-    def _set_guard(self) -> None:
-        raise NotImplementedError
-
-    @property
-    def closed(self) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def _set_guard(self) -> None: ...
 
     @property
-    def was_closed(self) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def closed(self) -> bool: ...
 
-    def close(self) -> None:
-        raise NotImplementedError
+    @property
+    @abstractmethod
+    def was_closed(self) -> bool: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
 
     # --- asking
 

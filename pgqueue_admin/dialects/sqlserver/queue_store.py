@@ -1,7 +1,7 @@
 """A queue table on SQL Server (contract: dialects.queue_store.QueueStore)."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import orjson
 
@@ -99,8 +99,8 @@ class SQLServerQueue(TransportTable):
     def receiving(self, low: int = LOWEST, most: int = 1) -> Command:
         return ReadingQuery.of(self._sql.receive(table=self.address, most=most), received), {"low": low}
 
-    def is_received(self, session: Session, row: ReceivedRow) -> bool:
-        raise NotImplementedError("a dialect without batches is not asked")
+    def is_received(self, session: Session, row: ReceivedRow) -> NoReturn:
+        raise LookupError("A dialect without batches is not asked whether one was received.")
 
     def peek(self, session: Any) -> PeekResult:
         """By the method that the DSN asks for (S5); takes no update locks."""
