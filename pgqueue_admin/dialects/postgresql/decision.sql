@@ -37,7 +37,7 @@ select {is_written} as once from written
 
 -- name: decided
 -- Few: each is forgotten once nothing is prepared of it.
-select "Id"::text as id, "Databases" as databases from {table} where "Id" <> %(id)s
+select "Id"::text as id, "Databases" as names from {table} where "Id" <> %(id)s
 
 -- name: wait_briefly
 -- For who inserts the same: he has not ended.
