@@ -89,7 +89,7 @@ class Alerter:
 
     def look_round(self, alive: Callable[[], None] = lambda: None) -> bool:
         """Deaths, warnings, mails to send and the cursor: committed together, or not at all."""
-        exposed, outboxes, unsent = self._exposure.found(), self._outboxes.states(), self._schedules.unsent()
+        exposed, outboxes, unsent = self._exposure.newest(), self._outboxes.newest(), self._schedules.newest()
         with transaction.atomic(), dead_message_cursor.cursor() as cursor:
             reading = self._archive.read(queue_database(), cursor)
             seen = look(database_clock.now(), self.began, reading, self._answering_since, exposed, outboxes, unsent)

@@ -1,12 +1,9 @@
 """What lets other users of a database have code of theirs run by the console, or makes that worse."""
 
-import time
 from collections.abc import Iterable, Iterator
 
-import django.db
-
 from pgqueue_admin.alerts.finding import Finding
-from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.alerts.periodic_look import PeriodicLook
 from pgqueue_admin.dialects.postgresql import search_paths
 from pgqueue_admin.dialects.postgresql.connect_options import said_by
 from pgqueue_admin.formatting import warnings
@@ -21,21 +18,12 @@ CATALOG = "pg_catalog"
 _PLACE = ("host", "port", "dbname", "user")
 
 
-class Exposure:
-    """As it was at the last look; None until one was answered."""
-
+class Exposure(PeriodicLook[list[Finding]]):
     def __init__(self) -> None:
-        self._look_at = 0.0
-        self._found: list[Finding] | None = None
+        super().__init__(EVERY)
 
-    def found(self) -> list[Finding] | None:
-        if time.monotonic() >= self._look_at:
-            self._look_at = time.monotonic() + EVERY
-            try:
-                self._found = [*of_console(), *of_queues()]
-            except (DatabaseError, django.db.Error):
-                self._found = None
-        return self._found
+    def _look(self) -> list[Finding]:
+        return [*of_console(), *of_queues()]
 
 
 def of_console() -> Iterator[Finding]:

@@ -1,11 +1,11 @@
 """The outboxes of the queues' database and how each stands: judged here for the page, and for the warning."""
 
-import time
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from pgqueue_admin.alerts.periodic_look import PeriodicLook
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
+from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.formatting import durations
 from pgqueue_admin.formatting.numbers import format_int
 from pgqueue_admin.models import Endpoint
@@ -112,26 +112,19 @@ def table_of(connection: Connection, address: Address) -> OutboxTable | None:
     return next((each for each in found if each.address == address and not each.why_unread), None)
 
 
-class OutboxWatch:
-    """For the alerter: as it was at the last look; None until one was answered.
+class OutboxWatch(PeriodicLook[list[OutboxState]]):
+    """For the alerter: how each stands.
 
     Of a table without times it remembers when it saw a record first. A record that stays is stuck, whatever passes by.
     """
 
     def __init__(self) -> None:
-        self._look_at = 0.0
-        self._states: list[OutboxState] | None = None
+        super().__init__(EVERY)
         self._first_seen: dict[tuple[Address, str], datetime] = {}
 
-    def states(self) -> list[OutboxState] | None:
-        if time.monotonic() >= self._look_at:
-            self._look_at = time.monotonic() + EVERY
-            try:
-                with queue_database().reading() as connection:
-                    self._states = [self._followed(connection, state) for state in load(connection)]
-            except DatabaseError:
-                self._states = None
-        return self._states
+    def _look(self) -> list[OutboxState]:
+        with queue_database().reading() as connection:
+            return [self._followed(connection, state) for state in load(connection)]
 
     def _followed(self, connection: Connection, state: OutboxState) -> OutboxState:
         table, figures = state.figures.table, state.figures

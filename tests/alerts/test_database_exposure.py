@@ -96,9 +96,9 @@ def test_it_opens_and_ends_as_a_warning(owner: Connection, monkeypatch: pytest.M
 
 def test_it_is_looked_at_now_and_then(owner: Connection) -> None:
     exposure = Exposure()
-    assert exposure.found()
+    assert exposure.newest()
     with as_plain("default", "queues"):
-        assert exposure.found(), "what was seen a moment ago"
+        assert exposure.newest(), "what was seen a moment ago"
 
 
 def test_check_says_the_same(owner: Connection) -> None:

@@ -30,7 +30,7 @@ def there(console_database: str, connect: Connect) -> Connection:
 
 def severities(watch: OutboxWatch) -> dict[str, str]:
     """By the subject."""
-    found = BY_NAME["outbox_undispatched"].find(look(outboxes=watch.states()))
+    found = BY_NAME["outbox_undispatched"].find(look(outboxes=watch.newest()))
     return {each.subject.split(".")[1].strip('"'): each.severity for each in found}
 
 
@@ -64,6 +64,6 @@ def test_of_a_table_without_times_a_record_that_stays_is_stuck(
 
 def test_a_database_that_is_away_ends_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(connections["queues"].settings_dict, "PORT", "1")
-    assert OutboxWatch().states() is None
+    assert OutboxWatch().newest() is None
     assert not BY_NAME["outbox_undispatched"].can_tell(look(outboxes=None))
     assert BY_NAME["outbox_undispatched"].can_tell(look(outboxes=[]))

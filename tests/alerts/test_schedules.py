@@ -26,7 +26,7 @@ def session(console_database: str, connect: Connect) -> Connection:
 
 def said() -> dict[str, str]:
     """By the subject."""
-    return {each.subject: each.sentence for each in KIND.find(look(unsent_schedules=ScheduleWatch().unsent()))}
+    return {each.subject: each.sentence for each in KIND.find(look(unsent_schedules=ScheduleWatch().newest()))}
 
 
 def test_one_that_nobody_sends_is_told_until_somebody_does(session: Connection) -> None:
@@ -51,18 +51,18 @@ def test_one_whose_message_is_refused_says_the_databases_words(session: Connecti
     schedule = add(session)
     due(session, schedule, timedelta(seconds=20))
     runner.run(session, postgresql(), "test")
-    (found,) = KIND.find(look(unsent_schedules=ScheduleWatch().unsent()))
+    (found,) = KIND.find(look(unsent_schedules=ScheduleWatch().newest()))
     assert found.said.fact == "Its last message was not sent"
     assert "no_sweep" in found.said.meaning
 
 
 def test_a_database_that_is_away_ends_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(connections["queues"].settings_dict, "PORT", "1")
-    assert ScheduleWatch().unsent() is None
+    assert ScheduleWatch().newest() is None
     assert not KIND.can_tell(look(unsent_schedules=None))
     assert KIND.can_tell(look(unsent_schedules=[]))
 
 
 def test_a_database_without_schedules_has_none_that_is_late(session: Connection) -> None:
     session.run("drop schema messages cascade")
-    assert ScheduleWatch().unsent() == []
+    assert ScheduleWatch().newest() == []
