@@ -73,6 +73,8 @@ class OutboxSettings:
             yield f"The endpoint {client.name} can have no outbox: {error}."
             return
         yield from self._isolation_faults(dialect)
+        if self.databases and dialect.two_phase_commit is None:
+            yield f"databases of the outbox are given: an outbox on {dialect.name} cannot decide over others."
         for name, dsn in self.databases.items():
             yield from self._database_faults(name, dsn, self.dsn or client.dsn)
 

@@ -1,7 +1,7 @@
 """Endpoints with an outbox, handlers that write business rows, and who receives what they send."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
@@ -79,9 +79,8 @@ def end_all(session: Connection) -> None:
 @pytest.fixture
 def mariadb_stock(mariadb: MariaDB) -> Iterator[str]:
     """A DSN: as one of ``shops``, on MariaDB."""
-    with mariadb.database() as name:
-        mariadb.run("create table charges (number integer primary key)", name)
-        yield mariadb.dsn(name)
+    with charges_of(mariadb, "number integer primary key") as dsn:
+        yield dsn
         for line in mariadb.run("xa recover format='SQL'").splitlines():
             mariadb.run(f"xa rollback {line.rpartition(chr(9))[2]}")
 
@@ -89,8 +88,14 @@ def mariadb_stock(mariadb: MariaDB) -> Iterator[str]:
 @pytest.fixture
 def mariadb_shop(mariadb: MariaDB) -> Iterator[str]:
     """A DSN: business data on MariaDB."""
+    with charges_of(mariadb, "number integer") as dsn:
+        yield dsn
+
+
+@contextmanager
+def charges_of(mariadb: MariaDB, column: str) -> Iterator[str]:
     with mariadb.database() as name:
-        mariadb.run("create table charges (number integer)", name)
+        mariadb.run(f"create table charges ({column})", name)
         yield mariadb.dsn(name)
 
 

@@ -1,12 +1,8 @@
 """One transaction over several databases: all of it happens, or nothing, whatever ends in between (O6, O7)."""
 
 import logging
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -14,19 +10,17 @@ import pytest
 
 from pgqueue_admin.dialects import Connection, dialect_for
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.embedded import cluster_location
-from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.outbox.coordinator import Coordinator
 from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
 from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport.errors import NotEnlisted, QueueUnfit
 from pgqueue_admin.transport.settings import SettingsRefused
-from tests import server_location
 from tests.lost_commit import WAITS, end_who_waits, nobody_stands_by, who_inserts_waits
 from tests.outbox.conftest import CHARGE, SETTINGS, MakeEndpoint, Shops, charging
 from tests.outbox.test_receive import ANOTHER_ID, charges, records, sold
 from tests.outbox.test_upkeep import upkeep_of
+from tests.own_server import own_server
 from tests.transport.recording_observer import Spy, rows
 from tests.waiting import until
 
@@ -235,6 +229,7 @@ def test_without_databases_nothing_can_be_enlisted(make: MakeEndpoint, database:
         ({"stock": "oracle://host/db"}, {}, "databases of the outbox has stock: No dialect for oracle://"),
         ({"stock": "postgresql://host/db"}, {"dsn": "postgresql://host/db"}, "stock, which is its own"),
         ({"stock": "postgresql://host/db"}, {"isolation": "chaos"}, "isolation of the outbox is 'chaos'"),
+        ({"stock": "postgresql://host/db"}, {"dsn": "mssql://host/shop"}, "sqlserver cannot decide over others"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(databases: Any, outbox: Any, said: str) -> None:
@@ -242,22 +237,8 @@ def test_what_cannot_be_is_refused_by_name(databases: Any, outbox: Any, said: st
         Endpoint("Billing", "", settings=replace(SETTINGS, outbox=Outbox(databases=databases, **outbox)))
 
 
-@contextmanager
-def another_server(**conf: Any) -> Iterator[PostgreSQL]:
-    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=server_location.folder()))
-    root.chmod(0o755)
-    server = PostgreSQL(root / "postgresql", conf=conf)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-        cluster_location.remove(root / "postgresql")
-        shutil.rmtree(root, ignore_errors=True)
-
-
 def test_a_server_that_prepares_nothing_is_said_at_start(make: MakeEndpoint) -> None:
-    with another_server(fsync="off", max_prepared_transactions=0) as server:
+    with own_server({"fsync": "off", "max_prepared_transactions": 0}) as server:
         billing = make(outbox=Outbox(databases={"stock": server.dsn()}))
         with pytest.raises(QueueUnfit, match=r"stock, enlisted by the outbox: .*max_prepared_transactions is 0"):
             billing.start()
@@ -267,7 +248,7 @@ def test_a_database_that_is_down_is_waited_for(
     make: MakeEndpoint, database: str, connection: Connection, spy: Spy
 ) -> None:
     """The message stays, and no failure is counted."""
-    with another_server(fsync="off") as server:
+    with own_server({"fsync": "off"}) as server:
         server.stop()
         billing = make(outbox=Outbox(databases={"stock": server.dsn()}))
         charging(billing, enlisted=["stock"])
@@ -363,7 +344,7 @@ def test_a_decision_is_kept_while_a_database_of_it_is_down(
     make: MakeEndpoint, connection: Connection, connect: Any, database: str, shops: Shops
 ) -> None:
     """The others are committed meanwhile."""
-    with another_server(fsync="off") as server:
+    with own_server({"fsync": "off"}) as server:
         billing = make(outbox=Outbox(databases={"stock": shops["stock"], "away": server.dsn()}))
         with postgresql().connect(server.dsn(), for_handlers=True) as there:
             there.run("create table charges (number integer)")

@@ -15,7 +15,8 @@ from tests.outbox.conftest import CHARGE, MakeEndpoint, Shops
 from tests.outbox.dying_process import AT, PLACES_OF_TWO_PHASES
 from tests.outbox.test_crashes import is_down_to, sent, started
 from tests.outbox.test_receive import ANOTHER_ID
-from tests.outbox.test_two_phase import all_charges, another_server, prepared
+from tests.outbox.test_two_phase import all_charges, prepared
+from tests.own_server import own_server
 from tests.transport.recording_observer import rows
 from tests.waiting import until
 
@@ -82,7 +83,7 @@ def test_killed_at_a_boundary(make: MakeEndpoint, database: str, world: World, c
 @pytest.mark.parametrize("where", ["when all are prepared", "when the first is committed"])
 def test_killed_and_the_server_restarted(make: MakeEndpoint, database: str, connect: Any, where: str) -> None:
     """The enlisted databases' server is gone as well; what it had prepared is there again."""
-    with another_server(fsync="off") as server:
+    with own_server({"fsync": "off"}) as server:
         world = World(database, {name: server.dsn(name) for name in ("ledger", "stock")})
         for name, dsn in world.shops.items():
             connect(server.dsn()).run(f"create database {name}")
@@ -91,9 +92,7 @@ def test_killed_and_the_server_restarted(make: MakeEndpoint, database: str, conn
         assert process(database, world, "optimistic", where).wait(60) == -signal.SIGKILL
         server.stop()
         server.start()
-        assert prepared(world.shops) == IN_DOUBT[where]
-        end_by_a_survivor(database, world, "optimistic")
-        assert all_charges(database, *world.shops.values()) == [list(range(2 * AT))] * 3
+        assert_a_survivor_ends_it(database, world, where)
 
 
 def test_killed_and_mariadb_killed_as_well(make: MakeEndpoint, database: str, shops: Shops, mariadb: MariaDB) -> None:
@@ -106,9 +105,13 @@ def test_killed_and_mariadb_killed_as_well(make: MakeEndpoint, database: str, sh
         assert process(database, world, "optimistic", where).wait(60) == -signal.SIGKILL
         mariadb.kill()
         mariadb.start()
-        assert prepared(world.shops) == IN_DOUBT[where]
-        end_by_a_survivor(database, world, "optimistic")
-        assert all_charges(database, *world.shops.values()) == [list(range(2 * AT))] * 3
+        assert_a_survivor_ends_it(database, world, where)
+
+
+def assert_a_survivor_ends_it(database: str, world: World, where: str) -> None:
+    assert prepared(world.shops) == IN_DOUBT[where]
+    end_by_a_survivor(database, world, "optimistic")
+    assert all_charges(database, *world.shops.values()) == [list(range(2 * AT))] * 3
 
 
 @pytest.mark.chaos
