@@ -121,7 +121,7 @@ def test_its_jobs_are_statements_that_run(engine_database: str, connect: Callabl
             'begin execute command; return 1; end'
     """)
     queue.publish(1)
-    queue.renew(queue.claim()[0], 0.001)
+    queue.renew(queue.claim()[0], 1e-6)
     queue.close()
     psql(engine_database, FOLDER / "cron-jobs.sql")
     assert session.value("select result::text from messages.message_archive") == "lock_expired"

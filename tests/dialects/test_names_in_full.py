@@ -145,7 +145,7 @@ def test_the_lease_queue_runs_nothing_of_it(shadowed: Connection, times: int) ->
         assert leases.renew(shadowed, [(ended.id, ended.token)], 60) == {ended.token}
         assert leases.finish(shadowed, [Ending(ended.id, ended.token, "failed")], "thumbs", "host")
         assert leases.release(shadowed, (released.id, released.token), 3600)
-        assert leases.renew(shadowed, [(over.id, over.token), (late.id, late.token)], 0.001) == {over.token, late.token}
+        assert leases.renew(shadowed, [(over.id, over.token), (late.id, late.token)], 1e-6) == {over.token, late.token}
         assert leases.finish(shadowed, [Ending(late.id, late.token, "success", "late")], "thumbs", "host")
         assert leases.expire(shadowed, 10, "cron").released == 1
         assert leases.renotify(shadowed, 10) == 1

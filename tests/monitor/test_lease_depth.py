@@ -59,7 +59,7 @@ def looked(sampler: Sampler) -> QueueSample:
 def test_each_message_is_in_one_state(queue: LeaseQueue, reading: Connection) -> None:
     queue.publish_many(range(7))
     over, kept, held = queue.claim(3, lock_for=60)
-    queue.renew(over, 0.001)
+    queue.renew(over, 1e-6)
     queue.release(kept, after=timedelta(hours=1))
     assert held.id
     seen = measured(reading)
@@ -133,7 +133,7 @@ def test_in_and_out_are_counted_whatever_is_kept_for_later(queue: LeaseQueue, sa
 def test_who_claims_is_seen_and_who_ends_expired_locks_is_not(queue: LeaseQueue, sampler: Sampler) -> None:
     queue.publish_many(range(5))
     (lease,) = queue.claim(1)
-    queue.renew(lease, 0.001)
+    queue.renew(lease, 1e-6)
     assert looked(sampler).left_at is None
     queue.expire()
     assert looked(sampler).left_at is None

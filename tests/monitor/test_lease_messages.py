@@ -83,7 +83,7 @@ def test_each_order_begins_where_it_says(queue: LeaseQueue, reading: Connection)
     one, two, three, four, five = queue.publish_many(range(5))
     first, second, third = queue.claim(3)
     queue.renew(first, 600)
-    queue.renew(second, 0.001)
+    queue.renew(second, 1e-6)
     queue.release(third, after=600)
     assert ids(reading, "locked") == [two, one]
     assert ids(reading, "waiting") == [four, five, three]

@@ -100,7 +100,7 @@ def test_an_expired_lock_makes_it_dead_again(queue: LeaseQueue, session: Connect
     (archived,) = failed(queue, 1)
     operations.act("retry", archived, ana, "console")
     (lease,) = queue.claim(1)
-    queue.renew(lease, 0.001)
+    queue.renew(lease, 1e-6)
     queue.expire()
     assert row(session, archived).state == "dead_again"
 
