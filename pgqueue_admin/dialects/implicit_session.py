@@ -15,6 +15,7 @@ from pgqueue_admin.dialects import errors
 from pgqueue_admin.dialects.connection import Command, Params, Row
 
 _T = TypeVar("_T")
+DOOMED = "a statement failed before: the transaction takes no more"
 
 
 @lru_cache(maxsize=1024)
@@ -102,12 +103,18 @@ class ImplicitSession(ABC):
             return self._ask(query, params)
 
     def _ask(self, query: Any, params: Params) -> tuple[list[Row], int]:
-        return self._dooming(self._answer, query, params)
+        if self._is_doomed:
+            raise errors.DatabaseError(DOOMED)
+        try:
+            return self._answer(query, params)
+        except BaseException:
+            self._is_doomed = True
+            raise
 
     def _dooming(self, work: Callable[..., _T], *args: Any) -> _T:
-        """A failure dooms the transaction, as far as the savepoint before it."""
+        """As ``_ask``: a failure dooms the transaction, as far as the savepoint before it."""
         if self._is_doomed:
-            raise errors.DatabaseError("a statement failed before: the transaction takes no more")
+            raise errors.DatabaseError(DOOMED)
         try:
             return work(*args)
         except BaseException:

@@ -108,6 +108,23 @@ def test_who_waits_too_long_comes_again(
     assert (rows(database, "error"), spy.counts["failed"]) == ([], 0)
 
 
+def test_a_look_that_waits_for_a_lock_is_no_failure_of_the_message(
+    make: MakeEndpoint, connection: Connection, connect: Any, database: str, spy: Spy
+) -> None:
+    """As on SQL Server, where a reader waits for who is writing the record."""
+    connection.run(f"alter database {database.rpartition('/')[2]} set lock_timeout = '50ms'")
+    billing = make()
+    charging(billing)
+    billing.send("Billing", 1, type=CHARGE)
+    holder = connect(database)
+    with holder.transaction():
+        holder.run('lock table "Billing_OutboxData" in access exclusive mode')
+        billing.start()
+        until(lambda: spy.counts["received"] > 3, what="it comes again while somebody holds the table")
+    until(lambda: charges(connection) == [1])
+    assert (rows(database, "error"), spy.counts["failed"]) == ([], 0)
+
+
 def test_what_handlers_ask_waits_as_their_session_says(make: MakeEndpoint, connection: Connection) -> None:
     """The limit of the record's insert is not left behind in their transaction."""
     billing, said = make(outbox=Outbox(concurrency="pessimistic", wait=timedelta(seconds=3))), list[str]()

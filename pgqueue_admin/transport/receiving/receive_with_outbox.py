@@ -43,8 +43,7 @@ class ReceiveWithOutbox(ReceiveOnly):
 
     def was_handled(self, message: IncomingMessage) -> bool:
         self._message_id, self._asked = message.message_id, True
-        session = self._sessions.fresh()
-        self._storage = StorageTransaction(session, self._outbox.finding(self._message_id))
+        self._storage = self._look()
         if not self._storage.found:
             if self._outbox.is_pessimistic:
                 self._store(self._outbox.storing(self._message_id, []))
@@ -55,6 +54,12 @@ class ReceiveWithOutbox(ReceiveOnly):
         if not record.dispatched:  # also where it sends nothing: only what is marked is cleaned up
             self._dispatch_and_mark(pending)
         return True
+
+    def _look(self) -> StorageTransaction:
+        try:
+            return StorageTransaction(self._sessions.fresh(), self._outbox.finding(self._message_id))
+        except Locked as error:  # where a reader waits for who is writing the record
+            raise HandledBeside(error.detail, error.sqlstate) from error
 
     def session_for_handlers(self) -> ReceiveSession:
         """Its transaction is begun already; a savepoint notices where a handler ends it and begins another."""
