@@ -1,7 +1,7 @@
 """``mssql://user:password@host:1433/catalog``: encrypted, and the certificate compared with the host's name."""
 
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -19,7 +19,7 @@ class ConnectOptions:
     port: int
     catalog: str
     user: str
-    password: str
+    password: str = field(repr=False)
     ca: str = ""
     trusts_any: bool = False
     peek_method: PeekMethod = "count"

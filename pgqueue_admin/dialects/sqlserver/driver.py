@@ -20,11 +20,12 @@ _AT_ONCE = 0.001  # the driver would try again, and sleep before: the wire has i
 
 def connect(options: ConnectOptions, *, application_name: str, read_only: bool, seconds: float) -> tuple[Any, TdsWire]:
     """An open connection and its wire; ``seconds`` for all of it. Raises DatabaseDown."""
+    context = options.context()
     try:
         sock = socket.create_connection((options.host, options.port), seconds)
     except OSError as error:
         raise errors.DatabaseDown(f"{options.host}:{options.port}: {error}") from error
-    wire = TdsWire(sock, options.context(), options.host, seconds)
+    wire = TdsWire(sock, context, options.host, seconds)
     try:
         raw = pytds.connect(
             dsn=options.host,
@@ -39,13 +40,13 @@ def connect(options: ConnectOptions, *, application_name: str, read_only: bool, 
             login_timeout=_AT_ONCE,
             disable_connect_retry=True,
         )
-    except errors.DatabaseError:
-        wire.close()
-        raise
-    except (pytds.Error, TimeoutError, OSError) as error:
+    except (pytds.Error, OSError) as error:  # TimeoutError is one of the latter
         wire.close()
         cause = error.__cause__ if isinstance(error, TimeoutError) and error.__cause__ else error
         raise errors.DatabaseDown(str(cause)) from None
+    except BaseException:
+        wire.close()
+        raise
     return raw, wire
 
 

@@ -70,19 +70,24 @@ if @@rowcount = 0
     throw 51001, N'the record was marked as dispatched already', 1
 
 -- name: work
--- One look a minute, by both indexes. The lock is the session's: a leader that is killed leads no more.
+-- One look a minute, by both indexes, past records that somebody is writing. The lock is the session's: a leader that is killed
+-- leads no more.
 declare @leads int = 0;
-if applock_mode(N'public', %(resource)s, N'Session') <> N'Exclusive'
+if applock_mode(N'public', cast(%(resource)s as nvarchar(255)), N'Session') <> N'Exclusive'
     exec @leads = sys.sp_getapplock @Resource = %(resource)s, @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0;
 select case when @leads >= 0 then 1 else 0 end as leads,
     case when exists (
-        select 1 from {table} where Dispatched = 1 and DispatchedAt < dateadd(second, -%(keep)s, getutcdate())
+        select 1 from {table} with (readpast, readcommittedlock)
+        where Dispatched = 1 and DispatchedAt < dateadd(day, -%(keep_days)s, dateadd(second, -%(keep)s, getutcdate()))
     ) then 1 else 0 end as to_purge,
-    case when exists (select 1 from {table} where Dispatched = 0 and {is_over}) then 1 else 0 end as to_relay
+    case when exists (
+        select 1 from {table} with (readpast, readcommittedlock) where Dispatched = 0 and {is_over}
+    ) then 1 else 0 end as to_relay
 
 -- name: is_over
 -- By when it was written, where the table is one of ours.
-CreatedAt < dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime()))
+CreatedAt < dateadd(day, -%(grace_days)s,
+    dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime())))
 
 -- name: is_undated
 -- The original's table does not say when a record was written: whoever asks remembers when he saw it first.
@@ -91,7 +96,7 @@ CreatedAt < dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sy
 -- name: purge
 -- As the original's own clean-up; what another cleaner has locked he deletes.
 delete top ({most}) from {table} with (rowlock, readpast)
-where Dispatched = 1 and DispatchedAt < dateadd(second, -%(keep)s, getutcdate())
+where Dispatched = 1 and DispatchedAt < dateadd(day, -%(keep_days)s, dateadd(second, -%(keep)s, getutcdate()))
 option (maxdop 1)
 
 -- name: pending

@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection
 from contextlib import suppress
 from datetime import timedelta
+from hashlib import sha256
 from typing import Any
 
 from pgqueue_admin import __version__
@@ -32,7 +33,7 @@ class SQLServerOutbox(OutboxTable):
         super().__init__(sql, address, name, {"table": name})
         self._complete = self._sql.complete(table=address)
         self._catalog = Catalog(addressing.catalog(address))
-        self._resource = f"pgqueue outbox {sql.in_full(address)}"
+        self._resource = f"pgqueue outbox {sha256(sql.in_full(address).encode()).hexdigest()}"  # 255 letters at most
 
     def create(self, session: Session) -> None:
         """No lock: the original's script takes none, and who comes second finds it made."""
@@ -57,12 +58,12 @@ class SQLServerOutbox(OutboxTable):
 
     def work(self, session: Session, keep: timedelta, grace: timedelta) -> OutboxWork:
         query = self._sql.work(table=self.address, is_over=self._is_over(session))
-        asked = {"keep": _seconds(keep), "resource": self._resource, **_grace(grace)}
+        asked = {**_keep(keep), "resource": self._resource, **_grace(grace)}
         leads, purge, relay = session.all(query, asked)[0]
         return OutboxWork(bool(leads), bool(purge), bool(relay))
 
     def purge(self, session: Session, keep: timedelta, most: int) -> int:
-        return session.run(self._sql.purge(table=self.address, most=most), {"keep": _seconds(keep)})
+        return session.run(self._sql.purge(table=self.address, most=most), _keep(keep))
 
     def pending(self, session: Session, grace: timedelta, most: int, without: Collection[str]) -> list[OutboxRecord]:
         query = self._sql.pending(table=self.address, is_over=self._is_over(session), most=most)
@@ -70,11 +71,11 @@ class SQLServerOutbox(OutboxTable):
         return [OutboxRecord(row.id, bool(row.dispatched), row.operations) for row in rows]
 
 
-def _seconds(span: timedelta) -> int:
-    return round(span.total_seconds())
+def _keep(span: timedelta) -> dict[str, int]:
+    """As ``_grace``."""
+    return {"keep_days": span.days, "keep": span.seconds}
 
 
 def _grace(span: timedelta) -> dict[str, int]:
-    """In whole seconds and the rest in microseconds: neither is too long for dateadd."""
-    seconds, rest = divmod(span, timedelta(seconds=1))
-    return {"grace": seconds, "grace_rest": rest // timedelta(microseconds=1)}
+    """In days, seconds and microseconds: dateadd takes an int, which a hundred years in seconds are not."""
+    return {"grace_days": span.days, "grace": span.seconds, "grace_rest": span.microseconds}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pgqueue_admin.dialects.address import Address
-from pgqueue_admin.dialects.errors import TableChanged
+from pgqueue_admin.dialects.errors import TableChanged, TableMissing
 from pgqueue_admin.dialects.sqlserver import addressing
 from pgqueue_admin.dialects.sqlserver.query import Query
 from pgqueue_admin.dialects.statements import StatementFolder
@@ -12,7 +12,7 @@ COLUMN = "Recoverable"
 
 
 class RecoverableColumn:
-    """Whether one table has it: asked once, and again after a refusal that names it."""
+    """Whether one table has it: asked once, and again after a refusal that names it, or a table that was not there."""
 
     def __init__(self, sql: StatementFolder, table: Address):
         self._query = sql.queue.has_recoverable()
@@ -25,7 +25,7 @@ class RecoverableColumn:
         return self._is_there
 
     def refused(self, error: Exception) -> None:
-        if isinstance(error, TableChanged) and COLUMN in error.detail:
+        if isinstance(error, TableMissing) or (isinstance(error, TableChanged) and COLUMN in error.detail):
             self._is_there = None
 
 

@@ -47,7 +47,11 @@ class SQLServerSession(ImplicitSession):
             raise errors.DatabaseDown("the session is closed")
         try:
             names, rows, touched = driver.execute(self.raw, query, params)
-        except errors.DatabaseDown:
+        except errors.DatabaseError as error:
+            if isinstance(error, errors.DatabaseDown):
+                self._lose()
+            raise
+        except BaseException:  # in the middle of a request, or of an answer
             self._lose()
             raise
         if not names:

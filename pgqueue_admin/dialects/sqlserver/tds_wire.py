@@ -8,6 +8,7 @@ import select
 import socket
 import ssl
 import struct
+import sys
 import time
 from contextlib import suppress
 
@@ -34,7 +35,6 @@ class TdsWire:
         self._is_logged_in = False
         self._answer_ends = 0.0
         self.seconds: float | None = None
-        self.is_closed = False
 
     # --- as the driver asks a socket
 
@@ -77,9 +77,11 @@ class TdsWire:
         return None
 
     def close(self) -> None:
-        self.is_closed = True
+        """Before the login the driver closes it for an error, or to follow a redirect: unencrypted, to whomever."""
         with suppress(OSError):
             self._sock.close()
+        if not self._is_logged_in and sys.exc_info()[0] is None:
+            raise DatabaseDown("the server redirects to another, which is not followed: name that one in the URL")
 
     # --- as the session asks
 
@@ -118,9 +120,10 @@ class TdsWire:
             except ssl.SSLWantReadError:
                 self._send_in_packets(self._outgoing.read())
                 self._incoming.write(self._packets())
+            except ssl.SSLCertVerificationError as error:
+                raise DatabaseDown(f"the server's certificate is not accepted: {error.verify_message}") from error
             except ssl.SSLError as error:
-                why = getattr(error, "verify_message", "") or error.reason or str(error)
-                raise DatabaseDown(f"the server's certificate is not accepted: {why}") from error
+                raise DatabaseDown(f"no TLS 1.2 with the server: {error.reason or error}") from error
         self._send_in_packets(self._outgoing.read())
         self._tls = tls
 

@@ -17,7 +17,10 @@ BODY_COLUMN = "BodyString"
 
 
 class ExpectedColumn(NamedTuple):
-    """Its type as the catalog has it, and the statements for where it is missing or something else."""
+    """Its type as the catalog has it, and the statements for where it is missing or something else.
+
+    ``retype`` empty: whatever it is, it is only read.
+    """
 
     name: str
     type: str
@@ -86,7 +89,7 @@ class TransportTable:
             row = found.get(column.name)
             if row is None:
                 yield self._fault(f"has no column {column.name}", column.add, self.stops)
-            elif (row.type, row.length) != (column.type, column.length):
+            elif column.retype and (row.type, row.length) != (column.type, column.length):
                 yield self._fault(f"has {column.name} as {_said(row)}, not {column}", column.retype)
 
     def _body_column_fault(self, found: dict[str, Any], readable: bool) -> Iterator[TableFault]:

@@ -34,11 +34,22 @@ def _statement(batch: bytes) -> str:
     return batch[length:].decode("utf-16-le")
 
 
-class Peer:
-    """``encryption``: what it says of it, 1 for on. ``mute``: it accepts, and says nothing at all."""
+def redirect(port: int) -> bytes:
+    """To that port of 127.0.0.1 (MS-TDS 2.2.7.9, type 20)."""
+    name = "127.0.0.1".encode("utf-16-le")
+    where = struct.pack("<BHH", 0, port, len(name) // 2) + name
+    change = struct.pack("<BH", 20, len(where)) + where + struct.pack("<H", 0)
+    return struct.pack("<BH", 0xE3, len(change)) + change
 
-    def __init__(self, encryption: int = 1, mute: bool = False, host: str = "127.0.0.1"):
-        self._encryption, self._mute = encryption, mute
+
+class Peer:
+    """``encryption``: what it says of it, 1 for on. ``mute``: it accepts, and says nothing at all.
+
+    ``elsewhere``: to which port it sends who has logged in.
+    """
+
+    def __init__(self, encryption: int = 1, mute: bool = False, host: str = "127.0.0.1", elsewhere: int = 0):
+        self._encryption, self._mute, self._elsewhere = encryption, mute, elsewhere
         self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._context.load_cert_chain(CERTIFICATE, TLS / "key.pem")
         self._listener = socket.create_server((host, 0))
@@ -74,7 +85,7 @@ class Peer:
                 return
             wire.shake_hands(self._context)
             self.logins.append(wire.packet()[1])
-            wire.send(_REPLY, LOGIN)
+            wire.send(_REPLY, (redirect(self._elsewhere) if self._elsewhere else b"") + LOGIN)
             while self._answer(wire):
                 pass
         self.gone.set()
@@ -159,8 +170,8 @@ class _Wire:
 
 
 @contextmanager
-def peer(encryption: int = 1, mute: bool = False, host: str = "127.0.0.1") -> Iterator[Peer]:
-    made = Peer(encryption, mute, host)
+def peer(encryption: int = 1, mute: bool = False, host: str = "127.0.0.1", elsewhere: int = 0) -> Iterator[Peer]:
+    made = Peer(encryption, mute, host, elsewhere)
     try:
         yield made
     finally:

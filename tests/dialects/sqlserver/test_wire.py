@@ -122,6 +122,15 @@ def test_who_does_not_encrypt_hears_no_password(open_one: Open, encryption: int)
         assert plain.logins == []
 
 
+def test_a_redirect_is_not_followed_and_nobody_hears_the_password(open_one: Open) -> None:
+    """The driver would follow it without encryption, to whomever the server names."""
+    with peer(encryption=2) as other, peer(elsewhere=other.port) as server:
+        with pytest.raises(DatabaseDown, match="redirects to another, which is not followed"):
+            open_one(server)
+        assert other.logins == []
+        assert server.gone.wait(30)
+
+
 def test_who_says_nothing_is_given_up_at_the_connect(open_one: Open) -> None:
     with peer(mute=True) as mute:
 

@@ -60,30 +60,37 @@ where MessageId = cast(%(id)s as nvarchar(201)) and Dispatched = 0;
 if @@rowcount = 0
     throw 51001, N'the record was marked as dispatched already', 1
 
--- work: One look a minute, by both indexes. The lock is the session's: a leader that is killed leads no more.
+-- work: One look a minute, by both indexes, past records that somebody is writing. The lock is the session's: a leader that is killed
+-- leads no more.
 declare @leads int = 0;
-if applock_mode(N'public', %(resource)s, N'Session') <> N'Exclusive'
+if applock_mode(N'public', cast(%(resource)s as nvarchar(255)), N'Session') <> N'Exclusive'
     exec @leads = sys.sp_getapplock @Resource = %(resource)s, @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0;
 select case when @leads >= 0 then 1 else 0 end as leads,
     case when exists (
-        select 1 from [dbo].[Sales_OutboxData] where Dispatched = 1 and DispatchedAt < dateadd(second, -%(keep)s, getutcdate())
+        select 1 from [dbo].[Sales_OutboxData] with (readpast, readcommittedlock)
+        where Dispatched = 1 and DispatchedAt < dateadd(day, -%(keep_days)s, dateadd(second, -%(keep)s, getutcdate()))
     ) then 1 else 0 end as to_purge,
-    case when exists (select 1 from [dbo].[Sales_OutboxData] where Dispatched = 0 and CreatedAt < dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime()))) then 1 else 0 end as to_relay
+    case when exists (
+        select 1 from [dbo].[Sales_OutboxData] with (readpast, readcommittedlock) where Dispatched = 0 and CreatedAt < dateadd(day, -%(grace_days)s,
+    dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime())))
+    ) then 1 else 0 end as to_relay
 
 -- is_over: By when it was written, where the table is one of ours.
-CreatedAt < dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime()))
+CreatedAt < dateadd(day, -%(grace_days)s,
+    dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime())))
 
 -- is_undated: The original's table does not say when a record was written: whoever asks remembers when he saw it first.
 %(grace)s is not null
 
 -- purge: As the original's own clean-up; what another cleaner has locked he deletes.
 delete top (10) from [dbo].[Sales_OutboxData] with (rowlock, readpast)
-where Dispatched = 1 and DispatchedAt < dateadd(second, -%(keep)s, getutcdate())
+where Dispatched = 1 and DispatchedAt < dateadd(day, -%(keep_days)s, dateadd(second, -%(keep)s, getutcdate()))
 option (maxdop 1)
 
 -- pending: What a crash left between commit and dispatch; a worker that is about to send it has it locked, or waits for us. As JSON: a
 -- statement takes no more than 2,100 parameters.
 select top (10) MessageId as id, Dispatched as dispatched, Operations as operations
 from [dbo].[Sales_OutboxData] with (updlock, readpast, rowlock)
-where Dispatched = 0 and CreatedAt < dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime()))
+where Dispatched = 0 and CreatedAt < dateadd(day, -%(grace_days)s,
+    dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime())))
   and MessageId collate Latin1_General_BIN2 not in (select seen.value from openjson(%(without)s) as seen)
