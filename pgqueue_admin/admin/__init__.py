@@ -1,6 +1,7 @@
 """Django admin: the same nouns, read-only, with the same acts. Importing registers them, as Django's discovery asks."""
 
 from pgqueue_admin.admin import (
+    api_token,
     archive,
     audit,
     celery_tables,
@@ -14,6 +15,7 @@ from pgqueue_admin.admin import (
 )
 
 __all__ = [
+    "api_token",
     "archive",
     "audit",
     "celery_tables",

@@ -48,6 +48,7 @@ app.conf.beat_schedule = {
     "send what is due": _every(60, "run_schedules"),
     "prune the archive": _every(600, "prune_archive"),
     "forget sign-ins": _every(600, "forget_sign_ins"),
+    "forget marks": _every(3600, "forget_marks"),
 }
 
 

@@ -7,7 +7,11 @@ from pgqueue_admin.api import metrics
 from pgqueue_admin.config.env import BELOW
 from pgqueue_admin.console import health
 
-_pages = [path("admin/", admin.site.urls), path("", include("pgqueue_admin.console.urls"))]
+_pages = [
+    path("admin/", admin.site.urls),
+    path("", include("pgqueue_admin.api.marks")),
+    path("", include("pgqueue_admin.console.urls")),
+]
 # Probes and Prometheus ask the process itself, which no proxy has put below a path.
 urlpatterns = [*health.urlpatterns, *metrics.urlpatterns, path(BELOW[1:], include(_pages))]
 handler404 = "pgqueue_admin.console.errors.not_found"

@@ -29,6 +29,7 @@ ACTS = {
     "declare": AuditVerb("declared"),
     "withdraw": AuditVerb("withdrew"),
     "remove": AuditVerb("removed"),
+    "revoke": AuditVerb("revoked"),
     "start": AuditVerb("started"),
     "stop": AuditVerb("stopped"),
     "scale": AuditVerb("scaled"),

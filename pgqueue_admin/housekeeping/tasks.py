@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from datetime import timedelta
 
 from celery import shared_task
 
@@ -13,9 +14,10 @@ from pgqueue_admin.lease import upkeep
 from pgqueue_admin.lease.schedules import runner
 from pgqueue_admin.models import database_clock, depth_history, samples
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import login_throttle, operations
+from pgqueue_admin.services import login_throttle, marks, operations
 from pgqueue_admin.workers.reporting import process_identity
 
+MARKS_KEPT_FOR = timedelta(days=365)
 A_WHILE = 10.0  # seconds; then the worker is free for others
 
 
@@ -58,6 +60,12 @@ def thin_samples() -> int:
 def forget_sign_ins() -> int:
     """Those that failed a month ago, and sessions that are over."""
     return login_throttle.forget()
+
+
+@shared_task
+def forget_marks() -> int:
+    """Marks of deploys that were posted a year ago."""
+    return marks.prune(MARKS_KEPT_FOR)
 
 
 @shared_task

@@ -1,6 +1,7 @@
 """The console's own tables, a file per noun."""
 
 from pgqueue_admin.models.alert import Alert, AlertMail, Cursor
+from pgqueue_admin.models.api_token import ApiToken
 from pgqueue_admin.models.archived_message import ArchivedMessage
 from pgqueue_admin.models.audit import AuditEntry
 from pgqueue_admin.models.baseline import Anomaly, BaselineBucket
@@ -17,6 +18,7 @@ from pgqueue_admin.models.history import (
 )
 from pgqueue_admin.models.in_flight_at_crash import InFlightAtCrash
 from pgqueue_admin.models.operation import Operation
+from pgqueue_admin.models.posted_mark import PostedMark
 from pgqueue_admin.models.process import Process
 from pgqueue_admin.models.queue import ExpiredCount, MinimumTtbr, Queue
 from pgqueue_admin.models.rollups import (
@@ -36,6 +38,7 @@ __all__ = [
     "Alert",
     "AlertMail",
     "Anomaly",
+    "ApiToken",
     "ArchiveSample",
     "ArchivedMessage",
     "AuditEntry",
@@ -60,6 +63,7 @@ __all__ = [
     "LatestSample",
     "MinimumTtbr",
     "Operation",
+    "PostedMark",
     "Process",
     "Queue",
     "RecomputeRequest",

@@ -11,7 +11,7 @@ class AuditEntry(models.Model):
     verb = models.CharField(max_length=30)  # wording.acts has them all
     noun = models.CharField(
         max_length=30
-    )  # message, operation, endpoint, queue, alert, mail, history, host, person, schedule, outbox, failure
+    )  # message, operation, endpoint, queue, alert, mail, history, host, person, schedule, outbox, failure, token
     subject = models.CharField(max_length=400)  # an endpoint's name, a queue's address, a number
     count = models.BigIntegerField(default=1)
     before = models.JSONField(null=True)

@@ -20,7 +20,7 @@ ACTS = {
     "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "host_give_up",
     "history_run", "history_cancel", "history_recompute", "admin:logout", "schedule_read", "schedule_pause",
     "schedule_resume", "schedule_run", "schedule_remove", "lease_release", "lease_end", "outbox_dispatch",
-    "failure_assignment", "failure_acknowledgement", "audit_export",
+    "failure_assignment", "failure_acknowledgement", "audit_export", "post_mark",
 }  # fmt: skip
 PLAIN = {
     "live", "healthz", "readyz", "sign_in", "sign_out", "password", "person", "keys", "overview", "queues", "alerts",
@@ -28,7 +28,7 @@ PLAIN = {
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
     "admin:jsi18n", "subscriptions", "trends", "unwatched", "history", "history_run", "history_cancel",
     "history_recompute", "alert_acknowledge", "alert_acknowledgements", "schedules",
-    "schedule_new", "schedule_read", "outboxes", "failures", "metrics", "audit", "audit_export",
+    "schedule_new", "schedule_read", "outboxes", "failures", "metrics", "audit", "audit_export", "post_mark",
 }  # fmt: skip
 WITH_DAYS = ("finished", "history_days", "trends_types")
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")

@@ -25,6 +25,7 @@ from pgqueue_admin.dialects.postgresql import addressing, postgresql
 from pgqueue_admin.models import (
     Alert,
     AlertMail,
+    ApiToken,
     AuditEntry,
     Endpoint,
     FailedSignIn,
@@ -32,6 +33,7 @@ from pgqueue_admin.models import (
     InFlightAtCrash,
     MinimumTtbr,
     Operation,
+    PostedMark,
     Process,
     Queue,
     queue_database,
@@ -323,6 +325,8 @@ def _alerts(now: Any) -> None:
 def _others(now: Any) -> None:
     """What Django admin shows of its own and of Celery."""
     Group.objects.create(name=MARKUP)
+    ApiToken.objects.create(name=MARKUP[:60], digest="0" * 64, rights=[MARKUP], created_by=MARKUP[:150])
+    PostedMark.objects.create(at=now, who=MARKUP[:60], text=MARKUP[:200], link=f"https://{MARKUP}"[:500])
     FailedSignIn.objects.create(name=MARKUP[:150], place=MARKUP[:60], address=MARKUP[:60])
     interval = IntervalSchedule.objects.create(every=7, period="days")
     CrontabSchedule.objects.create()

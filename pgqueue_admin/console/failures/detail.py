@@ -17,7 +17,7 @@ from pgqueue_admin.console.overview import activity
 from pgqueue_admin.console.overview.activity import RecentChange
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting.numbers import format_int, pluralize
-from pgqueue_admin.models import AlertMail, AuditEntry, FailureGroup, Operation, Process
+from pgqueue_admin.models import AlertMail, AuditEntry, FailureGroup, Operation, PostedMark, Process
 
 SAMPLES = 10
 MAILS = 5
@@ -102,11 +102,12 @@ def read(
 
 
 def before(first_at: datetime) -> list[RecentChange]:
-    """Settings, operations and processes that began in the hour before; the latest first."""
+    """Settings, operations, marks of deploys, and processes that began in the hour before; the latest first."""
     window = (first_at - BEFORE, first_at + AFTER)
     entries = AuditEntry.objects.filter(at__range=window).exclude(noun__in=["person", "failure"])[:CHANGES]
     started = Process.objects.filter(started_at__range=window, role="endpoint").order_by("-started_at")[:CHANGES]
-    found = [*map(activity.of_entry, entries), *map(_of_start, started)]
+    marks = PostedMark.objects.filter(at__range=window)[:CHANGES]
+    found = [*map(activity.of_entry, entries), *map(activity.of_mark, marks), *map(_of_start, started)]
     return sorted(found, key=lambda change: change.at, reverse=True)[:CHANGES]
 
 

@@ -1,4 +1,4 @@
-"""What people and machines did, in words: the audit, and processes that ended badly."""
+"""What people and machines did, in words: the audit, marks of deploys, and processes that ended badly."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from pgqueue_admin.console.operations import labels
 from pgqueue_admin.console.workers import rows
 from pgqueue_admin.formatting import audit_verbs
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.models import AuditEntry, Process, settings_words
+from pgqueue_admin.models import AuditEntry, PostedMark, Process, settings_words
 
 ICONS = {
     "retry": "back", "discard": "quiet", "restore": "back", "set": "gear", "undo": "back", "start": "play",
@@ -47,15 +47,23 @@ class RecentChange:
 
 
 def latest(most: int = 40) -> list[RecentChange]:
-    """Newest first: so many of what people did, and of processes that ended. Who signs in changes nothing here."""
+    """Newest first: so many of what people did, of what programs marked, and of processes that ended.
+
+    Who signs in changes nothing here.
+    """
     entries = [of_entry(entry) for entry in AuditEntry.objects.exclude(noun="person")[:most]]
+    marks = [of_mark(mark) for mark in PostedMark.objects.all()[:most]]
     crashed = [of_crash(process) for process in _crashes().order_by("-ended_at")[:most]]
-    return sorted([*entries, *crashed], key=lambda change: change.at, reverse=True)
+    return sorted([*entries, *marks, *crashed], key=lambda change: change.at, reverse=True)
 
 
 def of_entry(entry: AuditEntry) -> RecentChange:
     path = f"{navigation.path_of('operations')}{entry.operation_id}/" if entry.operation_id else ""
     return RecentChange(entry.at, entry.who, _did(entry), ICONS.get(entry.verb, "info"), path)
+
+
+def of_mark(mark: PostedMark) -> RecentChange:
+    return RecentChange(mark.at, mark.who, mark.text, "deploy", mark.link)
 
 
 def _did(entry: AuditEntry) -> str:
