@@ -18,7 +18,7 @@ from pgqueue_admin.alerts.database_exposure import Exposure
 from pgqueue_admin.alerts.evaluation import Evaluation
 from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.mail import delivery, policy
-from pgqueue_admin.alerts.outboxes import OutboxWatch
+from pgqueue_admin.alerts.outboxes import InDoubtWatch, OutboxWatch
 from pgqueue_admin.alerts.schedules import ScheduleWatch
 from pgqueue_admin.alerts.snapshot import look
 from pgqueue_admin.dialects import Connection
@@ -49,6 +49,7 @@ class Alerter:
         self._archive = dead_message_cursor.DeadMessageCursor()
         self._exposure = Exposure()
         self._outboxes = OutboxWatch()
+        self._in_doubt = InDoubtWatch()
         self._schedules = ScheduleWatch()
         self._stopping = False  # no event: a signal handler must not take a lock that its own thread may hold
         self._ears: Connection | None = None
@@ -90,9 +91,12 @@ class Alerter:
     def look_round(self, alive: Callable[[], None] = lambda: None) -> bool:
         """Deaths, warnings, mails to send and the cursor: committed together, or not at all."""
         exposed, outboxes, unsent = self._exposure.newest(), self._outboxes.newest(), self._schedules.newest()
+        in_doubt = self._in_doubt.newest()
         with transaction.atomic(), dead_message_cursor.cursor() as cursor:
             reading = self._archive.read(queue_database(), cursor)
-            seen = look(database_clock.now(), self.began, reading, self._answering_since, exposed, outboxes, unsent)
+            seen = look(
+                database_clock.now(), self.began, reading, self._answering_since, exposed, outboxes, unsent, in_doubt
+            )
             changes = Evaluation(seen, alive).run()
             mails = policy.write(seen, changes)
         self._name(changes.failed)

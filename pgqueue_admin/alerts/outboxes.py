@@ -10,7 +10,8 @@ from pgqueue_admin.formatting import durations
 from pgqueue_admin.formatting.numbers import format_int
 from pgqueue_admin.models import Endpoint
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.monitor import outboxes
+from pgqueue_admin.monitor import in_doubt, outboxes
+from pgqueue_admin.monitor.in_doubt import InDoubt
 from pgqueue_admin.monitor.outboxes import COUNTED_TO, OutboxFigures, OutboxTable
 
 EVERY = 30.0  # seconds between two looks of the alerter
@@ -136,3 +137,14 @@ class OutboxWatch(PeriodicLook[list[OutboxState]]):
             self._first_seen[table.address, each] = seen[each] = state.now
         self._first_seen = {key: at for key, at in self._first_seen.items() if key[0] != table.address or key[1] in ids}
         return replace(state, seen_since=min(seen.values(), default=None))
+
+
+class InDoubtWatch(PeriodicLook[list[InDoubt]]):
+    """For the alerter: transactions that are prepared on the queues' server, the oldest first."""
+
+    def __init__(self) -> None:
+        super().__init__(EVERY)
+
+    def _look(self) -> list[InDoubt]:
+        with queue_database().reading() as connection:
+            return in_doubt.find(connection, outboxes.now(connection))

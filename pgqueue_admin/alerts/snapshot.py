@@ -22,6 +22,7 @@ from pgqueue_admin.models import visibility as sight
 from pgqueue_admin.models.crashing_messages import CrashingMessage
 from pgqueue_admin.models.processes import HEARTBEAT_LOST
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor.in_doubt import InDoubt
 
 TRIED_FOR = timedelta(days=1)
 CRASH_WINDOW = timedelta(minutes=5)
@@ -50,6 +51,7 @@ class AlertSnapshot:
     )  # messages that end their process, and are still in their queue
     exposed: list[Finding] | None = None  # None: not known
     outboxes: list[OutboxState] | None = None  # None: not known
+    in_doubt: list[InDoubt] | None = None  # None: not known
     unsent_schedules: list[Any] | None = None  # rows of ``unsent`` (schedule.sql); None: not known
     environment: str = ""
     colour: str = "plum"
@@ -149,6 +151,7 @@ def look(
     exposed: list[Finding] | None = None,
     outboxes: list[OutboxState] | None = None,
     unsent_schedules: list[Any] | None = None,
+    in_doubt: list[InDoubt] | None = None,
 ) -> AlertSnapshot:
     return AlertSnapshot(
         now=now,
@@ -157,6 +160,7 @@ def look(
         exposed=exposed,
         outboxes=outboxes,
         unsent_schedules=unsent_schedules,
+        in_doubt=in_doubt,
         queues=list(Queue.objects.select_related("latest")),
         endpoints=list(Endpoint.objects.all()),
         processes=list(Process.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now - CRASH_WINDOW))),

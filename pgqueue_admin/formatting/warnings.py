@@ -1,9 +1,11 @@
 """How a warning is said: ⟨what⟩, ⟨value⟩ against ⟨threshold⟩[, since …]. ⟨What it means⟩. ⟨What to do next⟩."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from pgqueue_admin.formatting import anomaly as words
+from pgqueue_admin.formatting import names
 from pgqueue_admin.formatting.age_explanation import AgeExplanation
 from pgqueue_admin.formatting.durations import duration, plain
 from pgqueue_admin.formatting.numbers import NBSP, about, format_figure, format_int, pluralize, share
@@ -355,6 +357,22 @@ def outbox_undispatched(pending: str, seconds: float, grace: float, ours: bool) 
         duration(seconds),
         plain(grace),
         next_step if ours else foreign,
+    )
+
+
+def transaction_in_doubt(
+    count: int, most: int, seconds: float, limit: float, waiting: int, tables: Sequence[str]
+) -> WarningText:
+    """``count``: of at most ``most`` that were read. ``waiting``: sessions. ``tables``: those they have locks on."""
+    number = f"{most}+ transactions" if count >= most else pluralize(count, "transaction")
+    held = f"They lock rows of {names.listed(tables, 5)}. " if tables else ""
+    behind = f"{pluralize(waiting, 'session')} wait behind them. " if waiting > 1 else ""
+    behind = "1 session waits behind them. " if waiting == 1 else behind
+    return WarningText(
+        f"Prepared and not ended: {number}, the oldest for {duration(seconds)}, limit {plain(limit)}",
+        duration(seconds),
+        plain(limit),
+        f"{held}{behind}The recovery of their endpoint ends them: start it. See In doubt, on Outbox.",
     )
 
 

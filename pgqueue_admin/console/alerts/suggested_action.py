@@ -17,6 +17,7 @@ _PAGES = {  # kind: words and page
     "no_consumer": ("See who runs", "workers"),
     "old_deaths": ("Open the archive", "archive"),
     "outbox_undispatched": ("See what waits", "outboxes"),
+    "transaction_in_doubt": ("See what is in doubt", "outboxes"),
     "schedule_not_sent": ("See the schedules", "schedules"),
     "mail_failing": ("See the mails", "alert_mails"),
 }
