@@ -1,4 +1,5 @@
-"""What a DBA runs for an outbox: the table, what an original's table lacks, and the database's own clean-up job.
+"""What a DBA runs for an outbox: the table, what an original's table lacks, the database's own clean-up job, and the
+table of decisions of two-phase commit.
 
 Needs no driver and no Django. The texts are ``dialects/*/outbox_script.sql``; their places are filled here.
 """
@@ -16,11 +17,15 @@ from pgqueue_admin.dialects.identifier_rules import IdentifierRules
 from pgqueue_admin.dialects.statements import StatementFolder
 
 ScriptDialect = Literal["postgresql", "mysql", "sqlserver", "oracle"]
-What = Literal["create", "migrate", "cleanup"]
+What = Literal["create", "migrate", "cleanup", "decisions"]
 DIALECTS, WHATS = get_args(ScriptDialect), get_args(What)
 
 _PLACE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _CURRENT_SCHEMA = {"mysql": "database()", "oracle": "sys_context('userenv', 'current_schema')"}
+
+
+class NoSuchScript(ValueError):
+    """That database has none of this kind."""
 
 
 class OutboxScript:
@@ -43,12 +48,17 @@ class OutboxScript:
             "qualified": self._qualified,
             "part": self.statement,
             "outbox": lambda name: self._filled(getattr(self._sql.outbox, name)),
+            "decision": lambda name: getattr(self._sql.decision, name).text.replace(
+                "{table}", self._qualified("_Decision")
+            ),
             "statement_text": lambda name: self._rules.text(self.statement(name)),
             "block": lambda name: _dollar_quoted(self.statement(name)),
         }
 
     def text(self, what: What) -> str:
-        """One script, with why it is as it is."""
+        """One script, with why it is as it is. Raises NoSuchScript."""
+        if what not in self.statements:
+            raise NoSuchScript(f"the outbox there takes part in no two-phase commit, so it has no {what}")
         statement = getattr(self._sql.outbox_script, what)
         return f"-- {statement.why}\n{self._filled(statement)}\n"
 

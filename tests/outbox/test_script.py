@@ -67,13 +67,24 @@ def script(dialect: Any, what: Any, endpoint: str = "Shop.Web", **given: Any) ->
     return OutboxScript(dialect, endpoint, **given).text(what)
 
 
-@pytest.mark.parametrize("what", WHATS)
-@pytest.mark.parametrize("dialect", DIALECTS)
+WITH_DECISIONS = ("postgresql", "mysql")
+SCRIPTS = [
+    (dialect, what) for dialect in DIALECTS for what in WHATS if what != "decisions" or dialect in WITH_DECISIONS
+]
+
+
+@pytest.mark.parametrize(("dialect", "what"), SCRIPTS)
 def test_it_prints_what_was_approved(dialect: str, what: str) -> None:
     """Of which a person has read each line: where it is to be another, read it again."""
     printed = StringIO()
     call_command("outbox_script", dialect=dialect, endpoint="Shop.Web", what=what, stdout=printed)
     assert printed.getvalue() == (APPROVED / f"{dialect}_{what}.sql").read_text()
+
+
+@pytest.mark.parametrize("dialect", ["sqlserver", "oracle"])
+def test_where_no_transaction_can_be_prepared_there_is_no_table_of_decisions(dialect: str) -> None:
+    with pytest.raises(CommandError, match="There is no script: the outbox there takes part in no two-phase commit"):
+        call_command("outbox_script", dialect=dialect, endpoint="Shop.Web", what="decisions")
 
 
 EACH = [(dialect, name) for dialect in DIALECTS for name in OutboxScript(dialect, "Shop.Web").statements]
@@ -185,6 +196,19 @@ def test_postgresql_makes_the_table_that_an_endpoint_makes(connection: Connectio
     assert len(made) == 9
 
 
+@pytest.mark.parametrize("prefix", ["Shop_Web_", HOSTILE[:20]], ids=["plain", "hostile"])
+def test_postgresql_makes_the_table_of_decisions_that_an_endpoint_makes(connection: Connection, prefix: str) -> None:
+    for _ in range(2):
+        run(connection, script("postgresql", "decisions", prefix=prefix))
+    address = Address("public", f"{prefix}OutboxData_Decision")
+    store, named = postgresql().decision_store(address), {"table": postgresql().canonical(address)}
+    assert list(store.faults(connection)) == []
+    made = connection.all(SHAPE, named)
+    connection.raw.execute(f"drop table {named['table']}".encode())
+    store.create(connection)
+    assert connection.all(SHAPE, named) == made
+
+
 @pytest.mark.parametrize("first", ["create", "migrate"])
 def test_postgresql_gives_an_originals_table_what_it_lacks(connection: Connection, first: str) -> None:
     """The second of a schema has no index but its key; neither says when a record was written."""
@@ -279,6 +303,16 @@ def test_mariadb_runs_creation_twice(mariadb: MariaDB, shop: str, prefix: str, s
         ["Index_DispatchedAt", "DispatchedAt", "1"],
         ["PRIMARY", "MessageId", "1"],
     ]
+
+
+@pytest.mark.parametrize("prefix", MARIADB_NAMES)
+def test_mariadb_makes_the_table_of_decisions_that_an_endpoint_makes(mariadb: MariaDB, shop: str, prefix: str) -> None:
+    for _ in range(2):
+        mariadb.run(script("mysql", "decisions", prefix=prefix), shop)
+    shape = f"select column_name, column_type from information_schema.columns where table_schema = '{shop}' order by 1"
+    assert mariadb.run(shape, shop).split() == [
+        "Databases", "text", "DecidedAt", "timestamp(6)", "Id", "varchar(32)"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("prefix", MARIADB_NAMES)

@@ -64,3 +64,7 @@ delimiter ;
 delete from {table}
 where DispatchedAt < utc_timestamp() - interval 7 day and Dispatched + 0 = 1
 order by DispatchedAt limit 4000
+
+-- name: decisions
+-- For an outbox with other databases: which of its transactions over several databases commit. Safe to run twice.
+{decision:create};

@@ -40,3 +40,7 @@ where "MessageId" in (
     select "MessageId" from {table}
     where "DispatchedAt" < (statement_timestamp() at time zone 'utc') - interval '7 days' and "Dispatched"
     order by "DispatchedAt" limit 100000 for update skip locked)
+
+-- name: decisions
+-- For an outbox with other databases: which of its transactions over several databases commit. Safe to run twice.
+{decision:create};

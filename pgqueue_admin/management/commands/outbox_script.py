@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pgqueue_admin.dialects.errors import AddressUnreadable
-from pgqueue_admin.outbox.script import DIALECTS, WHATS, OutboxScript
+from pgqueue_admin.outbox.script import DIALECTS, WHATS, NoSuchScript, OutboxScript
 
 
 class Command(BaseCommand):
@@ -26,12 +26,12 @@ class Command(BaseCommand):
             choices=WHATS,
             default="create",
             help="create: the table. migrate: what the original's table lacks. cleanup: a job that deletes what "
-            "was dispatched seven days ago. Default: create.",
+            "was dispatched seven days ago. decisions: the table of two-phase commit. Default: create.",
         )
 
     def handle(self, *, dialect: Any, endpoint: str, what: Any, **options: Any) -> None:
         try:
             script = OutboxScript(dialect, endpoint, options["schema"], options["prefix"])
             self.stdout.write(script.text(what), ending="")
-        except AddressUnreadable as error:
+        except (AddressUnreadable, NoSuchScript) as error:
             raise CommandError(f"There is no script: {error}.") from error
