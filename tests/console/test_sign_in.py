@@ -176,7 +176,7 @@ def test_everybody_changes_their_own_password_and_ends_other_sessions(viewer: Us
     here, there = Client(), Client()
     here.force_login(viewer)
     there.force_login(viewer)
-    assert 'href="/me/password/"' in here.get("/").content.decode()
+    assert 'href="/me/password/"' in here.get("/me/").content.decode()
     page = here.get("/me/password/").content.decode()
     assert "signs you out in every other browser" in page
     new = {"new_password1": "correct horse 7", "new_password2": "correct horse 7"}

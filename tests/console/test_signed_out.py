@@ -93,7 +93,6 @@ def test_a_form_from_elsewhere_or_without_cookies_leads_nowhere(viewer: User) ->
         ("/operations/5/start/", ""),
         ("/endpoints/Billing/pause/", "/endpoints/Billing/"),
         ("/endpoints/Billing/undo/5/", "/endpoints/Billing/"),
-        ("/me/", "/"),
     ],
 )
 def test_an_address_of_an_act_leads_to_its_page(as_viewer: Client, path: str, above: str) -> None:

@@ -14,7 +14,7 @@ from tests.hostile.payloads import MARKUP
 
 # addresses that only take POST: a GET is told so
 ACTS = {
-    "person", "sign_out", "alert_acknowledgement", "alert_acknowledgements", "endpoint_settings", "endpoint_effect",
+    "sign_out", "alert_acknowledgement", "alert_acknowledgements", "endpoint_settings", "endpoint_effect",
     "endpoint_start", "endpoint_stop",
     "endpoint_scale", "endpoint_pause", "endpoint_resume", "endpoint_restart", "endpoint_withdraw", "endpoint_undo",
     "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "host_give_up",

@@ -1,18 +1,38 @@
-"""What a person chose for their browser: theme, zone, single keys. Cookies, so that the first byte is right."""
+"""``/me/``: what a person may do, and what they chose for their browser: in cookies, so the first byte is right."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from pgqueue_admin.console import navigation
+from pgqueue_admin.console.account import rights
+from pgqueue_admin.console.overview import activity
 from pgqueue_admin.console.responses import back
+from pgqueue_admin.models import AuditEntry
 
 CHOICES = {"theme": ("system", "light", "dark"), "utc": ("on", "off"), "keys": ("on", "off")}
 YEAR = 365 * 86_400
+ACTS = 10
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
+def person(request: HttpRequest) -> HttpResponse:
+    return choose(request) if request.method == "POST" else page(request)
+
+
+def page(request: HttpRequest) -> HttpResponse:
+    name = request.user.get_username()
+    entries = AuditEntry.objects.filter(who=name)[:ACTS]
+    context = {
+        "rights": rights.rows(request.user),
+        "acts": [activity.of_entry(entry) for entry in entries],
+        "search": 'who:"{}"'.format(name.replace('"', "")),
+        "goes": navigation.keys(),
+    }
+    return render(request, "pgqueue_admin/person/page.html", context)
+
+
 def choose(request: HttpRequest) -> HttpResponse:
     response = back(request)
     for name, allowed in CHOICES.items():
@@ -28,4 +48,4 @@ def keys(request: HttpRequest) -> HttpResponse:
     return render(request, "pgqueue_admin/frame/keys.html", {"goes": navigation.keys()})
 
 
-urlpatterns = [path("me/", choose, name="person"), path("me/keys/", keys, name="keys")]
+urlpatterns = [path("me/", person, name="person"), path("me/keys/", keys, name="keys")]

@@ -1,0 +1,59 @@
+"""What one person may do, right by right, and who gives it to them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import Permission, User
+
+from pgqueue_admin.models import Operation
+from pgqueue_admin.services import permissions
+
+# What each right allows; docs/reference/permissions.md says the same.
+ALLOWS = {
+    "retry_message": "Retry dead messages, also edited; publish lease messages, release locks; send from an outbox",
+    "discard_message": "Discard and restore messages, move out a crashing one, end a lease message",
+    "run_endpoint": "Start, stop, scale, pause and restart endpoints; read their logs; run History",
+    "change_settings": "Change settings and targets; acknowledge warnings and failures, assign them; export the audit",
+    "change_schedule": "Add, change, pause and send schedules",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RightRow:
+    """``given``: by whom or what, empty where it is not. ``held_back``: why the database's role lets nobody act."""
+
+    name: str
+    allows: str
+    given: str
+    held_back: str
+
+
+def rows(person: Any) -> list[RightRow]:
+    """In the order in which Django admin lists them; two statements."""
+    own = set(
+        Permission.objects.filter(user=person, content_type__app_label="pgqueue").values_list("codename", flat=True)
+    )
+    groups: dict[str, list[str]] = {}
+    through = Permission.objects.filter(group__user=person, content_type__app_label="pgqueue")
+    for codename, group in through.values_list("codename", "group__name").order_by("group__name"):
+        groups.setdefault(codename, []).append(group)
+    return [
+        RightRow(
+            name, ALLOWS[codename], _given(person, codename in own, groups.get(codename, [])), _held_back(codename)
+        )
+        for codename, name in Operation._meta.permissions
+    ]
+
+
+def _given(person: User, is_own: bool, groups: list[str]) -> str:
+    if person.is_superuser:
+        return "as a superuser"
+    to = [*(["to you"] if is_own else []), *(f"by the group {group}" for group in groups)]
+    return ", ".join(to)
+
+
+def _held_back(codename: str) -> str:
+    """Only where every act of the right is one on queues: of another, the role says nothing."""
+    verbs = [verb for verb, right in permissions.PERMISSIONS.items() if right == f"pgqueue.{codename}"]
+    refusals = [permissions.database_lets(verb) for verb in verbs]
+    return str(refusals[0]) if refusals and all(refusals) else ""
