@@ -35,6 +35,13 @@ _FOLDED = [(re.compile(pattern, re.ASCII), stands_for) for pattern, stands_for i
 _PREFIX = re.compile(r"[A-Za-z_][\w.+]*", re.ASCII)
 
 
+_DIGITS = re.compile(rf"[0-9a-f]{{{DIGITS}}}", re.ASCII)
+
+
+def is_fingerprint(text: str) -> bool:
+    return _DIGITS.fullmatch(text) is not None
+
+
 class Fingerprint(NamedTuple):
     """What all failures of one group have in common. ``frame`` and ``message``: None where there is none."""
 

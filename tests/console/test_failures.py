@@ -244,3 +244,64 @@ def test_looking_writes_nothing(recorded: Recorded, largest: str) -> None:
 def test_the_search_of_a_failure_is_the_archives(recorded: Recorded, largest: str) -> None:
     found = store.count(recorded.connection, ArchiveFilter(fingerprint=largest), 10_000)
     assert found == (recounted(recorded)[largest], False)
+
+
+def chosen(recorded: Recorded, most: int = 2) -> tuple[str, list[str]]:
+    """The address that the bulk bar leads to, and whom it names."""
+    digests = list(recounted(recorded))[:most]
+    return "/failures/chosen/?" + "&".join(f"f={each}" for each in digests), digests
+
+
+def test_several_are_ticked_named_and_counted(recorded: Recorded) -> None:
+    page = shown(recorded.operator, "/failures/")
+    address, digests = chosen(recorded)
+    assert all(f'name="f" value="{each}" form="chosen"' in page for each in digests)
+    dead = sum(recounted(recorded)[each] for each in digests)
+    assert re.search(rf"2 failures, {dead:,} dead messages, in \w+", shown(recorded.operator, address))
+
+
+def test_several_are_assigned_and_what_is_left_empty_stays(recorded: Recorded) -> None:
+    address, digests = chosen(recorded)
+    recorded.operator.post(f"/failures/{digests[0]}/assignment/", {"owner": "Tomas", "ticket": "T-7", "note": "old"})
+    recorded.operator.post(address, {"act": "assign", "owner": "Ana", "ticket": "", "note": ""})
+    first, second = (FailureGroup.objects.get(pk=each) for each in digests)
+    assert [(each.owner, each.ticket, each.note) for each in (first, second)] == [
+        ("Ana", "T-7", "old"),
+        ("Ana", "", ""),
+    ]
+    entries = AuditEntry.objects.filter(noun="failure", verb="set", subject__in=digests)
+    assert [entry.after for entry in entries[:2]] == [{"owner": "Ana"}] * 2
+
+
+def test_several_are_acknowledged_each_by_its_own_end(recorded: Recorded) -> None:
+    address, digests = chosen(recorded)
+    counts = recounted(recorded)
+    most = max(counts[each] for each in digests)
+    assert min(counts[each] for each in digests) < most
+    recorded.operator.post(address, {"act": "acknowledge", "count": str(most)})
+    page = shown(recorded.operator, "/failures/")
+    assert "1 failure acknowledged." in page
+    assert f"Nothing was acknowledged. Choose a count above the {most:,} that are dead now." in page
+    known = {each: FailureGroup.objects.filter(pk=each).exclude(acknowledged_at=None).exists() for each in digests}
+    assert known == {each: counts[each] < most for each in digests}
+
+
+@pytest.mark.parametrize("fields", [{"act": "assign"}, {"act": "acknowledge", "until": "yesterday"}, {}])
+def test_a_form_that_says_nothing_changes_nothing(recorded: Recorded, fields: dict[str, str]) -> None:
+    address, digests = chosen(recorded)
+    assert recorded.operator.post(address, fields).status_code == 200
+    assert not AuditEntry.objects.filter(noun="failure", subject__in=digests).exists()
+
+
+def test_several_ask_for_the_right(recorded: Recorded) -> None:
+    assert 'form="chosen"' not in shown(recorded.viewer, "/failures/")
+    address, digests = chosen(recorded)
+    assert "needs the right" in shown(recorded.viewer, address)
+    page = recorded.viewer.post(address, {"act": "assign", "owner": "Ana"}, follow=True).content.decode()
+    assert "Nothing was changed. Assigning needs the right" in page
+    assert not FailureGroup.objects.filter(pk__in=digests, owner="Ana").exists()
+
+
+@pytest.mark.parametrize("address", ["/failures/chosen/", "/failures/chosen/?f=9&f=x%27&f=0123456789abcdef"])
+def test_none_that_is_there_says_how_to_choose(recorded: Recorded, address: str) -> None:
+    assert "No failure is chosen" in shown(recorded.operator, address)

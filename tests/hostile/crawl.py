@@ -28,7 +28,8 @@ PLAIN = {
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
     "admin:jsi18n", "subscriptions", "trends", "unwatched", "history", "history_run", "history_cancel",
     "history_recompute", "alert_acknowledge", "alert_acknowledgements", "schedules",
-    "schedule_new", "schedule_read", "outboxes", "failures", "metrics", "audit", "audit_export", "post_mark",
+    "schedule_new", "schedule_read", "outboxes", "failures", "failures_chosen",
+    "metrics", "audit", "audit_export", "post_mark",
 }  # fmt: skip
 WITH_DAYS = ("finished", "history_days", "trends_types")
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")

@@ -64,6 +64,8 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
         ("audit_export", reverse("audit_export"), {"q": "who:ana"}),
         ("failure_assignment", reverse("failure_assignment", args=[failure]), {"owner": "x", "note": "x"}),
         ("failure_assignment", reverse("failure_assignment", args=[failure]), {"take": "yes"}),
+        ("failures_chosen", f"{reverse('failures_chosen')}?f={failure}", {"act": "assign", "owner": "x"}),
+        ("failures_chosen", f"{reverse('failures_chosen')}?f={failure}", {"act": "acknowledge", "until": "1 h"}),
         ("failure_acknowledgement", reverse("failure_acknowledgement", args=[failure]), {"until": "1 h"}),
         ("failure_acknowledgement", reverse("failure_acknowledgement", args=[failure]), {"withdraw": "yes"}),
         (

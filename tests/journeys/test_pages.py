@@ -37,6 +37,7 @@ PAGES = {
     "history": "/history/",
     "history-days": "/history/days/?since=2020-01-01&until=2099-12-31",
     "audit": "/audit/",
+    "failures-chosen": "/failures/chosen/",
     "person": "/me/",
     "schedules": "/schedules/",
     "schedule-new": "/schedules/new/",

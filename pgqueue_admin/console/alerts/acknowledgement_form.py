@@ -17,8 +17,10 @@ _HINT = "A length such as 4 h or 3 days, or a time such as 2026-11-30 09:00. At 
 class UntilField(forms.CharField):
     """When it ends, typed as a length of time or as a time in the person's zone; cleaned to how long it lasts."""
 
-    def clean(self, value: Any) -> timedelta:
+    def clean(self, value: Any) -> timedelta | None:
         text = super().clean(value)
+        if not text:  # it need not be given
+            return None
         lasts = _lasts(text)
         if lasts is None:
             raise forms.ValidationError(f"“{text}” is neither a length of time nor a time. Try 3 days.")

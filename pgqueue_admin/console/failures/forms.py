@@ -46,6 +46,12 @@ class FailureAcknowledgementForm(forms.Form):
     )
     reason = forms.CharField(label="Reason", max_length=LONGEST_REASON, required=False, help_text="Kept in the audit.")
 
+    def clean(self) -> dict[str, Any] | None:
+        given = super().clean()
+        if given and not (given.get("until") or given.get("count") or self.errors):
+            self.add_error("until", "Choose one end: a time or a count.")
+        return given
+
     @property
     def end(self) -> AcknowledgementEnd:
         given: dict[str, Any] = self.cleaned_data

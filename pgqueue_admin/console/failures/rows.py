@@ -1,7 +1,7 @@
 """The list of failures: groups by cause with state, size and what people know of each."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -164,6 +164,12 @@ def read(
 
 def one(connection: Connection, figures: FailureFigures, known: FailureGroup | None, now: datetime) -> FailureRow:
     return _detailed(connection, [_judged(figures, known, now)])[0]
+
+
+def several(
+    connection: Connection, figures: Iterable[FailureFigures], known: Mapping[Any, FailureGroup], now: datetime
+) -> list[FailureRow]:
+    return _detailed(connection, [_judged(each, known.get(each.fingerprint), now) for each in figures])
 
 
 def _judged(figures: FailureFigures, known: FailureGroup | None, now: datetime) -> FailureRow:

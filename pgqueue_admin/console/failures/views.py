@@ -1,6 +1,5 @@
 """Failures: the list of groups, one group, and what people say of it."""
 
-import re
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -16,12 +15,12 @@ from pgqueue_admin.archive.fingerprints import are_kept
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.console import pagination, permissions, query_errors, responses
 from pgqueue_admin.console.archive import search
-from pgqueue_admin.console.failures import detail, rows
+from pgqueue_admin.console.failures import chosen, detail, rows
 from pgqueue_admin.console.failures.forms import AssignmentForm, FailureAcknowledgementForm
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.formatting.fingerprint import DIGITS
+from pgqueue_admin.formatting.fingerprint import is_fingerprint
 from pgqueue_admin.formatting.numbers import format_int
 from pgqueue_admin.models import FailureGroup, database_clock
 from pgqueue_admin.models.queue_database import queue_database
@@ -30,7 +29,6 @@ from pgqueue_admin.services.failure_groups import FailureActRefused
 
 BY = {"cause": "Cause", "type": "Type", "queue": "Queue", "endpoint": "Endpoint"}
 NAMES = 200
-_FINGERPRINT = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
 
 
 @require_safe
@@ -59,6 +57,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "milliseconds": milliseconds,
         "alert_to": settings.PGQUEUE["ALERT_TO"],
         "own_code": settings.PGQUEUE["OWN_CODE"],
+        "refusal": permissions.refusal_for(request.user, "acknowledge"),
     }
     return render(request, "pgqueue_admin/failures/page.html", about)
 
@@ -145,7 +144,7 @@ def _act(request: HttpRequest, fingerprint: str, act: Any, said: str, *ways: Way
 
 
 def _exists(fingerprint: str) -> None:
-    if not _FINGERPRINT.fullmatch(fingerprint):
+    if not is_fingerprint(fingerprint):
         raise Http404("There is no such failure: it is named by 16 digits, 0 to 9 and a to f.")
 
 
@@ -190,6 +189,7 @@ def _said(known: FailureGroup | None) -> dict[str, str]:
 
 urlpatterns = [
     path("failures/", page, name="failures"),
+    path("failures/chosen/", chosen.page, name="failures_chosen"),
     path("failures/<str:fingerprint>/", one, name="failure"),
     path("failures/<str:fingerprint>/assignment/", assignment, name="failure_assignment"),
     path("failures/<str:fingerprint>/acknowledgement/", acknowledgement, name="failure_acknowledgement"),
