@@ -17,6 +17,11 @@ class Queue(models.Model):
     target_depth = models.PositiveIntegerField(null=True, blank=True)
     target_dead = models.PositiveIntegerField(null=True, blank=True)
     ingest = models.BooleanField(default=False, help_text="Move what arrives here into the archive. Error queues only.")
+    acts_allowed = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Messages may be taken out, moved and sent here, though no endpoint of ours receives from it.",
+    )
     endpoint = models.CharField(
         max_length=200, blank=True, help_text="The endpoint whose input queue this is, if ours."
     )

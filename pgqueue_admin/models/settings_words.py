@@ -43,6 +43,7 @@ LABELS = {
     "target_depth": "target for depth",
     "target_dead": "target for dead messages",
     "ingest": "moved into the archive",
+    "acts_allowed": "acts on messages that wait",
 }
 _EMPTY = dict.fromkeys(("max_records_to_peek", "memory_mb", "memory_kill_mb"), "no limit")
 _EMPTY["audit_ttbr_seconds"] = "forever"

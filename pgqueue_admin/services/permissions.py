@@ -9,6 +9,9 @@ PERMISSIONS = {
     "discard": "pgqueue.discard_message",
     "restore": "pgqueue.discard_message",
     "move_out": "pgqueue.discard_message",
+    "move": "pgqueue.retry_message",
+    "run_now": "pgqueue.retry_message",
+    "cancel": "pgqueue.discard_message",
     "publish": "pgqueue.retry_message",
     "release": "pgqueue.retry_message",
     "end": "pgqueue.discard_message",
@@ -21,7 +24,7 @@ PERMISSIONS = {
     "export": "pgqueue.change_settings",
 }
 _NAMES: dict[str, str] = dict(Operation._meta.permissions)  # as Django admin lists them
-ON_QUEUES = frozenset({"retry", "discard", "restore", "move_out", "publish", "release", "end", "dispatch", "schedule"})
+ON_QUEUES = frozenset(PERMISSIONS) - {"run", "set", "acknowledge", "log", "export"}
 
 
 class Refusal(NamedTuple):

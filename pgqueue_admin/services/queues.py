@@ -12,7 +12,7 @@ from pgqueue_admin.models import AuditEntry, Queue
 from pgqueue_admin.models.queue_overview import Known
 from pgqueue_admin.services.endpoints import ActRefused, ChangedMeanwhile
 
-FIELDS = frozenset({"target_age_seconds", "target_depth", "target_dead", "ingest"})
+FIELDS = frozenset({"target_age_seconds", "target_depth", "target_dead", "ingest", "acts_allowed"})
 
 
 class NotAnErrorQueue(ActRefused):

@@ -5,7 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from pgqueue_admin.archive import move_to_archive, store
+from pgqueue_admin.archive import held_row, move_to_archive, store
+from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.archive.move_to_archive import MoveReason
 from pgqueue_admin.dialects import Address, Connection
@@ -26,7 +27,7 @@ def test_exactly_that_row_is_moved_as_it_was(engine: Connection, sales: Endpoint
     for number in range(3):
         sales.send("Sales", {"number": number}, type="Shop.Do")
     first, second, third = engine.all('select id, seq, headers, body from "Sales" order by seq')
-    archive_id = move_to_archive.move_out(engine, SALES, second.id, second.seq, WHY)
+    archive_id = move_to_archive.move_out(engine, SeenRow(SALES, second.id, second.seq), WHY)
     assert [row.id for row in engine.all('select id from "Sales" order by seq')] == [first.id, third.id]
     dead = store.get(engine, archive_id)
     assert dead is not None
@@ -46,14 +47,14 @@ def test_one_in_hand_is_left_and_nobody_waits(
     assert row is not None
     with receiver.transaction():
         assert sales.queue.receive(receiver)
-        with pytest.raises(move_to_archive.MessageInFlight):
-            move_to_archive.move_out(engine, SALES, row.id, row.seq, WHY)
+        with pytest.raises(held_row.MessageInFlight):
+            move_to_archive.move_out(engine, SeenRow(SALES, row.id, row.seq), WHY)
     assert not store.page(engine, ArchiveFilter()).messages
 
 
 def test_one_that_has_left_or_has_another_seq_is_said_apart(engine: Connection, sales: Endpoint) -> None:
-    with pytest.raises(move_to_archive.MessageGone):
-        move_to_archive.move_out(engine, SALES, uuid4(), 1, WHY)
+    with pytest.raises(held_row.MessageGone):
+        move_to_archive.move_out(engine, SeenRow(SALES, uuid4(), 1), WHY)
     assert not move_to_archive.is_there(engine, SALES, uuid4())
     assert not move_to_archive.is_there(engine, Address("public", "Nowhere"), uuid4())
 
@@ -63,16 +64,16 @@ def test_whose_answer_was_lost_is_told_of_their_own_act_only(engine: Connection,
     sales.send("Sales", {}, type="Shop.Do")
     row = engine.one('select id, seq from "Sales"')
     assert row is not None
-    archive_id = move_to_archive.move_out(engine, SALES, row.id, row.seq, WHY)
-    assert move_to_archive.moved(engine, SALES, row.id, row.seq, "bo") is None
-    assert move_to_archive.moved(engine, SALES, row.id, row.seq, "ana") == archive_id
+    archive_id = move_to_archive.move_out(engine, SeenRow(SALES, row.id, row.seq), WHY)
+    assert move_to_archive.moved(engine, SeenRow(SALES, row.id, row.seq), "bo") is None
+    assert move_to_archive.moved(engine, SeenRow(SALES, row.id, row.seq), "ana") == archive_id
 
 
 def test_unreadable_headers_and_a_missing_body_are_moved_as_they_are(engine: Connection, sales: Endpoint) -> None:
     engine.run("insert into \"Sales\" (id, headers, body) values (gen_random_uuid(), '{broken', null)")
     row = engine.one('select id, seq from "Sales"')
     assert row is not None
-    dead = store.get(engine, move_to_archive.move_out(engine, SALES, row.id, row.seq, WHY))
+    dead = store.get(engine, move_to_archive.move_out(engine, SeenRow(SALES, row.id, row.seq), WHY))
     assert dead is not None
     assert (dead.headers, dead.body_bytes) == ("{broken", None)
     assert dead.why_no_retry

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pgqueue_admin.archive import move_to_archive
+from pgqueue_admin.archive import held_row, move_to_archive
 from pgqueue_admin.archive.move_to_archive import MoveReason
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import InFlightAtCrash, crashing_messages
@@ -65,8 +65,8 @@ def test_a_death_on_the_way_out_counts_too(deadly: House, sales: Endpoint, tmp_p
 
 def moved_out(look: Connection, found: CrashingMessage) -> bool:
     why = MoveReason("ana", found.endpoint, found.newest.host, "it ends its process", found.count)
-    with suppress(move_to_archive.MessageInFlight):
-        return move_to_archive.move_out(look, found.address, found.row_id, found.seq, why) > 0
+    with suppress(held_row.MessageInFlight):
+        return move_to_archive.move_out(look, held_row.SeenRow(found.address, found.row_id, found.seq), why) > 0
     return False
 
 

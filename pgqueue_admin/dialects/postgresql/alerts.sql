@@ -10,7 +10,8 @@ select (select system_identifier from pg_control_system()) || '/'
 
 -- name: deaths
 -- Visible now and not visible then, by the row's own transaction id: one that committed late is never missed. Old is what
--- an error queue had held for over a day, and what failed before we began and came in soon after.
+-- an error queue had held for over a day, and what failed before we began and came in soon after. What a person took out
+-- of a queue into the bin never died: it is known by its two times, which are one.
 here as materialized (
     select pg_current_snapshot() as now, %(since)s::pg_snapshot as since
 ), died as (
@@ -25,6 +26,7 @@ here as materialized (
     where a.xid >= pg_snapshot_xmin(here.since) and a.xid < pg_snapshot_xmax(here.now)
       and not pg_visible_in_snapshot(a.xid, here.since) and pg_visible_in_snapshot(a.xid, here.now)
       and a.result <> 'success'
+      and (a.became = 'discarded' and a.became_at = a.died_at) is not true
 )
 
 -- name: died_since

@@ -47,24 +47,32 @@ with meant as materialized (
         part oid, place tid, message jsonb, result public.message_status, handled_by text, details text, kind text, queue text,
         message_id text, message_type text, exception_type text, exception_message text, stack_trace text,
         failed_queue text, target_schema text, target_table text, no_retry text, endpoint text, machine text,
-        sent_at timestamptz, died_at timestamptz, fingerprint text)
+        attempts integer, sent_at timestamptz, died_at timestamptz, fingerprint text)
 ), gone as (
     delete from {table}
     where ctid = any (array(select place from meant)) and (tableoid, ctid) in (select part, place from meant)
-    returning tableoid as part, ctid as place, id, seq, expires, headers, body
+    returning tableoid as part, ctid as place, {kept}
 )
 insert into messages.message_archive (
     created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, message_type, headers, body,
     row_id, expires, exception_type, exception_message, stack_trace, failed_queue, target_schema, target_table,
-    no_retry, found_in, endpoint, machine, sent_at, died_at {fingerprint_column})
+    no_retry, found_in, endpoint, machine, attempts, sent_at, died_at {fingerprint_column})
 select
     coalesce(m.sent_at, now()) at time zone 'utc', now() at time zone 'utc', m.message, m.result, m.handled_by,
     m.details, m.kind, m.queue, m.message_id, m.message_type, g.headers, g.body, g.id, g.expires, m.exception_type,
     m.exception_message, m.stack_trace, m.failed_queue, m.target_schema, m.target_table, m.no_retry, %(found_in)s,
-    m.endpoint, m.machine, m.sent_at, coalesce(m.died_at, now()) {fingerprint_value}
+    m.endpoint, m.machine, m.attempts, m.sent_at, coalesce(m.died_at, now()) {fingerprint_value}
 from gone g join meant m on m.part = g.part and m.place = g.place
 order by g.seq
 returning id, result::text as result, message_id, queue
+
+-- name: kept_of_queue
+-- Part of move: what is kept of a row of a queue.
+id, seq, expires, headers, body
+
+-- name: kept_of_delayed
+-- In its place, of a row that was delayed: it has no number, and does not expire while it waits.
+id, 0 as seq, null::timestamp as expires, headers, body
 
 -- name: dead_again
 -- A retried message that died once more: its former row says so, the new row is a death of its own. Where a retry had a

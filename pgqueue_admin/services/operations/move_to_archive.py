@@ -7,7 +7,8 @@ from uuid import UUID
 
 import django.db
 
-from pgqueue_admin.archive import move_to_archive
+from pgqueue_admin.archive import held_row, move_to_archive
+from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.formatting.numbers import pluralize
@@ -53,13 +54,13 @@ def move_out(row_id: UUID, person: Any, origin: str, reason: str = "") -> MovedM
 def _move(found: CrashingMessage, who: str) -> int:
     try:
         return _act(found, who)
-    except move_to_archive.MessageInFlight:
+    except held_row.MessageInFlight:
         said = "A process has it in hand at this moment. Stop the endpoint, move it, and start the endpoint again."
         raise OperationRefused(f"Nothing was moved. {said}") from None
-    except move_to_archive.MessageGone:
+    except held_row.MessageGone:
         crashing_messages.settle(found.row_id)
         raise OperationRefused(f"Nothing was moved. It is in {found.address.table} no more.") from None
-    except DatabaseError as error:
+    except (held_row.NotMovable, DatabaseError) as error:
         raise OperationRefused(f"Nothing was moved. {error}") from error
 
 
@@ -67,7 +68,7 @@ def _act(found: CrashingMessage, who: str) -> int:
     why = move_to_archive.MoveReason(who, found.endpoint, found.newest.host, _sentence(found, who), found.count)
     with queue_database().writing() as connection:
         try:
-            return move_to_archive.move_out(connection, found.address, found.row_id, found.seq, why)
+            return move_to_archive.move_out(connection, _seen(found), why)
         except DatabaseDown as error:
             down = error
     return _committed(found, who, down)
@@ -77,13 +78,17 @@ def _committed(found: CrashingMessage, who: str, down: DatabaseDown) -> int:
     """What was committed was done, whatever became of its answer. Raises ``down`` where nothing was."""
     try:
         with queue_database().writing() as connection:
-            archive_id = move_to_archive.moved(connection, found.address, found.row_id, found.seq, who)
+            archive_id = move_to_archive.moved(connection, _seen(found), who)
     except DatabaseError as error:
         where = f"Refresh: it is in {found.address.table}, or in the archive with your name."
         raise OutcomeUnknown(f"It may have been moved, or not. {error} {where}") from error
     if archive_id is None:
         raise down
     return archive_id
+
+
+def _seen(found: CrashingMessage) -> SeenRow:
+    return SeenRow(found.address, found.row_id, found.seq)
 
 
 def _sentence(found: CrashingMessage, who: str) -> str:

@@ -1,0 +1,96 @@
+"""One row that a person saw waiting, held until the transaction ends: in a queue, or in a table of delayed messages."""
+
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pgqueue_admin.archive.row_move import RowPlace
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.wire.message import IncomingMessage
+
+OF_QUEUE = ("id", "expires", "headers", "body", "seq")
+OF_DELAYED = ("id", "headers", "body", "due")
+
+
+class MessageInFlight(Exception):
+    """Somebody has it locked."""
+
+
+class MessageGone(Exception):
+    """It is in this table no more."""
+
+
+class NotMovable(Exception):
+    """Something of it would be lost, or somebody's code would run."""
+
+
+class SeenRow(NamedTuple):
+    """What was looked at. ``due``: of a delayed one, exactly as the database writes it in UTC; else ``seq`` says which.
+    ``queue``: the one that a delayed message goes to.
+    """
+
+    table: Address
+    row_id: UUID
+    seq: int = 0
+    due: str = ""
+    queue: Address | None = None
+
+    @property
+    def is_delayed(self) -> bool:
+        return bool(self.due)
+
+    @property
+    def home(self) -> Address:
+        """The queue whose message it is."""
+        return self.queue or self.table
+
+
+class HeldRow(NamedTuple):
+    """``message``: without its body, which stays in the database. ``others``: columns of its own that have a value,
+    with their types.
+    """
+
+    seen: SeenRow
+    place: RowPlace
+    message: IncomingMessage
+    others: dict[str, str]
+
+
+def hold(connection: Connection, seen: SeenRow) -> HeldRow:
+    """In the caller's transaction, by SKIP LOCKED. Raises MessageInFlight, MessageGone, or NotMovable where to delete
+    the row would run code of another role.
+    """
+    statement = _sql().hold_delayed if seen.is_delayed else _sql().hold
+    asked = {"id": seen.row_id, "due": seen.due} if seen.is_delayed else {"id": seen.row_id, "seq": seen.seq}
+    row = connection.one(statement(table=seen.table), asked)
+    if row is None:
+        there = connection.value(_sql().is_there(table=seen.table), {"id": seen.row_id})
+        raise MessageInFlight if there else MessageGone
+    if runs := connection.value(_sql().runs(), _named(seen.table)):
+        raise NotMovable(f"Code of others would run with the rights of this console: {', '.join(runs)}.")
+    place = RowPlace(row.part, row.place)
+    message = IncomingMessage.of_row(seen.home, row)
+    return HeldRow(seen, place, message, _others(connection, seen, place))
+
+
+def columns(connection: Connection, table: Address, known: tuple[str, ...] = OF_QUEUE) -> dict[str, str]:
+    """Columns of its own, which are none of ``known`` and not generated, with their types."""
+    rows = connection.all(_sql().other_columns(), {**_named(table), "moved": list(known)})
+    return {row.name: row.type for row in rows}
+
+
+def _others(connection: Connection, seen: SeenRow, place: RowPlace) -> dict[str, str]:
+    found = columns(connection, seen.table, OF_DELAYED if seen.is_delayed else OF_QUEUE)
+
+    def has_value(name: str) -> Any:
+        return connection.value(_sql().has_value(table=seen.table, column=name), place._asdict())
+
+    return {name: type_ for name, type_ in found.items() if has_value(name)}
+
+
+def _named(table: Address) -> dict[str, str]:
+    return {"schema": table.schema, "name": table.table}
+
+
+def _sql() -> Any:
+    return postgresql().move_to_archive

@@ -1,0 +1,53 @@
+"""Moves one message that waits into a queue, in one transaction: into another, or out of a table of delayed ones."""
+
+from typing import Any
+
+from pgqueue_admin.archive import held_row
+from pgqueue_admin.archive.held_row import HeldRow, NotMovable, SeenRow
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import RowsDropped
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.sessions.queue_notifications import tell_with_commit
+
+MOVED = ("id", "expires", "headers", "body")
+
+
+def move(connection: Connection, seen: SeenRow, target: Address, *, is_ours: bool) -> None:
+    """With all it has but its seq, which the target gives. ``is_ours``: an endpoint of ours receives there, and wakes.
+
+    Raises as ``held_row.hold`` does, NotMovable where the target lacks a column that has a value, or DatabaseError;
+    then nothing was moved.
+    """
+    with connection.transaction():
+        held = held_row.hold(connection, seen)
+        columns = (*MOVED, *_carried(connection, held, target))
+        _put(connection, held, target, _sql().into_queue(table=seen.table, target=target, columns=columns), is_ours)
+
+
+def run_now(connection: Connection, seen: SeenRow, *, is_ours: bool) -> None:
+    """A delayed message goes to the queue that it goes to when due. Raises as ``move`` does."""
+    with connection.transaction():
+        held = held_row.hold(connection, seen)
+        if held.others:
+            raise NotMovable(
+                f"{seen.home.table} has no place for columns of {seen.table.table}: {', '.join(held.others)}."
+            )
+        _put(connection, held, seen.home, _sql().due_now(table=seen.table, target=seen.home), is_ours)
+
+
+def _carried(connection: Connection, held: HeldRow, target: Address) -> list[str]:
+    there = held_row.columns(connection, target) if held.others else {}
+    lost = [name for name, type_ in held.others.items() if there.get(name) != type_]
+    if lost:
+        raise NotMovable(f"{target.table} has no place for columns of {held.seen.table.table}: {', '.join(lost)}.")
+    return list(held.others)
+
+
+def _put(connection: Connection, held: HeldRow, target: Address, statement: Any, is_ours: bool) -> None:
+    if connection.run(statement, held.place._asdict()) != 1:
+        raise RowsDropped(f"{target.table} took no row, and that was undone.")
+    tell_with_commit(connection, postgresql(), [target] if is_ours else [])
+
+
+def _sql() -> Any:
+    return postgresql().move_to_archive

@@ -1,0 +1,239 @@
+"""Acts on messages that wait, as a person saw them: into the bin, to the dead, to another queue, or on at once.
+
+Each is a transaction of its own: what a receiver has in hand is left to it, and nobody waits for anybody.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import django.db
+from django.conf import settings
+from django.db import transaction
+
+from pgqueue_admin.archive import held_row, move_to_archive, move_to_queue
+from pgqueue_admin.archive.held_row import SeenRow
+from pgqueue_admin.archive.move_to_archive import MoveReason
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TimedOut
+from pgqueue_admin.models import AuditEntry, Queue
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import discovery
+from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
+from pgqueue_admin.services.operations.kinds import ours
+from pgqueue_admin.services.operations.targets import judge
+from pgqueue_admin.services.permissions import name_of, refusal_for
+
+log = logging.getLogger(__name__)
+MOST = 50  # at once: what one page shows
+IN_HAND = "It is being received, or was, since you looked."
+TAKEN_OUT = "Its own program never sees a message that is taken out here, and nothing tells it."
+_NOT_ALLOWED = (
+    "No endpoint of this console receives from {}. Acts on its messages can be switched on in its settings, by whoever"
+    " may change settings."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingAct:
+    """``done``: what was not done, in a refusal, and what was, in a result. ``verb``: as the audit has it."""
+
+    verb: str
+    done: str
+    of_delayed: bool = False
+
+
+ACTS = {
+    "discard": WaitingAct(verb="discard", done="discarded"),
+    "move_out": WaitingAct(verb="move out", done="moved"),
+    "move": WaitingAct(verb="move", done="moved"),
+    "run_now": WaitingAct(verb="run delayed", done="sent on", of_delayed=True),
+    "cancel": WaitingAct(verb="cancel delayed", done="cancelled", of_delayed=True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ActOutcome:
+    """What became of one: ``why`` says it where it is not *done*. *unknown*: the database went away meanwhile."""
+
+    seen: SeenRow
+    result: Literal["done", "skipped", "failed", "unknown"]
+    why: str = ""
+    archive_id: int | None = None
+
+
+def table_of(connection: Connection, address: Address) -> QueueTable:
+    """Raises OperationRefused where no act can be done on its messages, DatabaseError."""
+    if not queue_database().allows(address):
+        raise OperationRefused(f"The schema {address.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS).")
+    table = discovery.readable(connection, address)
+    if table is None:
+        raise OperationRefused(f"There is no queue table {address.table} now.")
+    if table.kind is TableKind.DELAYED:
+        if table.delayed_of is None:
+            raise OperationRefused(f"No queue is known to which the messages of {address.table} go.")
+    elif not table.has_messages or table.kind in (TableKind.LEASE, TableKind.ARCHIVE):
+        raise OperationRefused(f"{address.table} is no queue whose messages can be acted on.")
+    return table
+
+
+def why_foreign(table: QueueTable) -> str:
+    """Why no act is done there; empty: an endpoint of ours receives from it, or somebody allowed it."""
+    home = table.delayed_of or table.address
+    return "" if is_ours(home) or is_allowed(home) else _NOT_ALLOWED.format(home.table)
+
+
+def is_ours(queue: Address) -> bool:
+    return ours()(queue)
+
+
+def is_allowed(queue: Address) -> bool:
+    return Queue.objects.filter(schema=queue.schema, table=queue.table, acts_allowed=True).exists()
+
+
+def target_refusal(connection: Connection, source: Address, target: Address) -> str:
+    """Why nothing is moved there; empty: it is."""
+    if target == source:
+        return f"They are in {target.table} already."
+    judged = judge(connection, [target])[target]
+    if why := judged.refusal():
+        return why
+    if judged.runs:
+        return f"Code of others would run with the rights of this console: {', '.join(judged.runs)}."
+    known = Queue.objects.filter(schema=target.schema, table=target.table, kind=TableKind.INPUT, gone_since=None)
+    return "" if known.exists() else f"{target.table} is no known input queue."
+
+
+def act(
+    name: str,
+    address: Address,
+    seen: Sequence[SeenRow],
+    person: Any,
+    origin: str,
+    reason: str = "",
+    target: Address | None = None,
+) -> list[ActOutcome]:
+    """Do it to each, in the order given. Raises OperationRefused or DatabaseError: then nothing was done to any.
+
+    ``target``: the queue that a *move* goes to. A delayed message needs no ``queue``: the catalog says it.
+    """
+    kind = ACTS[name]
+    nothing = f"Nothing was {kind.done}"
+    if refusal := refusal_for(person, name):
+        raise OperationNotAllowed(f"{nothing}: {refusal}.")
+    if not 0 < len(seen) <= MOST:
+        raise OperationRefused(f"{nothing}: between 1 and {MOST} messages can be acted on at once.")
+    with queue_database().writing() as connection:
+        try:
+            table = table_of(connection, address)
+            if (table.kind is TableKind.DELAYED) != kind.of_delayed:
+                raise OperationRefused(f"{address.table} is of another kind now.")
+            why = why_foreign(table) or (target_refusal(connection, address, target) if target else "")
+            if why or (name == "move" and target is None):
+                raise OperationRefused(why or "Choose the queue that they go to.")
+        except OperationRefused as refused:
+            raise OperationRefused(f"{nothing}. {refused}") from None
+        meant = [each._replace(queue=table.delayed_of) for each in seen]
+        return _audited(name, connection, meant, _doing(name, table, person, target), (person, origin, reason, target))
+
+
+Do = Callable[[Connection, SeenRow], int | None]
+
+
+def _doing(name: str, table: QueueTable, person: Any, target: Address | None) -> Do:
+    who, own_code = name_of(person), tuple(settings.PGQUEUE["OWN_CODE"])
+    goes_to = target or table.delayed_of
+    wakes = bool(goes_to) and is_ours(goes_to) if goes_to else False
+
+    def discard(connection: Connection, seen: SeenRow) -> int:
+        why = MoveReason(who, "", "", f"Discarded by {who} while it waited in {seen.table.table}.")
+        return move_to_archive.discard(connection, seen, why, own_code)
+
+    def move_out(connection: Connection, seen: SeenRow) -> int:
+        why = MoveReason(who, "", "", f"Moved out of {seen.table.table} by {who} while it waited: it had not failed.")
+        return move_to_archive.move_out(connection, seen, why, own_code)
+
+    def move(connection: Connection, seen: SeenRow) -> None:
+        assert target
+        move_to_queue.move(connection, seen, target, is_ours=wakes)
+
+    def run_now(connection: Connection, seen: SeenRow) -> None:
+        move_to_queue.run_now(connection, seen, is_ours=wakes)
+
+    return {"discard": discard, "move_out": move_out, "move": move, "run_now": run_now, "cancel": discard}[name]
+
+
+class _NothingDone(Exception):
+    """Takes the audit's entry back."""
+
+
+def _audited(
+    name: str,
+    connection: Connection,
+    seen: Sequence[SeenRow],
+    do: Do,
+    said: tuple[Any, str, str, Address | None],
+) -> list[ActOutcome]:
+    """The audit is in another database: its entry is written before and committed after, unless nothing was done."""
+    person, origin, reason, target = said
+    canonical = queue_database().dialect.canonical
+    queue = canonical(seen[0].table)
+    before = {"queue": queue, "rows": [_named(each) for each in seen]}
+    about = {"who": name_of(person), "verb": ACTS[name].verb, "noun": "message", "origin": origin, "reason": reason}
+    outcomes: list[ActOutcome] = []
+    try:
+        with transaction.atomic():
+            entry = AuditEntry.objects.create(**about, subject=queue[:400], before=before)
+            outcomes += _each(connection, seen, do)
+            done = [each for each in outcomes if each.result in ("done", "unknown")]
+            if not done:
+                raise _NothingDone
+            entry.count, entry.after = len(done), _after(outcomes, canonical(target) if target else "")
+            entry.save(update_fields=["count", "after"])
+    except _NothingDone:
+        pass
+    except django.db.Error as error:
+        if not outcomes:
+            raise
+        log.error("%s of %s messages of %s has no audit entry: %s", name, len(outcomes), queue, error)
+    return outcomes
+
+
+def _named(seen: SeenRow) -> dict[str, Any]:
+    return {"row_id": str(seen.row_id), **({"due": seen.due} if seen.is_delayed else {"seq": seen.seq})}
+
+
+def _after(outcomes: Sequence[ActOutcome], target: str) -> dict[str, Any]:
+    after: dict[str, Any] = {"queue": target} if target else {}
+    if archive_ids := [each.archive_id for each in outcomes if each.archive_id]:
+        after["archive_ids"] = archive_ids
+    for result in ("skipped", "failed", "unknown"):
+        if rows := [_named(each.seen) for each in outcomes if each.result == result]:
+            after[result] = rows
+    return after
+
+
+def _each(connection: Connection, seen: Sequence[SeenRow], do: Do) -> list[ActOutcome]:
+    outcomes: list[ActOutcome] = []
+    for number, each in enumerate(seen):
+        try:
+            outcomes.append(_one(connection, each, do))
+        except DatabaseDown as error:
+            outcomes.append(ActOutcome(each, "unknown", f"It may have been done, or not. {error}"))
+            return outcomes + [ActOutcome(rest, "failed", str(error)) for rest in seen[number + 1 :]]
+        except TimedOut as error:  # the table is locked: each of the others would wait as long
+            return outcomes + [ActOutcome(rest, "failed", str(error)) for rest in seen[number:]]
+    return outcomes
+
+
+def _one(connection: Connection, seen: SeenRow, do: Do) -> ActOutcome:
+    try:
+        return ActOutcome(seen, "done", archive_id=do(connection, seen))
+    except (held_row.MessageInFlight, held_row.MessageGone):
+        return ActOutcome(seen, "skipped", IN_HAND)
+    except (DatabaseDown, TimedOut):
+        raise
+    except (held_row.NotMovable, DatabaseError) as error:
+        return ActOutcome(seen, "failed", str(error))
