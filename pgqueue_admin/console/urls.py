@@ -21,6 +21,7 @@ PAGES = (
     "queues.detail.views",
     "alerts.views",
     "messages.views",
+    "messages.waiting_acts",
     "messages.detail_views",
     "messages.edit.views",
     "messages.download",

@@ -71,12 +71,19 @@ def table_of(connection: Connection, address: Address) -> QueueTable:
     table = discovery.readable(connection, address)
     if table is None:
         raise OperationRefused(f"There is no queue table {address.table} now.")
+    home_of(table)
+    return table
+
+
+def home_of(table: QueueTable) -> Address:
+    """The queue whose messages lie there. Raises OperationRefused where no act can be done on them."""
     if table.kind is TableKind.DELAYED:
         if table.delayed_of is None:
-            raise OperationRefused(f"No queue is known to which the messages of {address.table} go.")
-    elif not table.has_messages or table.kind in (TableKind.LEASE, TableKind.ARCHIVE):
-        raise OperationRefused(f"{address.table} is no queue whose messages can be acted on.")
-    return table
+            raise OperationRefused(f"No queue is known to which the messages of {table.address.table} go.")
+        return table.delayed_of
+    if not table.has_messages or table.kind in (TableKind.LEASE, TableKind.ARCHIVE):
+        raise OperationRefused(f"{table.address.table} is no queue whose messages can be acted on.")
+    return table.address
 
 
 def why_foreign(table: QueueTable) -> str:

@@ -20,7 +20,7 @@ ACTS = {
     "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "host_give_up",
     "history_run", "history_cancel", "history_recompute", "admin:logout", "schedule_read", "schedule_pause",
     "schedule_resume", "schedule_run", "schedule_remove", "lease_release", "lease_end", "outbox_dispatch",
-    "failure_assignment", "failure_acknowledgement", "audit_export", "post_mark",
+    "failure_assignment", "failure_acknowledgement", "audit_export", "post_mark", "waiting_acts",
 }  # fmt: skip
 PLAIN = {
     "live", "healthz", "readyz", "sign_in", "sign_out", "password", "person", "keys", "overview", "queues", "alerts",
@@ -74,7 +74,7 @@ def _examples(world: World) -> dict[str, list[str]]:
     leases = [{**LEASES, "number": number} for number in (1, 2, 999)]
     archived = [{"archive_id": number} for number in dead]
     found: dict[str, list[dict[str, Any]]] = {
-        **dict.fromkeys(("queue", "queue_ends", "messages", "queue_settings"), queues),
+        **dict.fromkeys(("queue", "queue_ends", "messages", "queue_settings", "waiting_acts"), queues),
         "queue_settings_undo": [{**queues[-1], "entry_id": entry}],
         **dict.fromkeys(("waiting_message", "waiting_body"), waiting),
         **dict.fromkeys(("archived_message", "archived_body", "archived_headers", "edit_message"), archived),

@@ -1,12 +1,14 @@
 """Whoever may not act, and whoever is tricked into it, changes nothing and is told so."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from pgqueue_admin.models import AuditEntry, Endpoint, FailureGroup, Operation
+from pgqueue_admin.services.waiting_messages import ACTS
 from tests.hostile import crawl, markup
 from tests.hostile.hostile_site import World
 from tests.hostile.payloads import MARKUP, NAMES, QUERIES, TURNED
@@ -51,6 +53,14 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
         ("queue_settings", reverse("queue_settings", kwargs=sales), {"target_depth": 7}),
         ("queue_settings_undo", reverse("queue_settings_undo", kwargs={**sales, "entry_id": entry}), {}),
         ("move_out", reverse("move_out", args=[world.waiting[0][1]]), {"reason": "x"}),
+        *(
+            (
+                "waiting_acts",
+                reverse("waiting_acts", kwargs=sales),
+                {"act": act, "id": f"{UUID(int=1)}:1", "sure": "yes"},
+            )
+            for act in ACTS
+        ),
         ("host_give_up", reverse("host_give_up", args=[MARKUP[:190]]), {}),
         ("history_run", reverse("history_run"), {}),
         ("history_cancel", reverse("history_cancel"), {}),

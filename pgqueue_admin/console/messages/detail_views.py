@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from pgqueue_admin.archive import lease_retry, store
 from pgqueue_admin.archive.messages import ArchivedMessage
 from pgqueue_admin.console import navigation, query_errors
+from pgqueue_admin.console.messages import waiting_acts
 from pgqueue_admin.console.messages.detail import (
     actions,
     audit_reasons,
@@ -34,6 +35,8 @@ TEMPLATE = "pgqueue_admin/message/page.html"
 
 
 class WaitingMessageData(NamedTuple):
+    table: QueueTable
+    tick: str  # what an act says of it
     facts: facts.MessageSummary
     body: body.ShownBody
     topic: str
@@ -55,8 +58,8 @@ def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpR
     if found is None:
         return _missing(request, problem, address=address, id=str(row_id))
     steps = timeline.steps(found.facts, [], database_clock.now())
-    about = {"facts": found.facts, "body": found.body, "steps": steps, "topic": found.topic}
-    return render(request, TEMPLATE, about)
+    about = {"facts": found.facts, "body": found.body, "steps": steps, "topic": found.topic, "tick": found.tick}
+    return render(request, TEMPLATE, {**about, **waiting_acts.offered(request.user, found.table)})
 
 
 @require_safe
@@ -92,7 +95,8 @@ def _read_waiting(
     if table is None or known is None:
         return None
     shown = body.of_waiting(connection, table, known, request.GET.dict())
-    return WaitingMessageData(known, shown, followed_message.waiting_topic(table, row_id))
+    tick = f"{known.row_id}:{known.due_text or known.seq}"
+    return WaitingMessageData(table, tick, known, shown, followed_message.waiting_topic(table, row_id))
 
 
 def _facts(connection: Connection, table: QueueTable, row_id: str) -> facts.MessageSummary | None:

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console import navigation, pagination, query_errors
 from pgqueue_admin.console.leases import views as leases
+from pgqueue_admin.console.messages import waiting_acts
 from pgqueue_admin.console.messages.detail import delayed_rows, message_list
 from pgqueue_admin.console.queues.detail.gone_queue import Known
 from pgqueue_admin.dialects import Address, Connection
@@ -24,6 +25,7 @@ from pgqueue_admin.transport.wire.headers import short_type
 
 class MessageRow(NamedTuple):
     message: WaitingMessage
+    tick: str
     type: str
     line: str | None
 
@@ -58,9 +60,13 @@ def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     return render(
         request,
         template,
-        {**about, "found": found, **_cursors(found)},
+        {**about, "found": found, **_cursors(found), **_acts(request, found)},
         status=404 if gone else problem.status if problem else 200,
     )
+
+
+def _acts(request: HttpRequest, found: MessageListData | delayed_rows.DelayedPageRows | None) -> dict[str, Any]:
+    return waiting_acts.offered(request.user, found.table) if found and found.table and found.rows else {}
 
 
 def _template(found: MessageListData | delayed_rows.DelayedPageRows | None) -> str:
@@ -82,7 +88,10 @@ def _waiting(
     if table is None or not table.has_messages or wanted.error:
         return MessageListData(table, None, [])
     shown = message_list.page(connection, table, wanted, head)
-    rows = [MessageRow(each, short_type(each.type), _line(connection, table, each, wanted)) for each in shown.messages]
+    rows = [
+        MessageRow(each, waiting_acts.tick(each), short_type(each.type), _line(connection, table, each, wanted))
+        for each in shown.messages
+    ]
     return MessageListData(table, shown, rows)
 
 

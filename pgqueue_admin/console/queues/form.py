@@ -5,9 +5,12 @@ from typing import Any
 from django import forms
 
 from pgqueue_admin.console.form_fields import DurationField
+from pgqueue_admin.dialects import Address
 from pgqueue_admin.models import Queue
+from pgqueue_admin.services.waiting_messages import is_ours
 
 MOST = 2_147_483_647
+FOREIGN = ("input", "error", "audit", "platform")  # whose messages somebody else may receive
 
 
 class QueueSettings(forms.Form):
@@ -16,11 +19,15 @@ class QueueSettings(forms.Form):
     target_dead = forms.IntegerField(label="Dead messages: target", min_value=0, max_value=MOST, required=False)
     ingest = forms.BooleanField(label="Move what arrives here into the archive", required=False)
 
+    acts_allowed = forms.BooleanField(label="Acts on messages that wait here", required=False)
+
     def __init__(self, queue: Queue, data: Any = None):
         super().__init__(data, initial={name: getattr(queue, name) for name in self.base_fields})
         self.queue = queue
         if queue.kind != "error":
             del self.fields["ingest"]
+        if queue.kind not in FOREIGN or is_ours(Address(queue.schema, queue.table)):
+            del self.fields["acts_allowed"]
 
     def clean_target_age_seconds(self) -> int | None:
         age = self.cleaned_data["target_age_seconds"]

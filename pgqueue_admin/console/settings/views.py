@@ -13,7 +13,7 @@ from pgqueue_admin.console.settings import inventory
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.models import AuditEntry, Endpoint, Queue, settings_words
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import queues
+from pgqueue_admin.services import queues, waiting_messages
 from pgqueue_admin.services.endpoints import ActRefused, ChangedMeanwhile
 
 HISTORY = 20
@@ -103,6 +103,7 @@ def _queue_page(
         "version": version,
         "history": _history(found),
         "is_ours": queue_database().is_ours,
+        "taken_out": waiting_messages.TAKEN_OUT,
         "refusal": permissions.refusal_for(request.user, "set"),
     }
     return render(request, "pgqueue_admin/settings/queue.html", about, status=status)

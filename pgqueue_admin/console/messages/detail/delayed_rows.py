@@ -30,6 +30,11 @@ class DelayedMessageRow:
     now: datetime
 
     @property
+    def tick(self) -> str:
+        """What an act says of it."""
+        return f"{self.message.id}:{self.message.due_text}"
+
+    @property
     def is_overdue(self) -> bool:
         return self.due_at is not None and self.due_at <= self.now
 

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
@@ -15,19 +14,17 @@ from pgqueue_admin.console.messages.detail import summary as facts
 from pgqueue_admin.console.messages.edit import draft, editable_body
 from pgqueue_admin.console.messages.edit.draft import EditDraft
 from pgqueue_admin.console.queue_row.unattended import untended
+from pgqueue_admin.console.queues import input_queues
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
-from pgqueue_admin.models import Queue
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.monitor.queue_table import TableKind
 from pgqueue_admin.services.edited_retry import MOST_BYTES, retry_edited
 from pgqueue_admin.services.operations.errors import OperationNotAllowed
 from pgqueue_admin.services.operations.targets import Target, judge, parsed
 from pgqueue_admin.transport.wire import headers as h
 
 TEMPLATE = "pgqueue_admin/message/edit.html"
-MOST_QUEUES = 500
 
 
 class EditedSource(NamedTuple):
@@ -147,7 +144,7 @@ def _page(
         "why_not": found.why_not,
         "fault": fault,
         "elsewhere": bool(shown and shown.target and shown.target != message.target),
-        "queues": _queues(shown),
+        "queues": input_queues.known(shown.target if shown else None),
         "removed": sorted(name for name in known.headers if name.startswith(h.FAILURE_PREFIXES)),
         "locked": _locked(known.headers),
         "refusal": permissions.refusal_for(request.user, "retry"),
@@ -180,16 +177,6 @@ def _judged(shown: EditDraft) -> dict[str, Any]:
     name = queue_database().dialect.canonical(target)
     refused = judged.refusal() if judged else problem.sentence if problem else ""
     return {"target_refusal": refused, "untended": untended([name]), "runs": judged.runs if judged else ()}
-
-
-def _queues(shown: EditDraft | None) -> list[tuple[str, Address]]:
-    """Input queues that are known, by canonical name; where it died first."""
-    found = Queue.objects.filter(kind=TableKind.INPUT, gone_since=None).order_by(F("schema"), F("table"))[:MOST_QUEUES]
-    addresses = [Address(each.schema, each.table) for each in found]
-    if shown and shown.target and shown.target not in addresses:
-        addresses.insert(0, shown.target)
-    name = queue_database().dialect.canonical
-    return [(name(each), each) for each in addresses if queue_database().allows(each)]
 
 
 urlpatterns = [path("archive/<int:archive_id>/edit/", page, name="edit_message")]
