@@ -27,7 +27,12 @@ GROUPS = (
     ),
     (
         "Repair",
-        (("failures", "Failures", "dead"), ("archive", "Archive", ""), ("operations", "Operations", "operations")),
+        (
+            ("failures", "Failures", "dead"),
+            ("archive", "Archive", ""),
+            ("operations", "Operations", "operations"),
+            ("bin", "Bin", ""),
+        ),
     ),
     (
         "Run",
@@ -38,7 +43,7 @@ GROUPS = (
 # behind "g", each in its entry's word
 KEYS = {
     "overview": "o", "alerts": "w", "queues": "q", "delayed": "d", "outboxes": "b", "subscriptions": "s",
-    "failures": "f", "archive": "a", "operations": "p", "endpoints": "e", "workers": "k", "schedules": "h",
+    "failures": "f", "archive": "a", "operations": "p", "bin": "i", "endpoints": "e", "workers": "k", "schedules": "h",
     "trends": "t", "audit": "u", "settings": "n",
 }  # fmt: skip
 QUICK = ("overview", "queues", "failures", "alerts")

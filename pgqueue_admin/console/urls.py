@@ -40,6 +40,7 @@ PAGES = (
     "settings.views",
     "failures.views",
     "archive.views",
+    "bin.views",
     "operations.views",
     "operations.detail_views",
     "search.views",

@@ -53,6 +53,7 @@ def test_ticked_ones_are_asked_for_and_then_discarded(mailer: Recorded) -> None:
     assert mailer.rows("Mailer") == before - 2
     entry = AuditEntry.objects.get(verb="discard")
     assert (entry.who, entry.count, entry.origin, entry.reason) == ("ana", 2, "console", "junk")
+    assert shown(client, "/bin/").count("junk") == 2
 
 
 def test_one_is_moved_from_its_own_page(mailer: Recorded) -> None:

@@ -29,7 +29,7 @@ PLAIN = {
     "admin:jsi18n", "subscriptions", "trends", "unwatched", "history", "history_run", "history_cancel",
     "history_recompute", "alert_acknowledge", "alert_acknowledgements", "schedules",
     "schedule_new", "schedule_read", "outboxes", "failures", "failures_chosen",
-    "metrics", "audit", "audit_export", "post_mark",
+    "metrics", "audit", "audit_export", "post_mark", "bin",
 }  # fmt: skip
 WITH_DAYS = ("finished", "history_days", "trends_types")
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")

@@ -39,6 +39,7 @@ PAGES = {
     "audit": "/audit/",
     "failures-chosen": "/failures/chosen/",
     "person": "/me/",
+    "bin": "/bin/",
     "schedules": "/schedules/",
     "schedule-new": "/schedules/new/",
     "outboxes": "/outbox/",

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -11,11 +10,10 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.messages import ArchiveKey
-from pgqueue_admin.console import pagination, permissions, query_errors
-from pgqueue_admin.console.archive import search
+from pgqueue_admin.console import permissions, query_errors
+from pgqueue_admin.console.archive import cursors, search
 from pgqueue_admin.console.messages.detail import archive_rows
-from pgqueue_admin.dialects import Connection, out_of_range_times
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting import retention
 
 ROWS = 50
@@ -61,23 +59,11 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def _read(connection: Connection, query: search.ArchiveSearch, request: HttpRequest) -> ArchiveResult:
     started = perf_counter()
-    after, before = _key(request.GET.get("after")), _key(request.GET.get("before"))
+    after, before = cursors.read(request.GET.get("after")), cursors.read(request.GET.get("before"))
     shown = store.page(connection, query.filter, after, ROWS, before=before)
     count = store.count(connection, query.filter, settings.PGQUEUE["CAP"])
     rows, taken = [archive_rows.row(each) for each in shown.messages], round((perf_counter() - started) * 1000)
-    return ArchiveResult(rows, count, _cursor(shown.after), _cursor(shown.before), taken)
-
-
-def _cursor(key: ArchiveKey | None) -> str:
-    return pagination.pack(key.died_at.isoformat(), key.seq) if key else ""
-
-
-def _key(cursor: str | None) -> ArchiveKey | None:
-    found: list[Any] = pagination.unpack(cursor) or []
-    if len(found) != 2 or not isinstance(found[0], str) or not isinstance(found[1], int):
-        return None
-    died_at = out_of_range_times.read(found[0])
-    return ArchiveKey(died_at, found[1]) if died_at and abs(found[1]) < 2**63 else None
+    return ArchiveResult(rows, count, cursors.packed(shown.after), cursors.packed(shown.before), taken)
 
 
 urlpatterns = [path("archive/", page, name="archive")]

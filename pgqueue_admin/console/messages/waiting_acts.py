@@ -147,7 +147,7 @@ def _ways(asked: Asked, done: Sequence[ActOutcome]) -> list[Way]:
     if len(archived) == 1:
         ways.append(Way("See the message", reverse("archived_message", args=archived)))
     if archived and asked.name != "move_out":
-        ways.append(Way("See the bin", reverse("archive") + "?q=state:discarded"))
+        ways.append(Way("See the bin", reverse("bin")))
     return ways
 
 

@@ -1,0 +1,1 @@
+"""What was discarded and can still be restored."""
