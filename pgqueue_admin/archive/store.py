@@ -1,6 +1,5 @@
 """The archive: what goes in, how it is found again, and what it says of itself."""
 
-import json
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from pgqueue_admin.archive.messages import (
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.wire import header_spellings
 from pgqueue_admin.transport.wire import headers as h
 
 SIGHTINGS = 100
@@ -197,9 +197,9 @@ def sightings(connection: Connection, text: str) -> Sightings:
 
 def conversation(connection: Connection, text: str) -> Sightings:
     """Which of the newest ``HEADERS_READ`` messages have this conversation id in their headers; newest first."""
-    name, value = json.dumps(h.CONVERSATION_ID), json.dumps(text.strip().replace("\0", ""), ensure_ascii=False)
-    asked = {"name": name, "value": value, "newest": HEADERS_READ, "limit": SIGHTINGS + 1}
-    rows = connection.all(_sql().in_conversation(), asked)
+    spelled = header_spellings.as_asked(h.CONVERSATION_ID, text.strip().replace("\0", ""))
+    asked = {**spelled, "newest": HEADERS_READ, "limit": SIGHTINGS + 1}
+    rows = connection.all(_sql().in_conversation(has_conversation=_sql().has_conversation), asked)
     return Sightings(rows[:SIGHTINGS], len(rows) > SIGHTINGS)
 
 

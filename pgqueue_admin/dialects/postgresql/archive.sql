@@ -277,10 +277,43 @@ order by a.died_at desc, a.seq desc limit %(limit)s
 select a.id, a.state, a.queue, a.message_type, a.message_id, a.died_at
 from (select id, seq, state, queue, message_type, message_id, died_at, substring(headers from 1 for 65536) as headers
       from messages.message_archive order by died_at desc, seq desc limit %(newest)s) as a
-where strpos(a.headers, %(name)s) > 0
-  and starts_with(
-      ltrim(substring(a.headers from strpos(a.headers, %(name)s) + length(%(name)s) for 1000), E': \t\r\n'), %(value)s)
+where {has_conversation}
 order by a.died_at desc, a.seq desc limit %(limit)s
+
+-- name: around_conversation
+-- As in_conversation, of the rows nearest to one that is known, before and after it.
+select a.id
+from (
+    (select id, died_at, seq, substring(headers from 1 for 65536) as headers from messages.message_archive
+     where (died_at, seq) >= (%(died_at)s::timestamptz, %(seq)s::bigint) order by died_at, seq limit %(near)s)
+    union all
+    (select id, died_at, seq, substring(headers from 1 for 65536) as headers from messages.message_archive
+     where (died_at, seq) < (%(died_at)s::timestamptz, %(seq)s::bigint) order by died_at desc, seq desc limit %(near)s)
+) as a
+where {has_conversation}
+order by a.died_at desc, a.seq desc limit %(limit)s
+
+-- name: has_conversation
+-- Part of the two: one id has several spellings as JSON, which the values are.
+strpos(a.headers, %(name)s) > 0 and exists (
+    select from unnest(%(values)s::text[]) as value where starts_with(ltrim(
+        substring(a.headers from strpos(a.headers, %(name)s) + length(%(name)s) for 2000), E': \t\r\n'), value))
+
+-- name: of_ids
+-- Archived messages of these message ids, by their index; or by their own number.
+select a.id, a.state, a.result::text as result, a.queue, a.message_id, a.message_type, a.exception_type,
+    left(a.exception_message, 400) as exception_message, a.no_retry, a.endpoint, a.machine, a.attempts, a.sent_at, a.died_at,
+    a.became_by, a.became_at, a.ended_at, a.operation, left(a.headers, 65536) as headers, length(a.headers) as headers_length
+from messages.message_archive a
+where a.id = any(array(
+    select id from messages.message_archive where message_id = any(%(message_ids)s::text[])
+    union select id from messages.message_archive where id = any(%(ids)s::integer[])))
+order by a.died_at desc, a.seq desc limit %(limit)s
+
+-- name: events_of
+-- What was done to each of these messages, oldest first.
+select archive_id, at, who, verb, operation, target from messages.archive_event
+where archive_id = any(%(ids)s::integer[]) order by id limit %(limit)s
 
 -- name: hold
 -- Locked in order of id, so that two acts on overlapping sets wait for each other instead of deadlocking.

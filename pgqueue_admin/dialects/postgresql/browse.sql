@@ -77,6 +77,23 @@ select headers from (
     select headers from {table} where seq >= %(low)s::bigint order by seq limit 50
 ) head where octet_length(headers) < 65536 and headers like '%%"NServiceBus.TimeToBeReceived"%%'
 
+-- name: in_conversation
+-- A conversation's id stands in the headers alone, which no index holds: of the newest rows the start of each is read. Which of
+-- them have it, and how many there were.
+select array_agg(held.seq order by held.seq desc) filter (where {has_conversation}) as keys, count(*) as looked_at
+from (select seq, substring(headers from 1 for 65536) as headers from {table} order by seq desc limit %(newest)s) held
+
+-- name: delayed_in_conversation
+-- As in_conversation, of those that are due soonest.
+select array_agg(held.id order by held.due) filter (where {has_conversation}) as keys, count(*) as looked_at
+from (select id, due, substring(headers from 1 for 65536) as headers from {table} order by due limit %(newest)s) held
+
+-- name: has_conversation
+-- Part of the two: the header's name with its quotation marks and the value behind it, in one of its spellings as JSON.
+strpos(held.headers, %(name)s) > 0 and exists (
+    select from unnest(%(values)s::text[]) as value where starts_with(ltrim(
+        substring(held.headers from strpos(held.headers, %(name)s) + length(%(name)s) for 2000), E': \t\r\n'), value))
+
 -- name: delayed_columns
 -- Of every delayed message shown. A due time may be infinity, or before our calendar: the text says it as it is.
 id, due::text as due_text, case when due between '0001-01-02' and '9999-12-30' then due end as due_at,
@@ -101,6 +118,10 @@ order by due desc, id desc limit %(limit)s
 -- name: delayed_message
 -- All of a delayed message but its body.
 select {columns} from {table} where id = %(id)s::uuid
+
+-- name: delayed_listed
+-- Delayed messages by their row ids.
+select {columns} from {table} where id = any(%(ids)s::uuid[]) order by due, id
 
 -- name: due_spread
 -- How many of the soonest are due in each stretch of time from now on; the first stretch is what is overdue.

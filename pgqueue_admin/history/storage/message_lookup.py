@@ -99,18 +99,23 @@ def newest(
     if fingerprint:
         equal["fingerprint"] = fingerprint
     between = {f"{took.measure}_ms": latency_bands.whole(took.band)} if took else {}
-    return _ask(asked.since, asked.until, equal, most, whole=False, unequal=unequal, between=between)
+    return _ask(asked.since, asked.until, equal, most, unequal=unequal, between=between)
 
 
 def one(source: str, seq: int, at: datetime) -> FinishedMessage | None:
     """The message of a table's number that ended then, whole. Raises NotReadable."""
-    found = _ask(at, at + timedelta(microseconds=1), {"source": source, "seq": seq}, 1, whole=True)
+    found = _ask(at, at + timedelta(microseconds=1), {"source": source, "seq": seq}, 1, part="whole")
     if not found.newest and found.unread:
         raise FilesUnreadable(f"Its day has so many files that they were not read within {WITHIN:.0f} s.")
     return found.newest[0] if found.newest else None
 
 
-def _ask(since: datetime, until: datetime, equal: dict[str, Any], most: int, whole: bool, **more: Any) -> LookupResult:
+def in_conversation(conversation_id: str, since: datetime, until: datetime, most: int) -> LookupResult:
+    """What history has of it in this stretch, with headers and without bodies. Raises NotReadable."""
+    return _ask(since, until, {"conversation_id": conversation_id}, most, part="with headers")
+
+
+def _ask(since: datetime, until: datetime, equal: dict[str, Any], most: int, **more: Any) -> LookupResult:
     """What becomes of files meanwhile is no matter: those that were compacted stay for an hour."""
     paths = list(_paths(since, until))
     if not paths:
@@ -118,11 +123,11 @@ def _ask(since: datetime, until: datetime, equal: dict[str, Any], most: int, who
     asked = {
         "unequal": {},
         "between": {},
+        "part": "listed",
         **more,
         "paths": paths,
         "equal": equal,
         "most": most,
-        "whole": whole,
         "within": WITHIN,
     }
     told = answered("messages", {**asked, "since": since.isoformat(), "until": until.isoformat()})

@@ -21,7 +21,9 @@ LISTED = (
     "source", "seq", "queue", "endpoint", "type", "result", "message_id", "sent_at", "started_at", "ended_at",
     "critical_ms", "processing_ms", "delivery_ms", "exception_type", "exception_message", "body_bytes",
 )  # fmt: skip
-WHOLE = (*LISTED, "conversation_id", "headers", "body")
+WITH_HEADERS = (*LISTED, "conversation_id", "headers")
+WHOLE = (*WITH_HEADERS, "body")
+_COLUMNS = {"listed": LISTED, "with headers": WITH_HEADERS, "whole": WHOLE}
 EVENT = ("event", "archive_id", "at", "who", "verb", "operation", "target", "reason")
 _PLACE = pa.schema(
     {
@@ -59,18 +61,18 @@ def answer(
     unequal: dict[str, Any],
     between: dict[str, tuple[int, int | None]],
     most: int,
-    whole: bool,
+    part: str,
     within: float,
 ) -> Any:
     """``rows``: the newest ``most``; ``matched``: how many there are; ``unread``: files that took too long.
 
     ``paths`` in the order in which they count; ``equal``, ``unequal`` and ``between`` as Wanted has them, by column;
-    ``within``: seconds.
+    ``part``: of _COLUMNS; ``within``: seconds.
     """
     asked = RowPredicate(datetime.fromisoformat(since), datetime.fromisoformat(until), equal, unequal, between)
     parts = ((number, places) for number, path in enumerate(paths) for places in _places(path, number, asked))
     kept, matched, unread = _found(parts, most, len(paths), time.monotonic() + within)
-    return {"rows": _rows(paths, kept, whole), "matched": matched, "unread": unread}
+    return {"rows": _rows(paths, kept, part), "matched": matched, "unread": unread}
 
 
 def events(paths: list[str], source: str, seq: int, message_id: str | None, within: float) -> Any:
@@ -174,17 +176,17 @@ def _newest(table: Any, most: int) -> Any:
     return table if table.num_rows <= most else table.take(pc.select_k_unstable(table, most, _NEWEST))
 
 
-def _rows(paths: list[str], places: Any, whole: bool) -> list[dict[str, Any]]:
+def _rows(paths: list[str], places: Any, part: str) -> list[dict[str, Any]]:
     wanted: dict[tuple[int, int], set[int]] = {}
     for place in places.to_pylist():
         wanted.setdefault((place["file"], place["group"]), set()).add(place["row"])
-    found = [row for (file, group), rows in wanted.items() for row in _read(paths[file], group, rows, whole)]
+    found = [row for (file, group), rows in wanted.items() for row in _read(paths[file], group, rows, part)]
     found.sort(key=lambda row: (row["ended_at"], row["seq"]), reverse=True)
     return [{name: _plain(value) for name, value in row.items()} for row in found]
 
 
-def _read(path: str, group: int, rows: set[int], whole: bool) -> Iterator[dict[str, Any]]:
-    columns, size = (WHOLE, _WHOLE_ROWS) if whole else (LISTED, _ROWS)
+def _read(path: str, group: int, rows: set[int], of: str) -> Iterator[dict[str, Any]]:
+    columns, size = _COLUMNS[of], _ROWS if of == "listed" else _WHOLE_ROWS
     first = 0
     for part in ParquetFile(path).iter_batches(size, [group], list(columns)):
         chosen = [row - first for row in sorted(rows) if first <= row < first + part.num_rows]

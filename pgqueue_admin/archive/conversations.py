@@ -1,0 +1,88 @@
+"""Archived messages of one conversation: the newest, those around a known one, and those that others name."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from pgqueue_admin.archive import long_headers
+from pgqueue_admin.archive.messages import EDIT_OF, ArchiveKey
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.wire import header_spellings
+from pgqueue_admin.transport.wire import headers as wire
+from pgqueue_admin.transport.wire.headers import Headers
+
+NEWEST = 10_000  # rows whose headers are read, as no index has the conversation
+NEAR = 5_000  # of them on each side of a row that is known
+MOST = 1_000  # messages
+EVENTS = 5_000
+ROUNDS = 8  # of following what a message was caused by
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedRow:
+    """``row``: as ``of_ids`` gives it; ``headers``: empty where they cannot be read."""
+
+    row: Any
+    headers: Headers
+    events: list[Any] = field(default_factory=list)
+
+    @property
+    def ids(self) -> set[str]:
+        """Its own, which earlier deaths have too; of what caused it; of what it was edited from."""
+        said = self.row.message_id, self.headers.get(wire.RELATED_TO), self.headers.get(EDIT_OF)
+        return {each for each in said if each}
+
+
+class ArchivedConversation(NamedTuple):
+    """``more``: than MOST."""
+
+    messages: list[ArchivedRow]
+    more: bool
+
+
+def numbers(connection: Connection, conversation_id: str, around: ArchiveKey | None = None) -> list[int]:
+    """Which of the NEWEST rows, and of those NEAR one, are of it by their headers. Raises DatabaseError."""
+    sql = postgresql().archive
+    asked = {**header_spellings.as_asked(wire.CONVERSATION_ID, conversation_id), "limit": MOST + 1}
+    newest = sql.in_conversation(has_conversation=sql.has_conversation)
+    found = [row.id for row in connection.all(newest, {**asked, "newest": NEWEST})]
+    if around is not None:
+        near = sql.around_conversation(has_conversation=sql.has_conversation)
+        about = {"died_at": around.died_at, "seq": around.seq, "near": NEAR}
+        found += [row.id for row in connection.all(near, {**asked, **about})]
+    return list(dict.fromkeys(found))
+
+
+def read(connection: Connection, conversation_id: str, known: list[int], named: Iterable[str]) -> ArchivedConversation:
+    """Those of these numbers, those with these message ids, and what caused any of them. Raises DatabaseError."""
+    found, asked, wanted, ids = dict[int, ArchivedRow](), set[str](), set(named), known
+    for _ in range(ROUNDS):
+        new = _of_ids(connection, sorted(wanted), ids, conversation_id)
+        found |= {each.row.id: each for each in new}
+        asked |= wanted
+        wanted = {each for row in new for each in row.ids} - asked
+        ids = []
+        if not wanted or len(found) > MOST:
+            break
+    kept = dict(list(found.items())[:MOST])
+    _add_events(connection, kept)
+    return ArchivedConversation(list(kept.values()), len(known) > MOST or len(found) > MOST)
+
+
+def _of_ids(connection: Connection, message_ids: list[str], ids: list[int], conversation_id: str) -> list[ArchivedRow]:
+    """Only those of the conversation: one may be caused by a message of another."""
+    named = [each for each in message_ids if "\0" not in each]
+    if not named and not ids:
+        return []
+    asked = {"message_ids": named, "ids": ids, "limit": MOST + 1}
+    rows = connection.all(postgresql().archive.of_ids(), asked)
+    told = (ArchivedRow(row, long_headers.read(row.headers, row.headers_length)[0]) for row in rows)
+    return [each for each in told if each.headers.get(wire.CONVERSATION_ID) == conversation_id]
+
+
+def _add_events(connection: Connection, found: dict[int, ArchivedRow]) -> None:
+    if found:
+        asked = {"ids": list(found), "limit": EVENTS}
+        for event in connection.all(postgresql().archive.events_of(), asked):
+            found[event.archive_id].events.append(event)
