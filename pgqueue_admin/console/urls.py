@@ -44,6 +44,7 @@ PAGES = (
     "operations.views",
     "operations.detail_views",
     "search.views",
+    "conversations.views",
     "trends.views",
     "audit.views",
     "history.messages",

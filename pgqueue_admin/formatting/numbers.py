@@ -120,6 +120,11 @@ def in_words(count: int) -> str:
     return _WORDS[count] if 0 <= count < len(_WORDS) else f"{count:,}"
 
 
+def times(count: int) -> str:
+    """``once``, ``24 times``."""
+    return "once" if count == 1 else f"{count:,} times"
+
+
 def pluralize(count: int, one: str, many: str = "") -> str:
     """``1 queue``, ``41 queues``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

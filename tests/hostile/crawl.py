@@ -10,7 +10,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from pgqueue_admin.models import Alert, AlertMail, AuditEntry, Endpoint, FailureGroup, Operation, Process, Schedule
 from tests.hostile.hostile_site import OUTBOX, World
-from tests.hostile.payloads import MARKUP
+from tests.hostile.payloads import LINK, MARKUP
 
 # addresses that only take POST: a GET is told so
 ACTS = {
@@ -97,6 +97,7 @@ def _examples(world: World) -> dict[str, list[str]]:
         **dict.fromkeys(_SCHEDULE, _keys(Schedule, "schedule_id")),
         "alert_mail": _keys(AlertMail, "number"),
         "find_message": [{"any_id": each} for each in (MARKUP, waiting[0]["row_id"], str(dead[0]), "nobody's")],
+        "conversation": [{"conversation_id": each} for each in (LINK, MARKUP, "nobody's")],
         "admin:app_list": [{"app_label": "pgqueue"}, {"app_label": "auth"}],
         "admin:auth_user_password_change": [{"id": 1}],
         "admin:view_on_site": [{"content_type_id": 1, "object_id": 1}],

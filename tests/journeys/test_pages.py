@@ -27,6 +27,7 @@ PAGES = {
     "failures-by-type": "/failures/?by=type",
     "archive": "/archive/",
     "edit": "/archive/1/edit/",
+    "conversation": "/conversations/77e1a0b4-9c1d-4f30-8d52-b3dc0034e6ff/",
     "operations": "/operations/",
     "endpoints": "/endpoints/",
     "endpoint": "/endpoints/Demo.Billing/",

@@ -18,6 +18,7 @@ from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers
 
 STATE_WORDS = {"dead_again": "dead again", "retried": "retried"}
+LONGEST_ID = 500
 _ACT_BEFORE = {"dead": "restored by", "succeeded": "retried by", "dead_again": "retried by"}
 
 
@@ -82,6 +83,17 @@ class MessageSummary:
     @property
     def ttbr(self) -> str | None:
         return self.headers.get(wire.TIME_TO_BE_RECEIVED)
+
+    @property
+    def conversation_id(self) -> str:
+        """Empty also where it is too long for an address."""
+        said = self.headers.get(wire.CONVERSATION_ID) or ""
+        return said if len(said) <= LONGEST_ID else ""
+
+    @property
+    def any_id(self) -> str:
+        """By which its conversation's page finds it."""
+        return str(self.archive_id or self.row_id or self.message_id)
 
     @property
     def delayed_retries(self) -> str | None:

@@ -1,0 +1,262 @@
+"""Who sent what to whom, as a drawing: boxes in columns, an arrow for each two and type. A template draws it."""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import median
+
+from pgqueue_admin.formatting.conversations.copy import MessageCopy
+from pgqueue_admin.formatting.durations import duration
+from pgqueue_admin.formatting.numbers import format_int, pluralize, times
+
+UNKNOWN = "not known"
+MOST_BOXES, MOST_ARROWS, MOST_COLUMNS = 24, 60, 6
+_WIDE, _GAP, _LINE, _PORT, _MARGIN = 178, 300, 18, 24, 8
+_LETTERS = {"name": 22, "line": 24, "label": 38}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    text: str
+    tone: str = ""
+
+
+@dataclass(slots=True)
+class Box:
+    name: str
+    lines: list[Line]
+    tone: str
+    column: int = 0
+    y: int = 0
+    ports: "list[Arrow]" = field(default_factory=list)  # at its left, of arrows between it and columns before
+    inner: "list[Arrow]" = field(default_factory=list)  # at its right, of all others
+
+    @property
+    def x(self) -> int:
+        return _MARGIN + self.column * (_WIDE + _GAP)
+
+    @property
+    def right(self) -> int:
+        return self.x + _WIDE
+
+    @property
+    def wide(self) -> int:
+        return _WIDE
+
+    @property
+    def high(self) -> int:
+        loops = sum(arrow.is_beside for arrow in self.inner)
+        return max(36 + _LINE * len(self.lines), 12 + _PORT * max(len(self.ports), loops))
+
+    @property
+    def short(self) -> str:
+        return _cut(self.name, "name")
+
+    @property
+    def placed(self) -> list[tuple[int, int, Line]]:
+        return [(self.x + 12, self.y + 41 + place * _LINE, line) for place, line in enumerate(self.lines)]
+
+    @property
+    def text_x(self) -> int:
+        return self.x + 12
+
+    @property
+    def text_y(self) -> int:
+        return self.y + 22
+
+    def left_port(self, arrow: "Arrow") -> int:
+        return self.y + 22 + _PORT * self.ports.index(arrow)
+
+    def right_port(self, arrow: "Arrow") -> int:
+        return self.y + round(self.high * (self.inner.index(arrow) + 1) / (len(self.inner) + 1))
+
+
+@dataclass(eq=False, slots=True)
+class Arrow:
+    source: Box
+    target: Box
+    type: str
+    copies: list[MessageCopy]
+    said: str  # how long they waited, or how they stand
+    tone: str  # "", bad
+
+    @property
+    def is_event(self) -> bool:
+        return any(copy.is_event for copy in self.copies)
+
+    @property
+    def is_beside(self) -> bool:
+        """Within one column: it leaves and comes back at the right."""
+        return self.source.column == self.target.column
+
+    @property
+    def is_back(self) -> bool:
+        return self.target.column < self.source.column
+
+    @property
+    def _outer(self) -> Box:
+        return self.source if self.is_back else self.target
+
+    @property
+    def _inner(self) -> Box:
+        return self.target if self.is_back else self.source
+
+    @property
+    def drawn(self) -> str:
+        """The path's ``d``."""
+        if self.is_beside:
+            x, begin, end = self.target.right, self.source.right_port(self), self.target.right_port(self)
+            if self.source is self.target:
+                return f"M{x} {end - 6}h24v12h-17"
+            return f"M{x} {begin}C{x + 56} {begin} {x + 56} {end} {x + 7} {end}"
+        near, far = self._inner.right, self._outer.x
+        begin, end = self._inner.right_port(self), self._outer.left_port(self)
+        if self.is_back:
+            return f"M{far} {end}H{near + 100}C{near + 30} {end} {near + 70} {begin} {near + 7} {begin}"
+        return f"M{near} {begin}C{near + 70} {begin} {near + 30} {end} {near + 100} {end}H{far - 7}"
+
+    @property
+    def head(self) -> str:
+        """Its point."""
+        if self.is_beside or self.is_back:
+            at = self.target.right_port(self) + (6 if self.source is self.target else 0)
+            return f"M{self.target.right} {at}l8 -4v8z"
+        return f"M{self.target.x} {self.target.left_port(self)}l-8 -4v8z"
+
+    @property
+    def label(self) -> str:
+        return _cut(f"{self.type or 'unknown type'} {format_int(len(self.copies))} · {self.said}", "label")
+
+    @property
+    def label_x(self) -> int:
+        return self.target.right + 32 if self.is_beside else self._outer.x - 14
+
+    @property
+    def label_y(self) -> int:
+        return self.target.right_port(self) + 4 if self.is_beside else self._outer.left_port(self) - 5
+
+    @property
+    def anchor(self) -> str:
+        return "start" if self.is_beside else "end"
+
+    @property
+    def sentence(self) -> str:
+        verb = "published" if self.is_event else "sent"
+        kind, number = self.type or "messages of unknown type", pluralize(len(self.copies), "copy", "copies")
+        return f"{self.source.name} {verb} {kind} to {self.target.name}: {number}, {self.said}"
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    boxes: list[Box]
+    arrows: list[Arrow]
+    wide: int
+    high: int
+    left_out: int  # arrows for which there is no place
+
+    @property
+    def said(self) -> str:
+        """All of the drawing in words."""
+        return ". ".join(arrow.sentence for arrow in self.arrows)
+
+
+def flow(copies: Sequence[MessageCopy], now: datetime, focus: MessageCopy | None = None) -> Flow:
+    groups: dict[tuple[str, str, str], list[MessageCopy]] = {}
+    for copy in copies:
+        groups.setdefault((copy.sender or UNKNOWN, copy.place or UNKNOWN, copy.type), []).append(copy)
+    names = list(dict.fromkeys(name for key in groups for name in key[:2]))[:MOST_BOXES]
+    kept = [(key, some) for key, some in groups.items() if key[0] in names and key[1] in names][:MOST_ARROWS]
+    boxes = _boxes(names, [some for _, some in kept], focus)
+    arrows = [_arrow(boxes[source], boxes[target], kind, some, now) for (source, target, kind), some in kept]
+    _lay_out(list(boxes.values()), arrows)
+    wide = max((box.right for box in boxes.values()), default=0) + (210 if any(a.is_beside for a in arrows) else 0)
+    high = max((box.y + box.high for box in boxes.values()), default=0)
+    return Flow(list(boxes.values()), arrows, wide + _MARGIN, high + _MARGIN, len(groups) - len(kept))
+
+
+def _boxes(names: list[str], groups: list[list[MessageCopy]], focus: MessageCopy | None) -> dict[str, Box]:
+    at: dict[str, Counter[str]] = {name: Counter() for name in names}
+    for copy in (copy for some in groups for copy in some):
+        at[copy.place or UNKNOWN][_word(copy)] += 1
+        at[copy.sender or UNKNOWN]["sent"] += 1
+    here = focus.place if focus else None
+    return {name: Box(name, _lines(counts), _box_tone(counts, name == here)) for name, counts in at.items()}
+
+
+_WORDS = {"dead": "c", "waiting": "c", "handled": "g", UNKNOWN: ""}
+
+
+def _word(copy: MessageCopy) -> str:
+    return "dead" if copy.is_dead else "waiting" if copy.is_waiting else "handled" if copy.is_over else UNKNOWN
+
+
+def _lines(counts: Counter[str]) -> list[Line]:
+    found = [Line(f"{format_int(counts[word])} {word}", tone) for word, tone in _WORDS.items() if counts[word]]
+    return found or [Line(f"sent {format_int(counts['sent'])}")]
+
+
+def _box_tone(counts: Counter[str], here: bool) -> str:
+    tone = "dead" if counts["dead"] else "ok" if counts["handled"] and not counts[UNKNOWN] else ""
+    return " ".join(filter(None, (tone, "here" if here else "")))
+
+
+def _arrow(source: Box, target: Box, kind: str, copies: list[MessageCopy], now: datetime) -> Arrow:
+    dead, waiting = sum(copy.is_dead for copy in copies), [copy for copy in copies if copy.is_waiting]
+    died = sum(copy.deaths for copy in copies)
+    waits = [wait.total_seconds() for copy in copies if not copy.is_waiting and (wait := copy.wait(now)) is not None]
+    if dead:
+        return Arrow(source, target, kind, copies, "dead" if dead == len(copies) else f"{format_int(dead)} dead", "bad")
+    if waiting:
+        longest = max(filter(None, (copy.wait(now) for copy in waiting)), default=None)
+        so_far = f" {duration(longest.total_seconds())}" if longest else ""
+        said = "waits" if len(waiting) == len(copies) else f"{format_int(len(waiting))} waits"
+        return Arrow(source, target, kind, copies, said + so_far, "bad")
+    if died:
+        return Arrow(source, target, kind, copies, f"died {times(died)}", "bad")
+    about = "" if len(waits) < 2 else "p50 "
+    return Arrow(source, target, kind, copies, f"{about}{duration(median(waits))}" if waits else "wait not known", "")
+
+
+def _lay_out(boxes: list[Box], arrows: list[Arrow]) -> None:
+    _set_columns(boxes, arrows)
+    for arrow in arrows:
+        if not arrow.is_beside:
+            arrow._outer.ports.append(arrow)
+        arrow._inner.inner.append(arrow)
+        if arrow.is_beside and arrow.source is not arrow.target:
+            arrow.target.inner.append(arrow)
+    heights: Counter[int] = Counter()
+    for box in boxes:
+        box.y = _MARGIN + heights[box.column]
+        heights[box.column] += box.high + 24
+
+
+def _set_columns(boxes: list[Box], arrows: list[Arrow]) -> None:
+    """As many steps from whoever was sent nothing; in a circle, from the first."""
+    after: dict[str, list[Box]] = {}
+    for arrow in arrows:
+        after.setdefault(arrow.source.name, []).append(arrow.target)
+    reached = {arrow.target.name for arrow in arrows if arrow.target is not arrow.source}
+    known: dict[str, int] = {}
+    starts = [box for box in boxes if box.name not in reached] + boxes
+    for start in starts:
+        _walk(start, after, known)
+    for box in boxes:
+        box.column = min(known[box.name], MOST_COLUMNS - 1)
+
+
+def _walk(start: Box, after: dict[str, list[Box]], known: dict[str, int]) -> None:
+    line = deque([start] if start.name not in known else [])
+    known.setdefault(start.name, 0)
+    while line:
+        box = line.popleft()
+        for each in after.get(box.name, []):
+            if each.name not in known:
+                known[each.name] = known[box.name] + 1
+                line.append(each)
+
+
+def _cut(text: str, what: str) -> str:
+    most = _LETTERS[what]
+    return text if len(text) <= most else f"{text[: most - 1]}…"

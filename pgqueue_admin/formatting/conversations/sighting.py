@@ -1,0 +1,66 @@
+"""What one source tells of one copy of a message. Nothing is concluded here; texts are as strangers wrote them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Source(StrEnum):
+    QUEUE = "live queue"
+    DELAYED = "delayed"
+    ERRORS = "error queue"
+    AUDIT = "audit queue"
+    ARCHIVE = "archive"
+    HISTORY = "history"
+    PEOPLE = "people"
+    CONCLUDED = "concluded"
+
+
+DEAD = ("dead", "failed")  # in the archive, in an error queue
+WAITING = ("overdue", "ready", "expired", "in flight", "delayed")
+OVER = ("succeeded", "handled", "discarded")
+UNKNOWN = ("retried", "died again", "failed before", "not known")
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What somebody did with an archived message, or what came of it by itself."""
+
+    at: datetime | None
+    who: str
+    verb: str
+    operation: int | None = None
+    target: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """``place``: the endpoint or queue that is to handle it; ``state``: one of the four above.
+
+    ``sent_at`` is by the sender's clock; ``started_at``, ``ended_at`` and ``failed_at`` by that of who handled it;
+    ``at``, of the archive and of queues, by the database's.
+    """
+
+    source: Source
+    message_id: str
+    place: str
+    state: str
+    type: str = ""
+    is_event: bool = False
+    where: str = ""
+    link: str = ""
+    queue_link: str = ""
+    at: datetime | None = None
+    sender: str = ""
+    sender_host: str = ""
+    host: str = ""
+    related_to: str = ""
+    edit_of: str = ""
+    sent_at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    failed_at: datetime | None = None
+    attempts: int | None = None
+    cause: str = ""
+    acts: tuple[Act, ...] = ()
