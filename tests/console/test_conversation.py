@@ -41,7 +41,7 @@ class Shop:
         sales.handle(PLACE)(self._place)
         sales.handle(CHARGED)(lambda charged, context: None)
         billing.handle(CHARGE)(self._charge)
-        loyalty.handle(PLACED)(lambda placed, context: context.send("Mails", {}, type="Shop.SendMail"))
+        loyalty.handle(PLACED)(self._thank)
         self.web = Endpoint("Web", dsn, settings=QUICK)
         self.sales = Endpoint("Sales", dsn, settings=AUDITED, handlers=sales)
         self.billing = Endpoint("Billing", dsn, settings=AUDITED, handlers=billing)
@@ -57,6 +57,9 @@ class Shop:
     def _place(self, order: object, context: MessageContext) -> None:
         context.publish(order, type=PLACED)
         context.send("Billing", order, type=CHARGE)
+
+    def _thank(self, order: object, context: MessageContext) -> None:
+        context.send("Mails", {}, type="Shop.SendMail")
 
     def _charge(self, order: object, context: MessageContext) -> None:
         if self.gateway_is_down:

@@ -81,7 +81,7 @@ def test_each_stands_under_what_caused_it_in_the_order_of_sending() -> None:
 
 
 def test_of_an_event_the_copy_that_caused_something_is_the_senders() -> None:
-    event = {"is_event": True, "sender": "Sales", "type": "OrderPlaced"}
+    event: dict[str, Any] = {"is_event": True, "sender": "Sales", "type": "OrderPlaced"}
     known = conversation.build([
         seen("event", "Billing", **event),
         seen("event", "Shipping", **event),
@@ -144,7 +144,7 @@ def test_what_is_there_now_counts_before_what_was() -> None:
 
 
 def test_what_two_sources_tell_stands_once() -> None:
-    facts = {"started_at": at(1), "ended_at": at(3), "host": "app-1"}
+    facts: dict[str, Any] = {"started_at": at(1), "ended_at": at(3), "host": "app-1"}
     audited = Sighting(Source.AUDIT, "a", "Sales", "handled", **facts)
     kept = Sighting(Source.HISTORY, "a", "Sales", "handled", **facts)
     told = steps.of(conversation.build([audited, kept]).copies, NOW)
