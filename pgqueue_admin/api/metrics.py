@@ -1,5 +1,7 @@
 """``/metrics``: the newest figures for Prometheus, here and to tokens. An unknown or stale figure is left out."""
 
+from collections.abc import Callable
+
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
@@ -22,8 +24,16 @@ def metrics(request: HttpRequest) -> HttpResponse:
     """OpenMetrics where the Accept header asks for it, else Prometheus' text format."""
     if not (asks_directly(request) or bearer.holder(request, "metrics")):
         return HttpResponse(REFUSED, status=403, content_type="text/plain")
-    encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+    encode, content_type = _encoder(request.headers.get("Accept", ""))
     return HttpResponse(encode(ConsoleFigures()), content_type=content_type)
+
+
+def _encoder(accepted: str) -> tuple[Callable[[ConsoleFigures], bytes], str]:
+    """Prometheus' text format where it cannot be told what is accepted: the library fails on a version that is none."""
+    try:
+        return choose_encoder(accepted)
+    except (TypeError, ValueError):
+        return choose_encoder("")
 
 
 urlpatterns = [path("metrics", metrics, name="metrics")]

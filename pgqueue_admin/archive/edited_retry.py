@@ -63,6 +63,7 @@ def retry(
         headers = headers_of(row.headers, edited, message_id, archive_id, tokens.get(archive_id))
         outcome = _put(connection, archive_id, target, headers, edited.body)
         if outcome.result == "done":
+            connection.run(postgresql().archive.retarget(), {"id": archive_id, **target._asdict()})
             tell_with_commit(connection, postgresql(), [target] if is_ours else [])
             replay.mark_retried(connection, {archive_id: outcome}, tokens, who, None, VERB)
     return EditedRetry(outcome, message_id)

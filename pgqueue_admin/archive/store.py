@@ -87,7 +87,10 @@ def died_again(connection: Connection, dead: list[DeadMessage]) -> None:
     """Note on the former rows of retried messages that they are dead again; of edited ones, where they came from."""
     known = [each for each in dead if each.message_id and each.result != "success"]
     if known:
+        edited = [each.target if each.edit_of else None for each in known]  # it may have died in another queue
         died = {
+            "edited_in": [each.table if each else None for each in edited],
+            "edited_of": [each.schema if each else None for each in edited],
             "message_ids": [each.edit_of or each.message_id for each in known],
             "queues": [each.queue for each in known],
             "tokens": [each.retry_token for each in known],

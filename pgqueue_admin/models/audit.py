@@ -5,6 +5,13 @@ from django.db import models
 from pgqueue_admin.models.fields import TimestampField
 
 
+class AuditEntryManager(models.Manager["AuditEntry"]):
+    """Without bodies, until one is asked for: a list of entries must not read them all."""
+
+    def get_queryset(self) -> models.QuerySet["AuditEntry"]:
+        return super().get_queryset().defer("bodies")
+
+
 class AuditEntry(models.Model):
     at = TimestampField(auto_now_add=True)
     who = models.CharField(max_length=150)
@@ -16,9 +23,12 @@ class AuditEntry(models.Model):
     count = models.BigIntegerField(default=1)
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
+    bodies = models.JSONField(null=True, help_text="Of an edited message, before and after, where that was changed.")
     reason = models.TextField(blank=True)
     origin = models.CharField(max_length=20)  # console, admin, command
     operation_id = models.BigIntegerField(null=True)
+
+    objects = AuditEntryManager()
 
     class Meta:
         ordering = ["-id"]

@@ -1,7 +1,10 @@
 """A dead message that a person has edited is sent in its place; the audit keeps what was changed."""
 
-from typing import Any
+import logging
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+import django.db
 from django.db import transaction
 
 from pgqueue_admin.archive import edited_retry
@@ -15,7 +18,16 @@ from pgqueue_admin.services.operations.kinds import ours
 from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
+log = logging.getLogger(__name__)
 MOST_BYTES = 500_000  # of a body that is edited: it travels through a form
+
+
+class EditChanges(NamedTuple):
+    """For the audit: the own headers that differ, and both bodies where the body does."""
+
+    headers_before: Mapping[str, str | None]
+    headers_after: Mapping[str, str | None]
+    bodies: tuple[str, str] | None = None
 
 
 class _NotSent(Exception):
@@ -30,9 +42,9 @@ def retry_edited(
     person: Any,
     origin: str,
     reason: str,
-    changes: tuple[Any, Any],
+    changes: EditChanges,
 ) -> EditedRetry:
-    """``queue``: where it died. ``changes``: what was and what is sent. Raises NotAllowed, DatabaseError.
+    """``queue``: where it died. Raises NotAllowed, DatabaseError.
 
     The audit is in another database: its entry is committed after the message, and not at all where nothing was sent.
     """
@@ -48,8 +60,7 @@ def retry_edited(
     sent: list[EditedRetry] = []
     try:
         with transaction.atomic():
-            before, after = (_kept(each) for each in changes)
-            about = {"who": name_of(person), "origin": origin, "reason": reason, "before": before}
+            about = {"who": name_of(person), "origin": origin, "reason": reason, **_kept(changes)}
             entry = AuditEntry.objects.create(verb="edit", noun="message", subject=queue[:400], **about)
             with queue_database().writing() as connection:
                 is_ours, who = ours()(target), name_of(person)
@@ -59,16 +70,31 @@ def retry_edited(
             if sent[0].outcome.result != "done":
                 raise _NotSent
             ids = {"archive_id": archive_id, "message_id": sent[0].message_id, "queue": sent[0].outcome.target}
-            entry.after = {**after, **ids}
+            entry.after = {**about["after"], **ids}
             entry.save(update_fields=["after"])
     except _NotSent:
         pass
+    except django.db.Error as error:
+        if not sent:
+            raise
+        log.error(
+            "Message %s was edited and retried by %s, and has no audit entry: %s", archive_id, about["who"], error
+        )
     return sent[0]
 
 
-def _kept(said: dict[str, Any]) -> dict[str, Any]:
+def _kept(changes: EditChanges) -> dict[str, Any]:
     """JSON of the database takes no NUL."""
-    return {name: clean(value) if isinstance(value, str) else value for name, value in said.items()}
+    before, after = ({"headers": _cleaned(each)} for each in (changes.headers_before, changes.headers_after))
+    if changes.bodies is None:
+        return {"before": before, "after": after}
+    was, now = (clean(each) or "" for each in changes.bodies)
+    sizes = {"before": {**before, "body_characters": len(was)}, "after": {**after, "body_characters": len(now)}}
+    return {**sizes, "bodies": {"before": was, "after": now}}
+
+
+def _cleaned(headers: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {clean(name) or "": clean(value) for name, value in headers.items()}
 
 
 def edited_as(archive_id: int) -> str:

@@ -266,7 +266,7 @@
   function failed(event) {
     const place = [event.detail.target, event.detail.elt].find((each) => each?.matches("[data-part]"));
     if (!place) return;
-    const text = "This part could not be loaded; the rest of the page holds. Reload to try again.";
+    const text = "This part could not be loaded. Reload to try again.";
     place.replaceChildren(Object.assign(document.createElement("p"), { className: "notice warn", textContent: text }));
   }
   for (const failure of ["responseError", "sendError", "timeout"]) body.addEventListener(`htmx:${failure}`, failed);

@@ -177,3 +177,10 @@ def test_each_expression_of_the_dashboard_names_metrics_that_exist() -> None:
 def test_the_reference_lists_each_metric() -> None:
     page = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
     assert set(re.findall(r"`(pgqueue_\w+)`", "\n".join(re.findall(r"^\| `.*$", page, re.M)))) == offered()
+
+
+@pytest.mark.parametrize(
+    "accept", ["application/openmetrics-text; version=x", "application/openmetrics-text; version=", ";"]
+)
+def test_an_odd_accept_header_gets_figures_all_the_same(accept: str) -> None:
+    assert Client().get("/metrics", headers={"accept": accept}).status_code == 200

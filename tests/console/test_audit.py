@@ -9,7 +9,9 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from pgqueue_admin.models import AuditEntry
@@ -146,3 +148,22 @@ def test_one_day_has_one_heading(as_viewer: Client) -> None:
     AuditEntry.objects.filter(verb="stop").update(at=timezone.now() - timedelta(days=3))
     html = as_viewer.get("/audit/").content.decode()
     assert html.count('class="group"') in {2, 3}  # an entry may come behind another of a later day
+
+
+def test_a_filter_that_cannot_be_read_exports_nothing(as_operator: Client) -> None:
+    answer = as_operator.post("/audit/export/", {"q": "colour:red"}, follow=True)
+    assert "Nothing was exported." in answer.content.decode()
+    assert AuditEntry.objects.filter(verb="export").count() == 0
+
+
+def test_lists_read_no_bodies_and_an_export_has_them(as_operator: Client) -> None:
+    both = {"before": "old", "after": "new"}
+    entry(verb="edit", subject="of two bodies", bodies=both)
+    with CaptureQueriesContext(connection) as asked:
+        assert as_operator.get("/audit/").status_code == 200
+        assert as_operator.get("/").status_code == 200
+    assert not [each["sql"] for each in asked if '"bodies"' in each["sql"]]
+    assert json.loads(exported(as_operator, q="on:bodies", format="jsonl"))["bodies"] == {
+        "before": "old",
+        "after": "new",
+    }

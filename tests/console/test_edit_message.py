@@ -3,14 +3,16 @@
 import json
 import re
 from html import unescape
+from time import process_time
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.test import Client as Browser
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import EDIT_OF, RETRIED_FROM, DeadMessage, RetriedFrom
+from pgqueue_admin.console.messages.edit import changes
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models import AuditEntry, Endpoint
 from pgqueue_admin.transport.client import Client
@@ -85,7 +87,9 @@ def test_the_audit_keeps_what_was_and_what_was_sent(session: Connection, as_oper
     post(as_operator, archive_id, body=BODY.replace("39.90", "1"))
     entry = AuditEntry.objects.get(verb="edit")
     assert (entry.who, entry.noun, entry.subject, entry.reason) == ("ana", "message", '"public"."Sales"', "SHOP-2398")
-    assert entry.before == {"headers": {"Shop.Channel": "web"}, "body": BODY}
+    edited = BODY.replace("39.90", "1")
+    assert entry.before == {"headers": {"Shop.Channel": "web"}, "body_characters": len(BODY)}
+    assert entry.bodies == {"before": BODY, "after": edited}
     assert entry.after is not None
     assert (entry.after["headers"], entry.after["archive_id"]) == ({"Shop.Channel": "web-repair"}, archive_id)
     assert entry.after["message_id"] == h.parse(waiting(session)[0].headers)[h.MESSAGE_ID]
@@ -106,9 +110,52 @@ def test_a_body_that_is_left_as_it_is_keeps_its_bytes(session: Connection, as_op
     stored = b'\xef\xbb\xbf{ "a":1,\r\n"b" :2}'
     archive_id = died(session, body=stored)
     page = as_operator.get(f"/archive/{archive_id}/edit/").content.decode()
-    shown = unescape(page.partition("<textarea")[2].partition(">")[2].partition("</textarea>")[0])
-    post(as_operator, archive_id, body=shown.replace("\n", "\r\n"))
+    post(as_operator, archive_id, body=as_sent(page))
     assert bytes(waiting(session)[0].body) == stored
+
+
+def as_sent(page: str) -> str:
+    """What a browser sends of the text area that nobody touched: without a first line end, and each as CR LF."""
+    written = unescape(page.partition("<textarea")[2].partition(">")[2].partition("</textarea>")[0])
+    return written.removeprefix("\n").replace("\n", "\r\n")
+
+
+PLAIN = {**HEADERS, h.CONTENT_TYPE: "text/plain"}
+
+
+@pytest.mark.parametrize("stored", [b"\nhello\nworld", b"\n\n{", b"\n"])
+def test_a_body_that_begins_with_a_line_end_keeps_it(stored: bytes, session: Connection, as_operator: Browser) -> None:
+    archive_id = died(session, body=stored, headers=PLAIN)
+    page = as_operator.get(f"/archive/{archive_id}/edit/").content.decode()
+    post(as_operator, archive_id, body=as_sent(page))
+    assert bytes(waiting(session)[0].body) == stored
+
+
+@pytest.mark.parametrize(
+    ("stored", "content_type"),
+    [
+        (b"a\r\nb\nc\n", "text/plain"),
+        (b'<?xml version="1.0" encoding="iso-8859-1"?><a/>', "text/xml"),
+        (b"<a/>", "text/xml; charset=windows-1252"),
+        (b"[" * 300 + b"\r" + b"]" * 300, "application/json"),
+    ],
+)
+def test_a_body_of_which_a_text_area_would_change_more_is_not_edited(
+    stored: bytes, content_type: str, session: Connection, as_operator: Browser
+) -> None:
+    """Line ends of two kinds, another encoding, a blank without a shape where no escape may stand."""
+    archive_id = died(session, body=stored, headers={**HEADERS, h.CONTENT_TYPE: content_type})
+    assert "it is sent as it was" in as_operator.get(f"/archive/{archive_id}/edit/").content.decode()
+    post(as_operator, archive_id, body="something else")
+    assert bytes(waiting(session)[0].body) == stored
+
+
+@pytest.mark.parametrize("declared", ["utf-8", "UTF-8", "us-ascii"])
+def test_xml_that_says_it_is_utf8_is_edited(declared: str, session: Connection, as_operator: Browser) -> None:
+    stored = f'<?xml version="1.0" encoding="{declared}"?><a>u</a>'
+    archive_id = died(session, body=stored.encode(), headers={**HEADERS, h.CONTENT_TYPE: "text/xml"})
+    post(as_operator, archive_id, body=stored.replace(">u<", ">ü<"))
+    assert bytes(waiting(session)[0].body).decode() == stored.replace(">u<", ">ü<")
 
 
 def test_a_changed_body_keeps_its_byte_order_mark_and_line_ends(session: Connection, as_operator: Browser) -> None:
@@ -257,3 +304,72 @@ def test_an_edited_message_that_dies_or_succeeds_is_told_where_it_came_from(
     assert former is not None
     assert new is not None
     assert (former.state, new.state) == ("dead_again", "dead")
+
+
+def test_one_that_was_sent_to_another_queue_is_told_from_there(session: Connection, as_operator: Browser) -> None:
+    """And from nowhere else: the token alone may have been read by others."""
+    Endpoint.objects.create(name="Billing", table="Billing", ours=True)
+    target = '"public"."Billing"'
+    tokens = []
+    for number in range(2):
+        archive_id = died(session)
+        post(as_operator, archive_id, to=target, sure=target)
+        found = h.parse(waiting(session, "Billing")[number].headers)
+        tokens.append((archive_id, found, UUID(str(found[RETRIED_FROM]).partition(" ")[2])))
+    (first, found, token), (second, other, its_token) = tokens
+    assert not store.succeeded(session, RetriedFrom(first, token), str(found[EDIT_OF]), SALES, "Sales")
+    assert store.succeeded(session, RetriedFrom(first, token), str(found[EDIT_OF]), BILLING, "Billing")
+
+    about = {"message_id": str(other[h.MESSAGE_ID]), "edit_of": OLD, "retry_token": its_token}
+    for queue, address in (('"public"."Elsewhere"', Address("public", "Elsewhere")), (target, BILLING)):
+        former = store.get(session, second)
+        assert former is not None
+        assert former.state == "retried"
+        store.archive_failed(session, DeadMessage(queue=queue, target=address, headers=h.dump(other), **about))  # type: ignore[arg-type]
+    former = store.get(session, second)
+    assert former is not None
+    assert former.state == "dead_again"
+
+
+def test_an_audit_that_fails_after_the_send_says_what_was_sent(
+    session: Connection, as_operator: Browser, connect: Connect, console_database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was sent: a page that says nobody knows would have it sent twice."""
+    archive_id = died(session)
+    connect(console_database).run("""
+        create function public.no_more() returns trigger language plpgsql as $$ begin raise 'full'; end $$;
+        create trigger no_more before update on pgqueue_console.pgqueue_auditentry
+            for each row execute function public.no_more()""")
+    post(as_operator, archive_id)
+    assert len(waiting(session)) == 1
+    assert any("has no audit entry" in line and str(archive_id) in line for line in caplog.messages)
+
+
+def test_code_of_others_that_a_send_would_run_is_named(session: Connection, as_operator: Browser) -> None:
+    role = f"stranger_{uuid4().hex[:8]}"
+    session.run(f"""
+        create role {role};
+        create function public.peek() returns trigger language plpgsql as 'begin return new; end';
+        alter function public.peek() owner to {role};
+        create trigger peek before insert on public."Sales" for each row execute function public.peek()""")
+    try:
+        page = as_operator.get(f"/archive/{died(session)}/edit/").content.decode()
+    finally:
+        session.run(f'drop trigger peek on public."Sales"; drop function public.peek(); drop role {role}')
+    assert "Code of other database roles runs with the rights of this console" in page
+
+
+def test_comparing_costs_little_whatever_is_compared() -> None:
+    """2,000 lines that are the same, of which every second was changed, took more than a minute."""
+    before = ["a"] * changes.MOST_LINES
+    after = [str(number) if number % 2 else "a" for number in range(len(before))]
+    began = process_time()
+    assert changes.of_lines(before, after)
+    assert process_time() - began < 5
+
+
+def test_a_change_amid_lines_that_are_the_same_is_that_change_alone() -> None:
+    before = ["a"] * 1_000
+    found = changes.of_lines(before, [*before[:500], "b", *before[501:]])
+    assert found
+    assert [line.mark + line.text for line in found] == ["a", "a", "−a", "+b", "a", "a"]

@@ -8,7 +8,20 @@ from typing import IO, Any
 from pgqueue_admin.models import AuditEntry
 
 MOST = 100_000  # entries of one file
-COLUMNS = ("at", "who", "verb", "noun", "subject", "count", "before", "after", "reason", "origin", "operation_id")
+COLUMNS = (
+    "at",
+    "who",
+    "verb",
+    "noun",
+    "subject",
+    "count",
+    "before",
+    "after",
+    "bodies",
+    "reason",
+    "origin",
+    "operation_id",
+)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

@@ -81,9 +81,12 @@ with former as (
     update messages.message_archive a set became = 'dead_again', ended_at = pg_catalog.clock_timestamp()
     from rows from (
         pg_catalog.unnest(%(message_ids)s::pg_catalog.text[]), pg_catalog.unnest(%(queues)s::pg_catalog.text[]),
-        pg_catalog.unnest(%(tokens)s::pg_catalog.uuid[])
-    ) as died (message_id, queue, token)
-    where a.message_id operator(pg_catalog.=) died.message_id and a.queue operator(pg_catalog.=) died.queue
+        pg_catalog.unnest(%(tokens)s::pg_catalog.uuid[]), pg_catalog.unnest(%(edited_in)s::pg_catalog.text[]),
+        pg_catalog.unnest(%(edited_of)s::pg_catalog.text[])
+    ) as died (message_id, queue, token, edited_in, edited_of)
+    where a.message_id operator(pg_catalog.=) died.message_id
+        and (a.queue operator(pg_catalog.=) died.queue
+             or a.target_table operator(pg_catalog.=) died.edited_in and a.target_schema operator(pg_catalog.=) died.edited_of)
         and a.state operator(pg_catalog.=) 'retried' and {is_the_one}
     returning a.id, a.operation, a.queue
 )
@@ -335,6 +338,10 @@ order by put.place
 insert into {table} (id, expires, headers, body)
 select gen_random_uuid(), null, %(headers)s, coalesce(%(body)s::bytea, a.body)
 from messages.message_archive a where a.id = %(id)s
+
+-- name: retarget
+-- Where it was sent instead: from there it is told what became of it.
+update messages.message_archive set target_schema = %(schema)s, target_table = %(table)s where id = %(id)s
 
 -- name: put_back_lease
 -- Likewise into the lease queue, each with the number of the archived message that it is, and that with its own. What an original

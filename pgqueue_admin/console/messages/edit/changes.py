@@ -20,15 +20,29 @@ def of_lines(before: Sequence[str], after: Sequence[str]) -> list[ChangedLine] |
     """None where the texts are too long to be compared."""
     if max(len(before), len(after)) > MOST_LINES:
         return None
-    found: list[ChangedLine] = []
-    for group in SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(AROUND):
+    head, tail = _alike(before, after)
+    if head == len(before) == len(after):
+        return []
+    found = _marked("", before[max(0, head - AROUND) : head])
+    old, new = before[head : len(before) - tail], after[head : len(after) - tail]
+    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(AROUND):
         for tag, start, end, new_start, new_end in group:
             if tag == "equal":
-                found += [ChangedLine("", line[:_LONGEST]) for line in before[start:end]]
+                found += _marked("", old[start:end])
                 continue
-            found += [ChangedLine("−", line[:_LONGEST]) for line in before[start:end]]
-            found += [ChangedLine("+", line[:_LONGEST]) for line in after[new_start:new_end]]
-    return found
+            found += _marked("−", old[start:end]) + _marked("+", new[new_start:new_end])
+    return found + _marked("", before[len(before) - tail :][:AROUND])
+
+
+def _alike(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
+    """How many lines both begin with, and how many of the others both end with."""
+    most = min(len(before), len(after))
+    head = next((each for each in range(most) if before[each] != after[each]), most)
+    return head, next((each for each in range(most - head) if before[-1 - each] != after[-1 - each]), most - head)
+
+
+def _marked(mark: str, lines: Sequence[str]) -> list[ChangedLine]:
+    return [ChangedLine(mark, line[:_LONGEST]) for line in lines]
 
 
 def of_headers(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> list[ChangedLine]:

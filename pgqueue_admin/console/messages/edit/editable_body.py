@@ -1,12 +1,18 @@
 """A body in a text area: as it is shown, and back to the bytes that are sent."""
 
 import json
+import re
 from dataclasses import dataclass
 
 from pgqueue_admin.formatting import body_views, escape_invisible, pretty_print
 from pgqueue_admin.services.edited_retry import MOST_BYTES
 
 BOM = b"\xef\xbb\xbf"
+_LONE_LF = re.compile(r"(?<!\r)\n")
+_PROLOG = 200  # characters in which XML says its encoding
+_ENCODING = re.compile(r"""^\s*<\?xml[^>]*?\bencoding\s*=\s*["']([\w.:-]{1,40})["']""")
+_CHARSET = re.compile(r"""\bcharset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
+_UTF8 = {"utf-8", "utf8", "us-ascii", "ascii"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +49,21 @@ def of(raw: bytes | None, content_type: str | None) -> EditableBody:
     except UnicodeDecodeError:
         return EditableBody(None, "It is no UTF-8 text: it is sent as it was.", kind)
     shown = _shown(text, kind)
-    if escape_invisible.has_any(shown):
-        return EditableBody(
-            None, "It has characters without a shape, which nobody would see here: it is sent as it was.", kind
-        )
+    if why := _why_not(shown, text, content_type):
+        return EditableBody(None, f"{why}: it is sent as it was.", kind)
     return EditableBody(shown, "", kind, raw.startswith(BOM), "\r\n" if "\r\n" in text else "\n", text)
+
+
+def _why_not(shown: str, text: str, content_type: str | None) -> str:
+    """What a text area would lose, or a reader take for something else; empty: nothing."""
+    if escape_invisible.has_any(shown):
+        return "It has characters without a shape, which nobody would see here"
+    if "\r\n" in shown and _LONE_LF.search(shown):
+        return "It has line ends of two kinds, of which a text area keeps one"
+    said = _ENCODING.search(text[:_PROLOG]) or _CHARSET.search(content_type or "")
+    return (
+        "" if said is None or said[1].lower() in _UTF8 else f"It says that it is {said[1]}, and what is typed is UTF-8"
+    )
 
 
 def fault(text: str, kind: str) -> str:
@@ -73,7 +89,8 @@ def _shown(text: str, kind: str) -> str:
     if kind != "JSON" or fault(text, kind):
         return text
     indented = pretty_print.indented_json(text)
-    return escape_invisible.in_json("".join(span.text for span in indented) if indented else text)
+    # not where it stays as it is: between two values such a character is a blank, and an escape there is no JSON
+    return escape_invisible.in_json("".join(span.text for span in indented)) if indented else text
 
 
 def _one_line_end(text: str) -> str:

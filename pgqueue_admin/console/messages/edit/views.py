@@ -19,7 +19,7 @@ from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.edited_retry import MOST_BYTES, retry_edited
+from pgqueue_admin.services.edited_retry import MOST_BYTES, EditChanges, retry_edited
 from pgqueue_admin.services.operations.errors import OperationNotAllowed
 from pgqueue_admin.services.operations.targets import Target, judge, parsed
 from pgqueue_admin.transport.wire import headers as h
@@ -120,16 +120,13 @@ def _chosen(name: str) -> Address | None:
     return next(iter(parsed([name])), None)
 
 
-def _for_audit(found: EditedSource, typed: EditDraft) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Both bodies where the body was changed, and the own headers that differ."""
+def _for_audit(found: EditedSource, typed: EditDraft) -> EditChanges:
     assert found.draft
     before, after = {**found.draft.own}, {**typed.own}
     same = {name for name, value in before.items() if after.get(name, name) == value and name in after}
-    was: dict[str, Any] = {"headers": {name: value for name, value in before.items() if name not in same}}
-    now: dict[str, Any] = {"headers": {name: value for name, value in after.items() if name not in same}}
-    if typed.sent.body is not None:
-        was["body"], now["body"] = typed.body.stored, typed.text
-    return was, now
+    was = {name: value for name, value in before.items() if name not in same}
+    now = {name: value for name, value in after.items() if name not in same}
+    return EditChanges(was, now, (typed.body.stored, typed.text) if typed.sent.body is not None else None)
 
 
 def _page(
