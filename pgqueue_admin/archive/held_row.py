@@ -66,11 +66,16 @@ def hold(connection: Connection, seen: SeenRow) -> HeldRow:
     if row is None:
         there = connection.value(_sql().is_there(table=seen.table), {"id": seen.row_id})
         raise MessageInFlight if there else MessageGone
-    if runs := connection.value(_sql().runs(), _named(seen.table)):
-        raise NotMovable(f"Code of others would run with the rights of this console: {', '.join(runs)}.")
+    if found := runs(connection, seen.table):
+        raise NotMovable(f"Code of others would run with the rights of this console: {found}.")
     place = RowPlace(row.part, row.place)
     message = IncomingMessage.of_row(seen.home, row)
     return HeldRow(seen, place, message, _others(connection, seen, place))
+
+
+def runs(connection: Connection, table: Address) -> str:
+    """What of other roles would run as ours where a row of it is deleted; empty: nothing."""
+    return ", ".join(connection.value(_sql().runs(), _named(table)) or ())
 
 
 def columns(connection: Connection, table: Address, known: tuple[str, ...] = OF_QUEUE) -> dict[str, str]:

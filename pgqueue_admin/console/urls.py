@@ -22,6 +22,7 @@ PAGES = (
     "alerts.views",
     "messages.views",
     "messages.waiting_acts",
+    "queues.send",
     "messages.detail_views",
     "messages.edit.views",
     "messages.download",

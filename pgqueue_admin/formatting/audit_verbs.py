@@ -17,6 +17,7 @@ ACTS = {
     "move": AuditVerb("moved", "message"),
     "run delayed": AuditVerb("let go before its time", "message"),
     "cancel delayed": AuditVerb("cancelled", "delayed message"),
+    "unsubscribe": AuditVerb("unsubscribed"),
     "publish": AuditVerb("published"),
     "release": AuditVerb("released the lock on"),
     "end": AuditVerb("ended"),

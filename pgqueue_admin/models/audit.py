@@ -16,9 +16,9 @@ class AuditEntry(models.Model):
     at = TimestampField(auto_now_add=True)
     who = models.CharField(max_length=150)
     verb = models.CharField(max_length=30)  # wording.acts has them all
-    noun = models.CharField(
-        max_length=30
-    )  # message, operation, endpoint, queue, alert, mail, history, host, person, schedule, outbox, failure, token
+    # message, operation, endpoint, queue, alert, mail, history, host, person, schedule, outbox, failure,
+    # token, subscription
+    noun = models.CharField(max_length=30)
     subject = models.CharField(max_length=400)  # an endpoint's name, a queue's address, a number
     count = models.BigIntegerField(default=1)
     before = models.JSONField(null=True)

@@ -12,6 +12,8 @@ PERMISSIONS = {
     "move": "pgqueue.retry_message",
     "run_now": "pgqueue.retry_message",
     "cancel": "pgqueue.discard_message",
+    "send": "pgqueue.retry_message",
+    "unsubscribe": "pgqueue.change_settings",
     "publish": "pgqueue.retry_message",
     "release": "pgqueue.retry_message",
     "end": "pgqueue.discard_message",

@@ -8,6 +8,8 @@ from django.test import Client
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import AuditEntry
+from tests.console.pages import Connect
 from tests.console.recorded import Recorded
 
 ROUTING = Address("public", "SubscriptionRouting")
@@ -41,6 +43,7 @@ def test_the_recorded_ones_are_all_there(looked_at: Recorded) -> None:
     assert html.count('<tr role="row" class="">') == 10
     assert 'href="/queues/Legacy/Invoicing/"' in html
     assert "To unsubscribe" in html
+    assert "Unsubscribe: needs the right" in html
     assert "None of these." in html
     assert "from public.SubscriptionRouting" in " ".join(re.sub("<[^>]+>", "", html).split()), (
         "a schema has one of its own"
@@ -152,3 +155,62 @@ def test_a_database_that_is_down(as_viewer: Client) -> None:
 def test_hostile_rows_stay_text(recorded: Recorded) -> None:
     subscribe(recorded, '"x<script>alert(1)</script>"', "<script>alert(2)</script>", "T<script>alert(3)</script>")
     assert "<script>alert" not in text(recorded.operator)
+
+
+def row_of(recorded: Recorded, **changes: str) -> dict[str, str]:
+    found = recorded.connection.one('select * from "SubscriptionRouting" order by endpoint, topic limit 1')
+    assert found is not None
+    return {"schema": "public", "table": "SubscriptionRouting", **found._asdict(), **changes}
+
+
+def number(recorded: Recorded) -> int:
+    return recorded.rows("SubscriptionRouting")
+
+
+def test_one_is_ended_that_was_asked_for(recorded: Recorded) -> None:
+    before, row = number(recorded), row_of(recorded)
+    assert "Unsubscribe…" in text(recorded.operator)
+    asked = recorded.operator.post("/subscriptions/unsubscribe/", row).content.decode()
+    assert "nothing done yet" in asked
+    assert "stops receiving it within 5 s" in asked
+    assert number(recorded) == before
+    done = recorded.operator.post("/subscriptions/unsubscribe/", {**row, "sure": "yes", "reason": "gone"}, follow=True)
+    assert f"1 subscription of {row['endpoint']} ended" in done.content.decode()
+    assert number(recorded) == before - 1
+    entry = AuditEntry.objects.get(verb="unsubscribe")
+    assert (entry.who, entry.subject, entry.reason) == ("ana", '"public"."SubscriptionRouting"', "gone")
+    assert entry.before == {name: row[name] for name in ("endpoint", "topic", "queueaddress")}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"queueaddress": "elsewhere"}, "is no longer there, or has another queue"),
+        ({"table": "Sales"}, "Sales is no subscription table now"),
+        ({"schema": "pg_catalog"}, "is not watched here"),
+    ],
+)
+def test_another_row_or_table_is_left(recorded: Recorded, changes: dict[str, str], said: str) -> None:
+    before, row = number(recorded), row_of(recorded, **changes)
+    answer = recorded.operator.post("/subscriptions/unsubscribe/", {**row, "sure": "yes"})
+    assert answer.status_code == 422
+    assert "Nothing was unsubscribed" in answer.content.decode()
+    assert said in answer.content.decode()
+    assert number(recorded) == before
+    assert not AuditEntry.objects.filter(verb="unsubscribe").exists()
+
+
+def test_one_that_its_endpoint_writes_now_is_left_and_waited_for_by_nobody(
+    recorded: Recorded, recorded_console: str, connect: Connect
+) -> None:
+    row, other = row_of(recorded), connect(recorded_console)
+    with other.transaction():
+        other.run('update "SubscriptionRouting" set queueaddress = queueaddress')
+        answer = recorded.operator.post("/subscriptions/unsubscribe/", {**row, "sure": "yes"})
+    assert answer.status_code == 422
+
+
+def test_who_may_not_is_told(recorded: Recorded) -> None:
+    answer = recorded.viewer.post("/subscriptions/unsubscribe/", {**row_of(recorded), "sure": "yes"})
+    assert answer.status_code == 403
+    assert "Nothing was unsubscribed: needs the right" in answer.content.decode()

@@ -20,7 +20,7 @@ ACTS = {
     "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "host_give_up",
     "history_run", "history_cancel", "history_recompute", "admin:logout", "schedule_read", "schedule_pause",
     "schedule_resume", "schedule_run", "schedule_remove", "lease_release", "lease_end", "outbox_dispatch",
-    "failure_assignment", "failure_acknowledgement", "audit_export", "post_mark", "waiting_acts",
+    "failure_assignment", "failure_acknowledgement", "audit_export", "post_mark", "waiting_acts", "unsubscribe",
 }  # fmt: skip
 PLAIN = {
     "live", "healthz", "readyz", "sign_in", "sign_out", "password", "person", "keys", "overview", "queues", "alerts",
@@ -28,8 +28,8 @@ PLAIN = {
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
     "admin:jsi18n", "subscriptions", "trends", "unwatched", "history", "history_run", "history_cancel",
     "history_recompute", "alert_acknowledge", "alert_acknowledgements", "schedules",
-    "schedule_new", "schedule_read", "outboxes", "failures", "failures_chosen",
-    "metrics", "audit", "audit_export", "post_mark", "bin",
+    "schedule_new", "schedule_read", "outboxes", "failures", "failures_chosen", "metrics", "audit", "audit_export",
+    "post_mark", "bin", "unsubscribe",
 }  # fmt: skip
 WITH_DAYS = ("finished", "history_days", "trends_types")
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")
@@ -74,7 +74,7 @@ def _examples(world: World) -> dict[str, list[str]]:
     leases = [{**LEASES, "number": number} for number in (1, 2, 999)]
     archived = [{"archive_id": number} for number in dead]
     found: dict[str, list[dict[str, Any]]] = {
-        **dict.fromkeys(("queue", "queue_ends", "messages", "queue_settings", "waiting_acts"), queues),
+        **dict.fromkeys(("queue", "queue_ends", "messages", "queue_settings", "waiting_acts", "queue_send"), queues),
         "queue_settings_undo": [{**queues[-1], "entry_id": entry}],
         **dict.fromkeys(("waiting_message", "waiting_body"), waiting),
         **dict.fromkeys(("archived_message", "archived_body", "archived_headers", "edit_message"), archived),

@@ -61,6 +61,8 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
             )
             for act in ACTS
         ),
+        ("queue_send", reverse("queue_send", kwargs=sales), {"type": "Shop.Ping", "body": "{}"}),
+        ("unsubscribe", reverse("unsubscribe"), {**ROUTING, "endpoint": "x", "sure": "yes"}),
         ("host_give_up", reverse("host_give_up", args=[MARKUP[:190]]), {}),
         ("history_run", reverse("history_run"), {}),
         ("history_cancel", reverse("history_cancel"), {}),
@@ -95,6 +97,7 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
+ROUTING = {"schema": "public", "table": "SubscriptionRouting"}
 SCHEDULE = {"name": "Nightly", "to": "Sales", "message_type": "Shop.Ping", "message": "{}", "expression": "0 3 * * *"}
 OF_SCHEDULE = ("pause", "resume", "run", "remove")
 OF_LEASES = ("lease_release", "lease_end")

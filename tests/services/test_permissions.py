@@ -11,6 +11,8 @@ ASKED = {
     "move": "retry_message",
     "run_now": "retry_message",
     "cancel": "discard_message",
+    "send": "retry_message",
+    "unsubscribe": "change_settings",
     "publish": "retry_message",
     "release": "retry_message",
     "end": "discard_message",

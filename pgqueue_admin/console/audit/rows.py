@@ -54,10 +54,12 @@ class AuditRow:
 def _way(entry: AuditEntry) -> tuple[str, str] | None:
     if entry.operation_id:
         return f"operation {entry.operation_id}", reverse("operation", args=[entry.operation_id])
-    archive_id = (entry.after or {}).get("archive_id")
+    after = entry.after or {}
+    only = after.get("archive_ids", [])
+    archive_id = after.get("archive_id") or (only[0] if len(only) == 1 else None)
     if entry.noun == "message" and archive_id:
         return "message", reverse("archived_message", args=[int(archive_id)])
-    if entry.noun in {"queue", "message"}:
+    if entry.noun in {"queue", "message", "subscription"}:
         address = queue_database().dialect.parse_address(entry.subject)
         return address.table, url_converters.queue(address)
     if page := _PAGES.get(entry.noun):

@@ -1,11 +1,11 @@
-"""Who receives this event? The subscription tables as they stand; read only."""
+"""Who receives this event? The subscription tables as they stand, and ending a subscription."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import path
-from django.views.decorators.http import require_safe
+from django.urls import path, reverse
+from django.views.decorators.http import require_POST, require_safe
 
-from pgqueue_admin.console import filter_syntax, query_errors
+from pgqueue_admin.console import filter_syntax, permissions, query_errors, responses
 from pgqueue_admin.console.subscriptions import matrix
 from pgqueue_admin.console.subscriptions import rows as subscriptions
 from pgqueue_admin.dialects import Address, Connection
@@ -14,6 +14,10 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor import subscriptions as monitor
 from pgqueue_admin.monitor.queue_table import TableKind
+from pgqueue_admin.services import subscriptions as services
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
+
+FIELDS = ("endpoint", "topic", "queueaddress")
 
 
 @require_safe
@@ -33,8 +37,46 @@ def page(request: HttpRequest) -> HttpResponse:
         "verdict": sentence if found else "Subscriptions cannot be read now",
         "verdict_state": state if found else "warn",
         "schemas": queue_database().schemas,
+        "refusal": permissions.refusal_for(request.user, "unsubscribe"),
     }
     return render(request, "pgqueue_admin/subscriptions/page.html", about)
+
+
+@require_POST
+def unsubscribe(request: HttpRequest) -> HttpResponse:
+    """Asked on a page of its own, then done to the row that was seen."""
+    row = _named(request)
+    if "sure" not in request.POST:
+        return _question(request, row)
+    try:
+        services.unsubscribe(row, request.user, "console", responses.reason(request))
+    except OperationNotAllowed as error:
+        return _question(request, row, str(error), 403)
+    except OutcomeUnknown as error:
+        return _question(request, row, str(error), 503)
+    except OperationRefused as error:
+        return _question(request, row, str(error), 422)
+    responses.done(request, f"1 subscription of {row.endpoint} ended: it stops receiving {row.topic} within 5 s.")
+    return responses.back(request, "subscriptions")
+
+
+def _named(request: HttpRequest) -> monitor.SubscriptionRow:
+    """Which row the form means; 404 where it names no table."""
+    given = {name: request.POST.get(name, "").replace("\0", "") for name in ("schema", "table", *FIELDS)}
+    if not (given["schema"] and given["table"]):
+        raise Http404("There is no such subscription.")
+    return monitor.SubscriptionRow(
+        Address(given["schema"], given["table"]), given["endpoint"], given["topic"], given["queueaddress"]
+    )
+
+
+def _question(request: HttpRequest, row: monitor.SubscriptionRow, fault: str = "", status: int = 200) -> HttpResponse:
+    back = responses.came_from(request) or reverse("subscriptions")
+    fields = {"schema": row.table.schema, "table": row.table.table, "next": back}
+    fields |= {name: getattr(row, name) for name in FIELDS}
+    refusal, reason = permissions.refusal_for(request.user, "unsubscribe"), responses.reason(request)
+    about = {"row": row, "fields": fields, "fault": fault, "refusal": refusal, "next": back, "reason": reason}
+    return render(request, "pgqueue_admin/subscriptions/unsubscribe.html", about, status=status)
 
 
 def _read(connection: Connection) -> monitor.SubscriptionTables:
@@ -47,4 +89,7 @@ def _told() -> discovery.Evidence:
     return {Address(row.schema, row.table): (TableKind(row.kind), row.reason) for row in rows}
 
 
-urlpatterns = [path("subscriptions/", page, name="subscriptions")]
+urlpatterns = [
+    path("subscriptions/", page, name="subscriptions"),
+    path("subscriptions/unsubscribe/", unsubscribe, name="unsubscribe"),
+]

@@ -38,3 +38,11 @@ where c.relkind in ('r', 'p')
 -- The newest of an audit queue that were published: of what nobody subscribes to, no other trace is left.
 select headers from (select headers from {table} order by seq desc limit {most}) newest
 where octet_length(headers) < 65536 and headers like '%%"NServiceBus.MessageIntent"%%Publish%%'
+
+-- name: unsubscribe_seen
+-- Only what a person saw: an endpoint that moved meanwhile stays subscribed. One that somebody writes at this moment is left.
+delete from {table}
+where (endpoint, topic) in (
+    select endpoint, topic from {table}
+    where endpoint = %(endpoint)s and topic = %(topic)s and queueaddress = %(queueaddress)s for update skip locked)
+  and queueaddress = %(queueaddress)s

@@ -1,0 +1,144 @@
+"""Sending one message to a transport queue by hand, with the headers that senders on the wire give."""
+
+import json
+from typing import Any, NamedTuple
+
+from django.db import transaction
+
+from pgqueue_admin.archive.edited_retry import is_locked
+from pgqueue_admin.archive.messages import clean
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, RowsDropped
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import AuditEntry, Queue
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import discovery
+from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
+from pgqueue_admin.services import waiting_messages
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
+from pgqueue_admin.services.operations.targets import judge
+from pgqueue_admin.services.permissions import name_of, refusal_for
+from pgqueue_admin.transport.sessions.queue_notifications import tell_with_commit
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.header_composer import SEND, HeaderComposer
+from pgqueue_admin.transport.wire.serializers import Serializers
+
+SENDER = "pgqueue console"
+MOST_BYTES = 500_000  # of a body that is typed: it travels through a form
+JSON = "application/json"
+CONTENT_TYPES = (JSON, "text/xml", "text/plain")
+NOTHING = "Nothing was sent"
+
+
+class TypedMessage(NamedTuple):
+    """``headers``: the person's own, a line each: ``Name: value``."""
+
+    type: str
+    body: str
+    content_type: str = JSON
+    headers: str = ""
+
+
+def send(queue: Address, typed: TypedMessage, person: Any, origin: str, reason: str = "") -> str:
+    """Return the message id. Raises OperationRefused, or OutcomeUnknown."""
+    if refusal := refusal_for(person, "send"):
+        raise OperationNotAllowed(f"{NOTHING}: {refusal}.")
+    headers = composed(typed)
+    after = {"message_id": headers[h.MESSAGE_ID], "type": clean(typed.type), "bytes": len(_body(typed))}
+    about = {"who": name_of(person), "verb": "send", "noun": "message", "origin": origin, "reason": reason}
+    subject = queue_database().dialect.canonical(queue)[:400]
+    lost: DatabaseDown | None = None
+    try:
+        # the audit is in another database: its entry counts unless nothing was inserted
+        with transaction.atomic(), queue_database().writing() as connection:
+            entry = AuditEntry.objects.create(**about, subject=subject, after=after)
+            try:
+                _insert(connection, queue, headers, _body(typed))
+            except DatabaseDown as error:
+                lost, entry.after = error, {**after, "outcome": "not known"}
+                entry.save(update_fields=["after"])
+    except DatabaseError as error:
+        raise OperationRefused(f"{NOTHING}. {error}") from error
+    if lost:
+        raise OutcomeUnknown(f"Whether it was sent is not known. Its id is {headers[h.MESSAGE_ID]}. {lost}") from lost
+    return str(headers[h.MESSAGE_ID])
+
+
+def why_not(connection: Connection, queue: Address) -> str:
+    """Why nothing can be sent there by hand; empty: it can. Raises DatabaseError."""
+    if not queue_database().allows(queue):
+        return f"The schema {queue.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS)."
+    table = discovery.readable(connection, queue)
+    if table is None:
+        return f"There is no queue table {queue.table} now."
+    return _unfit(table) or waiting_messages.why_foreign(table) or _refused(connection, queue)
+
+
+def _unfit(table: QueueTable) -> str:
+    named = Queue.objects.filter(schema=table.address.schema, table=table.address.table, gone_since=None).first()
+    if table.kind is TableKind.LEASE:
+        return f"{table.address.table} is a lease queue: a message is published there."
+    kind = TableKind(named.kind) if named else table.kind
+    return "" if kind is TableKind.INPUT else f"{table.address.table} is no input queue of this format."
+
+
+def _refused(connection: Connection, queue: Address) -> str:
+    judged = judge(connection, [queue])[queue]
+    if why := judged.refusal():
+        return why
+    return f"Code of others would run with the rights of this console: {', '.join(judged.runs)}." if judged.runs else ""
+
+
+def composed(typed: TypedMessage) -> h.Headers:
+    """Raises OperationRefused where no message can be made of it."""
+    name = typed.type.strip()
+    if not name or any(not each.isprintable() for each in name):
+        raise OperationRefused(f"{NOTHING}: a type is asked for, such as Shop.PlaceOrder. By it a handler is found.")
+    if typed.content_type not in CONTENT_TYPES:
+        raise OperationRefused(f"{NOTHING}: {typed.content_type} is none of {', '.join(CONTENT_TYPES)}.")
+    _check(typed)
+    composer = HeaderComposer(SENDER, None, Serializers())
+    made = composer.letterhead(name, SEND, {h.CONTENT_TYPE: typed.content_type, **_own(typed.headers)}, None)
+    return dict(made.headers())
+
+
+def _check(typed: TypedMessage) -> None:
+    body = _body(typed)
+    if len(body) > MOST_BYTES:
+        raise OperationRefused(f"{NOTHING}: its body has more than {MOST_BYTES:,} bytes.")
+    try:
+        if typed.content_type == JSON:
+            json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise OperationRefused(
+            f"{NOTHING}: its body is no JSON: {error}. Another content type takes it as text."
+        ) from None
+
+
+def _body(typed: TypedMessage) -> bytes:
+    try:
+        return typed.body.replace("\r\n", "\n").encode()
+    except UnicodeEncodeError:
+        raise OperationRefused(f"{NOTHING}: its body has half a character, which no text can hold.") from None
+
+
+def _own(text: str) -> h.Headers:
+    found: h.Headers = {}
+    for line in filter(str.strip, text.splitlines()):
+        name, colon, value = (each.strip() for each in line.partition(":"))
+        if not colon or not name:
+            raise OperationRefused(f"{NOTHING}: a header is a line such as Customer: 4711, and {line[:80]!r} is none.")
+        if is_locked(name):
+            raise OperationRefused(f"{NOTHING}: {name[:80]} is given by whoever sends, and cannot be typed.")
+        found[name] = value
+    return found
+
+
+def _insert(connection: Connection, queue: Address, headers: h.Headers, body: bytes) -> None:
+    if why := why_not(connection, queue):
+        raise OperationRefused(f"{NOTHING}. {why}")
+    row = {"id": None, "ttbr_ms": None, "headers": h.dump(headers), "body": body}
+    with connection.transaction():
+        if connection.run(postgresql().queue.send(table=queue), row) != 1:
+            raise RowsDropped("It took no row, and that was undone.")
+        tell_with_commit(connection, postgresql(), [queue] if waiting_messages.is_ours(queue) else [])

@@ -1,0 +1,56 @@
+"""Ending a subscription by hand: the row that was seen, and no other."""
+
+from typing import Any
+
+from django.db import transaction
+
+from pgqueue_admin.archive import held_row
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import discovery
+from pgqueue_admin.monitor.queue_table import TableKind
+from pgqueue_admin.monitor.subscriptions import SubscriptionRow
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
+from pgqueue_admin.services.permissions import name_of, refusal_for
+
+NOTHING = "Nothing was unsubscribed"
+
+
+def unsubscribe(row: SubscriptionRow, person: Any, origin: str, reason: str = "") -> None:
+    """Delete it, if it stands as it was seen. Raises OperationRefused, or OutcomeUnknown."""
+    if refusal := refusal_for(person, "unsubscribe"):
+        raise OperationNotAllowed(f"{NOTHING}: {refusal}.")
+    was = {"endpoint": row.endpoint, "topic": row.topic, "queueaddress": row.queueaddress}
+    table = queue_database().dialect.canonical(row.table)
+    about = {"who": name_of(person), "verb": "unsubscribe", "noun": "subscription", "origin": origin, "reason": reason}
+    if not queue_database().allows(row.table):
+        schema = row.table.schema
+        raise OperationRefused(f"{NOTHING}. The schema {schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS).")
+    lost: DatabaseDown | None = None
+    try:
+        # the audit is in another database: its entry counts unless nothing was deleted
+        with transaction.atomic(), queue_database().writing() as connection:
+            entry = AuditEntry.objects.create(**about, subject=table[:400], before=was, after={})
+            try:
+                _delete(connection, row.table, was)
+            except DatabaseDown as error:
+                lost, entry.after = error, {"outcome": "not known"}
+                entry.save(update_fields=["after"])
+    except DatabaseError as error:
+        raise OperationRefused(f"{NOTHING}. {error}") from error
+    if lost:
+        raise OutcomeUnknown(f"Whether it was unsubscribed is not known. Look at the list. {lost}") from lost
+
+
+def _delete(connection: Connection, table: Address, was: dict[str, str]) -> None:
+    with connection.transaction():
+        found = discovery.readable(connection, table)
+        if found is None or found.kind is not TableKind.SUBSCRIPTION:
+            raise OperationRefused(f"{NOTHING}. {table.table} is no subscription table now.")
+        if runs := held_row.runs(connection, table):
+            raise OperationRefused(f"{NOTHING}. Code of others would run with the rights of this console: {runs}.")
+        if connection.run(postgresql().subscription.unsubscribe_seen(table=table), was) != 1:
+            raise OperationRefused(f"{NOTHING}. That subscription is no longer there, or has another queue.")

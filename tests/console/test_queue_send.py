@@ -1,0 +1,118 @@
+"""Sending one message by hand: as senders on the wire do, or not at all; what was typed is kept."""
+
+import json
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from pgqueue_admin.models import AuditEntry, Endpoint, Queue
+from pgqueue_admin.transport import Endpoint as Engine
+from tests.console.pages import shown
+from tests.console.recorded import Recorded
+from tests.console.sampled import sample
+
+PAGE = "/queues/public/Sales/send/"
+GOOD = {"type": "Shop.Ping", "body": '{"a": "ü",  "n": 1.50}', "content_type": "application/json"}
+
+
+@pytest.fixture
+def sales(recorded: Recorded) -> Recorded:
+    sample()
+    Endpoint.objects.filter(table="Sales").delete()
+    Endpoint.objects.create(name="Sales", schema="public", table="Sales")
+    return recorded
+
+
+def sent(client: Client, status: int = 303, page: str = PAGE, **fields: Any) -> str:
+    response = client.post(page, {**GOOD, **fields})
+    assert response.status_code == status
+    return unescape(shown(client, response["Location"]) if status == 303 else response.content.decode())
+
+
+def test_it_is_sent_as_typed_with_the_headers_of_a_sender(sales: Recorded) -> None:
+    before = sales.rows("Sales")
+    html = sent(sales.operator, headers="Customer: 47:11\n\n Region :north", reason="a probe")
+    assert "1 message sent to Sales as" in html
+    assert sales.rows("Sales") == before + 1
+    row: Any = sales.connection.one('select * from "Sales" order by seq desc limit 1')
+    headers = json.loads(row.headers)
+    assert (row.expires, bytes(row.body).decode()) == (None, GOOD["body"])
+    assert headers["NServiceBus.EnclosedMessageTypes"] == "Shop.Ping"
+    assert (headers["Customer"], headers["Region"]) == ("47:11", "north")
+    assert headers["NServiceBus.ContentType"] == "application/json"
+    assert headers["NServiceBus.MessageIntent"] == "Send"
+    assert {"NServiceBus.MessageId", "NServiceBus.ConversationId", "NServiceBus.TimeSent"} <= headers.keys()
+    entry = AuditEntry.objects.get(verb="send")
+    assert (entry.who, entry.subject, entry.reason) == ("ana", '"public"."Sales"', "a probe")
+    after = {"message_id": headers["NServiceBus.MessageId"], "type": "Shop.Ping", "bytes": len(row.body)}
+    assert entry.after == after
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"type": " "}, "a type is asked for"),
+        ({"type": "A\x07"}, "a type is asked for"),
+        ({"body": "{broken"}, "its body is no JSON"),
+        ({"body": "[" * 100_000}, "its body is no JSON"),
+        ({"body": "x" * 500_001, "content_type": "text/plain"}, "more than 500,000 bytes"),
+        ({"content_type": "a/b"}, "is none of"),
+        ({"headers": "nonsense"}, "is none"),
+        ({"headers": "NServiceBus.MessageId: 1"}, "cannot be typed"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_and_kept(sales: Recorded, fields: dict[str, str], said: str) -> None:
+    before = sales.rows("Sales")
+    html = sent(sales.operator, 422, **fields)
+    assert "Nothing was sent: " in html
+    assert said in html
+    assert sales.rows("Sales") == before
+    assert not AuditEntry.objects.filter(verb="send").exists()
+
+
+def test_text_goes_as_text(sales: Recorded) -> None:
+    sent(sales.operator, body="<a>{broken</a>", content_type="text/xml")
+    assert bytes(sales.connection.value('select body from "Sales" order by seq desc limit 1')) == b"<a>{broken</a>"
+
+
+def test_other_queues_are_refused(sales: Recorded) -> None:
+    for table, said in (
+        ("error", "is no input queue of this format"),
+        ("nothing", "There is no queue table nothing now"),
+        ("Billing", "No endpoint of this console receives from Billing"),
+    ):
+        page = f"/queues/public/{table}/send/"
+        assert said in unescape(shown(sales.operator, page)), table
+        assert "Nothing was sent. " in sent(sales.operator, 422, page=page)
+    Queue.objects.filter(table="Billing").update(acts_allowed=True)
+    assert "1 message sent to Billing" in sent(sales.operator, page="/queues/public/Billing/send/")
+
+
+def test_a_viewer_may_not(sales: Recorded) -> None:
+    assert "needs the right" in shown(sales.viewer, PAGE)
+    assert "Nothing was sent: needs the right" in sent(sales.viewer, 403)
+
+
+def test_a_queue_that_leaves_the_row_out_is_not_believed(sales: Recorded) -> None:
+    from tests.row_filtering_trigger import leaving_out
+
+    leaving_out(sales.connection, 'public."Sales"', "insert", "Shop.Ping")
+    assert "It took no row" in sent(sales.operator, 422)
+    assert not AuditEntry.objects.filter(verb="send").exists()
+
+
+def test_our_own_engine_receives_it(console_database: str, as_operator: Client) -> None:
+    engine = Engine("Sales", console_database)
+    engine.create_queues()
+    Endpoint.objects.create(name="Sales", schema="public", table="Sales")
+    Queue.objects.create(schema="public", table="Sales", kind="input")
+    response = as_operator.post(PAGE, GOOD)
+    assert response.status_code == 303
+    from pgqueue_admin.dialects.postgresql import postgresql
+
+    with postgresql().connect(console_database, for_handlers=True) as session, session.transaction():
+        message = engine.queue.receive(session)
+    assert message
+    assert (message.type, message.unreadable) == ("Shop.Ping", "")
