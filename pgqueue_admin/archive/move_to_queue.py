@@ -44,6 +44,8 @@ def _carried(connection: Connection, held: HeldRow, target: Address) -> list[str
 
 
 def _put(connection: Connection, held: HeldRow, target: Address, statement: Any, is_ours: bool) -> None:
+    if held.message.raw_body is None:
+        raise NotMovable(f"Its body is NULL: it would wedge {target.table}.")
     if connection.run(statement, held.place._asdict()) != 1:
         raise RowsDropped(f"{target.table} took no row, and that was undone.")
     tell_with_commit(connection, postgresql(), [target] if is_ours else [])

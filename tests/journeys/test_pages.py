@@ -19,6 +19,7 @@ PAGES = {
     "queue-quoted": "/queues/public/Za%C5%BC%C3%B3%C5%82%C4%87%20%22g%C4%99%C5%9Bl%C4%85%22%20queue/",
     "queue-demo": "/queues/demo/Demo.Billing/",
     "messages": "/queues/public/Sales/messages/",
+    "queue-send": "/queues/public/Sales/send/",
     "delayed": "/delayed/",
     "delayed-messages": "/queues/public/Sales.Delayed/messages/",
     "subscriptions": "/subscriptions/",

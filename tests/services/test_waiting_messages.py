@@ -184,7 +184,48 @@ def test_two_at_once_do_it_once(session: Connection, connect: Connect, ana: User
     assert (count(session, "From"), count(session, "To")) == (0, 1)
 
 
-def _in_thread(seen: SeenRow, person: User) -> list[waiting_messages.ActOutcome]:
+def test_where_the_session_is_lost_it_is_not_known_and_audited(
+    session: Connection, connect: Connect, ana: User
+) -> None:
+    seen, blocker = [waits(session), waits(session)], connect()
+    session.run(
+        "create function public.hold() returns trigger language plpgsql as $$ begin"
+        " perform pg_catalog.pg_advisory_xact_lock(78); return new; end $$"
+    )
+    session.run('create trigger hold before insert on public."To" for each row execute function public.hold()')
+    found: list[waiting_messages.ActOutcome] = []
+    with blocker.transaction():
+        blocker.run("select pg_advisory_xact_lock(78)")
+        acting = threading.Thread(target=lambda: found.extend(_in_thread(seen, ana)))
+        acting.start()
+        waits_there = "from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+        until(lambda: session.value(f"select count(*) {waits_there}") == 1)
+        session.run(f"select pg_terminate_backend(pid) {waits_there}")
+        acting.join(30)
+    assert [each.result for each in found] == ["unknown", "failed"]
+    assert (count(session, "From"), count(session, "To")) == (2, 0)
+    entry = AuditEntry.objects.get(verb="move")
+    assert [row["seq"] for row in (entry.after or {})["unknown"]] == [seen[0].seq]
+
+
+def test_an_id_that_lies_in_the_target_already_is_refused(session: Connection, ana: User) -> None:
+    seen = waits(session)
+    session.run("insert into \"To\" (id, headers, body) values (%(id)s, '{}', '')", {"id": seen.row_id})
+    assert [each.result for each in act("move", seen, ana, target=TO)] == ["failed"]
+    assert (count(session, "From"), count(session, "To")) == (1, 1)
+
+
+def test_a_null_body_wedges_no_other_queue(session: Connection, ana: User) -> None:
+    seen = waits(session, body=None)
+    (refused,) = act("move", seen, ana, target=TO)
+    assert "it would wedge To" in refused.why
+    (done,) = act("discard", seen, ana)
+    dead = store.get(session, done.archive_id or 0)
+    assert dead
+    assert dead.body_bytes is None
+
+
+def _in_thread(seen: SeenRow | list[SeenRow], person: User) -> list[waiting_messages.ActOutcome]:
     from django.db import connections
 
     try:
