@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.journeys.conftest import sign_in
+from tests.journeys.conftest import shoot, sign_in
 from tests.journeys.product import Product
 from tests.journeys.test_pages import AXE, overflow
 from tests.waiting import PATIENCE
@@ -30,7 +30,7 @@ def test_ticked_ones_are_discarded_and_lie_in_the_bin(browser: Browser, product:
     page.get_by_role("button", name=re.compile("^Discard")).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Discard 2 messages of Mailer in demo?")
     if scripts:
-        well_made(page)
+        well_made(page, "waiting-acts")
     page.get_by_label("Reason, kept in the audit").fill("a journey")
     page.get_by_role("button", name="Discard 2", exact=True).click()
     expect(page.get_by_text("2 messages discarded from Mailer.")).to_be_visible()
@@ -38,11 +38,12 @@ def test_ticked_ones_are_discarded_and_lie_in_the_bin(browser: Browser, product:
     expect(page.get_by_role("heading", level=1)).to_have_text("Bin")
     expect(page.get_by_text("a journey").first).to_be_visible()
     if scripts:
-        well_made(page)
+        well_made(page, "bin-filled")
     context.close()
 
 
-def well_made(page: Page) -> None:
+def well_made(page: Page, name: str) -> None:
+    shoot(page, name)
     found = Axe().run(page, options=AXE)
     assert not found.response["violations"], found.generate_report()
     assert overflow(page, 320) <= 0

@@ -308,6 +308,16 @@ def test_code_of_another_role_is_not_run(session: Connection, ana: User) -> None
         session.run("drop role somebody")
 
 
+def test_what_the_database_does_not_let_us_is_said(session: Connection, ana: User) -> None:
+    """A trigger that refuses stands for whatever a role may not do: the row stays, and the server's words are shown."""
+    session.run("create function public.no() returns trigger language plpgsql as $$ begin raise 'not here'; end $$")
+    session.run('create trigger no before delete on public."From" for each row execute function public.no()')
+    (failed,) = act("discard", waits(session), ana)
+    assert failed.result == "failed"
+    assert "not here" in failed.why
+    assert count(session, "From") == 1
+
+
 def test_a_delayed_one_goes_now_as_it_would_when_due(session: Connection, ana: User) -> None:
     seen = delayed(session)
     (done,) = act("run_now", seen, ana)
