@@ -12,7 +12,7 @@ from pgqueue_admin.formatting.numbers import format_int, pluralize, times
 
 UNKNOWN = "not known"
 MOST_BOXES, MOST_ARROWS, MOST_COLUMNS = 24, 60, 6
-_WIDE, _GAP, _LINE, _PORT, _MARGIN = 178, 300, 18, 24, 8
+_WIDE, _GAP, _BESIDE, _LINE, _PORT, _NARROW, _MARGIN = 178, 290, 240, 18, 24, 10, 8
 _LETTERS = {"name": 22, "line": 24, "label": 38}
 
 
@@ -28,13 +28,12 @@ class Box:
     lines: list[Line]
     tone: str
     column: int = 0
+    x: int = 0
     y: int = 0
-    ports: "list[Arrow]" = field(default_factory=list)  # at its left, of arrows between it and columns before
-    inner: "list[Arrow]" = field(default_factory=list)  # at its right, of all others
-
-    @property
-    def x(self) -> int:
-        return _MARGIN + self.column * (_WIDE + _GAP)
+    free: int = 8  # at its right, for the labels of arrows beside its column
+    left: "list[Arrow]" = field(default_factory=list)  # between it and columns before, each with its label there
+    beside: "list[Arrow]" = field(default_factory=list)  # within its column, at the right
+    onward: "list[Arrow]" = field(default_factory=list)  # between it and columns behind
 
     @property
     def right(self) -> int:
@@ -46,8 +45,8 @@ class Box:
 
     @property
     def high(self) -> int:
-        loops = sum(arrow.is_beside for arrow in self.inner)
-        return max(36 + _LINE * len(self.lines), 12 + _PORT * max(len(self.ports), loops))
+        right = _PORT * len(self.beside) + _NARROW * len(self.onward)
+        return max(36 + _LINE * len(self.lines), 16 + _PORT * len(self.left), 22 + right)
 
     @property
     def short(self) -> str:
@@ -66,10 +65,12 @@ class Box:
         return self.y + 22
 
     def left_port(self, arrow: "Arrow") -> int:
-        return self.y + 22 + _PORT * self.ports.index(arrow)
+        return self.y + 22 + _PORT * self.left.index(arrow)
 
     def right_port(self, arrow: "Arrow") -> int:
-        return self.y + round(self.high * (self.inner.index(arrow) + 1) / (len(self.inner) + 1))
+        if arrow in self.beside:
+            return self.y + 20 + _PORT * self.beside.index(arrow)
+        return self.y + 16 + _PORT * len(self.beside) + _NARROW * self.onward.index(arrow)
 
 
 @dataclass(eq=False, slots=True)
@@ -95,11 +96,11 @@ class Arrow:
         return self.target.column < self.source.column
 
     @property
-    def _outer(self) -> Box:
+    def outer(self) -> Box:
         return self.source if self.is_back else self.target
 
     @property
-    def _inner(self) -> Box:
+    def inner(self) -> Box:
         return self.target if self.is_back else self.source
 
     @property
@@ -110,11 +111,11 @@ class Arrow:
             if self.source is self.target:
                 return f"M{x} {end - 6}h24v12h-17"
             return f"M{x} {begin}C{x + 56} {begin} {x + 56} {end} {x + 7} {end}"
-        near, far = self._inner.right, self._outer.x
-        begin, end = self._inner.right_port(self), self._outer.left_port(self)
+        near, far = self.inner.right, self.outer.x
+        begin, end, bend = self.inner.right_port(self), self.outer.left_port(self), near + self.inner.free
         if self.is_back:
-            return f"M{far} {end}H{near + 100}C{near + 30} {end} {near + 70} {begin} {near + 7} {begin}"
-        return f"M{near} {begin}C{near + 70} {begin} {near + 30} {end} {near + 100} {end}H{far - 7}"
+            return f"M{far} {end}H{bend + 100}C{bend + 30} {end} {bend + 70} {begin} {bend} {begin}H{near + 7}"
+        return f"M{near} {begin}H{bend}C{bend + 70} {begin} {bend + 30} {end} {bend + 100} {end}H{far - 7}"
 
     @property
     def head(self) -> str:
@@ -130,11 +131,11 @@ class Arrow:
 
     @property
     def label_x(self) -> int:
-        return self.target.right + 32 if self.is_beside else self._outer.x - 14
+        return self.target.right + 32 if self.is_beside else self.outer.x - 14
 
     @property
     def label_y(self) -> int:
-        return self.target.right_port(self) + 4 if self.is_beside else self._outer.left_port(self) - 5
+        return self.target.right_port(self) + 4 if self.is_beside else self.outer.left_port(self) - 5
 
     @property
     def anchor(self) -> str:
@@ -170,7 +171,7 @@ def flow(copies: Sequence[MessageCopy], now: datetime, focus: MessageCopy | None
     boxes = _boxes(names, [some for _, some in kept], focus)
     arrows = [_arrow(boxes[source], boxes[target], kind, some, now) for (source, target, kind), some in kept]
     _lay_out(list(boxes.values()), arrows)
-    wide = max((box.right for box in boxes.values()), default=0) + (210 if any(a.is_beside for a in arrows) else 0)
+    wide = max((box.right + (_BESIDE if box.beside else 0) for box in boxes.values()), default=0)
     high = max((box.y + box.high for box in boxes.values()), default=0)
     return Flow(list(boxes.values()), arrows, wide + _MARGIN, high + _MARGIN, len(groups) - len(kept))
 
@@ -221,15 +222,27 @@ def _arrow(source: Box, target: Box, kind: str, copies: list[MessageCopy], now: 
 def _lay_out(boxes: list[Box], arrows: list[Arrow]) -> None:
     _set_columns(boxes, arrows)
     for arrow in arrows:
-        if not arrow.is_beside:
-            arrow._outer.ports.append(arrow)
-        arrow._inner.inner.append(arrow)
-        if arrow.is_beside and arrow.source is not arrow.target:
-            arrow.target.inner.append(arrow)
+        if arrow.is_beside:
+            for box in {id(each): each for each in (arrow.target, arrow.source)}.values():
+                box.beside.append(arrow)
+        else:
+            arrow.outer.left.append(arrow)
+            arrow.inner.onward.append(arrow)
     heights: Counter[int] = Counter()
+    lefts = _lefts(boxes)
     for box in boxes:
-        box.y = _MARGIN + heights[box.column]
+        box.x, box.y = lefts[box.column], _MARGIN + heights[box.column]
+        box.free = lefts[box.column + 1] - lefts[box.column] - _WIDE - _GAP + 8
         heights[box.column] += box.high + 24
+
+
+def _lefts(boxes: list[Box]) -> list[int]:
+    """Where each column begins: behind one with arrows beside it there is place for their labels."""
+    lefts = [_MARGIN]
+    for column in range(MOST_COLUMNS):
+        beside = any(box.beside for box in boxes if box.column == column)
+        lefts.append(lefts[-1] + _WIDE + _GAP + (_BESIDE if beside else 0))
+    return lefts
 
 
 def _set_columns(boxes: list[Box], arrows: list[Arrow]) -> None:
