@@ -164,7 +164,8 @@ def _chosen(copies: list[MessageCopy], focus: Collection[str]) -> MessageCopy | 
     asked = [each for each in copies if each.message_id in focus]
     dead = [each for each in asked or copies if each.is_dead]
     waiting = [each for each in asked or copies if each.is_waiting]
-    return next(iter([*dead, *waiting, *asked, *copies]), None)
+    seen = [each for each in copies if not each.is_concluded]
+    return next(iter([*dead, *waiting, *asked, *seen, *copies]), None)
 
 
 def _nearest(copies: list[MessageCopy], chosen: MessageCopy | None) -> list[MessageCopy]:
