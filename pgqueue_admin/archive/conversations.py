@@ -14,7 +14,7 @@ from pgqueue_admin.transport.wire.headers import Headers
 
 NEWEST = 10_000  # rows whose headers are read, as no index has the conversation
 NEAR = 5_000  # of them on each side of a row that is known
-MOST = 1_000  # messages
+MOST = 500  # messages: each may have headers of 64 kB
 EVENTS = 5_000
 ROUNDS = 8  # of following what a message was caused by
 

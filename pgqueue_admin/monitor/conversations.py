@@ -17,7 +17,7 @@ from pgqueue_admin.transport.wire import header_spellings
 from pgqueue_admin.transport.wire import headers as wire
 
 NEWEST = 2_000  # rows of a queue whose headers are read; of delayed ones those that are due soonest
-MOST = 300  # messages of one table
+MOST = 500  # messages of all tables together: each may have headers of 64 kB
 TABLES = 500
 SECONDS = 2.5  # for all tables together
 _EACH = 0.75  # seconds that a statement may take, or wait for a table that somebody has locked
@@ -53,12 +53,13 @@ class _Question:
         return query, {**asked, "newest": NEWEST}
 
     def messages(self, table: QueueTable, keys: list[Any]) -> batch_query.Asked:
+        """Those of these keys, whole but for their bodies."""
         browse = postgresql().browse
         if table.kind is TableKind.DELAYED:
             query = browse.delayed_listed(table=table.address, columns=browse.delayed_columns)
-            return query, {"ids": keys[:MOST]}
+            return query, {"ids": keys}
         query = browse.listed(table=table.address, columns=browse.columns)
-        return query, {"seqs": keys[:MOST], "now": self.now}
+        return query, {"seqs": keys, "now": self.now}
 
 
 def read(
@@ -68,7 +69,11 @@ def read(
     question = _Question(conversation_id, now, time.monotonic() + SECONDS)
     readable = [table for table in tables[:TABLES] if not _why_not(table)]
     looked = dict(zip((each.address for each in readable), _answers(connection, readable, question), strict=True))
-    return [_told(connection, table, looked.get(table.address), question) for table in tables]
+    told, left = list[TableMessages](), MOST
+    for table in tables:
+        told.append(_told(connection, table, looked.get(table.address), question, left))
+        left -= len(told[-1].messages)
+    return told
 
 
 def _answers(connection: Connection, tables: list[QueueTable], question: _Question) -> Iterator[batch_query.Answer]:
@@ -94,7 +99,7 @@ def _ask(connection: Connection, asked: list[batch_query.Asked], question: _Ques
 
 
 def _told(
-    connection: Connection, table: QueueTable, answer: batch_query.Answer | None, question: _Question
+    connection: Connection, table: QueueTable, answer: batch_query.Answer | None, question: _Question, most: int
 ) -> TableMessages:
     if answer is None:
         return TableMessages(table, [], 0, False, _why_not(table) or _NO_TIME)
@@ -102,14 +107,14 @@ def _told(
         return TableMessages(table, [], 0, False, str(answer))
     keys, looked_at = answer[0].keys or [], answer[0].looked_at
     rows: batch_query.Answer = []
-    if keys:
-        (rows,) = _ask(connection, [question.messages(table, keys)], question)
+    if keys and most:
+        (rows,) = _ask(connection, [question.messages(table, keys[:most])], question)
     if isinstance(rows, DatabaseError):
         return TableMessages(table, [], 0, False, str(rows))
     made: type[StoredMessage] = DelayedMessage if table.kind is TableKind.DELAYED else WaitingMessage
     found = [made.from_row(row) for row in rows]
     mine = [each for each in found if each.headers.get(wire.CONVERSATION_ID) == question.conversation_id]
-    return TableMessages(table, mine, looked_at, looked_at < NEWEST and len(keys) <= MOST)
+    return TableMessages(table, mine, looked_at, looked_at < NEWEST and len(keys) <= most)
 
 
 def _why_not(table: QueueTable) -> str:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from pgqueue_admin.archive import conversations
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -151,6 +152,35 @@ def test_delayed_messages_are_paged_by_key(
 def large_archive(databases: Databases) -> Iterator[Large]:
     with large.archive(databases) as made:
         yield made
+
+
+def test_a_conversation_reads_the_newest_of_the_archive(
+    large_archive: Large, connect: Callable[..., Connection]
+) -> None:
+    """And those near one, and by index those that are named: never all of it."""
+    connection, archive = connect(large_archive.dsn), postgresql().archive
+    asked: dict[str, Any] = {"name": '"NServiceBus.ConversationId"', "values": ['"c"'], "limit": 501}
+    near = {**asked, "died_at": datetime.now(UTC) - timedelta(days=6), "seq": 0, "near": conversations.NEAR}
+    looks = [
+        (archive.in_conversation, {**asked, "newest": conversations.NEWEST}, 2 * conversations.NEWEST),
+        (archive.around_conversation, near, 4 * conversations.NEAR),
+        (archive.of_ids, {"message_ids": ["m"], "ids": [7, 8], "limit": 501}, 200),
+    ]
+    for statement, values, most in looks:
+        plan = executed(connection, statement(has_conversation=archive.has_conversation), values)
+        assert plan.reads("message_archive") <= BY_INDEX
+        assert plan.blocks < most
+
+
+def test_a_conversation_reads_those_that_are_due_soonest(
+    large_delayed: Large, connect: Callable[..., Connection]
+) -> None:
+    browsing = postgresql().browse
+    table = QUEUE._replace(table="Q.Delayed")
+    query = browsing.delayed_in_conversation(table=table, has_conversation=browsing.has_conversation)
+    plan = executed(connect(large_delayed.dsn), query, {"name": '"n"', "values": ['"c"'], "newest": 2_000})
+    assert plan.reads("Q.Delayed") <= BY_INDEX
+    assert plan.blocks < 4_000
 
 
 def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..., Connection]) -> None:

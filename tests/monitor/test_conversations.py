@@ -56,6 +56,15 @@ def test_each_queue_tells_what_it_has_and_how_much_was_looked_at(
     ]
 
 
+def test_no_more_are_read_than_memory_holds(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("A", "B", "C"):
+        make(connection, name)
+        put(connection, name, number=2)
+    monkeypatch.setattr(conversations, "MOST", 3)
+    told = looked(connection)
+    assert [(len(each.messages), each.whole) for each in told.values()] == [(2, True), (1, False), (0, False)]
+
+
 def test_a_delayed_message_is_found(connection: Connection) -> None:
     address = make(connection, "A")
     delayed = DelayedTable(postgresql(), address)

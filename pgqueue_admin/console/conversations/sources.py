@@ -28,7 +28,7 @@ from pgqueue_admin.monitor.statement_timeout import within
 from pgqueue_admin.transport.wire import headers as wire
 
 ARCHIVE_SECONDS = 1.5  # for reading headers; what follows by index takes little
-HISTORY_MOST = 1_000
+HISTORY_MOST = 300
 _DAY = timedelta(days=1)
 _ON = timedelta(days=31)  # so long after what is known the rest of a conversation is looked for
 _BACK = timedelta(days=3653)
