@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgqueue_admin.formatting.conversations import clocks, conversation, flow, headline, steps
+from pgqueue_admin.formatting.conversations import clocks, conversation, flow, headline, sequence, steps
 from pgqueue_admin.formatting.conversations.sighting import DEAD, OVER, UNKNOWN, WAITING, Act, Sighting, Source
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -57,6 +57,8 @@ def test_whatever_is_found_is_said(found: list[Sighting], focus: set[str]) -> No
     drawn = flow.flow(known.shown, NOW, known.focus)
     groups = {(copy.sender or flow.UNKNOWN, copy.place or flow.UNKNOWN, copy.type) for copy in known.shown}
     assert len(drawn.arrows) + drawn.left_out == len(groups)
+    in_order = sequence.sequence(known.shown, NOW)
+    assert len(in_order.messages) + in_order.left_out == len(known.shown)
     for step in steps.of(known.of_focus, NOW):
         assert step.title
     assert steps.dead_time(known.copies, NOW) >= timedelta()
@@ -209,3 +211,20 @@ def test_a_drawing_has_an_end_and_says_what_it_leaves_out() -> None:
     drawn = flow.flow(conversation.build(many).copies, NOW)
     assert len(drawn.boxes) == flow.MOST_BOXES
     assert len(drawn.arrows) + drawn.left_out == 100
+
+
+def test_a_sequence_goes_down_in_the_order_of_sending_and_names_quiet_stretches() -> None:
+    known = conversation.build([
+        seen("2", "Billing", "dead", sender="Sales", related_to="1", sent_at=at(500)),
+        seen("1", "Sales", sender="Web", sent_at=at(0)),
+        seen("3", "Sales", sender="Sales", sent_at=at(120_500)),
+        seen("4", "Sales", sender="Sales"),
+    ])  # fmt: skip
+    drawn = sequence.sequence(known.shown, NOW)
+    assert [(each.copy.message_id, each.after, each.state) for each in drawn.messages] == [
+        ("1", "0\u00a0s", ""), ("2", "500\u00a0ms", "dead"), ("3", "2\u00a0min", ""),
+    ]  # fmt: skip
+    assert [each.y for each in drawn.messages] == sorted(each.y for each in drawn.messages)
+    assert [each.said for each in drawn.quiet] == ["2\u00a0min"]
+    assert [lane.name for lane in drawn.lanes] == ["Web", "Sales", "Billing"]
+    assert drawn.left_out == 1

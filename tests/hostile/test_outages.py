@@ -31,7 +31,16 @@ STALE = "Figures are from"
 NO_ANSWER = "The database does not answer."
 # those whose own part is read from the queues
 LOOKING = {
-    *("queue_ends", "messages", "waiting_message", "lease_message", "archived_message", "archive", "find_message"),
+    *(
+        "queue_ends",
+        "messages",
+        "waiting_message",
+        "lease_message",
+        "archived_message",
+        "archive",
+        "find_message",
+        "conversation",
+    ),
     *("schedules", "schedule", "outboxes", "outbox", "outbox_record", "delayed", "subscriptions", "unwatched"),
 }
 TRIED = {

@@ -66,7 +66,13 @@ def test_a_table_that_vanishes_under_every_page_that_names_it(world: World, conn
     paths = [reverse(name, kwargs=place) for name in ("queue", "queue_ends", "messages", "queue_settings")]
     paths += [f"{paths[2]}?q=is:expired&cols=bodyline", f"{paths[2]}?order=newest&cols=bodyline", f"{paths[0]}?ends=1"]
     paths += [reverse(name, kwargs={**place, "row_id": ROW}) for name in ("waiting_message", "waiting_body")]
-    paths += [reverse("find_message", args=[str(ROW)]), "/", "/queues/", "/settings/"]
+    paths += [
+        reverse("find_message", args=[str(ROW)]),
+        reverse("conversation", args=["c"]),
+        "/",
+        "/queues/",
+        "/settings/",
+    ]
     seen: set[tuple[str, int]] = set()
     rounds = itertools.count(1)
 

@@ -10,7 +10,7 @@ from pgqueue_admin.services import permissions
 
 # What each right allows; docs/reference/permissions.md says the same.
 ALLOWS = {
-    "retry_message": "Retry dead messages, also edited; move, send, publish messages; release locks; send from an outbox",
+    "retry_message": "Retry dead messages, also edited; move, send, publish ones; release locks; send from an outbox",
     "discard_message": "Discard and restore messages, take waiting and delayed ones out, end a lease message",
     "run_endpoint": "Start, stop, scale, pause and restart endpoints; read their logs; run History",
     "change_settings": "Change settings and targets; acknowledge warnings and failures, assign them; export the audit",

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from pgqueue_admin.console.conversations.sources import Covered, Found
-from pgqueue_admin.formatting.conversations import clocks, conversation, flow, headline, steps
+from pgqueue_admin.formatting.conversations import clocks, conversation, flow, headline, sequence, steps
 from pgqueue_admin.formatting.conversations.conversation import Conversation
 from pgqueue_admin.formatting.conversations.copy import MessageCopy
 from pgqueue_admin.formatting.durations import duration
@@ -131,6 +131,10 @@ class ConversationPage:
     @cached_property
     def flow(self) -> flow.Flow:
         return flow.flow(self.known.shown, self.now, self.known.focus)
+
+    @cached_property
+    def sequence(self) -> sequence.SequenceDrawing:
+        return sequence.sequence(self.known.shown, self.now)
 
     @cached_property
     def clocks(self) -> list[clocks.ClockGap]:

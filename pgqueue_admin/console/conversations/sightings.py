@@ -37,9 +37,10 @@ def of_waiting(
     about |= {"queue_link": queue_path(table.address)}
     if isinstance(message, DelayedMessage):
         return _delayed(table, message, places, now, zone, about)
-    if kind == TableKind.AUDIT:
+    if kind == TableKind.AUDIT or _is_audited(message.headers):
+        state = "handled" if _is_audited(message.headers) else "not known"
         place = text(message.headers.get(wire.PROCESSING_ENDPOINT))
-        return Sighting(Source.AUDIT, place=place, state="handled", **about, **_handled(message.headers))
+        return Sighting(Source.AUDIT, place=place, state=state, **about, **_handled(message.headers))
     if kind == TableKind.ERROR or message.headers.get(wire.FAILED_Q):
         return _failed(message, places, about)
     assert isinstance(message, WaitingMessage)
@@ -138,6 +139,11 @@ def _told(headers: Headers, type_name: str | None) -> dict[str, Any]:
         "edit_of": headers.get(EDIT_OF) or "",
         "sent_at": wire.parse_time(headers.get(wire.TIME_SENT)),
     }
+
+
+def _is_audited(headers: Headers) -> bool:
+    """No other message says when it was handled; of one that failed this was an earlier handling of it."""
+    return bool(headers.get(wire.PROCESSING_ENDED)) and not headers.get(wire.FAILED_Q)
 
 
 def _handled(headers: Headers) -> dict[str, Any]:
