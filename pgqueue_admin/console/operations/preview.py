@@ -7,10 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from pgqueue_admin.console.operations import labels
-from pgqueue_admin.console.queue_row import unattended
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services import operations
+from pgqueue_admin.services import operations, unattended
 from pgqueue_admin.services.operations.queries import ChangedState, Targets
 from pgqueue_admin.transport.wire.headers import short_type
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cached_property
 
 from pgqueue_admin.console import url_converters
-from pgqueue_admin.console.queue_row import consumers, last_hour
+from pgqueue_admin.console.queue_row import last_hour
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.formatting.numbers import NOT_SEEN, UNKNOWN
 from pgqueue_admin.formatting.trends import Trend, trend
@@ -14,6 +14,7 @@ from pgqueue_admin.models import Alert, Queue, database_clock, endpoint_standing
 from pgqueue_admin.models import queue_overview as records
 from pgqueue_admin.models.endpoint_standings import Standing
 from pgqueue_admin.monitor import targets
+from pgqueue_admin.services import consumers
 from pgqueue_admin.services.queues import subject
 
 UNCOUNTED = frozenset({"subscription", "unknown"})  # nothing there waits to be received

@@ -8,11 +8,11 @@ from django.conf import settings
 
 from pgqueue_admin.console import permissions
 from pgqueue_admin.console.messages.detail.summary import MessageSummary
-from pgqueue_admin.console.queue_row.unattended import UnattendedQueue, untended
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.formatting import confirmations
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.operations.targets import Target
+from pgqueue_admin.services.unattended import UnattendedQueue, untended
 
 
 @dataclass(frozen=True, slots=True)

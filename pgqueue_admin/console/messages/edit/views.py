@@ -13,7 +13,6 @@ from pgqueue_admin.console import permissions, query_errors, responses
 from pgqueue_admin.console.messages.detail import summary as facts
 from pgqueue_admin.console.messages.edit import draft, editable_body
 from pgqueue_admin.console.messages.edit.draft import EditDraft
-from pgqueue_admin.console.queue_row.unattended import untended
 from pgqueue_admin.console.queues import input_queues
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
@@ -22,6 +21,7 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.edited_retry import MOST_BYTES, EditChanges, retry_edited
 from pgqueue_admin.services.operations.errors import OperationNotAllowed
 from pgqueue_admin.services.operations.targets import Target, judge, parsed
+from pgqueue_admin.services.unattended import untended
 from pgqueue_admin.transport.wire import headers as h
 
 TEMPLATE = "pgqueue_admin/message/edit.html"

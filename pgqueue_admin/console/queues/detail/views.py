@@ -14,7 +14,6 @@ from pgqueue_admin.console.endpoints.form import EndpointSettingsForm
 from pgqueue_admin.console.endpoints.setting_effects import Effect
 from pgqueue_admin.console.leases import views as leases
 from pgqueue_admin.console.overview import activity
-from pgqueue_admin.console.queue_row.consumers import Team
 from pgqueue_admin.console.queues.detail import head_and_tail as ends
 from pgqueue_admin.console.queues.detail import series
 from pgqueue_admin.console.queues.detail.gone_queue import Known
@@ -26,6 +25,7 @@ from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.models import Queue, database_clock
 from pgqueue_admin.services import endpoints
 from pgqueue_admin.services import leases as lease_acts
+from pgqueue_admin.services.consumers import Team
 
 SLOW = "Stopped after 1 s: what lies before the head takes longer to read. The figures above are the sampler's."
 

@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 from django.db.models import Q
 
-from pgqueue_admin.console.queue_row import rows as board
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
-from pgqueue_admin.models import Alert, Queue, endpoint_standings, processes
+from pgqueue_admin.models import Alert, Queue, database_clock, endpoint_standings, processes
+from pgqueue_admin.models.endpoint_standings import Standing
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import consumers
 from pgqueue_admin.services.queues import subject
 
 
@@ -28,11 +29,15 @@ def untended(addresses: Iterable[str]) -> list[UnattendedQueue]:
     queues = list(Queue.objects.filter(asked, gone_since=None).select_related("latest")) if asked else []
     if not queues:
         return []
-    alerts = list(Alert.objects.filter(resolved_at=None, queue__in=map(subject, queues)))
-    warned = {alert.queue for alert in alerts if alert.kind == "no_consumer"}
+    open_alerts = Alert.objects.filter(resolved_at=None, kind="no_consumer", queue__in=map(subject, queues))
+    warned = set(open_alerts.values_list("queue", flat=True))
     names = [each.endpoint for each in queues if each.endpoint]
-    rows = board.load(queues, endpoint_standings.of(processes.by_endpoint(names)), alerts)
-    return [UnattendedQueue(row.address, said) for row in rows if (said := _said(row, subject(row.queue) in warned))]
+    stands = {each.endpoint.name: each for each in endpoint_standings.of(processes.by_endpoint(names))}
+    return [
+        UnattendedQueue(Address(queue.schema, queue.table), said)
+        for queue in queues
+        if (said := _said(queue, stands.get(queue.endpoint), subject(queue) in warned))
+    ]
 
 
 def _parsed(canonical: str) -> Address | None:
@@ -42,9 +47,10 @@ def _parsed(canonical: str) -> Address | None:
         return None
 
 
-def _said(row: board.QueueRow, warned: bool) -> str:
-    if row.paused:
+def _said(queue: Queue, standing: Standing | None, warned: bool) -> str:
+    if standing is not None and standing.endpoint.paused:
         return "its receivers are paused"
-    if row.team is not None and row.consumers.nobody:
+    nobody = consumers.said(queue, getattr(queue, "latest", None), standing, database_clock.now()).nobody
+    if standing is not None and nobody:
         return "nobody receives"
-    return "no receiver seen" if warned or row.consumers.nobody else ""
+    return "no receiver seen" if warned or nobody else ""
