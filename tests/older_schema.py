@@ -47,8 +47,13 @@ create view messages.message_dead as select * from messages.message_archive wher
 """
 
 
+WITHOUT_STAGES = "alter table messages.operation_item drop column sent_as, drop column left_at"
+
+
 def set_back(engine: Connection, version: int) -> None:
     """To what a program of that version had made; rows are kept."""
+    if version < 7:
+        engine.run(WITHOUT_STAGES)
     if version < 6:
         engine.run(WITHOUT_FINGERPRINTS)
     if version < 5:

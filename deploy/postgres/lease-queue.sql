@@ -1,4 +1,4 @@
--- The engine's tables (archive, lease queue, operation items), version 6, where none of them is.
+-- The engine's tables (archive, lease queue, operation items), version 7, where none of them is.
 -- Made by `manage.py engine_schema --print`. Whoever runs it owns them: psql -v ON_ERROR_STOP=1 -f lease-queue.sql
 
 begin;
@@ -451,6 +451,10 @@ create index message_archive_fingerprint on messages.message_archive (fingerprin
 create index message_archive_no_fingerprint on messages.message_archive (id) where fingerprint is null and result <> 'success';
 create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead';
 
-insert into messages.engine_schema (version) values (6);
+-- holds only those that are still looked for: nothing of other operations.
+alter table messages.operation_item add column sent_as text, add column left_at timestamptz;
+create index operation_item_sent on messages.operation_item (operation, place) where sent_as is not null and left_at is null;
+
+insert into messages.engine_schema (version) values (7);
 
 commit;

@@ -25,14 +25,15 @@ def put_back(connection: Connection, ids: Sequence[int]) -> dict[int, Outcome]:
     }
     try:
         with connection.transaction():
-            taken = len(connection.all(_sql().put_back_lease(), {"ids": meant})) if meant else 0
-            if taken < len(meant):
-                raise RowsDropped(f"It took {taken} of {len(meant)}, and that was undone.")
+            rows = connection.all(_sql().put_back_lease(), {"ids": meant}) if meant else []
+            if len(rows) < len(meant):
+                raise RowsDropped(f"It took {len(rows)} of {len(meant)}, and that was undone.")
     except (DatabaseDown, Deadlock):
         raise
     except DatabaseError as error:
         return refused | _failed(meant, f"{name} did not take it: {error}")
-    return refused | {each: Outcome(each, "done", target=name) for each in meant}
+    became = {row.id: str(row.retried_as) for row in rows}
+    return refused | {each: Outcome(each, "done", target=name, sent_as=became[each]) for each in meant}
 
 
 def are_linked(connection: Connection) -> bool:

@@ -157,6 +157,7 @@ class Outcome(NamedTuple):
     when_before: datetime | None = None
     target: str | None = None  # canonical address it was put into
     operation: int | None = None
+    sent_as: str | None = None  # which row of the target it became
 
 
 class ArchivePart(NamedTuple):

@@ -132,17 +132,19 @@ def new_tokens(connection: Connection, ids: Ids) -> dict[int, UUID]:
 def _put_back(connection: Connection, target: Address, rows: list[Any], tokens: Tokens) -> dict[int, Outcome]:
     """A queue that refuses fails its own messages and nobody else's."""
     ids, name = [row.id for row in rows], postgresql().canonical(target)
+    row_ids = {each: uuid4() for each in ids}
     try:
         with connection.transaction():
             headers = [retried_headers(row.headers, row.id, tokens.get(row.id)) for row in rows]
-            taken = connection.run(_sql().put_back(table=target), {"ids": ids, "headers": headers})
+            put = {"ids": ids, "row_ids": list(row_ids.values()), "headers": headers}
+            taken = connection.run(_sql().put_back(table=target), put)
             if taken < len(ids):
                 raise RowsDropped(f"It took {taken} of {len(ids)}, and that was undone.")
     except (DatabaseDown, Deadlock):
         raise
     except DatabaseError as error:
         return {each: Outcome(each, "failed", f"{name} did not take it: {error}") for each in ids}
-    return {each: Outcome(each, "done", target=name) for each in ids}
+    return {each: Outcome(each, "done", target=name, sent_as=str(row_id)) for each, row_id in row_ids.items()}
 
 
 def kept_headers(text: str | None) -> h.Headers:

@@ -9,14 +9,16 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
 log = logging.getLogger(__name__)
-VERSION = 6
+VERSION = 7
 
 _SCHEDULES = ["create_schedules", "create_schedule_functions"]
-_SINCE_5 = ["add_fingerprints"]
+_SINCE_6 = ["add_sent_as"]
+_SINCE_5 = ["add_fingerprints", *_SINCE_6]
 _SINCE_4 = ["link_retries", "deliver_dead", "pin_functions", *_SCHEDULES, *_SINCE_5]
 _SINCE_3 = ["add_lease", "mark_endings", *_SINCE_4]
 _SINCE_2 = ["add_tokens", *_SINCE_3]
-_SINCE = {1: ["create_readers", *_SINCE_2], 2: _SINCE_2, 3: _SINCE_3, 4: _SINCE_4, 5: _SINCE_5}  # what it lacks
+# what it lacks
+_SINCE = {1: ["create_readers", *_SINCE_2], 2: _SINCE_2, 3: _SINCE_3, 4: _SINCE_4, 5: _SINCE_5, 6: _SINCE_6}
 
 _STATUS = {"success", "failed", "rejected", "lock_expired"}
 _ARCHIVE = {

@@ -9,9 +9,10 @@ from pgqueue_admin.dialects.postgresql import postgresql
 _there: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # by session: a column once added stays
 
 
-def has(connection: Connection, column: str) -> bool:
-    """Whether the archive has it. Asked once in a session, and again while it is missing."""
+def has(connection: Connection, column: str, table: str = "message_archive") -> bool:
+    """Whether the archive, or another table of ours, has it. Asked once in a session, and again while it is missing."""
     known = _there.setdefault(connection.raw, set())
-    if column not in known and connection.value(postgresql().archive.has_column(), {"column": column}):
-        known.add(column)
-    return column in known
+    name = f"{table}.{column}"
+    if name not in known and connection.value(postgresql().archive.has_column(), {"table": table, "column": column}):
+        known.add(name)
+    return name in known

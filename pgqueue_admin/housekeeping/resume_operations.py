@@ -2,6 +2,9 @@
 
 import logging
 import time
+from collections.abc import Callable
+from threading import Lock
+from typing import TypeVar
 
 import django.db
 
@@ -10,22 +13,51 @@ from pgqueue_admin.models import Operation, database_clock
 from pgqueue_admin.services import operations
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
+_PACING = Lock()
 SECONDS = 10.0  # then the worker is free to stop; the next task goes on
 
 
 def run_started(seconds: float = SECONDS) -> None:
     """Every started operation, oldest first, until all are done or the time is over."""
     deadline = time.monotonic() + seconds
-    for pk in Operation.objects.filter(state__in=operations.UNFINISHED).order_by("pk").values_list("pk", flat=True):
-        try:
-            operations.run(pk, until=lambda: time.monotonic() > deadline)
-        except DatabaseError as error:
-            _trouble(pk, str(error))
-        except django.db.Error:
-            raise
-        except Exception as error:  # a fault of ours: no other operation may wait for it
-            log.exception("Operation %s stumbled.", pk)
-            _trouble(pk, f"{type(error).__name__}: {error}")
+    unplanned = Operation.objects.filter(state__in=operations.UNFINISHED, plan=None)
+    for pk in unplanned.order_by("pk").values_list("pk", flat=True):
+        _try(pk, lambda number: operations.run(number, until=lambda: time.monotonic() > deadline))
+    _go_by_plan(deadline)
+
+
+def _go_by_plan(deadline: float) -> None:
+    """Each due step of staged retries, until the time is over or none sends. One thread of a process waits for the next
+    step: another is free for other tasks.
+    """
+    if not _PACING.acquire(blocking=False):
+        return
+    try:
+        while (wait := _soonest()) < operations.staged.LOOK_EVERY and time.monotonic() + wait < deadline:
+            time.sleep(wait)
+    finally:
+        _PACING.release()
+
+
+def _soonest() -> float:
+    """Take a step of each; in how many seconds the next one is due."""
+    waits = [_try(pk, operations.staged.step) for pk in operations.staged.open_plans()]
+    return min((each for each in waits if each is not None), default=operations.staged.LOOK_EVERY)
+
+
+def _try(pk: int, act: Callable[[int], T]) -> T | None:
+    """None where it is in trouble, which its page says."""
+    try:
+        return act(pk)
+    except DatabaseError as error:
+        _trouble(pk, str(error))
+    except django.db.Error:
+        raise
+    except Exception as error:  # a fault of ours: no other operation may wait for it
+        log.exception("Operation %s stumbled.", pk)
+        _trouble(pk, f"{type(error).__name__}: {error}")
+    return None
 
 
 def _trouble(pk: int, error: str) -> None:

@@ -21,6 +21,7 @@ from pgqueue_admin.models.operation import Operation
 from pgqueue_admin.models.posted_mark import PostedMark
 from pgqueue_admin.models.process import Process
 from pgqueue_admin.models.queue import ExpiredCount, MinimumTtbr, Queue
+from pgqueue_admin.models.retry_plan import RetryPlan
 from pgqueue_admin.models.rollups import (
     CountBucket,
     DepthBucket,
@@ -68,6 +69,7 @@ __all__ = [
     "Queue",
     "RecomputeRequest",
     "RetryOutcome",
+    "RetryPlan",
     "Rollup",
     "Sample",
     "Schedule",

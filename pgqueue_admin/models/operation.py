@@ -17,6 +17,9 @@ class Operation(models.Model):
         FROZEN = "frozen"
         WAITING = "waiting"
         RUNNING = "running"
+        PAUSED = "paused"
+        STOPPED = "stopped"  # by itself
+        FOLLOWING = "following"  # all that will be sent is sent, and not of each it is known what came of it
         DONE = "done"
         CANCELLED = "cancelled"
         LAPSED = "lapsed"

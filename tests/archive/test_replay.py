@@ -11,7 +11,7 @@ import pytest
 
 from pgqueue_admin.archive import replay, store
 from pgqueue_admin.archive.ingester import ingest
-from pgqueue_admin.archive.messages import RETRIED_FROM, ArchivedMessage, ArchiveFilter, Outcome, retried_from
+from pgqueue_admin.archive.messages import RETRIED_FROM, ArchivedMessage, ArchiveFilter, retried_from
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.sessions.queue_notifications import channel
@@ -62,10 +62,11 @@ def test_a_retried_message_lies_in_its_queue_as_it_was_sent(ingested: Connection
     before = ingested.value(f"select count(*) from {BILLING}")
     dead = newest(ingested, exception=REFUSED)
     body = store.body(ingested, dead.id)
-    assert replay.retry(ingested, [dead.id], "ana", 7) == [Outcome(dead.id, "done", target=BILLING)]
+    [came] = replay.retry(ingested, [dead.id], "ana", 7)
 
     assert ingested.value(f"select count(*) from {BILLING}") == before + 1
     row, archived = retried_row(ingested), store.get(ingested, dead.id)
+    assert (came.archive_id, came.result, came.target, came.sent_as) == (dead.id, "done", BILLING, str(row.id))
     assert archived
     assert body
     original, sent = h.parse(archived.headers), h.parse(row.headers)

@@ -10,7 +10,9 @@ from pgqueue_admin.housekeeping import resume_operations, tasks
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations.plans import Planned
 from tests.archived_messages import BILLING, REFUSED, dead, number_in
+from tests.staged_retries import CALM, planned, sent
 from tests.waiting import until
 
 
@@ -39,6 +41,28 @@ def test_a_started_operation_is_picked_up_without_any_message_about_it() -> None
     assert number_in(BILLING) == before + 88 + 85
     tasks.run_operations()
     assert number_in(BILLING) == before + 88 + 85
+
+
+def test_a_staged_one_goes_by_its_plan_beside_one_without() -> None:
+    staged = planned("ana", Planned(try_first=0, then_some=0, rest_rate=200, **CALM))
+    flat = operations.freeze("retry", ArchiveFilter(exception="TimeoutException"), "ana", "console")
+    operations.start(flat.pk, "ana")
+    until(lambda: tasks.run_operations() or Operation.objects.get(pk=staged.pk).state == "following")
+    assert Operation.objects.get(pk=flat.pk).state == "done"
+    assert len(sent(staged)) == 88
+
+
+def test_a_fault_in_a_staged_one_is_said_and_it_is_tried_again() -> None:
+    staged = planned("ana", Planned(try_first=0, then_some=0, **CALM))
+    with queue_database().writing() as connection:
+        connection.run("alter table messages.archive_event add constraint full_disk check (verb <> 'retried')")
+    tasks.run_operations()
+    staged.refresh_from_db()
+    assert (staged.state, sent(staged)) == ("running", [])
+    assert "full_disk" in staged.last_error
+    with queue_database().writing() as connection:
+        connection.run("alter table messages.archive_event drop constraint full_disk")
+    until(lambda: tasks.run_operations() or sent(staged))
 
 
 def test_one_in_trouble_says_so_and_is_tried_again() -> None:

@@ -16,7 +16,6 @@ from django.views.decorators.http import require_POST
 from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.console import navigation, permissions, query_errors, responses, url_converters
 from pgqueue_admin.console.parsing import parse_int
-from pgqueue_admin.console.queue_row.unattended import untended
 from pgqueue_admin.console.queues import input_queues
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
@@ -30,6 +29,7 @@ from pgqueue_admin.services import waiting_messages
 from pgqueue_admin.services.operations.confirmation import REASON_ABOVE
 from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.targets import parsed
+from pgqueue_admin.services.unattended import untended
 from pgqueue_admin.services.waiting_messages import ACTS, MOST, ActOutcome
 
 TEMPLATE = "pgqueue_admin/waiting_acts/page.html"

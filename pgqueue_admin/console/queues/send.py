@@ -8,7 +8,6 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
 from pgqueue_admin.console import permissions, query_errors, responses, url_converters
-from pgqueue_admin.console.queue_row.unattended import untended
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.models import Endpoint
@@ -16,6 +15,7 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import message_sending, waiting_messages
 from pgqueue_admin.services.message_sending import CONTENT_TYPES, JSON, TypedMessage
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
+from pgqueue_admin.services.unattended import untended
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

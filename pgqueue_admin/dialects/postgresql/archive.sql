@@ -107,7 +107,7 @@ select exists (
     select from pg_catalog.pg_attribute a
     join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) a.attrelid
     join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
-    where n.nspname operator(pg_catalog.=) 'messages' and c.relname operator(pg_catalog.=) 'message_archive'
+    where n.nspname operator(pg_catalog.=) 'messages' and c.relname operator(pg_catalog.=) %(table)s::pg_catalog.name
         and a.attname operator(pg_catalog.=) %(column)s::pg_catalog.name and not a.attisdropped)
 
 -- name: succeeded
@@ -328,8 +328,8 @@ order by a.id for update of a
 -- name: put_back
 -- New row id, no expiry, the body exactly as it was; it does not leave the database.
 insert into {table} (id, expires, headers, body)
-select gen_random_uuid(), null, put.headers, a.body
-from unnest(%(ids)s::integer[], %(headers)s::text[]) with ordinality as put (id, headers, place)
+select put.row_id, null, put.headers, a.body
+from unnest(%(ids)s::integer[], %(row_ids)s::uuid[], %(headers)s::text[]) with ordinality as put (id, row_id, headers, place)
 join messages.message_archive a on a.id = put.id
 order by put.place
 
@@ -355,7 +355,7 @@ with put as (
     returning id, retried_from
 )
 update messages.message_archive a set retried_as = put.id from put where a.id = put.retried_from
-returning a.id
+returning a.id, a.retried_as
 
 -- name: second_endings
 -- Of these, what an original client ended after it was ended already, with the row that was first.

@@ -24,10 +24,11 @@ from messages.operation_item where operation = %(operation_id)s
 
 -- name: next_chunk
 -- Two workers on one operation take different items; a killed one's items come back with the rollback. Of so many headers
--- as a chunk may read, and one message in any case; near: how many there were to take.
+-- as a chunk may read, and one message in any case; near: how many there were to take. Until: the last place of its stage,
+-- as what another worker has in hand is passed over.
 with near as materialized (
     select place, archive_id from messages.operation_item
-    where operation = %(operation_id)s and outcome is null
+    where operation = %(operation_id)s and outcome is null and place <= %(until)s
     order by place limit %(limit)s for update skip locked
 )
 select place, archive_id, near from (
@@ -60,6 +61,118 @@ set outcome = o.outcome, why = o.why, who_before = o.who_before, when_before = o
 from unnest(%(ids)s::integer[], %(outcomes)s::text[], %(whys)s::text[], %(whos)s::text[], %(whens)s::timestamptz[],
             %(targets)s::text[]) as o (archive_id, outcome, why, who_before, when_before, target)
 where i.operation = %(operation_id)s and i.archive_id = o.archive_id and i.outcome is null
+
+-- name: record_sent
+-- Of a staged retry, in the same transaction: as which row of its target each was sent.
+update messages.operation_item i set sent_as = s.sent_as
+from unnest(%(ids)s::integer[], %(sent_as)s::text[]) as s (archive_id, sent_as)
+where i.operation = %(operation_id)s and i.archive_id = s.archive_id and i.outcome = 'done'
+
+-- name: next_place
+-- The first that is not acted on; null: all are. By the index of those.
+select min(place) from messages.operation_item where operation = %(operation_id)s and outcome is null
+
+-- name: tried
+-- How the trial stands, by the clock of the database that it was recorded by: how many were sent, how many of these wait
+-- in their target, and how many seconds ago the last was acted on.
+select count(*) filter (where i.outcome = 'done') as sent,
+    count(*) filter (where i.outcome = 'done' and i.left_at is null and a.state = 'retried' and a.operation = i.operation)
+        as waiting,
+    extract(epoch from clock_timestamp() - max(i.at))::float8 as seconds
+from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
+where i.operation = %(operation_id)s and i.place <= %(last)s
+
+-- name: since_last
+-- How many seconds ago the last message was acted on, by the clock that wrote it down.
+select extract(epoch from clock_timestamp() - max(at))::float8
+from messages.operation_item where operation = %(operation_id)s
+
+-- name: sent_waiting
+-- A page of those that were sent and not seen to have left, by place: how many there are, no process need hold.
+select place, sent_as, target from messages.operation_item
+where operation = %(operation_id)s and sent_as is not null and left_at is null and place > %(after)s
+order by place limit %(limit)s
+
+-- name: still_there
+-- Which of these rows lie in the queue: a look that takes nothing and waits for nobody.
+select q.id::text from {table} q where q.id = any (%(ids)s::uuid[])
+
+-- name: still_in_lease_queue
+-- Likewise of lease messages, whose rows have numbers.
+select m.id::text from messages.message m where m.id = any (%(ids)s::text[]::integer[])
+
+-- name: left
+-- Seen to have left, once.
+update messages.operation_item set left_at = clock_timestamp()
+where operation = %(operation_id)s and place = any (%(places)s::integer[]) and left_at is null
+
+-- name: deaths
+-- What stops a staged retry: how many of the trial died again, and the most that did among any so many sent one after
+-- another. Deaths up to a place count no more, once a person has seen them and went on.
+with sent as (
+    select i.place, row_number() over (order by i.place) as nth,
+        coalesce(a.state = 'dead_again' and a.operation = i.operation, false) as died
+    from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
+    where i.operation = %(operation_id)s and i.outcome = 'done' and i.place > %(judged_from)s
+)
+select count(*) filter (where place <= %(tried)s) as of_the_tried, coalesce(max(number), 0) as worst
+from (
+    select place, count(*) over (order by nth range between %(others)s::bigint preceding and current row) as number
+    from sent where died
+) died
+
+-- name: known_as
+-- Part of tally and items_of_class: what is known of a message by now. Picked up, and by its endpoint nothing will ever be
+-- said: not known, whatever is likely. An endpoint of ours is waited for until the time is over.
+case
+    when i.outcome is null then 'open'
+    when i.outcome <> 'done' then i.outcome
+    when a.id is null or a.operation is distinct from i.operation then 'unknown'
+    when a.state = 'succeeded' then 'succeeded'
+    when a.state = 'dead_again' then case
+        when again.fingerprint is null or a.fingerprint is null then 'dead'
+        when again.fingerprint = a.fingerprint then 'same' else 'other' end
+    when a.state <> 'retried' then 'unknown'
+    when i.left_at is null then 'sent'
+    when a.retry_token is null and a.kind <> 'lease' or i.left_at < clock_timestamp() - %(patience)s::interval then 'unknown'
+    else 'picked'
+end
+
+-- name: with_class
+-- Part of tally and items_of_class: the item, its message, and the death that followed, which was archived in the transaction
+-- that noted it on the former row.
+messages.operation_item i
+left join messages.message_archive a on a.id = i.archive_id
+left join lateral (
+    select n.id, n.fingerprint, n.exception_type, n.exception_message
+    from messages.archive_event e join messages.message_archive n
+        on n.message_id = case a.kind when 'lease' then a.retried_as::text else a.message_id end
+        and n.xid = e.xid and n.id <> a.id
+    where e.archive_id = a.id and e.verb = 'died again' and e.operation = i.operation
+    order by n.id limit 1
+) again on i.outcome = 'done' and a.state = 'dead_again'
+
+-- name: tally
+-- Where each message of a staged retry stands, counted, by its stage.
+select case when i.place <= %(tried)s then 'try' when i.place <= %(some)s then 'some' else 'rest' end as stage,
+    {known_as} as what, count(*) as count, min(i.left_at) as first_left_at
+from {with_class}
+where i.operation = %(operation_id)s
+group by 1, 2
+
+-- name: items_of_class
+-- A page of the set, by place, of those classes that are asked for.
+select * from (
+    select i.place, i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_before, i.target, i.at, i.left_at,
+        a.state, a.message_type, a.message_id, a.exception_type, a.died_at, a.became_by, a.became_at, a.ended_at,
+        a.operation as last_operation, a.retry_token is not null or a.kind = 'lease' as is_told,
+        again.id as again_id, again.exception_type as again_type, left(again.exception_message, 400) as again_message,
+        {known_as} as what
+    from {with_class}
+    where i.operation = %(operation_id)s and i.place > %(after)s and i.archive_id > 0
+) item
+where %(classes)s::text[] is null or what = any (%(classes)s::text[])
+order by place limit %(limit)s
 
 -- name: items
 -- A page of the frozen set with each message's outcome and what became of it since; by place, and by outcome if asked,

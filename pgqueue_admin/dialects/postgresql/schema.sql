@@ -515,6 +515,12 @@ create index message_archive_fingerprint on messages.message_archive (fingerprin
 create index message_archive_no_fingerprint on messages.message_archive (id) where fingerprint is null and result <> 'success';
 create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead'
 
+-- name: add_sent_as
+-- As which row of its target a message of a staged retry was sent, and when that row was first seen to have left. The index
+-- holds only those that are still looked for: nothing of other operations.
+alter table messages.operation_item add column sent_as text, add column left_at timestamptz;
+create index operation_item_sent on messages.operation_item (operation, place) where sent_as is not null and left_at is null
+
 -- name: mark_version
 -- Last, in the same transaction: a schema without its version row is none.
 insert into messages.engine_schema (version) values (%(version)s)

@@ -1,5 +1,6 @@
 """Acts on dead messages: page, Django admin and command line all come here (DESIGN decision 5)."""
 
+from pgqueue_admin.services.operations import plans, staged
 from pgqueue_admin.services.operations.errors import (
     AlreadyDecided,
     EmptySelection,
@@ -19,11 +20,13 @@ from pgqueue_admin.services.operations.queries import (
     states,
 )
 from pgqueue_admin.services.operations.reconcile import settle
-from pgqueue_admin.services.operations.runner import UNFINISHED, in_hand, recount, run, run_chunk
+from pgqueue_admin.services.operations.runner import STEERED, UNFINISHED, in_hand, recount, run, run_chunk
 from pgqueue_admin.services.operations.selection import freeze, lapse
 from pgqueue_admin.services.operations.single import act
+from pgqueue_admin.services.operations.steering import change_rate, go_on, pause
 
 __all__ = [
+    "STEERED",
     "UNFINISHED",
     "AlreadyDecided",
     "EmptySelection",
@@ -31,8 +34,10 @@ __all__ = [
     "OperationRefused",
     "act",
     "cancel",
+    "change_rate",
     "changed",
     "freeze",
+    "go_on",
     "header_changes",
     "in_hand",
     "items",
@@ -40,12 +45,15 @@ __all__ = [
     "lapses_in",
     "made_of",
     "not_done",
+    "pause",
+    "plans",
     "recount",
     "retry_targets",
     "run",
     "run_chunk",
     "samples",
     "settle",
+    "staged",
     "start",
     "started_here",
     "states",

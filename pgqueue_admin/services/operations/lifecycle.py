@@ -6,13 +6,16 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.models import AuditEntry, Operation, database_clock, notify
-from pgqueue_admin.services.operations.errors import AlreadyDecided, OperationNotAllowed, at
+from pgqueue_admin.models import AuditEntry, Operation, RetryPlan, database_clock, notify
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations import plans
+from pgqueue_admin.services.operations.errors import AlreadyDecided, OperationNotAllowed, OperationRefused, at
 from pgqueue_admin.services.operations.kinds import kind_of
-from pgqueue_admin.services.operations.runner import UNFINISHED, in_hand, recount
+from pgqueue_admin.services.operations.runner import STEERED, in_hand, recount
 from pgqueue_admin.services.operations.selection import LAPSES_AFTER, NOT_DROPPED, forget, lapse
 from pgqueue_admin.services.operations.targets import parsed
 from pgqueue_admin.services.permissions import name_of, refusal_for
@@ -21,14 +24,19 @@ log = logging.getLogger(__name__)
 State = Operation.State
 
 
-def start(pk: int, person: Any, reason: str = "", targets: Collection[str] = ()) -> Operation:
+def start(
+    pk: int, person: Any, reason: str = "", targets: Collection[str] = (), planned: plans.Planned | None = None
+) -> Operation:
     """Let it run; workers of housekeeping pick it up within a second. Raises Refused.
 
     ``targets``: addresses that the person named, of queues that are no input queues: a retry writes into these, too.
+    ``planned``: of a retry, in stages; None: as fast as it goes.
     """
     operation = Operation.objects.get(pk=pk)
     if refusal := refusal_for(person, operation.kind):
         raise OperationNotAllowed(f"Nothing was {kind_of(operation.kind).past}: {refusal}.")
+    if planned:
+        _refuse_plan(operation, planned)
     lapse()
     changes = {"state": State.WAITING, "started_by": name_of(person), "started_at": database_clock.now()}
     changes["targets"] = sorted(map(postgresql().canonical, parsed(targets)))
@@ -36,7 +44,9 @@ def start(pk: int, person: Any, reason: str = "", targets: Collection[str] = ())
         if not Operation.objects.filter(pk=pk, state=State.FROZEN).update(**changes | _because(reason)):
             raise _too_late(Operation.objects.get(pk=pk))
         operation.refresh_from_db()
-        _audit(operation, person)
+        if planned:
+            RetryPlan.objects.create(operation=operation, **planned.as_dict())
+        _audit(operation, person, planned)
         notify.announce(notify.OPERATION, str(pk))
     return operation
 
@@ -50,7 +60,7 @@ def cancel(pk: int, person: Any) -> Operation:
         changes = {"state": State.CANCELLED, "cancelled_by": name_of(person), "ended_at": database_clock.now()}
         asked = Operation.objects.filter(pk=pk)
         never_started = asked.filter(state=State.FROZEN).update(**changes, last_error=NOT_DROPPED)
-        if not (never_started or asked.filter(state__in=UNFINISHED).update(**changes, last_error="")):
+        if not (never_started or _follows(asked, person) or _cancels(asked, changes)):
             raise _too_late(Operation.objects.get(pk=pk), "cancelled")
         about = {"who": name_of(person), "verb": "cancel", "noun": "operation", "subject": str(pk)}
         AuditEntry.objects.create(**about, origin=operation.origin, operation_id=pk)
@@ -61,6 +71,27 @@ def cancel(pk: int, person: Any) -> Operation:
     if operation.started_at:
         _count(operation)
     return operation
+
+
+def _cancels(asked: QuerySet[Operation], changes: dict[str, Any]) -> int:
+    return asked.filter(state__in=STEERED).update(**changes, last_error="")
+
+
+def _follows(asked: QuerySet[Operation], person: Any) -> int:
+    """A staged one has ended when it is known what came of what it sent, also after a person cancelled the rest."""
+    begun = asked.filter(state__in=STEERED, plan__next_at__isnull=False)
+    return begun.update(state=State.FOLLOWING, cancelled_by=name_of(person), last_error="")
+
+
+def _refuse_plan(operation: Operation, planned: plans.Planned) -> None:
+    """Raises Refused."""
+    if operation.kind != Operation.Kind.RETRY:
+        raise OperationRefused(f"Nothing was {kind_of(operation.kind).past}: only a retry goes in stages.")
+    if fault := planned.fault():
+        raise OperationRefused(f"Nothing was retried. {fault}")
+    with queue_database().reading() as connection:
+        if not plans.are_kept(connection):
+            raise OperationRefused(plans.NO_PLAN)
 
 
 def _count(operation: Operation) -> None:
@@ -81,7 +112,10 @@ def _because(reason: str) -> dict[str, str]:
     return {"reason": reason} if reason else {}
 
 
-def _audit(operation: Operation, person: Any) -> None:
+def _audit(operation: Operation, person: Any, planned: plans.Planned | None) -> None:
+    after: dict[str, Any] = {"targets": operation.targets} if operation.targets else {}
+    if planned:
+        after["plan"] = planned.as_dict()
     where = list(operation.queues)
     AuditEntry.objects.create(
         who=name_of(person),
@@ -90,7 +124,7 @@ def _audit(operation: Operation, person: Any) -> None:
         subject=where[0][:400] if len(where) == 1 else f"{len(where)} queues",
         count=operation.count,
         reason=operation.reason,
-        after={"targets": operation.targets} if operation.targets else None,
+        after=after or None,
         origin=operation.origin,
         operation_id=operation.pk,
     )
@@ -105,6 +139,10 @@ def _too_late(now: Operation, past: str = "") -> AlreadyDecided:
         )
     if now.state == State.CANCELLED:
         why, who, when = "cancelled", now.cancelled_by, now.ended_at
+    elif past == "cancelled" and now.cancelled_by:  # and it is followed still
+        why, who, when = "cancelled", now.cancelled_by, None
+    elif past == "cancelled" and now.state == State.FOLLOWING:
+        return AlreadyDecided(f"Nothing was cancelled: {name} has sent all, and is followed.")
     elif past == "cancelled":
         return AlreadyDecided(f"Nothing was cancelled: {name} ended {at(now.ended_at)}.", now.started_by, now.ended_at)
     else:

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db import transaction
 
-from pgqueue_admin.archive.messages import MOST_HEADERS, Outcome
+from pgqueue_admin.archive.messages import LARGEST_ID, MOST_HEADERS, Outcome
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.formatting import numbers
-from pgqueue_admin.models import Operation, database_clock, notify
+from pgqueue_admin.models import Operation, RetryPlan, database_clock, notify
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.operations.kinds import kind_of
 
@@ -18,6 +18,7 @@ CHUNK = 200
 COUNT_EVERY = 1.0  # seconds
 State = Operation.State
 UNFINISHED = (State.WAITING, State.RUNNING)
+STEERED = (*UNFINISHED, State.PAUSED, State.STOPPED)  # with messages that may still be sent
 _FOLLOWING = ("done", "skipped", "failed", "last_error", "state", "ended_at", "cancelled_by")
 
 
@@ -54,10 +55,15 @@ def run(pk: int, until: Callable[[], bool] = lambda: False) -> None:
 
 
 def _act(pk: int, size: int) -> bool | None:
-    """Whether there may be more; None where it does not run."""
-    Operation.objects.filter(pk=pk, state=State.WAITING).update(state=State.RUNNING)
+    """Whether there may be more; None where it does not run, or goes by a plan (staged)."""
+    Operation.objects.filter(pk=pk, state=State.WAITING, plan=None).update(state=State.RUNNING)
     operation = Operation.objects.get(pk=pk)
-    return _chunk(operation, size) if operation.state == State.RUNNING else None
+    goes = operation.state == State.RUNNING and not is_planned(operation)
+    return chunk(operation, size) if goes else None
+
+
+def is_planned(operation: Operation) -> bool:
+    return RetryPlan.objects.filter(pk=operation.pk).exists()
 
 
 def recount(pk: int, only_changes: bool = False) -> None:
@@ -84,6 +90,9 @@ def _following(operation: Operation) -> list[Any]:
 
 def _end(operation: Operation, lost: int) -> None:
     """It is done when all of its set is; what is in it no more, nobody acted on."""
+    if is_planned(operation) and not lost:
+        operation.state = State.FOLLOWING
+        return
     operation.ended_at, operation.state = database_clock.now(), State.CANCELLED if lost else State.DONE
     if lost:
         operation.cancelled_by = "the console"
@@ -101,18 +110,22 @@ def _counted(pk: int) -> Any:
         return connection.one(postgresql().operation.counts(), {"operation_id": pk})
 
 
-def _chunk(operation: Operation, size: int) -> bool:
+def chunk(operation: Operation, size: int, until: int = LARGEST_ID) -> bool:
+    """One transaction beside the queues; whether there may be more. ``until``: the last place that it may act on."""
     who = operation.started_by or operation.who
     with queue_database().writing() as connection, connection.transaction():
         whose = {"operation_id": operation.pk}
         connection.run(postgresql().operation.begin_chunk(), whose)
         if Operation.objects.get(pk=operation.pk).state != State.RUNNING:  # whoever cancels now sees this chunk
             return False
-        rows = connection.all(postgresql().operation.next_chunk(), {**whose, "limit": size, "most": MOST_HEADERS})
+        near = {**whose, "limit": size, "until": until, "most": MOST_HEADERS}
+        rows = connection.all(postgresql().operation.next_chunk(), near)
         outcomes = kind_of(operation.kind).do(connection, [row.archive_id for row in rows], who, operation.pk)
         _record(connection, whose, outcomes)
-    near = rows[0].near if rows else 0
-    return near == size or near > len(rows)
+        if is_planned(operation):
+            _record_sent(connection, whose, outcomes)
+    taken = rows[0].near if rows else 0
+    return taken == size or taken > len(rows)
 
 
 def _record(connection: Connection, whose: dict[str, int], outcomes: list[Outcome]) -> None:
@@ -125,3 +138,10 @@ def _record(connection: Connection, whose: dict[str, int], outcomes: list[Outcom
         "targets": [each.target for each in outcomes],
     }
     connection.run(postgresql().operation.record(), {**whose, **columns})
+
+
+def _record_sent(connection: Connection, whose: dict[str, int], outcomes: list[Outcome]) -> None:
+    sent = [each for each in outcomes if each.sent_as]
+    if sent:
+        columns = {"ids": [each.archive_id for each in sent], "sent_as": [each.sent_as for each in sent]}
+        connection.run(postgresql().operation.record_sent(), {**whose, **columns})

@@ -1,0 +1,139 @@
+"""What became of what a staged retry has sent: which rows left their queues, and what there is to stop or hold for."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import Operation, RetryPlan
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import depth, discovery
+from pgqueue_admin.services.operations.targets import parsed
+
+PAGE = 2_000  # rows that are looked for at once
+
+
+@dataclass(frozen=True, slots=True)
+class Deaths:
+    """``of_the_tried``: in the first stage. ``worst``: the most among any so many sent one after another."""
+
+    of_the_tried: int
+    worst: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The most that is ready in one of the targets; ``queue`` names it. None: ``why_not``."""
+
+    queue: str
+    number: int | None
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """Of the first stage: how many were sent, how many of these wait, and how long ago the last was acted on."""
+
+    sent: int
+    waiting: int
+    seconds: float
+
+
+def note_left(pk: int) -> list[str]:
+    """Write down which sent rows are in their queues no more; queues that could not be looked into, with why.
+
+    Reads page by page, so that the size of the set does not matter. Raises DatabaseDown.
+    """
+    place, troubles = 0, dict[str, str]()
+    while rows := _sent(pk, place):
+        place = rows[-1].place
+        if gone := _gone(rows, troubles):
+            with queue_database().writing() as connection:
+                connection.run(postgresql().operation.left(), {"operation_id": pk, "places": gone})
+        if len(rows) < PAGE:
+            break
+    return list(troubles.values())
+
+
+def deaths(connection: Connection, plan: RetryPlan) -> Deaths:
+    asked = {
+        "operation_id": plan.pk,
+        "judged_from": plan.judged_from,
+        "tried": plan.tried,
+        "others": max(0, plan.stop_of - 1),
+    }
+    row = connection.one(postgresql().operation.deaths(), asked)
+    assert row is not None
+    return Deaths(row.of_the_tried, row.worst)
+
+
+def tried(connection: Connection, plan: RetryPlan) -> Tried:
+    asked = {"operation_id": plan.pk, "last": plan.tried}
+    row = connection.one(postgresql().operation.tried(), asked)
+    assert row is not None
+    return Tried(row.sent, row.waiting, row.seconds or 0.0)
+
+
+def most_ready(operation: Operation, cap: int) -> Ready:
+    """By the function that measures queues for every page."""
+    found = Ready("", 0)
+    for address in parsed(each for each in operation.queues if each):
+        ready = _ready(address, cap)
+        if ready.number is None:
+            return ready
+        if ready.number >= (found.number or 0):
+            found = ready
+    return found
+
+
+def _ready(address: Address, cap: int) -> Ready:
+    try:
+        with queue_database().reading(address) as connection:
+            table = discovery.find_one(connection, address)
+            if table is None:
+                return Ready(address.table, None, "it is gone")
+            seen = depth.measure(connection, table, cap=max(cap, depth.CAP))
+            return Ready(address.table, seen.ready, "" if seen.ready is not None else "it cannot be counted")
+    except DatabaseDown:
+        raise
+    except DatabaseError as error:
+        return Ready(address.table, None, str(error))
+
+
+def _sent(pk: int, after: int) -> list[Any]:
+    with queue_database().reading() as connection:
+        asked = {"operation_id": pk, "after": after, "limit": PAGE}
+        return connection.all(postgresql().operation.sent_waiting(), asked)
+
+
+def _gone(rows: list[Any], troubles: dict[str, str]) -> list[int]:
+    """Places of rows that were looked for and are not there. A queue that cannot be looked into tells nothing."""
+    by_target = defaultdict(list)
+    for row in rows:
+        by_target[row.target].append(row)
+    gone: list[int] = []
+    for target, sent in by_target.items():
+        try:
+            there = _there(target, [row.sent_as for row in sent])
+        except DatabaseDown:
+            raise
+        except DatabaseError as error:
+            troubles[target] = f"{target} cannot be looked into: {error}"
+            continue
+        gone += [row.place for row in sent if row.sent_as not in there]
+    return gone
+
+
+def _there(target: str, ids: list[str]) -> set[str]:
+    address = next(iter(parsed([target])))
+    with queue_database().reading(address) as connection:
+        if address == LEASE_QUEUE:
+            rows = connection.all(postgresql().operation.still_in_lease_queue(), {"ids": ids})
+        else:
+            asked = {"ids": [UUID(each) for each in ids]}
+            rows = connection.all(postgresql().operation.still_there(table=address), asked)
+    return {row[0] for row in rows}

@@ -1,0 +1,96 @@
+"""What a person plans of a staged retry: its defaults, and what is asked of each value (CONSOLE 7)."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from pgqueue_admin.archive import schema_columns
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.models import Operation, Queue, RetryPlan
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations.targets import parsed
+
+FEW = 20  # of so many or less, a retry goes at once unless somebody plans it
+CALMLY_READY = 100  # what the ceiling allows in any case: five seconds of the rest
+NO_PLAN = "Nothing was retried. The engine's tables know no stages yet: run manage.py engine_schema."
+MOST_TRIED = 100
+FASTEST = 10_000.0
+SLOWEST = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """As a person gave it; rates in messages a second. ``hold_above``: ready in a target; None: it never holds."""
+
+    try_first: int = 5
+    watch_seconds: int = 60
+    then_some: int = 50
+    some_rate: float = 5.0
+    rest_rate: float = 20.0
+    give_up_seconds: int = 1800
+    stop_dead: int = 5
+    stop_of: int = 50
+    hold_above: int | None = None
+    waits: bool = True
+
+    def fault(self) -> str:
+        """What is wrong with it, as a sentence; empty: nothing."""
+        for name, least, most, words in _LIMITS:
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
+                return f"{words}: {least:,} to {most:,}, you gave {value:,}. Nothing has started."
+        if self.stop_dead > self.stop_of:
+            return f"It cannot stop at {self.stop_dead:,} dead of any {self.stop_of:,}. Nothing has started."
+        return ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the audit."""
+        return asdict(self)
+
+
+_LIMITS: tuple[tuple[str, float, float, str], ...] = (
+    ("try_first", 0, MOST_TRIED, "Messages to try first"),
+    ("watch_seconds", 0, 86_400, "Seconds to watch"),
+    ("then_some", 0, 1_000_000, "Messages in the second stage"),
+    ("some_rate", SLOWEST, FASTEST, "Messages a second in the second stage"),
+    ("rest_rate", SLOWEST, FASTEST, "Messages a second for the rest"),
+    ("give_up_seconds", 10, 7 * 86_400, "Seconds until it gives up"),
+    ("stop_dead", 0, 10_000, "Deaths that stop it"),
+    ("stop_of", 1, 10_000, "Messages among which deaths are counted"),
+    ("hold_above", 1, 100_000, "Ready messages above which it holds"),
+)
+
+
+def careful(operation: Operation) -> Planned:
+    """Try 5, watch, 50 at 5/s, the rest at 20/s; the ceiling from what the targets stand at, and are meant to."""
+    return Planned(hold_above=_ceiling(operation.queues))
+
+
+def flat(operation: Operation) -> Planned:
+    """All at 20/s, without a trial; what stops and holds it stays."""
+    return Planned(try_first=0, watch_seconds=0, then_some=0, hold_above=_ceiling(operation.queues))
+
+
+def is_needed(operation: Operation) -> bool:
+    """Whether a plan is what a person is offered first."""
+    return operation.kind == Operation.Kind.RETRY and operation.count > FEW
+
+
+def are_kept(connection: Connection) -> bool:
+    """Whether the engine's tables can hold what a plan needs."""
+    return schema_columns.has(connection, "sent_as", "operation_item")
+
+
+def of(plan: RetryPlan) -> Planned:
+    return Planned(**{each.name: getattr(plan, each.name) for each in fields(Planned)})
+
+
+def _ceiling(addresses: Iterable[str]) -> int:
+    """The largest of: the depth that somebody set as target, twice what is ready now, a few seconds of the rest."""
+    found = [CALMLY_READY]
+    schemas = set(queue_database().schemas)
+    for address in parsed(each for each in addresses if each):
+        queue = Queue.objects.filter(schema=address.schema, table=address.table, schema__in=schemas)
+        for depth, ready in queue.values_list("target_depth", "latest__ready"):
+            found += [depth or 0, 2 * (ready or 0)]
+    return min(max(found), 100_000)

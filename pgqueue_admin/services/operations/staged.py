@@ -1,0 +1,233 @@
+"""A staged retry, step by step: waits for a receiver, sends by the clock, stops and holds by itself, follows.
+
+Nothing is kept in memory: any process may take any step, and whoever comes after a killed one goes on from there.
+"""
+
+import time
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.formatting.durations import duration
+from pgqueue_admin.formatting.numbers import pluralize
+from pgqueue_admin.models import Operation, RetryPlan, database_clock, notify
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.retry_plan import Stage
+from pgqueue_admin.services import unattended
+from pgqueue_admin.services.operations import look, runner
+
+WAITS_AT_MOST = timedelta(hours=4)  # for a receiver
+LOOK_EVERY = 1.0  # seconds; and ten times as long as a look takes, so that no archive is read all the time
+GOES_ON_BELOW = 0.75  # of the ceiling
+LARGEST_CHUNK = 1_000  # messages in one transaction, however fast it goes
+LATE = timedelta(seconds=1)  # what was not sent in that time may be made up for: one second's worth at most
+A_MOMENT = 0.05  # seconds
+State = Operation.State
+FOLLOWED = (*runner.STEERED, State.FOLLOWING)
+
+
+def open_plans() -> list[int]:
+    """Those with messages to send, or of which it is still looked what became of them; oldest first."""
+    found = RetryPlan.objects.filter(operation__state__in=FOLLOWED)
+    return list(found.order_by("pk").values_list("pk", flat=True))
+
+
+def step(pk: int, now: datetime | None = None) -> float:
+    """Do what is due now, a chunk at most; in how many seconds there may be more. Raises DatabaseError.
+
+    Called by several at once, each chunk is sent by one of them, and no sooner than the plan says.
+    """
+    now = now or database_clock.now()
+    plan = RetryPlan.objects.select_related("operation").get(pk=pk)
+    if plan.operation.state == State.WAITING and not _begins(plan, now):
+        return LOOK_EVERY
+    if _takes_look(plan, now):
+        _look(plan, now)
+    plan = RetryPlan.objects.select_related("operation").get(pk=pk)
+    if plan.operation.state != State.RUNNING or plan.held:
+        return LOOK_EVERY
+    return _send(plan, now)
+
+
+def _begins(plan: RetryPlan, now: datetime) -> bool:
+    """Whether it runs now. Without a receiver it waits, and after hours it is given up: nothing was sent."""
+    waiting = Operation.objects.filter(pk=plan.pk, state=State.WAITING)
+    nobody = unattended.untended(plan.operation.queues) if plan.waits else []
+    if not nobody:
+        begun = bool(waiting.update(state=State.RUNNING))
+        _say(plan, "")
+        return begun
+    who = ", ".join(f"{each.address.table}: {each.says}" for each in nobody)
+    since = now - plan.operation.started_at if plan.operation.started_at else timedelta()
+    if since < WAITS_AT_MOST:
+        left = duration((WAITS_AT_MOST - since).total_seconds())
+        return _say(plan, f"Waits for a receiver. {who}. Nothing is sent; in {left} it lapses.")
+    if waiting.update(state=State.LAPSED, ended_at=now):
+        _say(plan, f"Nobody received for {duration(WAITS_AT_MOST.total_seconds())}, so nothing was sent. {who}.")
+    return False
+
+
+def _say(plan: RetryPlan, sentence: str, **more: Any) -> bool:
+    """Keep the sentence, and tell open pages where it is another one. False, for whoever returns it."""
+    changed = RetryPlan.objects.filter(pk=plan.pk).exclude(says=sentence, **more).update(says=sentence, **more)
+    if changed:
+        notify.announce(notify.OPERATION, str(plan.pk))
+    return False
+
+
+def _takes_look(plan: RetryPlan, now: datetime) -> bool:
+    """Whether a look is due, and nobody else has taken it."""
+    due = Q(look_at=None) | Q(look_at__lte=now)
+    return bool(RetryPlan.objects.filter(due, pk=plan.pk).update(look_at=now + timedelta(seconds=LOOK_EVERY)))
+
+
+def _look(plan: RetryPlan, now: datetime) -> None:
+    began = time.monotonic()
+    troubles = look.note_left(plan.pk)
+    with queue_database().reading() as connection:
+        deaths = look.deaths(connection, plan)
+    ready = look.most_ready(plan.operation, plan.hold_above or 0)
+    _judge(plan, deaths, ready, troubles)
+    if plan.operation.state == State.FOLLOWING:
+        _end_if_known(plan, now)
+    runner.recount(plan.pk, only_changes=True)
+    took = time.monotonic() - began
+    if 10 * took > LOOK_EVERY:
+        RetryPlan.objects.filter(pk=plan.pk).update(look_at=now + timedelta(seconds=10 * took))
+
+
+def _judge(plan: RetryPlan, deaths: look.Deaths, ready: look.Ready, troubles: list[str]) -> None:
+    """Stop or hold, or go on. What a person decided meanwhile stays: only what runs is stopped."""
+    figures = {"dead_now": deaths.worst, "ready_now": ready.number}
+    if sentence := _stops(plan, deaths):
+        with transaction.atomic():
+            if Operation.objects.filter(pk=plan.pk, state=State.RUNNING).update(state=State.STOPPED):
+                _say(plan, sentence, held=False, decided_at=database_clock.now(), **figures)
+                return
+    if plan.operation.state != State.RUNNING:
+        RetryPlan.objects.filter(pk=plan.pk).update(**figures)
+        return
+    holds = _holds(plan, ready)
+    _say(plan, holds or " ".join(troubles), held=bool(holds), **figures)
+
+
+def _stops(plan: RetryPlan, deaths: look.Deaths) -> str:
+    if not plan.stop_dead or plan.operation.state not in (State.RUNNING, State.WAITING):
+        return ""
+    if deaths.of_the_tried:
+        return f"Stopped by itself: {deaths.of_the_tried:,} of the first {plan.tried:,} died again."
+    if deaths.worst >= plan.stop_dead:
+        limit = f"the plan stops at {plan.stop_dead:,} of any {plan.stop_of:,}"
+        return f"Stopped by itself: {deaths.worst:,} of {plan.stop_of:,} sent one after another died again; {limit}."
+    return ""
+
+
+def _holds(plan: RetryPlan, ready: look.Ready) -> str:
+    """A ceiling that nothing is known of holds as well: what waits there may be too much."""
+    if plan.hold_above is None:
+        return ""
+    if ready.number is None:
+        return f"Holds: what is ready in {ready.queue} is not known, {ready.why_not}."
+    below = round(plan.hold_above * GOES_ON_BELOW)
+    if ready.number > plan.hold_above or (plan.held and ready.number >= below):
+        return (
+            f"Holds: {ready.number:,} ready in {ready.queue}, the plan holds above {plan.hold_above:,}"
+            f" and goes on below {below:,}."
+        )
+    return ""
+
+
+def _send(plan: RetryPlan, now: datetime) -> float:
+    """One chunk, where one is due."""
+    with queue_database().reading() as connection:
+        place = connection.value(postgresql().operation.next_place(), {"operation_id": plan.pk})
+    if place is None:
+        runner.recount(plan.pk)
+        return LOOK_EVERY
+    stage = plan.stage_of(place)
+    if stage.name != "try" and place == plan.tried + 1 and plan.tried and not _watched(plan):
+        return LOOK_EVERY
+    size = min(_worth(stage), stage.last - place + 1)
+    if (left := _reserve(plan, stage, size, now)) > 0:
+        return min(left, LOOK_EVERY)
+    runner.chunk(plan.operation, size, stage.last)
+    return min(size / stage.rate if stage.rate else 0.0, LOOK_EVERY)
+
+
+def _worth(stage: Stage) -> int:
+    """A second's worth, of which one message is the least."""
+    return stage.count if stage.rate is None else max(1, min(int(stage.rate), LARGEST_CHUNK))
+
+
+def _reserve(plan: RetryPlan, stage: Stage, size: int, now: datetime) -> float:
+    """0 where this chunk may go; the time that it takes is written down before it is sent, so that whoever is killed in
+    between makes it later, and never faster. Else how long to wait."""
+    takes = timedelta(seconds=size / stage.rate) if stage.rate else timedelta()
+    before = plan.next_at
+    if before and before > now:
+        return (before - now).total_seconds()
+    from_when = max(before, now - LATE) if before else now
+    taken = RetryPlan.objects.filter(pk=plan.pk, next_at=before).update(next_at=from_when + takes)
+    return 0.0 if taken else takes.total_seconds() or A_MOMENT
+
+
+def _watched(plan: RetryPlan) -> bool:
+    """Whether the trial told enough: its time is over, nobody died (or it would have stopped), and none waits."""
+    with queue_database().reading() as connection:
+        seen = look.tried(connection, plan)
+        died = plan.stop_dead and look.deaths(connection, plan).of_the_tried
+    if plan.judged_from >= plan.tried:
+        return True  # a person has seen them and went on
+    if died:
+        return False  # the next look stops it
+    if seen.seconds < plan.watch_seconds:
+        left = duration(plan.watch_seconds - seen.seconds)
+        return _say(plan, f"Watches the first {plan.tried:,} for {duration(plan.watch_seconds)}: {left} to go.")
+    if not seen.waiting:
+        _say(plan, "")
+        return True
+    waiting = f"{seen.waiting:,} of the first {pluralize(seen.sent, 'message')} wait in the queue"
+    if seen.seconds < plan.give_up_seconds:
+        return _say(plan, f"Watches: {waiting}. It goes on when somebody has taken them.")
+    with transaction.atomic():
+        if Operation.objects.filter(pk=plan.pk, state=State.RUNNING).update(state=State.STOPPED):
+            said = f"Stopped by itself: {waiting} after {duration(seen.seconds)}, so nobody receives."
+            _say(plan, said, decided_at=database_clock.now())
+    return False
+
+
+def _end_if_known(plan: RetryPlan, now: datetime) -> None:
+    """It has ended when it is known what became of each, or when the time to wait for that is over."""
+    asked = {"operation_id": plan.pk}
+    with queue_database().reading() as connection:
+        seconds = connection.value(postgresql().operation.since_last(), asked) or 0.0
+        known = _all_known(plan, connection)
+    if not known and seconds < plan.give_up_seconds:
+        return
+    cancelled = bool(plan.operation.cancelled_by)
+    state = State.CANCELLED if cancelled else State.DONE
+    with transaction.atomic():
+        if Operation.objects.filter(pk=plan.pk, state=State.FOLLOWING).update(state=state, ended_at=now):
+            gave_up = "" if known else f"Given up {duration(plan.give_up_seconds)} after the last was sent."
+            _say(plan, gave_up)
+            notify.announce(notify.OPERATION, str(plan.pk))
+
+
+def _all_known(plan: RetryPlan, connection: Any) -> bool:
+    classes = {row.what for row in tally(connection, plan)}
+    return not classes & {"sent", "picked", "unknown"}
+
+
+def tally(connection: Any, plan: RetryPlan, given_up: bool = False) -> list[Any]:
+    """By stage and class: rows of stage, what, count, first_left_at. ``given_up``: nothing is waited for now."""
+    sql = postgresql().operation
+    last_of_some = max((each.last for each in plan.stages if each.name != "rest"), default=0)
+    asked = {"operation_id": plan.pk, "tried": plan.tried, "some": last_of_some, **patience(plan, given_up)}
+    return connection.all(sql.tally(known_as=sql.known_as, with_class=sql.with_class), asked)
+
+
+def patience(plan: RetryPlan, given_up: bool) -> dict[str, timedelta]:
+    return {"patience": timedelta() if given_up else timedelta(seconds=plan.give_up_seconds)}

@@ -1,0 +1,301 @@
+"""A staged retry: a few, a look, more slowly, the rest; it stops, holds and waits by itself, and follows to the end."""
+
+from itertools import pairwise
+
+import pytest
+from django.contrib.auth.models import User
+
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.models import AuditEntry, Endpoint, Operation, Queue, RetryPlan
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import staged
+from pgqueue_admin.services.operations.plans import Planned
+from tests.archived_messages import BILLING, events_of, number_in
+from tests.older_schema import set_back
+from tests.staged_retries import CALM, Clock, classes, die, go_by, handle, look, plan_of, planned, sent, take
+
+State = Operation.State
+FLAT = Planned(try_first=0, then_some=0, rest_rate=20.0, stop_dead=0, **CALM)
+
+
+def test_the_trial_goes_first_and_nothing_more_before_it_was_watched(ana: User) -> None:
+    operation, clock = planned(ana), Clock()
+    before = number_in(BILLING)
+    for _ in range(5):
+        look(operation, clock)
+    assert number_in(BILLING) == before + 5
+    assert plan_of(operation).says.startswith("Watches the first 5 for 1")
+    handle(operation, sent(operation))
+    look(operation, clock)
+    assert len(sent(operation)) == 5, "its time is not over"
+    go_by(operation, 60)
+    look(operation, clock)
+    assert len(sent(operation)) == 10, "then five a second"
+    assert plan_of(operation).says == ""
+
+
+def test_it_goes_on_only_when_somebody_has_taken_the_trial(ana: User) -> None:
+    operation, clock = planned(ana), Clock()
+    look(operation, clock)
+    go_by(operation, 61)
+    look(operation, clock)
+    assert "5 of the first 5 messages wait in the queue" in plan_of(operation).says
+    assert len(sent(operation)) == 5
+    go_by(operation, 1800)
+    look(operation, clock)
+    assert (plan_of(operation).operation.state, len(sent(operation))) == (State.STOPPED, 5)
+    assert "so nobody receives" in plan_of(operation).says
+
+
+def test_it_goes_no_faster_than_its_rate_and_no_slower(ana: User) -> None:
+    """By a clock of our own: every tenth of a second somebody steps."""
+    operation, clock = planned(ana, FLAT), Clock()
+    counts = []
+    for _ in range(60):
+        staged.step(operation.pk, clock.after(0.1))
+        counts.append(len(sent(operation)))
+    assert max(after - before for before, after in pairwise(counts)) <= 20, "a chunk is a second's worth at most"
+    for seconds in (1, 2, 3, 4):
+        assert counts[seconds * 10 - 1] <= 20 * (seconds + 1)
+    assert counts[-1] == 88
+    assert counts[40] < 88 or counts[44] == 88
+
+
+def test_who_comes_late_makes_up_for_a_second_and_no_more(ana: User) -> None:
+    operation, clock = planned(ana, FLAT), Clock()
+    staged.step(operation.pk, clock.after(0))
+    clock.after(3600)
+    for _ in range(5):
+        staged.step(operation.pk, clock.now)
+    assert len(sent(operation)) == 60, "the hour that nobody ran is not made up for"
+
+
+def test_two_that_step_at_once_send_what_one_would(ana: User) -> None:
+    operation, clock = planned(ana, FLAT), Clock()
+    for _ in range(3):
+        clock.after(1)
+        staged.step(operation.pk, clock.now)
+        staged.step(operation.pk, clock.now)
+        staged.step(operation.pk, clock.now)
+    assert len(sent(operation)) <= 20 * 4
+
+
+def test_a_slow_rate_sends_one_at_a_time(ana: User) -> None:
+    operation, clock = planned(ana, Planned(try_first=0, then_some=0, rest_rate=0.5, **CALM)), Clock()
+    for _ in range(11):
+        staged.step(operation.pk, clock.after(1))
+    assert len(sent(operation)) == 6
+
+
+def test_one_death_in_the_trial_stops_it(ana: User) -> None:
+    operation, clock = planned(ana), Clock()
+    look(operation, clock)
+    die(operation, sent(operation)[2:3])
+    plan = look(operation, clock)
+    assert (plan.operation.state, plan.says) == (State.STOPPED, "Stopped by itself: 1 of the first 5 died again.")
+    go_by(operation, 61)
+    look(operation, clock)
+    assert len(sent(operation)) == 5
+    operations.go_on(operation.pk, ana, "that one is known")
+    look(operation, clock)
+    plan = look(operation, clock)
+    assert plan.operation.state == State.RUNNING
+    assert len(sent(operation)) > 5
+
+
+def test_it_stops_at_so_many_dead_of_any_so_many(ana: User) -> None:
+    operation, clock = (
+        planned(ana, Planned(try_first=0, then_some=0, rest_rate=30, stop_dead=3, stop_of=10, **CALM)),
+        Clock(),
+    )
+    look(operation, clock)
+    ids = sent(operation)
+    die(operation, [ids[0], ids[9], ids[10], ids[20]])
+    plan = look(operation, clock)
+    assert (plan.operation.state, plan.dead_now) == (State.RUNNING, 2), "three of eleven are not three of ten"
+    die(operation, [ids[1]])
+    plan = look(operation, clock)
+    assert plan.operation.state == State.STOPPED
+    assert plan.says == ("Stopped by itself: 3 of 10 sent one after another died again; the plan stops at 3 of any 10.")
+    stopped_at = len(sent(operation))
+    look(operation, clock)
+    assert len(sent(operation)) == stopped_at
+
+
+def test_it_holds_above_its_ceiling_and_goes_on_below_three_quarters(ana: User) -> None:
+    plan = Planned(try_first=0, then_some=0, rest_rate=10, stop_dead=0, hold_above=40, waits=False)
+    operation, clock = planned(ana, plan), Clock()
+    with queue_database().writing() as connection:
+        connection.run(f"delete from {BILLING}")
+    while not look(operation, clock).held:
+        assert len(sent(operation)) < 88
+    assert len(sent(operation)) == 50
+    assert plan_of(operation).says == "Holds: 50 ready in Billing, the plan holds above 40 and goes on below 30."
+    take(operation, sent(operation)[:20])
+    assert look(operation, clock).held, "30 are not below 30"
+    take(operation, sent(operation)[20:21])
+    assert not look(operation, clock).held
+    assert len(sent(operation)) == 60
+
+
+def test_it_waits_for_a_receiver_and_lapses_after_hours(ana: User) -> None:
+    Endpoint.objects.create(name="Billing", schema="public", table="Billing", desired_processes=0)
+    Queue.objects.update_or_create(schema="public", table="Billing", defaults={"kind": "input", "endpoint": "Billing"})
+    operation, clock = planned(ana, Planned(hold_above=None)), Clock()
+    plan = look(operation, clock)
+    assert (plan.operation.state, sent(operation)) == (State.WAITING, [])
+    assert plan.says.startswith("Waits for a receiver. Billing: nobody receives. Nothing is sent; in 3")
+    staged.step(operation.pk, clock.after(4 * 3600))
+    assert (plan_of(operation).operation.state, sent(operation)) == (State.LAPSED, [])
+    assert "so nothing was sent" in plan_of(operation).says
+    again = planned(ana, Planned(hold_above=None))
+    look(again, Clock())
+    Endpoint.objects.all().delete()
+    Queue.objects.update(endpoint="")
+    look(again, Clock())
+    assert plan_of(again).operation.state == State.RUNNING
+
+
+def test_what_became_of_each_is_told_and_never_guessed(ana: User) -> None:
+    plan = Planned(try_first=0, then_some=0, rest_rate=100, stop_dead=0, **CALM)
+    operation, clock = planned(ana, plan), Clock()
+    look(operation, clock)
+    assert classes(operation) == {"sent": 88}
+    ids = sent(operation)
+    handle(operation, ids[:3])
+    die(operation, ids[3:5])
+    die(operation, ids[5:6], exception_type="Other.Exception", stack_trace=None)
+    take(operation, ids[6:10])
+    look(operation, clock)
+    assert classes(operation) == {"succeeded": 3, "same": 2, "other": 1, "unknown": 4, "sent": 78}, (
+        "no endpoint of ours is there: who took four of them never says what came of it"
+    )
+    with queue_database().writing() as connection:
+        ours = "update messages.message_archive set retry_token = gen_random_uuid() where id = any (%(ids)s)"
+        connection.run(ours, {"ids": ids[6:8]})
+    assert classes(operation) == {"succeeded": 3, "same": 2, "other": 1, "picked": 2, "unknown": 2, "sent": 78}
+    assert classes(operation, given_up=True)["unknown"] == 4
+    assert plan_of(operation).operation.state == State.FOLLOWING
+
+
+def test_it_has_ended_when_each_is_known(ana: User) -> None:
+    operation, clock = planned(ana, Planned(try_first=0, then_some=0, rest_rate=100, stop_dead=0, **CALM)), Clock()
+    look(operation, clock)
+    handle(operation, sent(operation)[:87])
+    look(operation, clock)
+    assert look(operation, clock).operation.state == State.FOLLOWING, "one waits"
+    die(operation, sent(operation)[87:])
+    plan = look(operation, clock)
+    assert (plan.operation.state, plan.operation.done, plan.says) == (State.DONE, 88, "")
+    assert events_of(operation.pk) == 88 * 2
+
+
+def test_it_has_ended_when_the_time_to_wait_for_one_is_over(ana: User) -> None:
+    operation, clock = planned(ana, Planned(try_first=0, then_some=0, rest_rate=100, **CALM)), Clock()
+    look(operation, clock)
+    take(operation, sent(operation))
+    look(operation, clock)
+    go_by(operation, 1799)
+    assert look(operation, clock).operation.state == State.FOLLOWING
+    go_by(operation, 2)
+    plan = look(operation, clock)
+    assert (plan.operation.state, plan.says) == (State.DONE, "Given up 30\u00a0min after the last was sent.")
+    assert classes(operation, given_up=True) == {"unknown": 88}
+
+
+def test_a_pause_takes_effect_with_the_next_chunk_and_one_is_first(ana: User) -> None:
+    operation, clock = planned(ana, FLAT), Clock()
+    look(operation, clock)
+    number = len(sent(operation))
+    operations.pause(operation.pk, "tomas")
+    look(operation, clock)
+    assert len(sent(operation)) == number
+    with pytest.raises(operations.AlreadyDecided, match="Nothing was paused: tomas paused operation"):
+        operations.pause(operation.pk, ana)
+    operations.go_on(operation.pk, ana)
+    with pytest.raises(operations.AlreadyDecided, match=r"Nothing was resumed: operation .* runs"):
+        operations.go_on(operation.pk, "tomas")
+    look(operation, clock)
+    assert len(sent(operation)) > number
+    acts = AuditEntry.objects.filter(noun="operation").order_by("pk").values_list("who", "verb")
+    assert list(acts) == [("tomas", "pause"), ("ana", "resume")]
+
+
+def test_another_rate_counts_from_the_next_chunk(ana: User) -> None:
+    operation, clock = planned(ana, Planned(try_first=0, then_some=0, rest_rate=0.01, **CALM)), Clock()
+    look(operation, clock)
+    operations.change_rate(operation.pk, ana, 40, before=0.01)
+    clock.now = Clock().now
+    staged.step(operation.pk, clock.after(1))
+    assert len(sent(operation)) == 41
+    with pytest.raises(operations.AlreadyDecided, match=r"it is 40/s by now, you saw 0\.01/s"):
+        operations.change_rate(operation.pk, "tomas", 5, before=0.01)
+    with pytest.raises(operations.OperationRefused, match=r"The rate stays as it is\. Messages a second"):
+        operations.change_rate(operation.pk, ana, 0)
+    entry = AuditEntry.objects.get(verb="set")
+    assert (entry.before, entry.after) == ({"rate": 0.01}, {"rate": 40})
+
+
+def test_who_cancels_the_rest_follows_what_was_sent(ana: User) -> None:
+    operation, clock = planned(ana, FLAT), Clock()
+    look(operation, clock)
+    operations.cancel(operation.pk, "tomas")
+    look(operation, clock)
+    assert (plan_of(operation).operation.state, len(sent(operation))) == (State.FOLLOWING, 20)
+    with pytest.raises(operations.AlreadyDecided, match="tomas cancelled operation"):
+        operations.cancel(operation.pk, ana)
+    with pytest.raises(operations.AlreadyDecided, match="Nothing was paused: tomas cancelled"):
+        operations.pause(operation.pk, ana)
+    handle(operation, sent(operation))
+    look(operation, clock)
+    plan = look(operation, clock)
+    assert (plan.operation.state, plan.operation.cancelled_by, plan.operation.done) == (State.CANCELLED, "tomas", 20)
+
+
+def test_who_may_not_steers_nothing(ana: User, viewer: User) -> None:
+    operation = planned(ana, FLAT)
+    acts = (operations.pause, operations.go_on, lambda pk, person: operations.change_rate(pk, person, 5.0))
+    for act in acts:
+        with pytest.raises(operations.OperationNotAllowed):
+            act(operation.pk, viewer)
+    assert not AuditEntry.objects.filter(noun="operation").exists()
+
+
+def test_a_plan_is_kept_in_the_audit_and_refused_where_it_makes_no_sense(ana: User) -> None:
+    entry = AuditEntry.objects.get(operation_id=planned(ana, FLAT).pk)
+    assert entry.after
+    assert entry.after["plan"]["rest_rate"] == 20
+    frozen = operations.freeze("retry", ArchiveFilter(exception="TimeoutException"), ana, "console")
+    with pytest.raises(operations.OperationRefused, match=r"Nothing was retried\. It cannot stop at 9 dead of any 3"):
+        operations.start(frozen.pk, ana, planned=Planned(stop_dead=9, stop_of=3))
+    assert Operation.objects.get(pk=frozen.pk).state == State.FROZEN
+
+
+def test_tables_of_the_version_before_know_no_plan_and_retry_as_they_did(ana: User) -> None:
+    frozen = operations.freeze("retry", ArchiveFilter(exception="TimeoutException"), ana, "console")
+    with queue_database().writing() as connection:
+        set_back(connection, 6)
+    with pytest.raises(operations.OperationRefused, match=r"know no stages yet: run manage\.py engine_schema"):
+        operations.start(frozen.pk, ana, planned=Planned())
+    operations.start(frozen.pk, ana)
+    operations.run(frozen.pk)
+    frozen.refresh_from_db()
+    assert (frozen.state, frozen.done) == (State.DONE, frozen.count), "without a plan it goes as it did"
+
+
+def test_nobody_runs_a_planned_one_as_fast_as_it_goes(ana: User) -> None:
+    operation = planned(ana, FLAT)
+    operations.run(operation.pk)
+    assert not operations.run_chunk(operation.pk)
+    assert sent(operation) == []
+    assert RetryPlan.objects.get(pk=operation.pk).next_at is None
+
+
+def test_what_others_decided_meanwhile_is_skipped_and_counted_as_that(ana: User) -> None:
+    operation, clock = planned(ana), Clock()
+    with queue_database().reading() as connection:
+        second = operations.items(connection, operation.pk)[1].archive_id
+    operations.act("discard", second, "ivo", "console")
+    look(operation, clock)
+    assert classes(operation) == {"sent": 4, "skipped": 1, "open": 83}

@@ -1,0 +1,99 @@
+"""What becomes of the messages of a staged retry: taken, handled, dead again; and time that goes by without waiting."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
+from pgqueue_admin.models import Operation, RetryPlan, database_clock
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import staged
+from pgqueue_admin.services.operations.plans import Planned
+from tests.archived_messages import BILLING, REFUSED, succeed
+
+CALM: dict[str, Any] = {"hold_above": None, "waits": False}
+
+
+def planned(person: Any, plan: Planned | None = None, **filter: Any) -> Operation:
+    """A started one: of the 88 that died of REFUSED, unless a filter says else."""
+    chosen = ArchiveFilter(**(filter or {"exception": REFUSED}))
+    operation = operations.freeze("retry", chosen, person, "console", "it is back")
+    return operations.start(operation.pk, person, planned=plan or Planned(**CALM))
+
+
+class Clock:
+    """The console's clock, put on by hand."""
+
+    def __init__(self) -> None:
+        self.now: datetime = database_clock.now()
+
+    def after(self, seconds: float) -> datetime:
+        self.now += timedelta(seconds=seconds)
+        return self.now
+
+
+def go_by(operation: Operation, seconds: float) -> None:
+    """As though the messages had been sent, and taken, so long ago."""
+    ago = {"pk": operation.pk, "ago": timedelta(seconds=seconds)}
+    with queue_database().writing() as connection:
+        change = "update messages.operation_item set at = at - %(ago)s, left_at = left_at - %(ago)s"
+        connection.run(f"{change} where operation = %(pk)s", ago)
+
+
+def sent(operation: Operation) -> list[int]:
+    """Archive ids of what was sent, in order."""
+    asked = (
+        "select archive_id from messages.operation_item where operation = %(pk)s and outcome = 'done' order by place"
+    )
+    with queue_database().reading() as connection:
+        return [row[0] for row in connection.all(asked, {"pk": operation.pk})]
+
+
+def take(operation: Operation, ids: list[int]) -> None:
+    """A receiver deletes their rows."""
+    rows = "select sent_as::uuid from messages.operation_item where operation = %(pk)s and archive_id = any (%(ids)s)"
+    with queue_database().writing() as connection:
+        connection.run(f"delete from {BILLING} where id in ({rows})", {"pk": operation.pk, "ids": ids})
+
+
+def handle(operation: Operation, ids: list[int]) -> None:
+    take(operation, ids)
+    with queue_database().writing() as connection:
+        for each in ids:
+            assert succeed(connection, each)
+
+
+def die(operation: Operation, ids: list[int], **other: Any) -> None:
+    """They are taken, and archived once more: of the same cause, unless ``other`` says else."""
+    take(operation, ids)
+    for each in ids:
+        with queue_database().writing() as connection, connection.transaction():
+            row = store.get(connection, each)
+            assert row is not None
+            cause = {
+                name: getattr(row, name) for name in ("exception_type", "exception_message", "stack_trace")
+            } | other
+            token = connection.value("select retry_token from messages.message_archive where id = %(id)s", {"id": each})
+            dead = DeadMessage(queue=row.queue, message_id=row.message_id, retry_token=token, **cause)
+            store.archive_failed(connection, dead)
+
+
+def plan_of(operation: Operation) -> RetryPlan:
+    operation.refresh_from_db()
+    return RetryPlan.objects.select_related("operation").get(pk=operation.pk)
+
+
+def look(operation: Operation, clock: Clock) -> RetryPlan:
+    """The next look, and a chunk where one is due."""
+    staged.step(operation.pk, clock.after(60))
+    return plan_of(operation)
+
+
+def classes(operation: Operation, given_up: bool = False) -> dict[str, int]:
+    """How many are of each class, whatever their stage."""
+    found: dict[str, int] = {}
+    with queue_database().reading() as connection:
+        for row in staged.tally(connection, plan_of(operation), given_up):
+            found[row.what] = found.get(row.what, 0) + row.count
+    return found
