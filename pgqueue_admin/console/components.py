@@ -16,11 +16,13 @@ ICON_OF_STATE = {
     "starting": "clock", "waiting": "clock", "draining": "down", "back-off": "warn", "crashed": "crit", "lost": "crit",
     "stopped": "quiet", "done": "ok", "cancelled": "quiet", "lapsed": "quiet", "expired": "clock", "gone": "quiet",
     "delayed": "clock", "overdue": "warn", "new": "new", "growing": "grow", "back": "back", "quiet": "quiet",
+    "unknown": "ask", "failed": "warn", "skipped": "quiet", "picked": "in",
 }  # fmt: skip
 CLASS_OF_STATE = {
     "critical": "crit", "warning": "warn", "ok": "good", "running": "good", "dead": "crit", "crashed": "crit",
     "lost": "crit", "back-off": "warn", "succeeded": "good", "done": "good", "retried": "info",
     "overdue": "warn", "new": "solid", "growing": "crit", "back": "warn",
+    "failed": "warn",
 }  # fmt: skip
 
 SHAPE_OF_VERDICT = {"crit": "crit", "warn": "warn", "paused": "pause", "blind": "clock"}

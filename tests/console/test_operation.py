@@ -8,6 +8,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from pgqueue_admin.console.operations import progress
+from pgqueue_admin.console.operations.operation_progress import OperationProgress
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Operation
 from pgqueue_admin.models import queue_database as queue_databases
@@ -239,7 +240,7 @@ def test_an_open_page_is_told_of_progress(recorded: Recorded, cards: list[int]) 
 )
 def test_per_cent_are_all_only_when_all_are_acted_on(acted: tuple[int, int, int], said: int) -> None:
     done, skipped, failed = acted
-    assert progress.OperationProgress(Operation(count=1000, done=done, skipped=skipped, failed=failed)).percent == said
+    assert OperationProgress(Operation(count=1000, done=done, skipped=skipped, failed=failed)).percent == said
 
 
 def test_looking_starts_nothing(recorded: Recorded, cards: list[int]) -> None:

@@ -18,10 +18,12 @@ ACTS = {
     "endpoint_start", "endpoint_stop",
     "endpoint_scale", "endpoint_pause", "endpoint_resume", "endpoint_restart", "endpoint_withdraw", "endpoint_undo",
     "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "host_give_up",
+    "operation_pause", "operation_resume", "operation_rate",
     "history_run", "history_cancel", "history_recompute", "admin:logout", "schedule_read", "schedule_pause",
     "schedule_resume", "schedule_run", "schedule_remove", "lease_release", "lease_end", "outbox_dispatch",
     "failure_assignment", "failure_acknowledgement", "audit_export", "post_mark", "waiting_acts", "unsubscribe",
 }  # fmt: skip
+OF_OPERATION = ("start", "cancel", "pause", "resume", "rate")
 PLAIN = {
     "live", "healthz", "readyz", "sign_in", "sign_out", "password", "person", "keys", "overview", "queues", "alerts",
     "alert_mails", "delayed", "endpoints", "workers", "settings", "archive", "operations", "finder", "admin:index",
@@ -85,7 +87,7 @@ def _examples(world: World) -> dict[str, list[str]]:
         "endpoint_undo": [{**endpoints[0], "entry_id": entry}],
         **dict.fromkeys(("worker_log", "worker_log_whole"), _keys(Process, "process_id")),
         "host_give_up": [{"host": MARKUP[:190]}, {"host": "house-2"}],
-        **dict.fromkeys(("operation", "operation_start", "operation_cancel"), operations),
+        **dict.fromkeys(("operation", *(f"operation_{verb}" for verb in OF_OPERATION)), operations),
         **dict.fromkeys(("alert", "alert_acknowledgement"), alerts),
         "failure": [*_keys(FailureGroup, "fingerprint"), *_failures(world)],
         **dict.fromkeys(("failure_assignment", "failure_acknowledgement"), _keys(FailureGroup, "fingerprint")),

@@ -36,10 +36,12 @@ from pgqueue_admin.models import (
     PostedMark,
     Process,
     Queue,
+    RetryPlan,
     queue_database,
 )
 from pgqueue_admin.monitor import delayed, discovery
 from pgqueue_admin.services import operations, schedules
+from pgqueue_admin.services.operations.plans import Planned
 from pgqueue_admin.services.schedules import Act, ScheduleDraft
 from tests.console.sampled import elsewhere, sample
 from tests.databases import Databases
@@ -259,6 +261,10 @@ def _schedules() -> None:
 def _operations(made: World) -> None:
     person = User.objects.get(username="operator")
     operations.freeze("retry", made.dead[:30], person, "console", MARKUP, MARKUP)
+    staged = operations.freeze("retry", made.dead[:30], person, "console", MARKUP, MARKUP)
+    operations.start(staged.pk, person, planned=Planned(hold_above=9))
+    Operation.objects.filter(pk=staged.pk).update(state="running")
+    RetryPlan.objects.filter(pk=staged.pk).update(says=MARKUP, decided_by=MARKUP[:100], held=True)
     about = {"who": MARKUP[:100], "origin": "console", "reason": MARKUP, "selection": MARKUP, "last_error": MARKUP}
     for state in Operation.State.values[1:]:
         Operation.objects.create(kind="retry", state=state, queues={MARKUP: 1}, count=1, **about)

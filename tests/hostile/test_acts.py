@@ -33,6 +33,7 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
     entry = AuditEntry.objects.filter(noun="endpoint")[0].pk
     name = Endpoint.objects.filter(ours=True).values_list("name", flat=True).first()
     frozen = Operation.objects.get(state="frozen").pk
+    staged = Operation.objects.get(plan__isnull=False).pk
     failure = FailureGroup.objects.values_list("pk", flat=True)[0]
     settings = {"peek_delay_ms": "2 s", "concurrency": 3, "immediate_retries": 1, "on_exhausted": "archive"}
     return [
@@ -41,6 +42,9 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
         ("operations", reverse("operations"), {"act": "restore", "all": "matching", "q": "state:discarded"}),
         ("operation_start", reverse("operation_start", args=[frozen]), {"count": "30", "reason": "x"}),
         ("operation_cancel", reverse("operation_cancel", args=[frozen]), {}),
+        ("operation_pause", reverse("operation_pause", args=[staged]), {}),
+        ("operation_rate", reverse("operation_rate", args=[staged]), {"rate": "5 /s", "before": "20"}),
+        ("operation_resume", reverse("operation_resume", args=[staged]), {"reason": "x"}),
         ("alert_acknowledgement", reverse("alert_acknowledgement", args=[1]), {}),
         ("alert_acknowledge", f"{reverse('alert_acknowledge')}?n=1", {"until": "1 h", "reason": "x"}),
         ("alert_acknowledgements", reverse("alert_acknowledgements"), {"alerts": "1"}),
@@ -173,7 +177,8 @@ def test_garbage_in_forms_is_refused_and_kept_out(world: World) -> None:
 def test_an_act_on_what_is_not_there(world: World) -> None:
     client, before = world.client("operator"), world.state()
     for path in (
-        "/operations/999999/start/", "/operations/999999/cancel/", "/alerts/999999/acknowledgement/",
+        "/operations/999999/start/", "/operations/999999/cancel/", "/operations/999999/pause/",
+        "/operations/999999/resume/", "/operations/1/pause/", "/alerts/999999/acknowledgement/",
         "/endpoints/nobody/start/", "/endpoints/nobody/settings/", "/endpoints/CAPITALS/undo/999999/",
         "/settings/queues/public/nothing/", "/settings/queues/public/Sales/undo/999999/",
         f"/operations/{'9' * 30}/start/", f"/endpoints/CAPITALS/undo/{'9' * 30}/",

@@ -1,5 +1,7 @@
 """What will it do; what did it really do? One address from the frozen set to the outcome of each message (C4)."""
 
+from collections.abc import Callable
+
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -7,13 +9,13 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.console import permissions, query_errors, responses
-from pgqueue_admin.console.operations import labels, preview, progress, results
+from pgqueue_admin.console.operations import labels, planning, preview, progress, results
 from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import confirmations
 from pgqueue_admin.models import Operation
 from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import confirmation
+from pgqueue_admin.services.operations import confirmation, plans
 from pgqueue_admin.services.operations.selection import LAPSES_AFTER
 
 
@@ -36,8 +38,10 @@ def page(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def _preview(request: HttpRequest, operation: Operation, fault: str = "") -> HttpResponse:
-    found, problem = query_errors.read(lambda connection: preview.read(connection, operation))
+    asked = request.POST if fault else request.GET
+    found, problem = query_errors.read(lambda connection: preview.read(connection, operation, request.user, asked))
     about = {
+        "staging": planning.as_typed(found.staging, request.POST) if found and fault else found and found.staging,
         "operation": operation,
         "what": labels.what(operation),
         "found": found,
@@ -47,6 +51,7 @@ def _preview(request: HttpRequest, operation: Operation, fault: str = "") -> Htt
         "fault": fault,
         "effect": confirmations.effect(operation.kind, settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]),
         "button": labels.button(operation, settings.PGQUEUE["ENVIRONMENT"]),
+        "when_received": labels.when_received(operation, settings.PGQUEUE["ENVIRONMENT"]),
         "keep": confirmations.KEEP[operation.kind],
         "refusal": permissions.refusal_for(request.user, operation.kind),
     }
@@ -58,15 +63,24 @@ def start(request: HttpRequest, number: int) -> HttpResponse:
     operation = existing(Operation, f"There is no operation {number}.", pk=number)
     reason = responses.reason(request)
     allowed = operation.state == Operation.State.FROZEN and not permissions.refusal_for(request.user, operation.kind)
-    if allowed and (fault := confirmation.plan(operation).fault(reason, request.POST.get("count", ""))):
+    try:
+        planned = planning.given(operation, request.POST)
+        fault = confirmation.plan(operation).fault(reason, request.POST.get("count", "")) or _fault(planned)
+    except planning.NotReadable as error:
+        planned, fault = None, str(error)
+    if allowed and fault:
         return _preview(request, operation, fault)
     try:
-        operations.start(number, request.user, reason, request.POST.getlist("target"))
+        operations.start(number, request.user, reason, request.POST.getlist("target"), planned)
     except operations.OperationRefused as error:
         responses.refused(request, str(error))
     except DatabaseError as error:
         responses.failed(request, f"Nothing was started. {error}")
     return responses.SeeOther(_place(number))
+
+
+def _fault(planned: plans.Planned | None) -> str:
+    return planned.fault() if planned else ""
 
 
 @require_POST
@@ -84,6 +98,40 @@ def cancel(request: HttpRequest, number: int) -> HttpResponse:
     return responses.SeeOther(_place(number))
 
 
+@require_POST
+def pause(request: HttpRequest, number: int) -> HttpResponse:
+    return _steer(request, number, lambda: operations.pause(number, request.user), "Paused. What is sent stays sent.")
+
+
+@require_POST
+def resume(request: HttpRequest, number: int) -> HttpResponse:
+    reason = responses.reason(request)
+    return _steer(request, number, lambda: operations.go_on(number, request.user, reason), "It goes on.")
+
+
+@require_POST
+def rate(request: HttpRequest, number: int) -> HttpResponse:
+    wanted, before = planning.rate(request.POST.get("rate", "")), planning.rate(request.POST.get("before", ""))
+    if wanted is None:
+        shown = request.POST.get("rate", "")[:40]
+        responses.refused(request, f"The rate stays as it is: “{shown}” is no rate. Type messages a second, as 20.")
+        return responses.back(request, _place(number))
+    said = f"The rest goes at {wanted:g}/s from the next chunk on."
+    return _steer(request, number, lambda: operations.change_rate(number, request.user, wanted, before), said)
+
+
+def _steer(request: HttpRequest, number: int, act: Callable[[], object], said: str) -> HttpResponse:
+    existing(Operation, f"There is no operation {number}.", pk=number)
+    try:
+        act()
+        responses.done(request, said)
+    except operations.OperationRefused as error:
+        responses.refused(request, str(error))
+    except DatabaseError as error:
+        responses.failed(request, f"Nothing was changed. {error}")
+    return responses.back(request, _place(number))
+
+
 def _place(number: int) -> str:
     return reverse("operation", args=[number])
 
@@ -92,4 +140,7 @@ urlpatterns = [
     path("operations/<int:number>/", page, name="operation"),
     path("operations/<int:number>/start/", start, name="operation_start"),
     path("operations/<int:number>/cancel/", cancel, name="operation_cancel"),
+    path("operations/<int:number>/pause/", pause, name="operation_pause"),
+    path("operations/<int:number>/resume/", resume, name="operation_resume"),
+    path("operations/<int:number>/rate/", rate, name="operation_rate"),
 ]

@@ -31,6 +31,13 @@ def button(operation: Operation, environment: str) -> str:
     return f"{VERBS[operation.kind]} {operation.count:,} in {environment or 'unnamed'}"
 
 
+def when_received(operation: Operation, environment: str) -> str:
+    """``Retry 564 in production when Orders receives``."""
+    said = list(tables(operation.queues).values())
+    who = f"{said[0]} receives" if len(said) == 1 else "somebody receives in each queue"
+    return f"{button(operation, environment)} when {who}"
+
+
 def cancel_question(operation: Operation, environment: str) -> str:
     return f"Cancel the rest of operation {operation.pk}, {what(operation)}, in {environment or 'unnamed'}?"
 

@@ -1,12 +1,12 @@
 """What an operation would do: its frozen set by queue, type, cause and age, samples, and what is asked first."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pgqueue_admin.console.operations import labels
+from pgqueue_admin.console.operations import labels, planning
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation
 from pgqueue_admin.services import operations, unattended
@@ -37,9 +37,11 @@ class OperationPreview:
     newest_at: datetime | None
     kept: list[str]
     removed: list[str]
+    staging: planning.PlanForm
 
 
-def read(connection: Connection, operation: Operation) -> OperationPreview:
+def read(connection: Connection, operation: Operation, person: Any, asked: Mapping[str, str]) -> OperationPreview:
+    """``asked``: what the address or the form says of the plan."""
     parts = operations.made_of(connection, operation.pk)
     whole = next(part for part in parts if part.what == "all")
     samples = operations.samples(connection, operation, SAMPLES)
@@ -55,6 +57,7 @@ def read(connection: Connection, operation: Operation) -> OperationPreview:
         whole.newest_at,
         kept,
         removed,
+        planning.offered(connection, operation, person, asked),
     )
 
 

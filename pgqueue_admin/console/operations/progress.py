@@ -1,143 +1,35 @@
-"""How far an operation is: figures of the row, drawn alike by the page and by the stream."""
+"""How far an operation is: read once, and drawn alike by the page and by the stream."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 
-from django.conf import settings
 from django.template.loader import render_to_string
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 
-from pgqueue_admin.console.operations import labels
+from pgqueue_admin.console.operations import staged_progress
+from pgqueue_admin.console.operations.operation_progress import OperationProgress
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.formatting import audit_verbs, escape_invisible
-from pgqueue_admin.models import Operation, database_clock
+from pgqueue_admin.formatting import escape_invisible
+from pgqueue_admin.models import Operation, RetryPlan, database_clock
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations.queries import CurrentState
 
-State = Operation.State
-RUNNING = (State.WAITING, State.RUNNING)
 FOLLOWED = timedelta(hours=1)  # an open page counts on after the end; of other people's queues success is never told
-
-
-@dataclass(frozen=True, slots=True)
-class SettledCount:
-    """What came of messages that were retried, as far as it is known; the rest was not heard of since."""
-
-    succeeded: int
-    dead_again: int
-    rest: int
-
-
-@dataclass(frozen=True, slots=True)
-class OperationProgress:
-    """``finishing``: it is cancelled, and a chunk of it still runs, so no figure is the last one."""
-
-    operation: Operation
-    finishing: bool = False
-    now: list[CurrentState] | None = None  # what the set is by now; None where that is not known
-
-    @property
-    def came(self) -> SettledCount | None:
-        """Of a retry only: nothing can come of what was discarded or restored."""
-        if self.now is None or self.operation.kind != Operation.Kind.RETRY:
-            return None
-        of = {now.state: now.of_this for now in self.now}
-        succeeded, dead_again = of.get("succeeded", 0), of.get("dead_again", 0)
-        return SettledCount(succeeded, dead_again, max(0, self.operation.done - succeeded - dead_again))
-
-    @property
-    def running(self) -> bool:
-        return self.operation.state in RUNNING
-
-    @property
-    def moves(self) -> bool:
-        return self.running or self.finishing
-
-    @property
-    def acts_class(self) -> str:
-        """Of the button that cancels: on an open page it goes when nothing is left to cancel."""
-        return "b bad" if self.running else "off"
-
-    @property
-    def acted(self) -> int:
-        return self.operation.done + self.operation.skipped + self.operation.failed
-
-    @property
-    def left(self) -> int:
-        return max(0, self.operation.count - self.acted)
-
-    @property
-    def percent(self) -> int:
-        """Never 100 before all are acted on, and never 0 once one is."""
-        if not self.left:
-            return 100
-        return min(99, max(1 if self.acted else 0, round(100 * self.acted / self.operation.count)))
-
-    @property
-    def bar(self) -> list[tuple[str, int, int]]:
-        """Class, start and width of each part, in messages; each has its own texture."""
-        o, came = self.operation, self.came
-        said = [("ok", o.done)]
-        if came:
-            said = [("ok", came.succeeded), ("deadf", came.dead_again), ("k-flight", came.rest)]
-        parts, start = [], 0
-        for name, width in (*said, ("deadf", o.failed), ("skip-f", o.skipped)):
-            parts.append((name, start, width))
-            start += width
-        return parts
-
-    @property
-    def past(self) -> str:
-        return audit_verbs.past(self.operation.kind)
-
-    @property
-    def title(self) -> str:
-        """Of its page: how far it is, and what came of it so far."""
-        o, came = self.operation, self.came
-        far = f"{self.percent} %, " if self.running else ""
-        again = f", {came.dead_again:,} dead again" if came and came.dead_again else ""
-        return f"{labels.what(o)}: {far}{o.state}{again}"
-
-    @property
-    def verdict(self) -> str:
-        if self.finishing:
-            return labels.FINISHING
-        came = self.came
-        return labels.ended(self.operation, *((came.succeeded, came.dead_again) if came else ()))
-
-    @property
-    def spoken(self) -> str:
-        """Said once when it ends, and once more when it is known what came of each: not with every count between."""
-        known = self.finishing or not (self.came and self.came.rest)
-        return self.verdict if known else labels.ended(self.operation)
-
-    @property
-    def live_left(self) -> SafeString:
-        """The number that is left, where a button or a question names it: it goes on there, too."""
-        return format_html('<span data-live="op.{}.left">{}</span>', self.operation.pk, f"{self.left:,}")
-
-    @property
-    def question(self) -> str:
-        return labels.cancel_question(self.operation, settings.PGQUEUE["ENVIRONMENT"])
-
-    @property
-    def button(self) -> SafeString:
-        where = settings.PGQUEUE["ENVIRONMENT"] or "unnamed"
-        return format_html("Cancel the remaining {} in {}", self.live_left, where)
 
 
 def of(operation: Operation) -> OperationProgress:
     """Of one that was never started nothing is looked up: what lies under its number may be another console's."""
     if operation.started_at is None:
         return OperationProgress(operation)
+    plan = RetryPlan.objects.filter(pk=operation.pk).first()
     try:
         with queue_database().reading() as connection:
             now = operations.states(connection, operation.pk)
+            if plan:
+                return staged_progress.of(connection, operation, now)
         return OperationProgress(operation, operations.in_hand(operation), now)
     except DatabaseError:  # what is known is shown
+        if plan:
+            return staged_progress.StagedProgress(operation, is_known=False)
         return OperationProgress(operation)
 
 
@@ -148,10 +40,13 @@ def live(number: str) -> dict[str, str]:
         return {}
     progress = of(operation)
     about = {"operation": operation, "progress": progress}
+    templates = {"progress": "staged" if progress.plan else "progress", "state": "state", "now": "now"}
     drawn: dict[str, str] = {
-        f"op.{number}.{part}": render_to_string(f"pgqueue_admin/operations/{part}.html", about)
-        for part in ("progress", "state", "now")
+        f"op.{number}.{part}": render_to_string(f"pgqueue_admin/operations/{name}.html", about)
+        for part, name in templates.items()
     }
+    if progress.plan:
+        drawn[f"op.{number}.rate"] = f"{progress.plan.rest_rate:g}"
     drawn[f"op.{number}.left"], drawn[f"op.{number}.acts"] = f"{progress.left:,}", progress.acts_class
     ended = "" if progress.moves else f"Operation {number} has ended: {progress.spoken}"
     return {**drawn, "@title": escape_invisible.plain(progress.title), "@say": ended}

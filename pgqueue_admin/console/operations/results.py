@@ -7,11 +7,14 @@ from typing import Any
 from pgqueue_admin.archive import search_query, store
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.console import pagination
+from pgqueue_admin.console.operations.staged_progress import CLASSES, ENDED, ROUGH
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.models import Operation
+from pgqueue_admin.models import Operation, RetryPlan
 from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import staged
 
 ROWS = 50
+ROUGHLY, ALL = "rough", "all"
 FILTERS = (("", "All"), ("done", "Done"), ("skipped", "Skipped"), ("failed", "Failed"), ("open", "To go"))
 OF_RETRIES = (("succeeded", "Succeeded"), ("dead_again", "Dead again"), ("retried", "Not known yet"))
 
@@ -29,6 +32,9 @@ def read(connection: Connection, operation: Operation, asked: Mapping[str, str])
     """None of one that was never started: what lies beside the queues under its number is another console's."""
     if operation.started_at is None:
         return None
+    plan = RetryPlan.objects.filter(pk=operation.pk).first()
+    if plan:
+        return _staged(connection, operation, plan, asked)
     outcome = next((name for name, _ in filters(operation) if name == asked.get("o")), "")
     start = pagination.integer(asked.get("after")) or 0
     rows = operations.items(connection, operation.pk, start, outcome, ROWS + 1)
@@ -38,6 +44,21 @@ def read(connection: Connection, operation: Operation, asked: Mapping[str, str])
     return OperationResults(rows[:ROWS], after, outcome, discarded, search_query.written(still))
 
 
+def _staged(
+    connection: Connection, operation: Operation, plan: RetryPlan, asked: Mapping[str, str]
+) -> OperationResults:
+    """By class; first what did not go smoothly."""
+    outcome = next((name for name, _ in filters(operation) if name == asked.get("o")), ROUGHLY)
+    classes = {ROUGHLY: list(ROUGH), ALL: None}.get(outcome, [outcome])
+    start = pagination.integer(asked.get("after")) or 0
+    rows = staged.items(connection, plan, operation.state in ENDED, start, classes, ROWS + 1)
+    after = pagination.pack(rows[ROWS - 1].place) if len(rows) > ROWS else ""
+    return OperationResults(rows[:ROWS], after, outcome, 0, "")
+
+
 def filters(operation: Operation) -> tuple[tuple[str, str], ...]:
     """Names and words: of a retry also by what came of it."""
+    if RetryPlan.objects.filter(pk=operation.pk).exists():
+        classes = ((each.name, each.word) for each in CLASSES)
+        return ((ROUGHLY, "Not smooth"), (ALL, "All"), *classes, ("open", "Not sent"))
     return (*FILTERS[:2], *OF_RETRIES, *FILTERS[2:]) if operation.kind == Operation.Kind.RETRY else FILTERS

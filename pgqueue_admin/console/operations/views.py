@@ -31,7 +31,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def _list(request: HttpRequest) -> HttpResponse:
     below = pagination.integer(request.GET.get("after"))
     found = Operation.objects.filter(pk__lt=below) if below is not None else Operation.objects.all()
-    rows = list(found[: ROWS + 1])
+    rows = list(found.select_related("plan")[: ROWS + 1])
     more = pagination.pack(rows[ROWS - 1].pk) if len(rows) > ROWS else ""
     shown = [(row, labels.what(row)) for row in rows[:ROWS]]
     return render(request, "pgqueue_admin/operations/list.html", {"operations": shown, "more": more, "below": below})

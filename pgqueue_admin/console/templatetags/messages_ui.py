@@ -22,6 +22,12 @@ from pgqueue_admin.formatting.text_spans import TextSpan
 from pgqueue_admin.models import LatestSample, database_clock, settings_words
 from pgqueue_admin.models.processes import EndpointProcesses
 
+OUTCOMES = {  # word, and whose shape and colour
+    "succeeded": ("succeeded", "succeeded"), "picked": ("picked up", "picked"), "sent": ("sent, waiting", "waiting"),
+    "same": ("dead, same cause", "dead"), "other": ("dead, another", "dead"), "dead": ("dead again", "dead"),
+    "unknown": ("not known", "unknown"), "skipped": ("skipped", "skipped"), "failed": ("failed", "failed"),
+    "open": ("not sent", "quiet"),
+}  # fmt: skip
 register = template.Library()
 
 CLASS_OF = {"key": "k", "text": "s", "number": "nn", "faint": "p", "mark": "x"}
@@ -166,6 +172,13 @@ def state_of_done(kind: str, row: Any) -> SafeString:
     """What an act did, and where that went since: retried, succeeded, dead again."""
     now = row.state if kind == "retry" and row.state in {"succeeded", "dead_again"} else audit_verbs.past(kind)
     return components.state(STATE_WORDS.get(now, now), now)
+
+
+@register.simple_tag
+def outcome_of(row: Any) -> SafeString:
+    """Of a message of a staged retry, by its class."""
+    word, which = OUTCOMES[row.what]
+    return components.state(word, which)
 
 
 @register.simple_tag

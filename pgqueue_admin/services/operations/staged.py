@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.formatting.numbers import pluralize
@@ -216,17 +217,26 @@ def _end_if_known(plan: RetryPlan, now: datetime) -> None:
             notify.announce(notify.OPERATION, str(plan.pk))
 
 
-def _all_known(plan: RetryPlan, connection: Any) -> bool:
+def _all_known(plan: RetryPlan, connection: Connection) -> bool:
     classes = {row.what for row in tally(connection, plan)}
     return not classes & {"sent", "picked", "unknown"}
 
 
-def tally(connection: Any, plan: RetryPlan, given_up: bool = False) -> list[Any]:
+def tally(connection: Connection, plan: RetryPlan, given_up: bool = False) -> list[Any]:
     """By stage and class: rows of stage, what, count, first_left_at. ``given_up``: nothing is waited for now."""
     sql = postgresql().operation
     last_of_some = max((each.last for each in plan.stages if each.name != "rest"), default=0)
     asked = {"operation_id": plan.pk, "tried": plan.tried, "some": last_of_some, **patience(plan, given_up)}
     return connection.all(sql.tally(known_as=sql.known_as, with_class=sql.with_class), asked)
+
+
+def items(
+    connection: Connection, plan: RetryPlan, given_up: bool, after: int, classes: list[str] | None, limit: int
+) -> list[Any]:
+    """A page of the set after a place, of these classes or all: rows with ``what`` came of it, and ``again_…``."""
+    sql = postgresql().operation
+    asked = {"operation_id": plan.pk, "after": after, "classes": classes, "limit": limit, **patience(plan, given_up)}
+    return connection.all(sql.items_of_class(known_as=sql.known_as, with_class=sql.with_class), asked)
 
 
 def patience(plan: RetryPlan, given_up: bool) -> dict[str, timedelta]:
