@@ -25,7 +25,7 @@ from pgqueue_admin.monitor import targets
 MOST_QUEUES = 2_000  # labels are other people's names: whoever makes tables must not fill the monitoring's memory
 MOST_CAUSES = 50
 LONGEST_CAUSE = 200  # characters; all other labels are bounded by their columns
-_OPEN = (Operation.State.FROZEN, Operation.State.WAITING, Operation.State.RUNNING)
+_OPEN = tuple(state for state in Operation.State if state not in ("done", "cancelled", "lapsed"))
 
 QueueRow = tuple[QueueFacts, QueueFigures | None]
 Labelled = tuple[Sequence[str], float | None]

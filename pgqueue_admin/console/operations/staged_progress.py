@@ -172,6 +172,14 @@ class StagedProgress(OperationProgress):
         return f"{stage.rate:g}/s" if stage and stage.rate else "the trial"
 
     @property
+    def plan_said(self) -> str:
+        """``try 5, watch 1 min, 50 at 5/s, the rest at 20/s; give up after 30 min``."""
+        plan = self.plan
+        tried = f"try {plan.try_first:,}, watch {duration(plan.watch_seconds)}, " if plan.try_first else ""
+        some = f"{plan.then_some:,} at {plan.some_rate:g}/s, the rest" if plan.then_some else "all"
+        return f"{tried}{some} at {plan.rest_rate:g}/s; give up after {duration(plan.give_up_seconds)}"
+
+    @property
     def limits(self) -> str:
         """What stops and holds it, with its present values."""
         plan, said = self.plan, []
@@ -215,12 +223,12 @@ class StagedProgress(OperationProgress):
     def _said_of(self, stage: Stage) -> str:
         counted, left = self.counts.get(stage.name, {}), self._left_of(stage)
         if left == stage.count:
-            return f"{left:,} to go"
+            return f"{left:,} {'to go' if self.running else 'not sent'}"
         dead = sum(counted.get(each, 0) for each in DEAD)
         parts = [
             f"{counted.get('succeeded', 0):,} succeeded",
             f"{dead:,} dead again" if dead else "",
-            f"{left:,} to go" if left else "",
+            f"{left:,} {'to go' if self.running else 'not sent'}" if left else "",
         ]
         if left and stage.rate and self.operation.state == State.RUNNING:
             parts.append(f"≈ {duration(left / stage.rate)} left")

@@ -16,6 +16,7 @@ from pgqueue_admin.console.queue_row import cells
 from pgqueue_admin.console.queue_row import rows as board
 from pgqueue_admin.models import Alert, FailureGroup, Operation, database_clock, failure_group
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import operations
 
 BOARD, CHANGES = 60, 5
 
@@ -46,7 +47,7 @@ def page(request: HttpRequest) -> HttpResponse:
             "schemas": ", ".join(queue_database().schemas),
             "board": cells.board(view.within, BOARD),
             "changes": activity.folded(latest)[:CHANGES],
-            "running": Operation.objects.filter(state__in=["waiting", "running"]),
+            "running": Operation.objects.filter(state__in=operations.staged.FOLLOWED),
         },
     )
     last_visit.remember(request, response, now)
