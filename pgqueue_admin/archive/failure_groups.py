@@ -78,6 +78,8 @@ class Place(NamedTuple):
 
 def groups(connection: Connection, asked: ArchiveFilter | None = None, most: int = MOST) -> list[FailureFigures]:
     """Most dead first. ``asked``: of what is counted as dead; the state is judged by all of a group."""
+    if asked:
+        store.check(connection, asked)
     sql = _sql()
     dead = sql.matching_dead if asked else sql.all_dead
     parts = {"figures": sql.figures, "dead": dead, **(store.matching(asked) if asked else {})}
@@ -123,6 +125,7 @@ def bars(connection: Connection, fingerprint: str, step: int, steps: int) -> lis
 
 def by_name(connection: Connection, name: str, asked: ArchiveFilter, most: int) -> list[NamedCount]:
     """``name``: type, queue or endpoint."""
+    store.check(connection, asked)
     sql = _sql()
     statement = sql.by_name(name=getattr(sql, _NAMES[name]), **store.matching(asked))
     return [NamedCount(*row) for row in connection.all(statement, {**asked.params(), "most": most})]

@@ -1,13 +1,17 @@
 """A message on its way into the archive, and one that is in it."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from pgqueue_admin.archive import search_condition
+from pgqueue_admin.archive.search_terms import AllOf, Lane, Node, Span, Term, reads_json, reads_text
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
+from pgqueue_admin.dialects.statements import Statement
 
 # Set on a retry into a queue of ours, so that whoever handles the message can say which archived one succeeded: its id,
 # and the token of this retry.
@@ -72,7 +76,7 @@ class ArchiveKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFilter:
-    """Which archived messages are meant. Empty fields ask for nothing.
+    """Which archived messages are meant. Empty fields ask for nothing; all that are given must hold.
 
     All ``words`` are in the error's message, all ``headers`` in the headers' text, all ``bodies`` in the body as UTF-8.
     """
@@ -97,26 +101,79 @@ class ArchiveFilter:
     words: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     bodies: tuple[str, ...] = ()
+    also: tuple[Node, ...] = ()  # what no field above can say
+    ids: tuple[int, ...] | None = None  # of these
+    window: tuple[Lane, ...] | None = None  # where texts are looked for; None: everywhere
 
     @property
     def reads_rows(self) -> bool:
-        """Whether the database reads row by row, instead of by an index."""
-        return bool(self.words or self.headers or self.bodies)
+        """Whether the database reads texts row by row, instead of columns by an index."""
+        return any(map(reads_text, self._nodes()))
+
+    @property
+    def reads_json(self) -> bool:
+        return any(map(reads_json, self._nodes()))
 
     def asked(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def params(self) -> dict[str, Any]:
-        texts = {name: value or None for name, value in self.asked().items()}
-        whole = {"type_is": self.type_is, "exception_is": self.exception_is}
-        likes = {name: [_contains(each) for each in getattr(self, name)] or None for name in ("words", "headers")}
-        bodies = [each.encode("utf-8", "replace") for each in self.bodies] or None
-        return {**texts, **whole, **likes, "bodies": bodies}
+        """What ``condition`` needs."""
+        return self._compiled().params
+
+    @property
+    def condition(self) -> Statement:
+        """The condition that page, count and freeze share: what is shown, counted and acted on is one set."""
+        return self._compiled().statement
+
+    @property
+    def columns(self) -> AllOf:
+        """The part of it that reads no texts."""
+        return AllOf(tuple(node for node in self._nodes() if not reads_text(node)))
+
+    @property
+    def texts(self) -> AllOf:
+        """And the part that does."""
+        return AllOf(tuple(node for node in self._nodes() if reads_text(node)))
+
+    def _compiled(self) -> search_condition.Compiled:
+        if self.window is None:
+            return search_condition.compiled(AllOf(tuple(self._nodes())))
+        return search_condition.compiled_within(self.columns, self.texts, self.window)
+
+    def _nodes(self) -> Iterator[Node]:
+        for name, (field, how) in _TERMS.items():
+            value = getattr(self, name)
+            if value or (value == "" and how == "is" and name.endswith("_is")):
+                yield Term(field, str(value), how)
+        for name, field in _TEXTS.items():
+            yield from (Term(field, text) for text in getattr(self, name))
+        if self.last_operation:
+            yield Term("op", f"{self.last_operation}{search_condition.LAST}")
+        if self.since or self.until:
+            yield Span("died", "", self.since or None, self.until or None)
+        if self.ids is not None:
+            yield Term("ids", "", keys=tuple(map(str, self.ids)))
+        yield from self.also
 
 
-def _contains(word: str) -> str:
-    escaped = word.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
-    return f"%{escaped}%"
+_TERMS = {
+    "state": ("state", "is"),
+    "result": ("result", "is"),
+    "kind": ("kind", "is"),
+    "queue": ("queue", "is"),
+    "endpoint": ("endpoint", "is"),
+    "type": ("type", "has"),
+    "type_is": ("type", "is"),
+    "type_from": ("type", "starts"),
+    "exception": ("error", "has"),
+    "exception_is": ("error", "is"),
+    "exception_from": ("error", "starts"),
+    "message_id": ("id", "is"),
+    "fingerprint": ("fp", "is"),
+    "operation": ("op", "has"),
+}
+_TEXTS = {"words": "message", "headers": "headers", "bodies": "body"}
 
 
 class ArchivedMessage:

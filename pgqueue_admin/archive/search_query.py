@@ -1,10 +1,12 @@
-"""The archive's search as links write it: what a figure counts and nothing else (read by archive_query)."""
+"""The archive's search as links write it: what a figure counts and nothing else (read by console/archive/search)."""
 
+import re
 from collections.abc import Iterator
 
 from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.archive.search_condition import LAST
+from pgqueue_admin.archive.search_terms import AllOf, AnyOf, Excluded, Node, Span, Term
 
-LAST = "/last"  # behind the number of an operation: what it was the last to act on
 _AS_THEY_ARE = ("state", "result", "kind", "queue", "since", "until")
 _FAILURE = "fp"
 _WHOLE = {
@@ -15,6 +17,9 @@ _WHOLE = {
     "exception_is": "error",
 }
 _BEGINNINGS = {"type_from": "type", "exception_from": "error"}
+_UNQUOTED = {"state", "result", "kind", "op"}
+_JOINING = {"OR", "AND", "NOT"}
+_PLAIN_WORD, _PLAIN_NAME, _PLAIN_KEY = re.compile(r"\w[\w.]*"), re.compile(r"[\w.-]+"), re.compile(r"[\w-]+")
 _LAST_PARTS = {"type": "type", "exception": "error"}  # or whole
 
 
@@ -67,9 +72,49 @@ def _terms(asked: ArchiveFilter) -> Iterator[str]:
         yield f"op:{asked.operation}"
     if "last_operation" in given:
         yield f"op:{asked.last_operation}{LAST}"
+    yield from map(_node, asked.also)
+
+
+def _node(node: Node) -> str:
+    """OR joins its neighbours only: beside other terms it needs no brackets."""
+    match node:
+        case AllOf(nodes=nodes):
+            return " ".join(f"({_node(each)})" if isinstance(each, AllOf) else _node(each) for each in nodes)
+        case AnyOf(nodes=nodes):
+            return " OR ".join(f"({_node(each)})" if isinstance(each, AllOf | AnyOf) else _node(each) for each in nodes)
+        case Excluded(node=inner):
+            return f"-{_node(inner)}" if isinstance(inner, Term | Span) else f"-({_node(inner)})"
+        case Span(text=text):
+            return text
+        case Term():
+            return _term(node)
+
+
+def _term(term: Term) -> str:
+    if not term.field:
+        is_plain = _PLAIN_WORD.fullmatch(term.value) and term.value not in _JOINING
+        return term.value if is_plain else _in_quotes(term.value)
+    if term.field == "queue" and term.how == "is":
+        return died_in(term.value)
+    if term.field in _UNQUOTED:
+        return f"{term.field}:{term.value}"
+    field = ".".join([term.field, *(_key(each, term.field) for each in term.path)])
+    if term.how == "is":
+        return exactly(field, term.value)
+    return beginning(field, term.value) if term.how == "starts" else f"{field}:{_quoted(term.value)}"
+
+
+def _key(key: str, field: str) -> str:
+    """A header's name may have dots; of a path they separate the keys."""
+    plain = _PLAIN_NAME if field == "header" else _PLAIN_KEY
+    return key if plain.fullmatch(key) else _in_quotes(key)
 
 
 def _quoted(name: str) -> str:
     """As it is, where no letter of it means anything to the search; a quotation mark between two quotes is doubled."""
-    is_plain = name and name[0] != "=" and name[-1] != "*" and not any(each == '"' or each.isspace() for each in name)
-    return name if is_plain else '"' + name.replace('"', '""') + '"'
+    is_plain = name and name[0] != "=" and name[-1] != "*" and not any(each in '"()' or each.isspace() for each in name)
+    return name if is_plain else _in_quotes(name)
+
+
+def _in_quotes(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

@@ -17,7 +17,7 @@ from pgqueue_admin.archive.messages import (
     archive_id_of,
 )
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseError, ServerTooOld
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.wire import header_spellings
 from pgqueue_admin.transport.wire import headers as h
@@ -134,6 +134,7 @@ def page(
     before: ArchiveKey | None = None,
 ) -> ArchivePage:
     """Newest first: from the top, or what follows ``after``, or what precedes ``before``."""
+    check(connection, filter)
     rows = _rows(connection, filter, after, before, limit + 1)
     more, rows = len(rows) > limit, rows[:limit]
     if before is not None:
@@ -148,14 +149,21 @@ def page(
 
 
 def matching(filter: ArchiveFilter) -> dict[str, Any]:
-    """The parts by which a statement finds what the filter means."""
-    if filter.fingerprint:
-        return {"matches": _sql().matches_of_failure, "any_failure": _sql().matches}
-    return {"matches": _sql().matches}
+    """The part by which a statement finds what the filter means; it needs ``filter.params()``."""
+    return {"matches": filter.condition}
+
+
+def check(connection: Connection, filter: ArchiveFilter) -> None:
+    """Raises ServerTooOld where bodies would have to be read as JSON and cannot be."""
+    if filter.reads_json and not connection.value(postgresql().archive_search.can_try_json()):
+        raise ServerTooOld(
+            "A value at a path of a body is found on PostgreSQL 16 or newer. As text it is found by body:."
+        )
 
 
 def count(connection: Connection, filter: ArchiveFilter, cap: int) -> CappedCount:
     """How many the filter finds; it looks for no more than ``cap`` and one."""
+    check(connection, filter)
     found: int = connection.value(_sql().count(**matching(filter)), {**filter.params(), "cap": cap})
     return CappedCount(min(found, cap), found > cap)
 

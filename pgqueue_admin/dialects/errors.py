@@ -66,6 +66,10 @@ class ReadOnly(DatabaseError):
     """The database takes no writes now."""
 
 
+class ServerTooOld(DatabaseError):
+    """The database server is of a version that cannot do this."""
+
+
 class TimedOut(DatabaseError):
     """The database was too slow and the statement was stopped."""
 

@@ -64,7 +64,7 @@ def test_page_count_and_frozen_set_agree(session: Connection) -> None:
     for typed, number in ((f"queue:{LEASE}", 2), ("queue:messages.message result:lock_expired", 1)):
         chosen = search.read(typed).filter
         assert len(store.page(session, chosen).messages) == store.count(session, chosen, 10).number == number
-        frozen = postgresql().operation.freeze_matching(matches=postgresql().archive.matches)
+        frozen = postgresql().operation.freeze_matching(**store.matching(chosen))
         assert session.run(frozen, {**chosen.params(), "operation_id": number}) == number
     assert store.count(session, search.read("queue:Billing").filter, 10).number == 1
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.archive import conversations
+from pgqueue_admin.archive import conversations, store
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -186,7 +186,7 @@ def test_a_conversation_reads_those_that_are_due_soonest(
 def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..., Connection]) -> None:
     """Every filter of the page, forwards and back: from an index, and no more of it than a page or a cap needs."""
     connection, archive = connect(large_archive.dsn), postgresql().archive
-    parts = {"listed": archive.listed, "matches": archive.matches, "is_queue": archive.is_queue}
+    parts = {"listed": archive.listed, "is_queue": archive.is_queue}
     connection.run(
         "insert into messages.operation_item (operation, place, archive_id)"
         " select 7, i, 10 * i from generate_series(1, 200) i"
@@ -213,33 +213,30 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
             ("page_back", {**key, "died_at": datetime(2020, 1, 1, tzinfo=UTC), "limit": 51}),
         ]
         for name, values in asked:
-            plan = executed(connection, getattr(archive, name)(**parts), {**filter.params(), **values})
+            plan = executed(
+                connection, getattr(archive, name)(**parts, **store.matching(filter)), {**filter.params(), **values}
+            )
             assert plan.reads("message_archive") <= BY_INDEX, (filter, name)
             assert plan.reads("operation_item") <= BY_INDEX, (filter, name)
             assert plan.blocks < 5_000, (filter, name, plan)
     dead_of_queue = ArchiveFilter(state="dead", queue='"public"."Q0"')
     for narrowed in (replace(dead_of_queue, exception_is=""), replace(dead_of_queue, exception_from="Shop.Failed3")):
         values = {**narrowed.params(), "died_at": None, "seq": None, "limit": 51}
-        plan = executed(connection, archive.page(**parts), values)
+        plan = executed(connection, archive.page(**parts, **store.matching(narrowed)), values)
         assert plan.reads("message_archive") <= BY_INDEX, narrowed
         assert plan.blocks < 25_000, narrowed  # the 50,000 dead of that queue, and no others
-    counted = executed(connection, archive.count(matches=archive.matches), {**ArchiveFilter().params(), "cap": 1_000})
+    all_dead = archive.count(**store.matching(ArchiveFilter()))
+    counted = executed(connection, all_dead, {**ArchiveFilter().params(), "cap": 1_000})
     assert counted.blocks < 5_000  # whatever the plan: it ends at the cap
     alerts, named = postgresql().alerts, {"queues": [], "causes": [], "most": 100}
     oid = connection.value("select 'messages.message_archive'::regclass::oid")
     unread: dict[str, Any] = {"before": datetime.now(UTC), "read": "1:1:", "archive": f"1/1/{oid}", "most": 1000}
     unread |= {"filed": None, "filed_before": None}
     assert executed(connection, archive.prune(read_by_others=archive.nobody_else), unread).blocks < 20
-    exact = {
-        **ArchiveFilter(state="dead").params(),
-        "exception_is": "Shop.Failed3",
-        "died_at": None,
-        "seq": None,
-        "limit": 51,
-    }
-    assert {"message_archive_exception", "message_archive_dead"} & executed(
-        connection, archive.page(**parts), exact
-    ).indexes
+    exact = ArchiveFilter(state="dead", exception_is="Shop.Failed3")
+    values = {**exact.params(), "died_at": None, "seq": None, "limit": 51}
+    plan = executed(connection, archive.page(**parts, **store.matching(exact)), values)
+    assert {"message_archive_exception", "message_archive_dead"} & plan.indexes
     ids = {"text": "42", "row_id": "00000000-0000-0000-0000-000000000000", "id": 42, "limit": 101}
     for analyzed in (True, False):
         with connection.raw.transaction(force_rollback=True):
