@@ -12,7 +12,6 @@ from pgqueue_admin.dialects.postgresql.condition import ConditionBuilder
 from pgqueue_admin.dialects.statements import Statement
 from pgqueue_admin.transport.wire import headers as h
 
-MOST = 100_000  # messages of a lane: twice of what a window is, since others come meanwhile
 LAST = "/last"  # behind the number of an operation: what it was the last to act on
 _RAW = r'"\s*:\s*"((?:[^"\\]|\\.)*)"'  # behind a header's name: its value, a JSON string
 _SPECIAL = re.compile(r"[][\\.*+?^${}()|-]")
@@ -50,7 +49,12 @@ def compiled_within(columns: Node, texts: Node, lanes: tuple[Lane, ...]) -> Comp
     """Likewise, of those that ``columns`` finds so many and no more, between the ends of each lane."""
     builder = ConditionBuilder()
     chosen = [
-        builder.of(_sql().in_lane, _lane(lane.which, columns, builder), **_ends(lane), most=MOST) for lane in lanes
+        builder.of(
+            _sql().after_lane if lane.which == "after" else _sql().in_lane,
+            _lane(lane.which, columns, builder),
+            **_ends(lane),
+        )
+        for lane in lanes
     ]
     text = builder.all_of([builder.any_of(chosen), written(texts, builder)])
     return Compiled(builder.statement(_sql().state, text), builder.params)
@@ -78,7 +82,8 @@ def _lane(which: str, columns: Node, builder: ConditionBuilder) -> str:
 
 def _ends(lane: Lane) -> dict[str, Any]:
     newest, oldest = lane.newest or (None, None), lane.oldest or (None, None)
-    return {"newest": newest[0], "newest_seq": newest[1], "oldest": oldest[0], "oldest_seq": oldest[1]}
+    ends = {"newest": newest[0], "newest_seq": newest[1], "oldest": oldest[0], "oldest_seq": oldest[1]}
+    return {**ends, "most": lane.most}
 
 
 def written(node: Node, builder: ConditionBuilder) -> str:

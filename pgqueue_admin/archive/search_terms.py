@@ -9,11 +9,16 @@ Key = tuple[str, int]  # when it died, as the database writes it, and its seq
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Messages before ``newest`` and down to ``oldest``, it included: the dead ones, the others, or all of a search."""
+    """Messages before ``newest`` and down to ``oldest``, it included: the dead ones, the others, or all of a search.
+
+    Of ``after`` those next after ``newest``, the nearest first. No more than ``most``: twice of what one window is, for
+    others come meanwhile.
+    """
 
     which: str
     newest: Key | None = None
     oldest: Key | None = None
+    most: int = 100_000
 
 
 @dataclass(frozen=True, slots=True)

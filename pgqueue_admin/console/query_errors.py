@@ -43,10 +43,12 @@ class QueryError:
         return {"gone": 404, "busy": 503}.get(self.kind, 200)
 
 
-def read(work: Callable[[Connection], T], of: Address | None = None) -> tuple[T | None, QueryError | None]:
-    """What ``work`` read, or why it could not. ``of``: the queue that it looks into."""
+def read(
+    work: Callable[[Connection], T], of: Address | None = None, *, searching: bool = False
+) -> tuple[T | None, QueryError | None]:
+    """What ``work`` read, or why it could not. ``of``: the queue that it looks into; ``searching``: for texts."""
     try:
-        with queue_database().reading(of) as connection:
+        with queue_database().reading(of, searching=searching) as connection:
             return work(connection), None
     except errors.DatabaseError as error:
         return None, told(error, of)

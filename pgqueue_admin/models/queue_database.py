@@ -13,6 +13,7 @@ from pgqueue_admin.dialects import Address, Connection, Dialect, Pool, dialect_f
 from pgqueue_admin.dialects.postgresql.connect_options import LOCK_SECONDS, LOOK_SECONDS, address
 from pgqueue_admin.dialects.postgresql.session import translated
 from pgqueue_admin.models import session_shares
+from pgqueue_admin.models.session_shares import SEARCH
 
 _READS: dict[str, Any] = {
     "application_name": "pgqueue-admin reads",
@@ -21,7 +22,7 @@ _READS: dict[str, Any] = {
     "lock_timeout": LOCK_SECONDS,
 }
 _SESSIONS = 8
-_OF_A_PERSON, _OF_A_QUEUE = 4, 2  # at most, of those
+_OF_A_PERSON, _OF_A_QUEUE, _SEARCHES = 4, 2, 3  # at most, of those
 # A chunk may move large bodies; but on a table that somebody has locked it holds up nobody who wants the rows it has.
 _ACTS: dict[str, Any] = {"application_name": "pgqueue-admin acts", "statement_timeout": 300.0, "lock_timeout": 5.0}
 
@@ -46,16 +47,19 @@ class QueueDatabase:
         return address.schema in self.schemas
 
     @contextmanager
-    def reading(self, of: Address | None = None) -> Iterator[Connection]:
+    def reading(self, of: Address | None = None, *, searching: bool = False) -> Iterator[Connection]:
         """Borrow a session that can only read, and a statement never longer than LOOK_SECONDS. Raises DatabaseDown.
 
         ``of``: the queue that is to be looked into. A queue and a person have so many at most; beyond them: Busy.
+        ``searching``: texts are to be read row by row, for which a person has one, and all together a few.
         The console's own session is given back before, where it is of a pool: others need it while this one waits.
         """
         _give_back()
         most: dict[Hashable, int] = {of: _OF_A_QUEUE} if of else {}
         if (who := session_shares.person.get()) is not None:
             most["person", who] = _OF_A_PERSON
+        if searching:
+            most |= {"searches": _SEARCHES, (SEARCH, who): 1}
         with self._shares.of(most), self._reading.connection() as session:
             yield session
 

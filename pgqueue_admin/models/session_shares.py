@@ -11,6 +11,8 @@ from pgqueue_admin.dialects.errors import Busy
 
 WAIT_SECONDS = 1.0  # for a share; the deadline of who waits may come before
 
+SEARCH = "search"  # of texts, by a person
+
 person: ContextVar[Hashable] = ContextVar("person", default=None)  # on whose behalf this thread looks
 
 
@@ -26,7 +28,7 @@ class Shares:
         """``most``: by whom or what a session is taken for, how many it may have. Raises Busy."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._fit(most), min(WAIT_SECONDS, deadline.left())):
-                raise Busy(f"More than {min(most.values())} at once are not let in, so that other pages go on.")
+                raise Busy(self._why(most))
             self._taken.update(most.keys())
         try:
             yield
@@ -35,6 +37,11 @@ class Shares:
                 self._taken.subtract(most.keys())
                 self._taken += Counter()  # those at nothing go
                 self._changed.notify_all()
+
+    def _why(self, most: Mapping[Hashable, int]) -> str:
+        if any(isinstance(each, tuple) and each[0] == SEARCH and self._taken[each] for each in most):
+            return "Another search of yours still reads texts. It ends within seconds: search again then."
+        return f"More than {min(most.values())} at once are not let in, so that other pages go on."
 
     def _fit(self, most: Mapping[Hashable, int]) -> bool:
         return all(self._taken[each] < limit for each, limit in most.items())

@@ -1,6 +1,6 @@
 """Find exactly these messages: the dead and the finished, searched, ticked and acted on (C4)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from django.conf import settings
@@ -9,9 +9,12 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
-from pgqueue_admin.archive import store
+from pgqueue_admin.archive import store, text_search
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.archive.search_terms import Lane
 from pgqueue_admin.console import permissions, query_errors
-from pgqueue_admin.console.archive import cursors, search
+from pgqueue_admin.console.archive import cursors, search, window
+from pgqueue_admin.console.archive.coverage import CoverageLine, coverage_line
 from pgqueue_admin.console.messages.detail import archive_rows
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting import retention
@@ -29,18 +32,24 @@ TABS = (
 
 @dataclass(frozen=True, slots=True)
 class ArchiveResult:
+    """``window``: where texts were looked for, to ask for the same again; ``coverage``: what that was."""
+
     rows: list[archive_rows.ArchiveRow]
     count: store.CappedCount
     after: str
     before: str
     milliseconds: int
+    window: str = ""
+    coverage: CoverageLine | None = None
 
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     query = search.read(request.GET.get("q"))
     found, problem = (
-        (None, None) if query.error else query_errors.read(lambda connection: _read(connection, query, request))
+        (None, None)
+        if query.error
+        else query_errors.read(lambda connection: _read(connection, query, request), searching=query.reads_rows)
     )
     about = {
         "query": query,
@@ -59,11 +68,36 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def _read(connection: Connection, query: search.ArchiveSearch, request: HttpRequest) -> ArchiveResult:
     started = perf_counter()
+    covered = window.unpack(request.GET.get("w")) if query.reads_rows else None
+    if query.reads_rows and covered is None:
+        return _looked_through(connection, query, window.unpack(request.GET.get("from")) or (), started)
+    asked = replace(query.filter, window=covered)
     after, before = cursors.read(request.GET.get("after")), cursors.read(request.GET.get("before"))
-    shown = store.page(connection, query.filter, after, ROWS, before=before)
-    count = store.count(connection, query.filter, settings.PGQUEUE["CAP"])
+    shown = store.page(connection, asked, after, ROWS, before=before)
+    count = store.count(connection, asked, settings.PGQUEUE["CAP"])
+    return _result(shown, count, started, request.GET.get("w", "") if covered is not None else "")
+
+
+def _looked_through(
+    connection: Connection, query: search.ArchiveSearch, start: tuple[Lane, ...], started: float
+) -> ArchiveResult:
+    """The first page of what texts were looked for in; further ones ask within its window."""
+    looked = text_search.look_through(connection, query.filter, start)
+    shown = store.page(connection, ArchiveFilter(state="", ids=looked.ids), None, ROWS)
+    count = store.CappedCount(len(looked.ids), False)
+    said = coverage_line(looked, query, text_search.estimate(connection))
+    return _result(shown, count, started, window.pack(looked.window), said)
+
+
+def _result(
+    shown: store.ArchivePage,
+    count: store.CappedCount,
+    started: float,
+    packed: str,
+    said: CoverageLine | None = None,
+) -> ArchiveResult:
     rows, taken = [archive_rows.row(each) for each in shown.messages], round((perf_counter() - started) * 1000)
-    return ArchiveResult(rows, count, cursors.packed(shown.after), cursors.packed(shown.before), taken)
+    return ArchiveResult(rows, count, cursors.packed(shown.after), cursors.packed(shown.before), taken, packed, said)
 
 
 urlpatterns = [path("archive/", page, name="archive")]

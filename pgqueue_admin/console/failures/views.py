@@ -1,6 +1,7 @@
 """Failures: the list of groups, one group, and what people say of it."""
 
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -42,7 +43,8 @@ def page(request: HttpRequest) -> HttpResponse:
     found, problem, milliseconds = None, None, 0
     if not query.error:
         started = perf_counter()
-        found, problem = query_errors.read(lambda connection: _read(connection, request, query.filter, by))
+        look = partial(_read, request=request, asked=query.filter, by=by)
+        found, problem = query_errors.read(look, searching=query.reads_rows)
         milliseconds = round((perf_counter() - started) * 1000)
     about = {
         "query": query,

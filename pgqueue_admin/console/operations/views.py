@@ -1,5 +1,7 @@
 """Every act on messages begins here: one message is acted on at once, many are frozen and looked at first (C4)."""
 
+from dataclasses import replace
+
 from django.db import ProgrammingError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -8,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 
 from pgqueue_admin.archive.messages import ArchiveFilter, Outcome
 from pgqueue_admin.console import pagination, responses
-from pgqueue_admin.console.archive import search
+from pgqueue_admin.console.archive import search, window
 from pgqueue_admin.console.operations import labels
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.console.responses import Way
@@ -20,6 +22,7 @@ from pgqueue_admin.services import operations
 
 ROWS = 50
 MOST_IDS = 10_000
+NOT_COVERED = "this search reads texts, and what it has covered is not known. Search again, then act on what it found."
 UNDO = {"discard": "restore", "restore": "discard"}
 
 
@@ -81,18 +84,26 @@ def _freeze(request: HttpRequest, kind: str, ids: list[int]) -> HttpResponse:
     selection = ""
     if request.POST.get("all") == "matching":
         selection = request.POST.get("q", "")
-        chosen = _matching(kind, selection)
+        chosen, covered = _matching(kind, selection, request.POST.get("w"))
+        selection += covered
     elif not ids:
         raise operations.EmptySelection(f"Nothing was {past(kind)}: no message was ticked.")
     operation = operations.freeze(kind, chosen, request.user, "console", responses.reason(request), selection)
     return responses.SeeOther(reverse("operation", args=[operation.pk]))
 
 
-def _matching(kind: str, q: str) -> ArchiveFilter:
+def _matching(kind: str, q: str, w: str | None) -> tuple[ArchiveFilter, str]:
+    """What a search finds; where it reads texts, in what it has covered, which is said as terms, too."""
     query = search.read(q)
     if query.error:
         raise operations.OperationRefused(f"Nothing was {past(kind)}: {query.error}")
-    return query.filter
+    if not query.reads_rows:
+        return query.filter, ""
+    covered = window.unpack(w)
+    if covered is None:
+        raise operations.OperationRefused(f"Nothing was {past(kind)}: {NOT_COVERED}")
+    state = "discarded" if kind == "restore" else "dead"
+    return replace(query.filter, window=covered), window.covered(covered, state)
 
 
 def _ids(request: HttpRequest) -> list[int]:

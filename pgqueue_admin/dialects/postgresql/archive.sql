@@ -196,6 +196,24 @@ limit %(limit)s
 -- Counted up to one above the cap and no further: a page may not cost what the archive weighs.
 select count(*) from (select 1 from messages.message_archive a where {matches} limit %(cap)s + 1) as capped
 
+-- name: look_through
+-- A piece of those that columns find, newest first from a key on, of which texts are read: so many, whatever matches. Times go as text,
+-- since others may write any of them, and the next piece begins at the very one.
+with piece as materialized (
+    select a.id, a.died_at, a.seq from messages.message_archive a
+    where {columns}
+        and (%(newest)s::timestamptz is null or (a.died_at, a.seq) < (%(newest)s::timestamptz, %(newest_seq)s::bigint))
+    order by a.died_at desc, a.seq desc limit %(rows)s
+)
+select (select count(*) from piece) as read,
+    (select died_at::text from piece order by died_at, seq limit 1) as died_at,
+    (select seq from piece order by died_at, seq limit 1) as seq,
+    array(select a.id from messages.message_archive a where a.id = any (array(select id from piece)) and {texts}) as found
+
+-- name: estimate
+-- As the server counted last: to say of how many some are.
+select reltuples::bigint from pg_catalog.pg_class where oid = 'messages.message_archive'::regclass
+
 -- name: dead_by_queue
 -- Reads the partial index of the dead only.
 select queue, count(*) as dead, min(died_at) as oldest_at, max(died_at) as newest_at

@@ -241,3 +241,10 @@ a.id = any (array(
         and (%(newest)s::timestamptz is null or (a.died_at, a.seq) < (%(newest)s::timestamptz, %(newest_seq)s::bigint))
         and (%(oldest)s::timestamptz is null or (a.died_at, a.seq) >= (%(oldest)s::timestamptz, %(oldest_seq)s::bigint))
     order by a.died_at desc, a.seq desc limit %(most)s))
+
+-- name: after_lane
+-- Likewise towards the newest.
+a.id = any (array(
+    select a.id from messages.message_archive a
+    where {within} and (a.died_at, a.seq) > (%(newest)s::timestamptz, %(newest_seq)s::bigint)
+    order by a.died_at, a.seq limit %(most)s))

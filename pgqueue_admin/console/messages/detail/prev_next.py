@@ -1,11 +1,15 @@
 """The messages before and after one in the list that it was opened from."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.messages import ArchivedMessage
+from pgqueue_admin.archive.messages import ArchivedMessage, ArchiveFilter
+from pgqueue_admin.archive.search_terms import Lane
 from pgqueue_admin.console.archive import search
 from pgqueue_admin.dialects import Connection
+
+NEAREST = 2_000  # of which texts are read, on each side
 
 
 class PrevNext(NamedTuple):
@@ -17,10 +21,17 @@ class PrevNext(NamedTuple):
 
 
 def of(connection: Connection, message: ArchivedMessage, q: str | None) -> PrevNext | None:
-    """None where it was not opened from a list."""
+    """None where it was not opened from a list. Of a search of texts: within the nearest messages."""
     query = search.read(q)
     if q is None or query.error:
         return None
-    older = store.page(connection, query.filter, after=message.key, limit=1).messages
-    newer = store.page(connection, query.filter, before=message.key, limit=1).messages
+    older = store.page(connection, _near(query.filter, message, "all"), after=message.key, limit=1).messages
+    newer = store.page(connection, _near(query.filter, message, "after"), before=message.key, limit=1).messages
     return PrevNext(newer[0].id if newer else None, older[0].id if older else None, q)
+
+
+def _near(asked: ArchiveFilter, message: ArchivedMessage, which: str) -> ArchiveFilter:
+    if not asked.reads_rows:
+        return asked
+    died_at, seq = message.key
+    return replace(asked, window=(Lane(which, (died_at.isoformat(), seq), most=NEAREST),))

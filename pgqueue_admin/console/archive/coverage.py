@@ -1,0 +1,46 @@
+"""What a search of texts has covered, for its line: never "no match" alone."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from pgqueue_admin.archive import text_search
+from pgqueue_admin.archive.text_search import Coverage, LaneRead
+from pgqueue_admin.console.archive import window
+from pgqueue_admin.console.archive.search import ArchiveSearch
+from pgqueue_admin.console.messages.detail.summary import STATE_WORDS
+from pgqueue_admin.formatting.numbers import format_figure
+
+
+class CoveredLane(NamedTuple):
+    noun: str
+    read: int
+    done: bool
+    newest: datetime | None
+    oldest: datetime | None
+
+
+class CoverageLine(NamedTuple):
+    """``rest``: where to go on, as an address has it; empty where nothing is left. ``of``: of how many, where known."""
+
+    lanes: list[CoveredLane]
+    is_whole: bool
+    is_narrowed: bool
+    of: str
+    rest: str
+    next: int
+
+
+def coverage_line(looked: Coverage, query: ArchiveSearch, estimate: int) -> CoverageLine:
+    asked = query.filter
+    is_narrowed = len(asked.columns.nodes) > bool(asked.state)
+    of = f" of {format_figure(estimate, 'estimate')} in the archive" if estimate and not is_narrowed else ""
+    rest = window.pack(looked.rest) if looked.rest else ""
+    is_whole = looked.is_whole and all(lane.newest is None for lane in looked.lanes)
+    lanes = [_lane(lane, query) for lane in looked.lanes]
+    return CoverageLine(lanes, is_whole, is_narrowed, of, rest, text_search.ROWS)
+
+
+def _lane(lane: LaneRead, query: ArchiveSearch) -> CoveredLane:
+    noun = STATE_WORDS.get(query.filter.state, query.filter.state) if lane.which == "all" else lane.which
+    ends = window.instant(lane.newest), window.instant(lane.oldest)
+    return CoveredLane(noun, lane.read, lane.done, *ends)

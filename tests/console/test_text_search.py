@@ -1,0 +1,157 @@
+"""A search of texts on its page: what it covered, how it goes on, what acts take of it, and that a person has one."""
+
+import re
+import threading
+from html import unescape
+
+import pytest
+
+from pgqueue_admin.archive import text_search
+from pgqueue_admin.console import pagination
+from pgqueue_admin.models import Operation, session_shares
+from pgqueue_admin.models.queue_database import queue_database
+from tests.console.recorded import Recorded
+
+Q = "body:OrderId"
+
+
+@pytest.fixture
+def windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_search, "ROWS", 100)
+    monkeypatch.setattr(text_search, "FIRST", 60)
+
+
+def page(recorded: Recorded, address: str) -> str:
+    response = recorded.operator.get(address)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def line(html: str) -> str:
+    covered = html.split('<p class="covered">')[1].split("</p>")[0]
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", covered)).split()).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def ids(html: str) -> list[int]:
+    return [int(each) for each in re.findall(r'name="id" value="(\d+)"', html)]
+
+
+def following(html: str) -> str:
+    found = re.search(r'href="(\?q=[^"]*from=[^"]*)">Search the next', html)
+    return "/archive/" + unescape(found[1]) if found else ""
+
+
+def with_body(recorded: Recorded, text: str = "OrderId") -> list[int]:
+    rows = recorded.connection.all(
+        "select id from messages.message_archive where position(%(text)s::bytea in body) > 0", {"text": text.encode()}
+    )
+    return [row.id for row in rows]
+
+
+def test_where_all_was_read_the_line_says_so(recorded: Recorded) -> None:
+    html = page(recorded, f"/archive/?q={Q}")
+    assert "Searched the whole archive." in line(html)
+    assert f"{len(with_body(recorded)):,} match." in line(html)
+    assert not following(html)
+
+
+def test_the_line_says_what_was_covered_and_the_search_goes_on(recorded: Recorded, windows: None) -> None:
+    address, found, lines = f"/archive/?q={Q}", list[int](), list[str]()
+    while address:
+        html = page(recorded, address)
+        lines.append(line(html))
+        address, here = following(html), html
+        while here:
+            found += ids(here)
+            older = re.search(r'rel="next" href="([^"]+)"', here)
+            here = page(recorded, "/archive/" + unescape(older[1])) if older else ""
+    assert "match so far." in lines[0]
+    assert "Searched the newest 100 dead, back to" in lines[0]
+    assert "others" in lines[0]
+    assert "Search the next 100" in lines[0]
+    assert "the next 100 dead, from" in lines[1]
+    assert sorted(found) == sorted(with_body(recorded))
+
+
+def test_nothing_found_in_a_part_is_not_called_no_match(recorded: Recorded, windows: None) -> None:
+    html = page(recorded, "/archive/?q=body:nobody-wrote-this")
+    assert "None so far." in line(html)
+    assert "No match in what was searched" in html
+    assert following(html)
+
+
+def test_an_operation_takes_what_was_covered_and_names_it(recorded: Recorded, windows: None) -> None:
+    html = page(recorded, f"/archive/?q={Q}")
+    covered = re.search(r'name="w" value="([^"]+)"', html)
+    assert covered
+    assert "found" in html.split("data-matching")[1].split("</label>")[0]
+    posted = {"act": "retry", "all": "matching", "q": Q, "w": covered[1]}
+    response = recorded.operator.post("/operations/", posted)
+    operation = Operation.objects.get(pk=int(response["Location"].strip("/").split("/")[-1]))
+    frozen = recorded.connection.all(
+        "select archive_id from messages.operation_item where operation = %s", [operation.pk]
+    )
+    newest = recorded.connection.all(
+        "select id from messages.message_archive where state = 'dead' order by died_at desc, seq desc limit 100"
+    )
+    assert {row.archive_id for row in frozen} == {row.id for row in newest} & set(with_body(recorded))
+    assert operation.selection.startswith(f"{Q} died:>=")
+    shown = page(recorded, response["Location"])
+    assert "died:&gt;=" in shown
+
+
+def test_a_filter_without_texts_needs_no_window(recorded: Recorded) -> None:
+    response = recorded.operator.post("/operations/", {"act": "retry", "all": "matching", "q": "state:dead -type:Ping"})
+    assert re.fullmatch(r"/operations/\d+/", response["Location"])
+
+
+@pytest.mark.parametrize("w", ["", "nonsense", pagination.pack("all"), pagination.pack(["all", ["now", 1], None])])
+def test_an_operation_on_texts_that_were_not_searched_is_refused(recorded: Recorded, w: str) -> None:
+    posted = {"act": "discard", "all": "matching", "q": Q, "w": w}
+    response = recorded.operator.post("/operations/", posted, follow=True)
+    assert "Nothing was discarded: this search reads texts, and what it has covered is not known." in unescape(
+        response.content.decode()
+    )
+    assert not Operation.objects.exists()
+
+
+IMPOSSIBLE = pagination.pack(["all", ["2026-99-99 99:99:99+00", 1], None])
+
+
+@pytest.mark.parametrize("w", ["nonsense", pagination.pack(["all", ["now", 1], None]), IMPOSSIBLE])
+def test_a_window_or_a_start_that_is_none_breaks_no_page(recorded: Recorded, w: str) -> None:
+    for name in ("w", "from"):
+        page(recorded, f"/archive/?q={Q}&{name}={w}")
+
+
+def test_a_person_has_one_search_of_texts_at_a_time(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second is told; other pages of the same person, and searches of others, go on."""
+    monkeypatch.setattr(session_shares, "WAIT_SECONDS", 0.1)
+    holds, ends = threading.Event(), threading.Event()
+    person = int(recorded.operator.session["_auth_user_id"])
+    viewer = recorded.viewer
+
+    def hold() -> None:
+        session_shares.person.set(person)
+        with queue_database().reading(searching=True):
+            holds.set()
+            ends.wait(30)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    try:
+        assert holds.wait(10)
+        html = page(recorded, f"/archive/?q={Q}")
+        assert "Another search of yours still reads texts." in html
+        assert not ids(html)
+        assert ids(page(recorded, "/archive/?q=state:dead"))
+        assert ids(viewer.get("/archive/", {"q": Q}).content.decode())
+    finally:
+        ends.set()
+        holder.join()
+    assert ids(page(recorded, f"/archive/?q={Q}"))
+
+
+def test_whatever_is_asked_for_is_text_on_the_page(recorded: Recorded, windows: None) -> None:
+    html = page(recorded, "/archive/?q=%3Cscript%3Ealert(1)%3C/script%3E")
+    assert "<script>alert" not in html
