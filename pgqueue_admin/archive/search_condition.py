@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pgqueue_admin.archive.search_terms import AllOf, AnyOf, Bound, Excluded, Lane, Node, Span, Term
@@ -36,7 +35,6 @@ class Compiled(NamedTuple):
     params: dict[str, Any]
 
 
-@lru_cache(maxsize=256)
 def compiled(node: Node) -> Compiled:
     """For the place of ``{matches}``, and the parameters that it needs."""
     builder = ConditionBuilder()
@@ -44,7 +42,6 @@ def compiled(node: Node) -> Compiled:
     return Compiled(builder.statement(_sql().state, text), builder.params)
 
 
-@lru_cache(maxsize=64)
 def compiled_within(columns: Node, texts: Node, lanes: tuple[Lane, ...]) -> Compiled:
     """Likewise, of those that ``columns`` finds so many and no more, between the ends of each lane."""
     builder = ConditionBuilder()

@@ -168,6 +168,11 @@ def count(connection: Connection, filter: ArchiveFilter, cap: int) -> CappedCoun
     return CappedCount(min(found, cap), found > cap)
 
 
+def ids(connection: Connection, filter: ArchiveFilter) -> tuple[int, ...]:
+    """All that the filter finds, in no order: for one that is bounded by its window."""
+    return tuple(row.id for row in connection.all(_sql().ids(**matching(filter)), filter.params()))
+
+
 def counts(connection: Connection) -> list[QueueCount]:
     """How many lie dead, by queue, most first."""
     return [QueueCount(*row) for row in connection.all(_sql().dead_by_queue())]

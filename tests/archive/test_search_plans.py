@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from pgqueue_admin.archive import store
+from pgqueue_admin.archive import search_condition, store
 from pgqueue_admin.archive.messages import ArchiveFilter
-from pgqueue_admin.archive.search_terms import AnyOf, Excluded, Node, Span, Term
+from pgqueue_admin.archive.search_terms import AnyOf, Excluded, Lane, Node, Span, Term
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from tests.databases import Databases
@@ -85,3 +85,24 @@ def test_a_field_is_found_by_an_index(filled: Connection, nodes: list[Node], ind
     assert plan.reads("message_archive") <= BY_INDEX, plan
     assert not index or index in plan.indexes, plan
     assert plan.blocks < most_blocks, plan
+
+
+@pytest.mark.parametrize("which", ["dead", "others", "all"])
+def test_a_piece_of_a_search_of_texts_is_chosen_by_an_index_before_texts_are_read(
+    filled: Connection, which: str
+) -> None:
+    asked = ArchiveFilter(state="dead" if which == "all" else "", bodies=("nothing",), queue='"public"."Q10"')
+    parts = search_condition.looking_through(asked.columns, asked.texts, which)
+    query = postgresql().archive.look_through(columns=parts.columns, texts=parts.texts)
+    plan = executed(filled, query, {**parts.params, "newest": None, "newest_seq": None, "rows": 100})
+    assert plan.reads("message_archive") <= BY_INDEX, plan
+    assert plan.blocks < 1_000, plan
+
+
+def test_what_was_covered_is_asked_for_again_by_indexes(filled: Connection) -> None:
+    bottom = filled.one("select died_at::text as at, seq from messages.message_archive where message_id = 'm-300'")
+    assert bottom
+    lanes = (Lane("dead", None, (bottom.at, bottom.seq)), Lane("others", None, (bottom.at, bottom.seq)))
+    plan = plan_of(filled, ArchiveFilter(state="", bodies=("nothing",), window=lanes))
+    assert plan.reads("message_archive") <= BY_INDEX, plan
+    assert plan.blocks < 2_500, plan

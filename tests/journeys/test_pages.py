@@ -51,7 +51,8 @@ PAGES = {
     "mail": "/alerts/mail/",
     "finder": "/messages/00000000-0000-0000-0000-000000000000/",
     "archive-nothing": "/archive/?q=state:dead+queue:Nowhere",
-    "archive-wrong": "/archive/?q=age:%3E1hh",
+    "archive-wrong": "/archive/?q=state:dead+age:%3E1hh+-type:Ping",
+    "archive-texts": "/archive/?q=OrderId+-type:Nothing",
 }
 AXE: dict[str, Any] = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],

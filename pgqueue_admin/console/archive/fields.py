@@ -21,7 +21,8 @@ OUTCOMES = ("done", "skipped", "failed")  # of a message in an operation
 _DEEPEST = 20  # keys of a path
 _NONE = '=""'
 _PHRASE = re.compile(r'"((?:[^"]|"")*)"')
-_FIELD = re.compile(r'(?P<name>(?:header|body)\.(?:"(?:[^"]|"")*"|[^\s":()])+|[A-Za-z_.]+):', re.IGNORECASE)
+# possessive: quotation marks could be taken for pairs in so many ways
+_FIELD = re.compile(r'(?P<name>(?:header|body)\.(?:"(?:[^"]|"")*+"|[^\s":()])++|[A-Za-z_.]+):', re.IGNORECASE)
 _KEY = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 
 Reader = Callable[[str, str], Node]  # field as named, value as typed

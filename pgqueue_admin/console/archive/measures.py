@@ -15,6 +15,7 @@ _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,3})?) ?(b|kb|mb|gb|)", re.ASCII | 
 _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 _SIGNS = {"", ">", ">=", "<", "<="}
 _LONGEST = 100 * 366 * 86_400.0
+_LARGEST = 10**15
 DAYS = {"today": 0, "yesterday": 1}
 
 
@@ -80,6 +81,8 @@ def size(value: str) -> Bounds:
     if not found:
         raise Wrong(f"{value} is no size. Try >1mb, <500kb, 10kb..1mb.")
     octets = round(float(found[1]) * _BYTES[found[2].lower()])
+    if octets > _LARGEST:
+        raise Wrong(f"{value} is larger than any message. Try >1mb, <500kb, 10kb..1mb.")
     return Bounds(octets, octets + 1)
 
 

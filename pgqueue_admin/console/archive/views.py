@@ -71,7 +71,10 @@ def _read(connection: Connection, query: search.ArchiveSearch, request: HttpRequ
     covered = window.unpack(request.GET.get("w")) if query.reads_rows else None
     if query.reads_rows and covered is None:
         return _looked_through(connection, query, window.unpack(request.GET.get("from")) or (), started)
-    asked = replace(query.filter, window=covered)
+    asked = query.filter
+    if covered is not None:
+        store.check(connection, asked)
+        asked = ArchiveFilter(state="", ids=store.ids(connection, replace(asked, window=covered)))
     after, before = cursors.read(request.GET.get("after")), cursors.read(request.GET.get("before"))
     shown = store.page(connection, asked, after, ROWS, before=before)
     count = store.count(connection, asked, settings.PGQUEUE["CAP"])

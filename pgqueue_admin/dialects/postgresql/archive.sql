@@ -196,6 +196,10 @@ limit %(limit)s
 -- Counted up to one above the cap and no further: a page may not cost what the archive weighs.
 select count(*) from (select 1 from messages.message_archive a where {matches} limit %(cap)s + 1) as capped
 
+-- name: ids
+-- Of a search within its window: read once, for the page and the count of it.
+select a.id from messages.message_archive a where {matches}
+
 -- name: look_through
 -- A piece of those that columns find, newest first from a key on, of which texts are read: so many, whatever matches. Times go as text,
 -- since others may write any of them, and the next piece begins at the very one.
