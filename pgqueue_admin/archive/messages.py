@@ -144,11 +144,11 @@ class ArchiveFilter:
     def _nodes(self) -> Iterator[Node]:
         for name, (field, how) in _TERMS.items():
             value = getattr(self, name)
-            if value or (value == "" and how == "is" and name.endswith("_is")):
+            if value is not None and (value != "" or name in _MAY_BE_NONE):
                 yield Term(field, str(value), how)
         for name, field in _TEXTS.items():
             yield from (Term(field, text) for text in getattr(self, name))
-        if self.last_operation:
+        if self.last_operation is not None:
             yield Term("op", f"{self.last_operation}{search_condition.LAST}")
         if self.since or self.until:
             yield Span("died", "", self.since or None, self.until or None)
@@ -173,6 +173,7 @@ _TERMS = {
     "fingerprint": ("fp", "is"),
     "operation": ("op", "has"),
 }
+_MAY_BE_NONE = {"type_is", "exception_is"}  # an empty name asks for what has none
 _TEXTS = {"words": "message", "headers": "headers", "bodies": "body"}
 
 

@@ -186,3 +186,16 @@ def test_an_operation_by_what_became_of_its_messages(engine: Connection) -> None
     assert found(engine, Term("op", "7/skipped")) == ["b"]
     assert found(engine, Term("op", "7/failed")) == []
     assert found(engine, Term("owner", "ana", keys=())) == []
+    for nothing in (ArchiveFilter(state="", operation=0), ArchiveFilter(state="", last_operation=0)):
+        assert store.count(engine, nothing, 10).number == 0
+    assert store.count(engine, ArchiveFilter(state="", ids=()), 10).number == 0
+
+
+@pytest.mark.parametrize("name", ArchiveFilter.__dataclass_fields__)
+def test_no_field_of_a_filter_asks_for_everything(name: str) -> None:
+    """Whatever is given narrows, also a number that is none."""
+    several = {"words", "headers", "bodies"}
+    given: dict[str, object] = {each: ("x",) if each in several else "x" for each in ArchiveFilter.__dataclass_fields__}
+    given.update(operation=0, last_operation=0, also=(Term("", "x"),), ids=(), window=())
+    assert ArchiveFilter(state="").condition.text == "(true)"
+    assert ArchiveFilter(**{"state": "", name: given[name]}).condition.text != "(true)"  # type: ignore[arg-type]
