@@ -11,11 +11,14 @@ from django.db import transaction
 
 from pgqueue_admin.alerts import dead_message_cursor
 from pgqueue_admin.alerts.dead_message_cursor import DeadMessageCursor, NewDeaths, Pile
-from pgqueue_admin.archive import store
+from pgqueue_admin.archive import move_to_archive, replay, store
+from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.archive.messages import DeadMessage
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.archive.move_to_archive import MoveReason
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models import Cursor
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.transport import Endpoint
 from tests.alerts.conftest import BILLING
 from tests.alerts.reading import Die, died, read
 
@@ -41,6 +44,24 @@ def test_who_commits_late_is_not_missed(console_database: str, die: Die, connect
         assert died(read()) == {(BILLING, "Shop.Refused"): 3}
     assert died(read()) == {(BILLING, "Shop.Refused"): 1}
     assert died(read()) == {}
+
+
+def test_what_a_person_took_out_of_a_queue_is_no_death_until_it_lies_dead(
+    console_database: str, die: Die, connect: Connect
+) -> None:
+    """One that died is told, though somebody discarded it before the look."""
+    read()
+    connection = connect(console_database)
+    endpoint = Endpoint("Sales", console_database)
+    endpoint.create_queues()
+    for act in (move_to_archive.discard, move_to_archive.move_out):
+        endpoint.send("Sales", {}, type="Shop.Do")
+        row: Any = connection.one('select id, seq from "Sales"')
+        seen = SeenRow(Address("public", "Sales"), row.id, row.seq)
+        act(connection, seen, MoveReason("ana", "", "", f"Taken out by {act.__name__}."))
+    die(1)
+    replay.discard(connection, [connection.value("select max(id) from messages.message_archive")], "ana")
+    assert died(read()) == {('"public"."Sales"', "failed"): 1, (BILLING, "Shop.Refused"): 1}
 
 
 class DiesBetween:

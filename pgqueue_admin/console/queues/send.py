@@ -47,6 +47,7 @@ def _form(
 ) -> HttpResponse:
     why, problem = query_errors.read(lambda connection: message_sending.why_not(connection, address), address)
     ours = Endpoint.objects.filter(ours=True, schema=address.schema, table=address.table).first()
+    allowed = waiting_messages.is_allowed(address)
     about: dict[str, Any] = {
         "address": address,
         "typed": typed,
@@ -57,7 +58,8 @@ def _form(
         "content_types": CONTENT_TYPES,
         "receiver": ours,
         "untended": untended([queue_database().dialect.canonical(address)]),
-        "allowed": waiting_messages.is_allowed(address),
+        "allowed": allowed,
+        "foreign": not ours and not allowed,
     }
     return render(request, "pgqueue_admin/queue/send.html", about, status=status)
 
