@@ -208,6 +208,38 @@ def test_where_the_session_is_lost_it_is_not_known_and_audited(
     assert [row["seq"] for row in (entry.after or {})["unknown"]] == [seen[0].seq]
 
 
+@pytest.mark.parametrize("name", ["move", "run_now"])
+def test_receiver_and_mover_go_on_beside_an_act_that_is_held_up(
+    session: Connection, connect: Connect, ana: User, archived_console: str, name: str
+) -> None:
+    target = "To" if name == "move" else "From"
+    seen = waits(session) if name == "move" else delayed(session, due="2001-01-01 00:00:00+00")
+    other = waits(session) if name == "move" else delayed(session, due="2001-01-02 00:00:00+00")
+    session.run(
+        "create function public.hold() returns trigger language plpgsql as $$ begin"
+        f" if new.id = '{seen.row_id}' then perform pg_catalog.pg_advisory_xact_lock(79); end if; return new; end $$"
+    )
+    session.run(f'create trigger hold before insert on public."{target}" for each row execute function public.hold()')
+    blocker, receiver, engine = connect(), connect(), Engine("From", archived_console)
+    receiver.run("set lock_timeout = '2s'")
+    more = {"target": TO} if name == "move" else {}
+    found: list[waiting_messages.ActOutcome] = []
+    with blocker.transaction():
+        blocker.run("select pg_advisory_xact_lock(79)")
+        acting = threading.Thread(target=lambda: found.extend(_in_thread(seen, ana, name, **more)))
+        acting.start()
+        until(lambda: session.value("select count(*) from pg_locks where locktype = 'advisory' and not granted") == 1)
+        with receiver.transaction():
+            if name == "run_now":
+                assert engine.delayed.move_due(receiver) == 1, "the other one"
+            received = engine.queue.receive(receiver)
+        assert received
+        assert received.row_id == str(other.row_id)
+    acting.join(30)
+    assert [each.result for each in found] == ["done"]
+    assert session.value(f'select count(*) from "{target}" where id = %(id)s', {"id": seen.row_id}) == 1
+
+
 def test_an_id_that_lies_in_the_target_already_is_refused(session: Connection, ana: User) -> None:
     seen = waits(session)
     session.run("insert into \"To\" (id, headers, body) values (%(id)s, '{}', '')", {"id": seen.row_id})
@@ -225,11 +257,13 @@ def test_a_null_body_wedges_no_other_queue(session: Connection, ana: User) -> No
     assert dead.body_bytes is None
 
 
-def _in_thread(seen: SeenRow | list[SeenRow], person: User) -> list[waiting_messages.ActOutcome]:
+def _in_thread(
+    seen: SeenRow | list[SeenRow], person: User, name: str = "move", **more: Any
+) -> list[waiting_messages.ActOutcome]:
     from django.db import connections
 
     try:
-        return act("move", seen, person, target=TO)
+        return act(name, seen, person, **(more or ({"target": TO} if name == "move" else {})))
     finally:
         connections.close_all()
 
