@@ -25,13 +25,14 @@ _NO_TIME = "Its turn did not come in time."
 
 
 class TableMessages(NamedTuple):
-    """``unread``: why the table was not looked at, else empty. ``whole``: all of its rows were."""
+    """``unread``: why it was not looked at, else empty; ``failed``: it was to be. ``whole``: all of its rows were."""
 
     table: QueueTable
     messages: list[StoredMessage]
     looked_at: int
     whole: bool
     unread: str = ""
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +103,16 @@ def _told(
     connection: Connection, table: QueueTable, answer: batch_query.Answer | None, question: _Question, most: int
 ) -> TableMessages:
     if answer is None:
-        return TableMessages(table, [], 0, False, _why_not(table) or _NO_TIME)
+        why_not = _why_not(table)
+        return TableMessages(table, [], 0, False, why_not or _NO_TIME, not why_not)
     if isinstance(answer, DatabaseError):
-        return TableMessages(table, [], 0, False, str(answer))
+        return TableMessages(table, [], 0, False, str(answer), True)
     keys, looked_at = answer[0].keys or [], answer[0].looked_at
     rows: batch_query.Answer = []
     if keys and most:
         (rows,) = _ask(connection, [question.messages(table, keys[:most])], question)
     if isinstance(rows, DatabaseError):
-        return TableMessages(table, [], 0, False, str(rows))
+        return TableMessages(table, [], 0, False, str(rows), True)
     made: type[StoredMessage] = DelayedMessage if table.kind is TableKind.DELAYED else WaitingMessage
     found = [made.from_row(row) for row in rows]
     mine = [each for each in found if each.headers.get(wire.CONVERSATION_ID) == question.conversation_id]

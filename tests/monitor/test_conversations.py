@@ -114,6 +114,7 @@ def test_a_table_that_somebody_holds_is_named_and_the_others_are_read(
         told = looked(connection)
     assert [len(each.messages) for each in told.values()] == [1, 0, 1]
     assert told["B"].unread
+    assert told["B"].failed
 
 
 def test_all_that_may_be_asked_has_an_end(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +140,9 @@ def test_what_may_not_be_read_is_named(
 
 def test_a_queue_without_an_index_on_seq_is_not_read_to_its_end(connection: Connection) -> None:
     connection.run('create table "A" (id uuid primary key, expires timestamp, headers text, body bytea, seq int)')
-    assert "no index on seq" in looked(connection)["A"].unread
+    told = looked(connection)["A"]
+    assert "no index on seq" in told.unread
+    assert not told.failed, "it is not to be read"
 
 
 def test_of_a_million_rows_the_newest_are_looked_at(large_queue: Large, connect: Callable[..., Connection]) -> None:

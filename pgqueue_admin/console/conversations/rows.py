@@ -79,7 +79,14 @@ class ConversationPage:
 
     @property
     def tone(self) -> tuple[str, str]:
-        return headline.tone(self.known)
+        """Nothing is over as long as a source may have more of it."""
+        word, tone = headline.tone(self.known)
+        return ("not known to be over", "") if word == "over" and self.unread else (word, tone)
+
+    @property
+    def unread(self) -> str:
+        """Names of the sources that were to be read and were not, or not all."""
+        return listed([each.source for each in self.covered if each.failed], 6)
 
     @property
     def figures(self) -> str:

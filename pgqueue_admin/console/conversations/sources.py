@@ -27,7 +27,7 @@ from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.monitor.statement_timeout import within
 from pgqueue_admin.transport.wire import headers as wire
 
-ARCHIVE_SECONDS = 1.5  # for reading headers; what follows by index takes little
+ARCHIVE_SECONDS = 2.0  # for reading headers; what follows by index takes little
 HISTORY_MOST = 300
 _DAY = timedelta(days=1)
 _ON = timedelta(days=31)  # so long after what is known the rest of a conversation is looked for
@@ -35,12 +35,15 @@ _BACK = timedelta(days=3653)
 
 
 class Covered(NamedTuple):
-    """``found``: how many messages; None: it was not looked into, and ``said`` tells why."""
+    """``found``: how many messages; None: it was not looked into, and ``said`` tells why.
+
+    ``failed``: what was to be read was not: there may be more, and not only beyond what is looked into.
+    """
 
     source: str
     found: int | None
     said: str
-    is_whole: bool = True
+    failed: bool = False
 
 
 @dataclass
@@ -139,24 +142,24 @@ def _covered_by_tables(source: Source, looked: list[TableMessages]) -> Covered:
         named = listed([text(each.table.address.table) for each in unread])
         said.append(f"not looked into: {named} ({text(unread[0].unread)})")
     number = sum(len(each.messages) for each in looked)
-    return Covered(source, number if whole or parts else None, "; ".join(said), not (parts or unread))
+    return Covered(source, number if whole or parts else None, "; ".join(said), any(each.failed for each in unread))
 
 
 def _add_archive(connection: Connection, found: Found, conversation_id: str, asked_for: str) -> None:
     try:
-        rows, said, is_whole = _archived(connection, found, conversation_id, asked_for)
+        rows, said, failed = _archived(connection, found, conversation_id, asked_for)
     except (SchemaMissing, TableMissing):
         found.covered.append(Covered(Source.ARCHIVE, None, "this database has none"))
         return
     except DatabaseDown:
         raise
     except DatabaseError as error:
-        found.covered.append(Covered(Source.ARCHIVE, None, text(str(error)), False))
+        found.covered.append(Covered(Source.ARCHIVE, None, text(str(error)), failed=True))
         return
     found.archived = rows
     reasons = _reasons(rows)
     found.seen += [sightings.of_archived(each, found.places, reasons) for each in rows]
-    found.covered.append(Covered(Source.ARCHIVE, len(rows), said, is_whole))
+    found.covered.append(Covered(Source.ARCHIVE, len(rows), said, failed))
     acts = sum(len(each.events) for each in rows)
     found.covered.append(Covered(Source.PEOPLE, acts, "acts on these archived messages, and what came of them"))
 
@@ -170,16 +173,21 @@ def _archived(
         found.focus |= {row.message_id} if row.message_id else set()
     near = f", {archive.NEAR:,} on each side of the one asked for" if around else ""
     said = f"by headers of the newest {archive.NEWEST:,}{near}, and by what these name"
+    failed = False
     try:
         with within(connection, ARCHIVE_SECONDS):
             known = archive.numbers(connection, conversation_id, around)
     except TimedOut:
-        known, said = [], f"headers were not read within {ARCHIVE_SECONDS} s; only what others name was found"
+        known, failed, said = (
+            [],
+            True,
+            f"headers were not read within {ARCHIVE_SECONDS:.0f} s; only what others name was found",
+        )
     ids = {each.message_id for each in found.seen} | {each.related_to for each in found.seen} | found.focus
     named = sorted(each for each in ids if each)[: archive.MOST]
     told = archive.read(connection, conversation_id, known, named)
     said = f"{said}; more than {archive.MOST:,}, of which these are the newest" if told.more else said
-    return told.messages, said, False
+    return told.messages, said, failed
 
 
 def _reasons(rows: list[archive.ArchivedRow]) -> dict[int, str]:
@@ -206,7 +214,7 @@ def add_history(
     try:
         told = message_lookup.in_conversation(conversation_id, since, until, HISTORY_MOST)
     except message_lookup.FilesUnreadable as error:
-        found.covered.append(Covered(Source.HISTORY, None, str(error), False))
+        found.covered.append(Covered(Source.HISTORY, None, str(error), failed=True))
         return
     fresh = sightings.not_archived(told.newest, found.archived)
     found.seen += [sightings.of_finished(each, found.places) for each in fresh]
@@ -216,7 +224,7 @@ def add_history(
         said += f", of which {told.unread:,} were not read within {message_lookup.WITHIN:.0f} s"
     if told.matched > len(told.newest):
         said += f"; the newest {len(told.newest):,} of {told.matched:,}"
-    found.covered.append(Covered(Source.HISTORY, len(fresh), said, not told.unread))
+    found.covered.append(Covered(Source.HISTORY, len(fresh), said, bool(told.unread)))
 
 
 def _stretch(known: tuple[datetime | None, datetime | None], now: datetime) -> tuple[datetime, datetime]:

@@ -260,10 +260,12 @@ where a.id = any(array(
 order by a.died_at desc, a.seq desc limit %(limit)s
 
 -- name: in_conversation
--- A conversation's id stands in the headers alone, which no index holds: of the newest rows the start of each is read. What is
--- compared is the name with its quotation marks and the value behind it, so that no other header's text counts.
+-- A conversation's id stands in the headers alone, which no index holds: those of the newest rows are read, but not of whoever
+-- writes large ones. What is compared is the name with its quotation marks and the value behind it, so that no other header's
+-- text counts.
 select a.id, a.state, a.queue, a.message_type, a.message_id, a.died_at
-from (select id, seq, state, queue, message_type, message_id, died_at, substring(headers from 1 for 65536) as headers
+from (select id, seq, state, queue, message_type, message_id, died_at,
+          case when octet_length(headers) <= 65536 then headers end as headers
       from messages.message_archive order by died_at desc, seq desc limit %(newest)s) as a
 where {has_conversation}
 order by a.died_at desc, a.seq desc limit %(limit)s
@@ -272,19 +274,19 @@ order by a.died_at desc, a.seq desc limit %(limit)s
 -- As in_conversation, of the rows nearest to one that is known, before and after it.
 select a.id
 from (
-    (select id, died_at, seq, substring(headers from 1 for 65536) as headers from messages.message_archive
-     where (died_at, seq) >= (%(died_at)s::timestamptz, %(seq)s::bigint) order by died_at, seq limit %(near)s)
+    (select id, died_at, seq, case when octet_length(headers) <= 65536 then headers end as headers
+     from messages.message_archive where (died_at, seq) >= (%(died_at)s::timestamptz, %(seq)s::bigint) order by died_at, seq limit %(near)s)
     union all
-    (select id, died_at, seq, substring(headers from 1 for 65536) as headers from messages.message_archive
-     where (died_at, seq) < (%(died_at)s::timestamptz, %(seq)s::bigint) order by died_at desc, seq desc limit %(near)s)
+    (select id, died_at, seq, case when octet_length(headers) <= 65536 then headers end as headers
+     from messages.message_archive where (died_at, seq) < (%(died_at)s::timestamptz, %(seq)s::bigint) order by died_at desc, seq desc limit %(near)s)
 ) as a
 where {has_conversation}
 order by a.died_at desc, a.seq desc limit %(limit)s
 
 -- name: has_conversation
--- Part of the two: one id has several spellings as JSON, which the values are.
-strpos(a.headers, %(name)s) > 0 and exists (
-    select from unnest(%(values)s::text[]) as value where starts_with(ltrim(
+-- Part of the two: one id has several spellings as JSON, which the values are. Few rows hold one anywhere, so that is asked first.
+exists (select from unnest(%(values)s::text[]) as value where
+    strpos(a.headers, value) > 0 and strpos(a.headers, %(name)s) > 0 and starts_with(ltrim(
         substring(a.headers from strpos(a.headers, %(name)s) + length(%(name)s) for 2000), E': \t\r\n'), value))
 
 -- name: of_ids
