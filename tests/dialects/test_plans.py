@@ -251,3 +251,32 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
     for name in ("dead_by_queue", "dead_by_cause"):
         plan = executed(connection, getattr(archive, name)())
         assert plan.reads("message_archive") <= BY_INDEX, name
+
+
+def test_looks_of_a_staged_retry(large_archive: Large, connect: Callable[[str], Connection]) -> None:
+    """Of 20,000 messages among a million, 3,000 acted on: each second's looks read the set, and no other row."""
+    connection, sql = connect(large_archive.dsn), postgresql().operation
+    made = "insert into messages.operation_item (operation, place, archive_id, outcome, at, sent_as, left_at)"
+    acted = "case when i <= 3000 then 'done' end, case when i <= 3000 then now() end"
+    connection.run(
+        f"{made} select 9, i, i, {acted}, case when i <= 3000 then gen_random_uuid()::text end,"
+        " case when i <= 2900 then now() end from generate_series(1, 20000) i"
+    )
+    others = "insert into messages.operation_item (operation, place, archive_id, outcome)"
+    connection.run(f"{others} select 10 + i / 10000, i % 10000, i, 'done' from generate_series(1, 300000) i")
+    connection.run("analyze messages.operation_item")
+    of, whole = {"operation_id": 9}, {"known_as": sql.known_as, "with_class": sql.with_class}
+    patience = {"patience": timedelta(minutes=30)}
+    looks: list[tuple[Any, dict[str, Any], int]] = [
+        (sql.next_place(), {}, 50),
+        (sql.sent_waiting(), {"after": 0, "limit": 2000}, 200),
+        (sql.tried(), {"last": 5}, 100),
+        (sql.deaths(), {"judged_from": 0, "tried": 5, "others": 49}, 30_000),
+        (sql.tally(**whole), {"tried": 5, "some": 55, **patience}, 100_000),
+        (sql.items_of_class(**whole), {"after": 0, "classes": None, "limit": 51, **patience}, 2_000),
+    ]
+    for query, values, most_blocks in looks:
+        plan = executed(connection, query, {**of, **values})
+        assert plan.reads("message_archive") <= BY_INDEX, query
+        assert plan.reads("operation_item") <= BY_INDEX, query
+        assert plan.blocks < most_blocks, (query, plan)

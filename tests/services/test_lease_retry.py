@@ -10,11 +10,14 @@ from django.contrib.auth.models import User
 from pgqueue_admin.archive import lease_retry
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.housekeeping import failure_groups
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import AuditEntry, Operation
 from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations.plans import Planned
 from tests.lease import original
 from tests.older_schema import set_back
+from tests.staged_retries import Clock, classes, look, plan_of, planned
 
 LEASE = '"messages"."message"'
 Connect = Callable[..., Connection]
@@ -194,3 +197,22 @@ def test_a_schema_that_is_not_watched_is_not_written_to(
     (archived,) = failed(queue, 1)
     outcome = operations.act("retry", archived, ana, "console")
     assert (outcome.result, "PGQUEUE_QUEUE_SCHEMAS" in (outcome.why or "")) == ("failed", True)
+
+
+def test_in_stages_each_is_followed_by_the_message_that_it_became(
+    queue: LeaseQueue, session: Connection, ana: User
+) -> None:
+    archived = failed(queue, *range(6))
+    plan = Planned(try_first=0, then_some=0, rest_rate=100, hold_above=1_000, waits=False, stop_dead=0)
+    operation, clock = planned(ana, plan, kind="lease"), Clock()
+    look(operation, clock)
+    assert classes(operation) == {"sent": 6}
+    succeeds, dies, *_ = queue.claim(3)
+    queue.finish(succeeds, "success")
+    queue.finish(dies, "failed", "no encoder")
+    assert plan_of(operation).operation.count == len(archived)
+    look(operation, clock)
+    assert look(operation, clock).ready_now == 3, "one is in hand"
+    assert classes(operation) == {"succeeded": 1, "dead": 1, "sent": 4}, "of which failure it is nobody has told yet"
+    failure_groups.catch_up()
+    assert classes(operation) == {"succeeded": 1, "same": 1, "sent": 4}

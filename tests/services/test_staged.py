@@ -299,3 +299,24 @@ def test_what_others_decided_meanwhile_is_skipped_and_counted_as_that(ana: User)
     operations.act("discard", second, "ivo", "console")
     look(operation, clock)
     assert classes(operation) == {"sent": 4, "skipped": 1, "open": 83}
+
+
+def test_a_queue_that_is_gone_holds_nothing_up(ana: User) -> None:
+    """Its messages fail, each with why; those of other queues go on."""
+    plan = Planned(try_first=0, then_some=0, rest_rate=5_000, stop_dead=0, hold_above=100_000, waits=False)
+    operation, clock = planned(ana, plan, state="dead"), Clock()
+    while plan_of(operation).operation.state != State.FOLLOWING:
+        staged.step(operation.pk, clock.after(1))
+        assert not plan_of(operation).held
+    assert classes(operation) == {"sent": 2570, "failed": 27}
+
+
+def test_a_ceiling_of_which_nothing_is_known_holds(ana: User) -> None:
+    plan = Planned(try_first=0, then_some=0, rest_rate=10, hold_above=1_000, waits=False)
+    operation, clock = planned(ana, plan), Clock()
+    with queue_database().writing() as connection, connection.transaction():
+        connection.run(f"lock table {BILLING}")
+        assert look(operation, clock).held
+    assert "what is ready in Billing is not known" in plan_of(operation).says
+    assert classes(operation) == {"open": 88}, "nothing was sent, and nothing failed"
+    assert not look(operation, clock).held

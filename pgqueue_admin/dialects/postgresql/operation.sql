@@ -134,13 +134,13 @@ case
         when again.fingerprint = a.fingerprint then 'same' else 'other' end
     when a.state <> 'retried' then 'unknown'
     when i.left_at is null then 'sent'
-    when a.retry_token is null and a.kind <> 'lease' or i.left_at < clock_timestamp() - %(patience)s::interval then 'unknown'
+    when a.retry_token is null and a.kind <> 'lease' or i.left_at < now() - %(patience)s::interval then 'unknown'
     else 'picked'
 end
 
 -- name: with_class
 -- Part of tally and items_of_class: the item, its message, and the death that followed, which was archived in the transaction
--- that noted it on the former row.
+-- that noted it on the former row. Of an operation there may be 100,000 events, of a message a few: the index of these.
 messages.operation_item i
 left join messages.message_archive a on a.id = i.archive_id
 left join lateral (
@@ -148,7 +148,7 @@ left join lateral (
     from messages.archive_event e join messages.message_archive n
         on n.message_id = case a.kind when 'lease' then a.retried_as::text else a.message_id end
         and n.xid = e.xid and n.id <> a.id
-    where e.archive_id = a.id and e.verb = 'died again' and e.operation = i.operation
+    where e.archive_id = a.id and e.verb = 'died again' and e.operation is not distinct from i.operation
     order by n.id limit 1
 ) again on i.outcome = 'done' and a.state = 'dead_again'
 

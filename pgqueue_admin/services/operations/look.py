@@ -81,7 +81,7 @@ def tried(connection: Connection, plan: RetryPlan) -> Tried:
 def most_ready(operation: Operation, cap: int) -> Ready:
     """By the function that measures queues for every page."""
     found = Ready("", 0)
-    for address in parsed(each for each in operation.queues if each):
+    for address in targets_of(operation):
         ready = _ready(address, cap)
         if ready.number is None:
             return ready
@@ -90,12 +90,18 @@ def most_ready(operation: Operation, cap: int) -> Ready:
     return found
 
 
+def targets_of(operation: Operation) -> set[Address]:
+    """The queues that it may send to; what names none died in the lease queue."""
+    named = parsed(each or postgresql().canonical(LEASE_QUEUE) for each in operation.queues)
+    return {each for each in named if each == LEASE_QUEUE or queue_database().allows(each)}
+
+
 def _ready(address: Address, cap: int) -> Ready:
     try:
         with queue_database().reading(address) as connection:
             table = discovery.find_one(connection, address)
-            if table is None:
-                return Ready(address.table, None, "it is gone")
+            if table is None:  # nothing can be sent there either: each of its messages fails and says why
+                return Ready(address.table, 0)
             seen = depth.measure(connection, table, cap=max(cap, depth.CAP))
             return Ready(address.table, seen.ready, "" if seen.ready is not None else "it cannot be counted")
     except DatabaseDown:

@@ -1,6 +1,5 @@
 """What a person plans of a staged retry: its defaults, and what is asked of each value (CONSOLE 7)."""
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -8,7 +7,7 @@ from pgqueue_admin.archive import schema_columns
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation, Queue, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations.targets import parsed
+from pgqueue_admin.services.operations.look import targets_of
 
 FEW = 20  # of so many or less, a retry goes at once unless somebody plans it
 CALMLY_READY = 100  # what the ceiling allows in any case: five seconds of the rest
@@ -63,12 +62,12 @@ _LIMITS: tuple[tuple[str, float, float, str], ...] = (
 
 def careful(operation: Operation) -> Planned:
     """Try 5, watch, 50 at 5/s, the rest at 20/s; the ceiling from what the targets stand at, and are meant to."""
-    return Planned(hold_above=_ceiling(operation.queues))
+    return Planned(hold_above=_ceiling(operation))
 
 
 def flat(operation: Operation) -> Planned:
     """All at 20/s, without a trial; what stops and holds it stays."""
-    return Planned(try_first=0, watch_seconds=0, then_some=0, hold_above=_ceiling(operation.queues))
+    return Planned(try_first=0, watch_seconds=0, then_some=0, hold_above=_ceiling(operation))
 
 
 def is_needed(operation: Operation) -> bool:
@@ -85,11 +84,11 @@ def of(plan: RetryPlan) -> Planned:
     return Planned(**{each.name: getattr(plan, each.name) for each in fields(Planned)})
 
 
-def _ceiling(addresses: Iterable[str]) -> int:
+def _ceiling(operation: Operation) -> int:
     """The largest of: the depth that somebody set as target, twice what is ready now, a few seconds of the rest."""
     found = [CALMLY_READY]
     schemas = set(queue_database().schemas)
-    for address in parsed(each for each in addresses if each):
+    for address in targets_of(operation):
         queue = Queue.objects.filter(schema=address.schema, table=address.table, schema__in=schemas)
         for depth, ready in queue.values_list("target_depth", "latest__ready"):
             found += [depth or 0, 2 * (ready or 0)]

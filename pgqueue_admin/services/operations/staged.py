@@ -42,21 +42,28 @@ def step(pk: int, now: datetime | None = None) -> float:
     Called by several at once, each chunk is sent by one of them, and no sooner than the plan says.
     """
     now = now or database_clock.now()
-    plan = RetryPlan.objects.select_related("operation").get(pk=pk)
-    if plan.operation.state == State.WAITING and not _begins(plan, now):
-        return LOOK_EVERY
+    plan = _read(pk)
+    if plan.operation.state == State.WAITING:
+        if not _begins(plan, now):
+            return LOOK_EVERY
+        plan = _read(pk)
     if _takes_look(plan, now):
         _look(plan, now)
-    plan = RetryPlan.objects.select_related("operation").get(pk=pk)
+        plan = _read(pk)
     if plan.operation.state != State.RUNNING or plan.held:
         return LOOK_EVERY
     return _send(plan, now)
 
 
+def _read(pk: int) -> RetryPlan:
+    return RetryPlan.objects.select_related("operation").get(pk=pk)
+
+
 def _begins(plan: RetryPlan, now: datetime) -> bool:
     """Whether it runs now. Without a receiver it waits, and after hours it is given up: nothing was sent."""
     waiting = Operation.objects.filter(pk=plan.pk, state=State.WAITING)
-    nobody = unattended.untended(plan.operation.queues) if plan.waits else []
+    names = map(postgresql().canonical, look.targets_of(plan.operation))
+    nobody = unattended.untended(names) if plan.waits else []
     if not nobody:
         begun = bool(waiting.update(state=State.RUNNING))
         _say(plan, "")
