@@ -38,6 +38,7 @@ class RetryPlan(models.Model):
 
     next_at = models.DateTimeField(null=True, help_text="No message is sent before: taken before each chunk.")
     look_at = models.DateTimeField(null=True, help_text="When it is looked at next what became of what was sent.")
+    looking = models.BooleanField(default=False, help_text="A look has begun and has not ended: nothing is sent.")
     judged_from = models.PositiveIntegerField(default=0, help_text="Deaths up to this place stop it no more.")
     held = models.BooleanField(default=False)
     says = models.TextField(blank=True, help_text="Why it waits, watches, holds or has stopped, as a sentence.")

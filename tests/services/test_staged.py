@@ -1,5 +1,6 @@
 """A staged retry: a few, a look, more slowly, the rest; it stops, holds and waits by itself, and follows to the end."""
 
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
@@ -79,6 +80,16 @@ def test_two_that_step_at_once_send_what_one_would(ana: User) -> None:
         staged.step(operation.pk, clock.now)
         staged.step(operation.pk, clock.now)
     assert len(sent(operation)) <= 20 * 4
+
+
+def test_nothing_is_sent_while_somebody_looks(ana: User) -> None:
+    """Whose look was ended by a kill is followed by another one within a second."""
+    operation, clock = planned(ana, FLAT), Clock()
+    RetryPlan.objects.filter(pk=operation.pk).update(looking=True, look_at=clock.after(1))
+    staged.step(operation.pk, clock.now - timedelta(seconds=0.5))
+    assert sent(operation) == []
+    staged.step(operation.pk, clock.now)
+    assert len(sent(operation)) == 20
 
 
 def test_a_slow_rate_sends_one_at_a_time(ana: User) -> None:

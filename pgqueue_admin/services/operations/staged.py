@@ -50,7 +50,7 @@ def step(pk: int, now: datetime | None = None) -> float:
     if _takes_look(plan, now):
         _look(plan, now)
         plan = _read(pk)
-    if plan.operation.state != State.RUNNING or plan.held:
+    if plan.operation.state != State.RUNNING or plan.held or plan.looking:
         return LOOK_EVERY
     return _send(plan, now)
 
@@ -89,7 +89,9 @@ def _say(plan: RetryPlan, sentence: str, **more: Any) -> bool:
 def _takes_look(plan: RetryPlan, now: datetime) -> bool:
     """Whether a look is due, and nobody else has taken it."""
     due = Q(look_at=None) | Q(look_at__lte=now)
-    return bool(RetryPlan.objects.filter(due, pk=plan.pk).update(look_at=now + timedelta(seconds=LOOK_EVERY)))
+    return bool(
+        RetryPlan.objects.filter(due, pk=plan.pk).update(look_at=now + timedelta(seconds=LOOK_EVERY), looking=True)
+    )
 
 
 def _look(plan: RetryPlan, now: datetime) -> None:
@@ -102,9 +104,8 @@ def _look(plan: RetryPlan, now: datetime) -> None:
     if plan.operation.state == State.FOLLOWING:
         _end_if_known(plan, now)
     runner.recount(plan.pk, only_changes=True)
-    took = time.monotonic() - began
-    if 10 * took > LOOK_EVERY:
-        RetryPlan.objects.filter(pk=plan.pk).update(look_at=now + timedelta(seconds=10 * took))
+    next_in = timedelta(seconds=max(LOOK_EVERY, 10 * (time.monotonic() - began)))
+    RetryPlan.objects.filter(pk=plan.pk).update(look_at=now + next_in, looking=False)
 
 
 def _judge(plan: RetryPlan, deaths: look.Deaths, ready: look.Ready, troubles: list[str]) -> None:
