@@ -17,13 +17,15 @@ DIALECTS = {
     "mysql": "pgqueue_admin.dialects.mysql.dialect:mysql",
     "mssql": "pgqueue_admin.dialects.sqlserver.dialect:sqlserver",
 }
+_TEXT_ALONE = {"oracle": "the statements of its outbox are text, and there is no driver for it here"}
 
 
 def dialect_for(dsn: str) -> Dialect:
     """The dialect that a DSN asks for. Raises ValueError for a scheme that has none, or whose driver is missing."""
     scheme = dsn.split("://", 1)[0] if "://" in dsn else "postgresql"
     if scheme not in DIALECTS:
-        raise ValueError(f"No dialect for {scheme}://: write postgresql://user@host/database")
+        why = _TEXT_ALONE.get(scheme, "write postgresql://user@host/database")
+        raise ValueError(f"No dialect for {scheme}://: {why}")
     module, _, name = DIALECTS[scheme].partition(":")
     try:
         make: Callable[[], Any] = getattr(import_module(module), name)

@@ -10,14 +10,13 @@ from pgqueue_admin.dialects.connection import Command, Session
 from pgqueue_admin.dialects.errors import AlreadyExists
 from pgqueue_admin.dialects.table_fault import TableFault
 
-INDEXED = ("DispatchedAt", "Dispatched")
-
 
 class OutboxTable(ABC):
     """The original's table, or one of ours, which has a column more. Part of OutboxStore (dialects.outbox_store)."""
 
     _complete: Any  # what puts operations into a record
     column_types: ClassVar[Mapping[str, tuple[str, ...]]]  # as the catalog writes them, the first for choice
+    indexed: ClassVar[tuple[str, ...]] = ("DispatchedAt", "Dispatched")  # what leads an index
 
     def __init__(self, sql: Any, address: Address, name: str, named: Mapping[str, str]):
         """``sql``: the dialect. ``name``: as a statement has it; ``named``: how the catalog is asked for it."""
@@ -57,11 +56,15 @@ class OutboxTable(ABC):
             yield TableFault(said, written(statement))
 
     def _missing_indexes(self, session: Session) -> list[Any]:
-        there = {row.name for row in session.all(self._indexes_query(), self._named)}
-        return [self._index(column) for column in INDEXED if column not in there]
+        there = {self._spelling(row.name) for row in session.all(self._indexes_query(), self._named)}
+        return [self._index(column) for column in self.indexed if column not in there]
 
     def _columns(self, session: Session) -> dict[str, Any]:
-        return {row.name: row for row in session.all(self._columns_query(), self._named)}
+        return {self._spelling(row.name): row for row in session.all(self._columns_query(), self._named)}
+
+    def _spelling(self, column: str) -> str:
+        """As the original's script writes it, however the catalog does."""
+        return column
 
     def _indexes_query(self) -> Any:
         return self._sql.indexes()

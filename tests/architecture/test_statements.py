@@ -36,7 +36,7 @@ def test_a_file_of_another_shape_is_refused(tmp_path: Path, text: str, what: str
 _NO_TABLE = re.compile(
     r"--.*|'(?:[^']|'')*'|extract\([a-z]+ from|substring\([^()]+ from|is (?:not )?distinct from|rows from|from stdin"
     r"|for (?:no key )?update(?: of \w+)?(?: skip locked)?|(?:do|then) update set|(?:update|delete) on|or update"
-    r"|update or|fetch \d+ from|revoke [^;]* from public|\bonly\b|if (?:not )?exists|\blateral\b"
+    r"|update or|fetch \d+ from|revoke [^;]* from public|\bonly\b|if (?:not )?exists|\blateral\b|bulk collect into \w+"
 )
 _TABLE = re.compile(r"\b(?:from|join|into|update|table|references)\s+([a-z_][\w.]*)(\s*\()?")
 _NAMED = re.compile(r"(\w+)(?: \([\w, ]+\))? as (?:not )?(?:materialized )?\(")

@@ -67,5 +67,10 @@ def test_a_percent_sign_in_a_name_is_no_parameter(connection: Connection, params
 
 
 def test_an_unknown_scheme_has_no_dialect() -> None:
-    with pytest.raises(ValueError, match="oracle://"):
+    with pytest.raises(ValueError, match="No dialect for db2://: write postgresql://"):
+        dialect_for("db2://host/db")
+
+
+def test_without_a_driver_no_dsn_leads_to_a_dialect() -> None:
+    with pytest.raises(ValueError, match=r"No dialect for oracle://: .* there is no driver for it here"):
         dialect_for("oracle://host/db")

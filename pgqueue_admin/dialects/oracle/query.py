@@ -1,0 +1,43 @@
+"""Our statements as python-oracledb is to take them: by :name, each of which it wants exactly once, and a % as it is.
+
+What a session has to do when there is a driver: read the rows that a block returns (``getimplicitresults``), CLOBs as
+text, and bound the wait of a BoundedQuery (``call_timeout``).
+"""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.oracle.identifiers import IDENTIFIERS
+from pgqueue_admin.dialects.statements import Statement
+
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+class Query(str):
+    """A statement from a file with its identifiers in place."""
+
+    __slots__ = ()
+
+
+class BoundedQuery(Query):
+    """One that waits for a lock no longer than ``wait``."""
+
+    __slots__ = ("wait",)
+
+    wait: timedelta
+
+
+def compose(text: str, identifiers: dict[str, Any]) -> Query:
+    """Fill ``{names}``: an Address as schema.name, a text as one identifier, a number or a Statement as it stands."""
+
+    def placed(place: re.Match[str]) -> str:
+        value = identifiers[place[1]]
+        if isinstance(value, Statement):
+            return value.text
+        if isinstance(value, int):
+            return str(value)
+        return IDENTIFIERS.table(value) if isinstance(value, Address) else IDENTIFIERS.quote(value)
+
+    return Query(_PLACE.sub(placed, text))

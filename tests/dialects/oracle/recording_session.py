@@ -1,0 +1,77 @@
+"""A session that keeps what it is asked: it is text that is tested with it, and nothing that a database does of it."""
+
+import re
+from collections import namedtuple
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from pgqueue_admin.dialects.oracle.dialect import Oracle
+
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_BIND = re.compile(r":([a-z]+)\b")
+
+
+class RecordingSession:
+    """Of a ReceiveSession (dialects.connection) what the outbox uses. Whatever is asked needs just the binds it gets.
+
+    ``rows``: what it answers, by the name of a statement. ``happened``: names of statements, and ends of transactions.
+    """
+
+    closed = was_closed = in_transaction = False
+
+    def __init__(self, **rows: list[dict[str, Any]]):
+        self.happened: list[str] = []
+        self.asked: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        self._rows = rows
+
+    def all(self, query: Any, params: Any = None) -> list[Any]:
+        given = params or {}
+        assert set(_BIND.findall(_QUOTED.sub("", query))) == set(given), "the driver refuses one too many or too few"
+        name = _name(query)
+        self.happened.append(name)
+        self.asked[name] = query, given
+        return [namedtuple("Row", row)(**row) for row in self._rows.get(name, [])]
+
+    def one(self, query: Any, params: Any = None) -> Any:
+        return next(iter(self.all(query, params)), None)
+
+    def value(self, query: Any, params: Any = None) -> Any:
+        row = self.one(query, params)
+        return row[0] if row else None
+
+    def run(self, query: Any, params: Any = None) -> int:
+        self.all(query, params)
+        return 1
+
+    def run_last(self, asked: Iterable[tuple[Any, Any]]) -> None:
+        for query, params in asked:
+            self.run(query, params)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        self.happened.append("begin")
+        yield self
+        self.happened.append("commit")
+
+    @contextmanager
+    def transaction_with(self, query: Any, params: Any = None) -> Iterator[Any]:
+        with self.transaction():
+            yield self.all(query, params)
+
+    def roll_back(self) -> None:
+        self.happened.append("rollback")
+
+    def guard(self) -> None: ...
+    def ended(self) -> bool:
+        return False
+
+
+def _name(query: str) -> str:
+    """By how its file has it."""
+    (name,) = (each.name for each in Oracle().outbox if re.fullmatch(_pattern(each.text), query))
+    return name
+
+
+def _pattern(text: str) -> str:
+    return "".join(".+" if part.startswith("{") else re.escape(part) for part in re.split(r"(\{\w+\})", text))
