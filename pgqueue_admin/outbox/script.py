@@ -46,6 +46,8 @@ class OutboxScript:
             "job_text": lambda _: self._rules.text(self._job()),
             "name": lambda suffix: self._rules.quote(table + suffix),
             "qualified": self._qualified,
+            "key": lambda _: self._rules.quote(f"{table}_PK"),
+            "index": lambda _: self._qualified("_IX"),
             "part": self.statement,
             "outbox": lambda name: self._filled(getattr(self._sql.outbox, name)),
             "decision": lambda name: getattr(self._sql.decision, name).text.replace(

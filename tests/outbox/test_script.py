@@ -15,8 +15,11 @@ from sqlglot import exp
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.dialects.oracle.dialect import Oracle
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.sqlserver.dialect import SQLServer
 from pgqueue_admin.outbox.script import DIALECTS, WHATS, OutboxScript
+from pgqueue_admin.outbox.upkeep import BATCH
 from tests import pg_cron
 from tests.mariadb import MariaDB
 from tests.waiting import until
@@ -42,6 +45,16 @@ UNPARSED = {
     ("oracle", "cleanup"): "PL/SQL: text only; the statements in it are parsed alone",
     ("oracle", "batches"): "PL/SQL: text only; the statements in it are parsed alone",
 }
+# How long a record is kept, as an endpoint says it and as the job does; and of what the job's delete is made.
+PURGES = [
+    (
+        SQLServer(),
+        "dateadd(day, -%(keep_days)s, dateadd(second, -%(keep)s, getutcdate()))",
+        "dateadd(day, -7, getutcdate())",
+        ["purge"],
+    ),
+    (Oracle(), "numtodsinterval(:keep / 1000000, 'second')", "interval '7' day", ["due", "purge"]),
+]
 HINT = re.compile(
     r"\bwith \(([^)]*)\)|\boption \(([^)]*)\)|/\*\+(.*?)\*/|\b(?:force|use|ignore) index\b", re.IGNORECASE
 )
@@ -121,6 +134,20 @@ def test_a_hint_outside_the_sheet_would_be_found() -> None:
         found = HINT.search(f"delete from t {hint}")
         assert found
         assert found[0] not in HINTS
+
+
+@pytest.mark.parametrize(("dialect", "keep", "a_week", "parts"), PURGES, ids=["sqlserver", "oracle"])
+def test_the_databases_job_deletes_as_an_endpoint_does(dialect: Any, keep: str, a_week: str, parts: list[str]) -> None:
+    """The same records past the same locks, as many at once; for how long they are kept an endpoint is told."""
+    address = dialect.outbox_address("Shop.Web", dialect.default_schema)
+    deleting = words(dialect.outbox.purge(table=address, most=BATCH).replace(keep, a_week))
+    job = OutboxScript(dialect.name, "Shop.Web")
+    assert all(words(job.statement(part)) in deleting for part in parts)
+    assert str(BATCH) in job.statement("batches")
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
 
 
 @pytest.mark.parametrize(

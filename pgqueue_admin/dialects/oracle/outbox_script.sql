@@ -13,16 +13,8 @@ end;
 /
 
 -- name: table
--- The original's, and when each record was written.
-create table {table} (
-    MessageId nvarchar2(200) not null,
-    Dispatched number(1,0) default 0 not null check (Dispatched in (0, 1)),
-    DispatchedAt timestamp,
-    PersistenceVersion varchar2(23) not null,
-    Operations clob not null,
-    CreatedAt timestamp default sys_extract_utc(systimestamp),
-    constraint {name:_PK} primary key (MessageId)
-)
+-- As an endpoint would make it.
+{outbox:create}
 
 -- name: indexes
 -- By column, whatever it is called.
@@ -34,8 +26,8 @@ for missing in (select 1 from sys.dual where not exists (
 end loop;
 
 -- name: index_dispatched
--- What is undispatched and what is to be cleaned up are looked up by it.
-create index {qualified:_IX} on {table} (Dispatched, DispatchedAt)
+-- As an endpoint would make it.
+{outbox:create_index}
 
 -- name: migrate
 -- What the original's table lacks. It gives up where somebody holds the table for longer than five seconds.
@@ -81,17 +73,29 @@ end;
 /
 
 -- name: batches
--- Until one finds nothing; each is a transaction.
+-- Until one is short; each is a transaction. What somebody has locked is left for the next time.
+declare
+    cursor due is
+        {part:due};
+    found sys.odcivarchar2list;
 begin
     loop
-        {part:purge};
-        exit when sql%rowcount = 0;
+        open due;
+        fetch due bulk collect into found limit 4000;
+        close due;
+        forall place in 1 .. found.count
+            {part:purge};
         commit;
+        exit when found.count < 4000;
     end loop;
-    commit;
 end;
 
+-- name: due
+-- Each is locked when it is fetched; rownum would count what somebody has locked.
+select rowidtochar(rowid) from {table}
+where Dispatched = 1 and DispatchedAt < sys_extract_utc(systimestamp) - interval '7' day
+for update skip locked
+
 -- name: purge
--- As many as the original deletes at once.
-delete from {table}
-where Dispatched = 1 and DispatchedAt < sys_extract_utc(systimestamp) - interval '7' day and rownum <= 4000
+-- One of them.
+delete from {table} where rowid = chartorowid(found(place))

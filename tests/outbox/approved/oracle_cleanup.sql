@@ -13,14 +13,22 @@ begin
     dbms_scheduler.create_job(
         job_name => '"SHOP_WEB_OD_CJ"',
         job_type => 'PLSQL_BLOCK',
-        job_action => 'begin
+        job_action => 'declare
+            cursor due is
+                select rowidtochar(rowid) from "SHOP_WEB_OD"
+                where Dispatched = 1 and DispatchedAt < sys_extract_utc(systimestamp) - interval ''7'' day
+                for update skip locked;
+            found sys.odcivarchar2list;
+        begin
             loop
-                delete from "SHOP_WEB_OD"
-                where Dispatched = 1 and DispatchedAt < sys_extract_utc(systimestamp) - interval ''7'' day and rownum <= 4000;
-                exit when sql%rowcount = 0;
+                open due;
+                fetch due bulk collect into found limit 4000;
+                close due;
+                forall place in 1 .. found.count
+                    delete from "SHOP_WEB_OD" where rowid = chartorowid(found(place));
                 commit;
+                exit when found.count < 4000;
             end loop;
-            commit;
         end;',
         repeat_interval => 'FREQ=MINUTELY',
         enabled => true
