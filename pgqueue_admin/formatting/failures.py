@@ -13,8 +13,11 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def verdict(counts: dict[str, int], acknowledged: int) -> str:
-    """``counts``: unacknowledged groups by state."""
+def verdict(counts: dict[str, int], acknowledged: int, uncovered: str = "") -> str:
+    """Of all there is. ``counts``: unacknowledged groups by state; ``uncovered``: what failed and is in no group.
+
+    While there are such, nothing is said of what is new: one of them may be.
+    """
     loud = [(state, counts.get(state, 0)) for state in LOUD if counts.get(state)]
     total, quiet = sum(count for _, count in loud), counts.get("quiet", 0)
     if total == 1:
@@ -22,13 +25,21 @@ def verdict(counts: dict[str, int], acknowledged: int) -> str:
     if loud:
         parts = listed([f"{_number(count)} {WORDS[state]}" for state, count in loud], len(loud))
         return f"{_number(total).capitalize()} causes need a look: {parts}"
+    known = ""
     if quiet:
-        return f"Nothing new fails; {pluralize(quiet, 'older cause')} {'is' if quiet == 1 else 'are'} open"
-    if acknowledged:
-        return (
-            f"Nothing new fails; {pluralize(acknowledged, 'cause')} {'is' if acknowledged == 1 else 'are'} acknowledged"
-        )
-    return "No message is dead"
+        known = f"{pluralize(quiet, 'older cause')} {'is' if quiet == 1 else 'are'} open"
+    elif acknowledged:
+        known = f"{pluralize(acknowledged, 'cause')} {'is' if acknowledged == 1 else 'are'} acknowledged"
+    if uncovered:
+        return "; ".join(filter(None, [known, f"{uncovered} in no group yet"]))
+    return f"Nothing new fails; {known}" if known else "No message is dead"
+
+
+def matching(groups: int) -> str:
+    """What a search found is no verdict: others may need a look."""
+    if not groups:
+        return "No cause matches"
+    return f"{pluralize(groups, 'cause')} {'matches' if groups == 1 else 'match'}"
 
 
 def retried(retried: int, succeeded: int, dead_again: int) -> str:

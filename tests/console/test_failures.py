@@ -7,7 +7,7 @@ import pytest
 from pgqueue_admin.archive import failure_groups, fingerprints, store
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.models import AuditEntry, FailureGroup, Operation, database_clock
-from tests.console.pages import shown
+from tests.console.pages import matched, shown
 from tests.console.recorded import Recorded
 
 LISTED = re.compile(r'id="f([0-9a-f]{16})"')
@@ -108,6 +108,33 @@ def test_absurd_times_break_no_page(recorded: Recorded) -> None:
     assert "e" * 16 in LISTED.findall(shown(recorded.viewer, "/failures/"))
     for window in ("1h", "24h", "7d", "x"):
         shown(recorded.viewer, f"/failures/{'e' * 16}/?w={window}")
+
+
+TITLE = r"<title>\s*(.*?)\s*(?:·|</title>)"
+TONE = r'<section class="verdict ?(\w*)"'
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [("q=queue:Nowhere", "No cause matches"), ("owner=Ana", "No cause matches"), ("state=quiet", r"\d+ causes match")],
+)
+def test_a_search_is_no_verdict_over_what_it_leaves_out(recorded: Recorded, asked: str, said: str) -> None:
+    """Beside what it finds others are new."""
+    died(recorded, "f" * 16, "1 minute")
+    page = shown(recorded.viewer, f"/failures/?{asked}")
+    assert re.match(said, matched(TITLE, page, re.DOTALL))
+    assert matched(TONE, page) == ""
+
+
+def test_what_is_in_no_group_is_not_said_to_be_well(recorded: Recorded) -> None:
+    recorded.connection.run("update messages.message_archive set fingerprint = null")
+    failed = recorded.connection.value("select count(*) from messages.message_archive where result <> 'success'")
+    page = shown(recorded.viewer, "/failures/")
+    assert matched(TITLE, page, re.DOTALL).startswith(f"{failed} failed messages in no group yet")
+    assert matched(TONE, page) == ""
+    died(recorded, "f" * 16, "2 days")
+    assert f"1 older cause is open; {failed} failed messages in no group yet" in shown(recorded.viewer, "/failures/")
+    assert "in no group yet: other programs" in shown(recorded.viewer, "/failures/?owner=Ana")
 
 
 def test_what_is_in_no_group_yet_is_said(recorded: Recorded) -> None:

@@ -17,7 +17,7 @@ from pgqueue_admin.console.messages.detail.summary import address_of
 from pgqueue_admin.console.queue_row import sparklines
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting import failures
-from pgqueue_admin.formatting.numbers import format_int
+from pgqueue_admin.formatting.numbers import format_figure, format_int, pluralize
 from pgqueue_admin.models import FailureGroup
 from pgqueue_admin.services import failure_groups as causes
 from pgqueue_admin.transport.wire.headers import short_type
@@ -103,7 +103,10 @@ class FailureRow:
 
 @dataclass(frozen=True, slots=True)
 class FailureList:
-    """All groups of a search, judged; ``open`` and ``acknowledged`` are those of the page."""
+    """All groups of a search, judged; ``open`` and ``acknowledged`` are those of the page.
+
+    ``is_narrowed``: by search, state or owner, so that nothing follows for the failures that are not shown.
+    """
 
     open: list[FailureRow]
     acknowledged: list[FailureRow]
@@ -117,6 +120,7 @@ class FailureList:
     more: int  # groups that the page does not show
     after: int  # where the next page begins
     uncovered: fingerprints.Uncovered
+    is_narrowed: bool
     names: list[NamedCount] = field(default_factory=list)
 
     @property
@@ -125,13 +129,24 @@ class FailureList:
 
     @property
     def verdict(self) -> str:
-        return failures.verdict(self.counts, self.acknowledged_groups)
+        if self.is_narrowed:
+            return failures.matching(self.groups)
+        return failures.verdict(self.counts, self.acknowledged_groups, self._uncovered)
+
+    @property
+    def _uncovered(self) -> str:
+        number, more = self.uncovered
+        if more:
+            return f"{format_figure(number, 'capped')} failed messages"
+        return pluralize(number, "failed message") if number else ""
 
     @property
     def tone(self) -> str:
+        if self.is_narrowed:
+            return ""
         if any(self.counts.get(state) for state in failures.LOUD):
             return "crit" if self.counts.get("new") or self.counts.get("growing") else "warn"
-        return "" if self.counts.get("quiet") else "good"
+        return "" if self.counts.get("quiet") or self.uncovered.number else "good"
 
 
 def read(
@@ -159,6 +174,7 @@ def read(
         rest,
         start + len(shown),
         fingerprints.uncovered(connection, settings.PGQUEUE["CAP"]),
+        bool(asked or state or owner),
     )
 
 
