@@ -27,6 +27,7 @@ class FailureFigures(NamedTuple):
 
     fingerprint: str
     dead: int
+    all_dead: int  # whatever was searched for
     first_at: datetime
     last_at: datetime
     died_lately: int  # in the last 10 minutes

@@ -60,12 +60,12 @@ def test_the_dead_are_counted_by_other_names(recorded: Recorded, by: str) -> Non
         assert LISTED.search(shown(recorded.viewer, f"/failures/{address}"))
 
 
-def died(recorded: Recorded, fingerprint: str, ago: str, state: str = "dead") -> None:
+def died(recorded: Recorded, fingerprint: str, ago: str, state: str = "dead", queue: str = "q") -> None:
     recorded.connection.run(
         "insert into messages.message_archive"
         " (created_at, message, result, handled_by, queue, fingerprint, died_at, became)"
-        " values (now(), '{}', 'failed', 'w', 'q', %(fp)s, now() - %(ago)s::interval, nullif(%(state)s, 'dead'))",
-        {"fp": fingerprint, "ago": ago, "state": state},
+        " values (now(), '{}', 'failed', 'w', %(queue)s, %(fp)s, now() - %(ago)s::interval, nullif(%(state)s, 'dead'))",
+        {"fp": fingerprint, "ago": ago, "state": state, "queue": queue},
     )
 
 
@@ -219,6 +219,19 @@ def test_an_acknowledgement_ends_by_time_by_count_or_at_twice_as_many(recorded: 
     assert known == [True, True, False]
     assert not until.is_acknowledged(10, now + failure_groups.DAY)
     assert [count.is_acknowledged(dead, now) for dead in (14, 15)] == [True, False]
+
+
+def test_a_search_opens_no_acknowledgement_and_ends_none(recorded: Recorded) -> None:
+    """It ends by what lies dead of the group, not by what a search found of it."""
+    for _ in range(3):
+        died(recorded, "f" * 16, "1 hour", queue='"public"."Sales"')
+        died(recorded, "f" * 16, "1 hour", queue='"public"."Billing"')
+    known = FailureGroup.objects.create(fingerprint="f" * 16, exception="Boom", acknowledged_at=database_clock.now())
+    for to, is_grey in ((6, False), (7, True)):
+        FailureGroup.objects.filter(pk=known.pk).update(acknowledged_to=to)
+        for address in ("/failures/", "/failures/?q=queue:Sales"):
+            page = shown(recorded.viewer, address)
+            assert (f'class="grey" id="f{known.pk}"' in page) == is_grey, (to, address)
 
 
 def test_an_acknowledged_group_is_grey_and_opens_again(recorded: Recorded, largest: str) -> None:

@@ -92,7 +92,7 @@ class FailureRow:
         for place in self.places:
             counted[short_type(place.type or "") or "unknown type"] += place.messages
         looked = sum(counted.values())
-        if looked < self.figures.dead:
+        if looked < self.figures.all_dead:
             return [(name, f"{format_int(count)} of the newest {looked}") for name, count in counted.most_common(NAMES)]
         return [(name, format_int(count)) for name, count in counted.most_common(NAMES)]
 
@@ -190,7 +190,7 @@ def several(
 
 def _judged(figures: FailureFigures, known: FailureGroup | None, now: datetime) -> FailureRow:
     state = figures.state(known.first_at if known else None)
-    acknowledged = bool(known and known.is_acknowledged(figures.dead, now))
+    acknowledged = bool(known and known.is_acknowledged(figures.all_dead, now))
     return FailureRow(figures, known or FailureGroup(pk=figures.fingerprint), known, state, acknowledged)
 
 

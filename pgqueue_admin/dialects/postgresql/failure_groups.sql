@@ -22,7 +22,7 @@ select count(*) from (
 -- name: figures
 -- Part of groups: what a group's state is judged by. Others may write any time as that of a death, also infinity: first and last
 -- are within the calendar. By the index alone, which holds the state beside each death.
-a.fingerprint, {dead} as dead,
+a.fingerprint, {dead} as dead, count(*) filter (where a.state = 'dead') as all_dead,
     greatest(least(min(a.died_at), now()), '0001-01-02') as first_at, greatest(least(max(a.died_at), now()), '0001-01-02') as last_at,
     count(*) filter (where a.died_at > now() - interval '10 minutes') as died_lately,
     count(*) filter (where a.died_at > now() - interval '24 hours') as died_today,
