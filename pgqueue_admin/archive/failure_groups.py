@@ -15,7 +15,7 @@ DAY = timedelta(hours=24)
 QUIET = timedelta(days=7)  # who was silent for so long is back again
 LEAST = 3  # deaths within 10 minutes that may be called growing
 LATELY_IN_DAY = 143  # how many times 10 minutes the rest of 24 hours is
-MOST = 3_000  # groups that one page judges
+MOST = 3_000  # groups that one page judges; ask for one more to see whether there are
 PLACES = 200  # newest dead ones that say where and of which type a group's are
 MEMBERS = 200  # newest dead ones that are compared
 NEWEST = 5_000  # newest members whose operations are looked for
@@ -78,7 +78,10 @@ class Place(NamedTuple):
 
 
 def groups(connection: Connection, asked: ArchiveFilter | None = None, most: int = MOST) -> list[FailureFigures]:
-    """Most dead first. ``asked``: of what is counted as dead; the state is judged by all of a group."""
+    """Those that died in the last 24 h first, so that no cut hides what is new; then most dead.
+
+    ``asked``: of what is counted as dead; the state is judged by all of a group.
+    """
     if asked:
         store.check(connection, asked)
     sql = _sql()

@@ -3,7 +3,7 @@
 import re
 
 from pgqueue_admin.formatting.names import listed
-from pgqueue_admin.formatting.numbers import NBSP, format_int, pluralize
+from pgqueue_admin.formatting.numbers import COUNTED, NBSP, format_int, pluralize
 
 WORDS = {"new": "new", "growing": "growing", "back": "back again", "quiet": "quiet"}
 LOUD = ("new", "growing", "back")
@@ -13,18 +13,22 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def verdict(counts: dict[str, int], acknowledged: int, uncovered: str = "") -> str:
+def verdict(counts: dict[str, int], acknowledged: int, uncovered: str = "", *, how: str = COUNTED) -> str:
     """Of all there is. ``counts``: unacknowledged groups by state; ``uncovered``: what failed and is in no group.
 
-    While there are such, nothing is said of what is new: one of them may be.
+    While there are such, or groups beyond those counted, nothing is said of what is new: one of them may be.
     """
     loud = [(state, counts.get(state, 0)) for state in LOUD if counts.get(state)]
     total, quiet = sum(count for _, count in loud), counts.get("quiet", 0)
     if total == 1:
-        return f"One cause needs a look: it is {WORDS[loud[0][0]]}"
+        one = "One" if how == COUNTED else "At least one"
+        return f"{one} cause needs a look: it is {WORDS[loud[0][0]]}"
     if loud:
         parts = listed([f"{_number(count)} {WORDS[state]}" for state, count in loud], len(loud))
-        return f"{_number(total).capitalize()} causes need a look: {parts}"
+        number = f"At least {_number(total)}" if how != COUNTED else _number(total).capitalize()
+        return f"{number} causes need a look: {parts}"
+    if how != COUNTED:
+        return f"{pluralize(quiet + acknowledged, 'cause', how=how)} have dead messages, too many to judge each"
     known = ""
     if quiet:
         known = f"{pluralize(quiet, 'older cause')} {'is' if quiet == 1 else 'are'} open"
@@ -35,11 +39,11 @@ def verdict(counts: dict[str, int], acknowledged: int, uncovered: str = "") -> s
     return f"Nothing new fails; {known}" if known else "No message is dead"
 
 
-def matching(groups: int) -> str:
+def matching(groups: int, how: str = COUNTED) -> str:
     """What a search found is no verdict: others may need a look."""
     if not groups:
-        return "No cause matches"
-    return f"{pluralize(groups, 'cause')} {'matches' if groups == 1 else 'match'}"
+        return "No cause matches" if how == COUNTED else "No cause of those looked at matches"
+    return pluralize(groups, "cause matches", "causes match", how)
 
 
 def retried(retried: int, succeeded: int, dead_again: int) -> str:

@@ -7,6 +7,7 @@ UNKNOWN = "–"
 NOT_SEEN = "unknown"  # where a dash would say that there is nothing: something is there, and cannot be seen
 NBSP = "\u00a0"
 COUNTED = "counted"
+CAPPED = "capped"
 ABOUT_LEAST = "about-least"  # a sum of parts that were estimated and of parts that were counted up to the cap
 APPROXIMATE = frozenset({"estimate", "hint", ABOUT_LEAST})
 _OPEN = frozenset({"capped", ABOUT_LEAST})
@@ -125,6 +126,7 @@ def times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def pluralize(count: int, one: str, many: str = "") -> str:
-    """``1 queue``, ``41 queues``."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+def pluralize(count: int, one: str, many: str = "", how: str = COUNTED) -> str:
+    """``1 queue``, ``41 queues``, ``3,000+ queues``."""
+    more = "+" if how in _OPEN else ""
+    return f"{count:,}{more} {one if count == 1 and not more else many or one + 's'}"

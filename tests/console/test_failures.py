@@ -137,6 +137,26 @@ def test_what_is_in_no_group_is_not_said_to_be_well(recorded: Recorded) -> None:
     assert "in no group yet: other programs" in shown(recorded.viewer, "/failures/?owner=Ana")
 
 
+def test_more_groups_than_are_judged_hide_none_that_is_new(recorded: Recorded) -> None:
+    recorded.connection.run(
+        "insert into messages.message_archive (created_at, message, result, handled_by, queue, fingerprint, died_at)"
+        " select now(), '{}', 'failed', 'w', 'q', lpad(to_hex(n), 16, '0'), now() - interval '2 days'"
+        " from generate_series(1, %(most)s) n, generate_series(1, 2)",
+        {"most": failure_groups.MOST + 1},
+    )
+    page = shown(recorded.viewer, "/failures/")
+    assert "3,000+ causes have dead messages, too many to judge each" in matched(TITLE, page, re.DOTALL)
+    assert matched(TONE, page) == "warn"
+    assert "3,000+ groups, 6," in page
+    assert "3,000 groups were looked at, and there are more" in page
+    died(recorded, "f" * 16, "1 minute")
+    page = shown(recorded.viewer, "/failures/")
+    assert "At least one cause needs a look: it is new" in matched(TITLE, page, re.DOTALL)
+    assert LISTED.findall(page)[0] == "f" * 16
+    assert "No cause of those looked at matches" in shown(recorded.viewer, "/failures/?owner=Ana")
+    assert "1 failure, 1 dead message" in shown(recorded.operator, f"/failures/chosen/?f={'f' * 16}")
+
+
 def test_what_is_in_no_group_yet_is_said(recorded: Recorded) -> None:
     recorded.connection.run(
         "update messages.message_archive set fingerprint = null"

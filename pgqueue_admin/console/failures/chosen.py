@@ -105,5 +105,5 @@ def _read(connection: Connection, digests: Sequence[str]) -> list[FailureRow]:
     if not digests or not are_kept(connection):
         return []
     now, known = database_clock.now(), FailureGroup.objects.in_bulk(digests)
-    figures = [each for each in failure_groups.groups(connection) if each.fingerprint in digests]
+    figures = [found for each in digests if (found := failure_groups.group(connection, each)) and found.dead]
     return rows.several(connection, figures, known, now)

@@ -17,7 +17,7 @@ from pgqueue_admin.console.messages.detail.summary import address_of
 from pgqueue_admin.console.queue_row import sparklines
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting import failures
-from pgqueue_admin.formatting.numbers import format_figure, format_int, pluralize
+from pgqueue_admin.formatting.numbers import CAPPED, COUNTED, format_int, pluralize
 from pgqueue_admin.models import FailureGroup
 from pgqueue_admin.services import failure_groups as causes
 from pgqueue_admin.transport.wire.headers import short_type
@@ -106,6 +106,7 @@ class FailureList:
     """All groups of a search, judged; ``open`` and ``acknowledged`` are those of the page.
 
     ``is_narrowed``: by search, state or owner, so that nothing follows for the failures that are not shown.
+    ``how``: capped where there are more groups than were judged; then every count is at least so many.
     """
 
     open: list[FailureRow]
@@ -121,6 +122,7 @@ class FailureList:
     after: int  # where the next page begins
     uncovered: fingerprints.Uncovered
     is_narrowed: bool
+    how: str
     names: list[NamedCount] = field(default_factory=list)
 
     @property
@@ -130,15 +132,18 @@ class FailureList:
     @property
     def verdict(self) -> str:
         if self.is_narrowed:
-            return failures.matching(self.groups)
-        return failures.verdict(self.counts, self.acknowledged_groups, self._uncovered)
+            return failures.matching(self.groups, self.how)
+        return failures.verdict(self.counts, self.acknowledged_groups, self._uncovered, how=self.how)
 
     @property
     def _uncovered(self) -> str:
         number, more = self.uncovered
-        if more:
-            return f"{format_figure(number, 'capped')} failed messages"
-        return pluralize(number, "failed message") if number else ""
+        return pluralize(number, "failed message", how=CAPPED if more else COUNTED) if number else ""
+
+    @property
+    def judged(self) -> int | None:
+        """How many groups were looked at, where there are more."""
+        return failure_groups.MOST if self.how == CAPPED else None
 
     @property
     def tone(self) -> str:
@@ -146,6 +151,8 @@ class FailureList:
             return ""
         if any(self.counts.get(state) for state in failures.LOUD):
             return "crit" if self.counts.get("new") or self.counts.get("growing") else "warn"
+        if self.judged:
+            return "warn"
         return "" if self.counts.get("quiet") or self.uncovered.number else "good"
 
 
@@ -153,7 +160,8 @@ def read(
     connection: Connection, asked: ArchiveFilter | None, now: datetime, *, state: str, owner: str, start: int
 ) -> FailureList:
     """``asked``: of what is counted; ``state`` and ``owner`` narrow the groups, ``start`` passes over so many."""
-    figures = failure_groups.groups(connection, asked)
+    figures = failure_groups.groups(connection, asked, failure_groups.MOST + 1)
+    how, figures = CAPPED if len(figures) > failure_groups.MOST else COUNTED, figures[: failure_groups.MOST]
     known = FailureGroup.objects.in_bulk([each.fingerprint for each in figures])
     everything = [_judged(each, known.get(each.fingerprint), now) for each in figures]
     chosen = [row for row in everything if state in ("", row.state) and _is_whose(row, owner)]
@@ -175,6 +183,7 @@ def read(
         start + len(shown),
         fingerprints.uncovered(connection, settings.PGQUEUE["CAP"]),
         bool(asked or state or owner),
+        how,
     )
 
 

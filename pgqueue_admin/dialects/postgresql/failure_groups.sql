@@ -41,10 +41,10 @@ count(*) filter (where a.state = 'dead')
 count(*) filter (where a.state = 'dead' and {matches})
 
 -- name: groups
--- Each failure of which something lies dead, counted from the index.
+-- Each failure of which something lies dead, counted from the index. What died in the last 24 hours may be new, and comes first.
 select {figures} from messages.message_archive a where a.fingerprint is not null
 group by a.fingerprint having {dead} > 0
-order by dead desc, a.fingerprint limit %(most)s
+order by count(*) filter (where a.died_at > now() - interval '24 hours') > 0 desc, dead desc, a.fingerprint limit %(most)s
 
 -- name: group
 -- One, whatever became of its messages.
