@@ -6,7 +6,7 @@ import pytest
 
 from pgqueue_admin.archive import failure_groups, fingerprints, store
 from pgqueue_admin.archive.messages import ArchiveFilter
-from pgqueue_admin.models import AuditEntry, FailureGroup, Operation, database_clock
+from pgqueue_admin.models import AuditEntry, FailureGroup, Operation, database_clock, queue_database
 from tests.console.pages import matched, shown
 from tests.console.recorded import Recorded
 
@@ -196,6 +196,21 @@ def test_a_group_shows_what_its_messages_share_and_leads_to_them(recorded: Recor
 def test_what_no_failure_has_is_not_there(recorded: Recorded) -> None:
     for name in ("0" * 16, "nothing", "A" * 16):
         assert recorded.viewer.get(f"/failures/{name}/").status_code == 404
+
+
+def test_of_an_archive_that_cannot_be_read_nothing_is_said(recorded: Recorded, largest: str) -> None:
+    recorded.operator.post(f"/failures/{largest}/acknowledgement/", {"until": "4 h"})
+    with recorded.connection.transaction():
+        recorded.connection.run("lock table messages.message_archive")
+        page = shown(recorded.operator, f"/failures/{largest}/")
+    recorded.connection.run("alter table messages.message_archive drop column fingerprint cascade")
+    queue_database.close()
+    for each in (page, shown(recorded.operator, f"/failures/{largest}/")):
+        assert "Owner and note" in each
+        assert "None of its messages is dead" not in each
+        assert "none of its messages now" not in each
+        assert "is open again" not in each
+        assert "how many of its messages are dead is not known" in each
 
 
 def test_what_people_say_stays_with_the_cause(recorded: Recorded, largest: str) -> None:

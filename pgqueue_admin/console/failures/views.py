@@ -159,9 +159,14 @@ def _page_of(
     known = FailureGroup.objects.filter(pk=fingerprint).first()
     window = request.GET.get("w", "24h")
     now = database_clock.now()
-    view, problem = query_errors.read(
-        lambda connection: detail.read(connection, fingerprint, known, now, window) if are_kept(connection) else None
-    )
+
+    def read(connection: Connection) -> tuple[detail.FailureDetail | None, bool]:
+        """With whether there is anything to read it from."""
+        is_kept = are_kept(connection)
+        return detail.read(connection, fingerprint, known, now, window) if is_kept else None, is_kept
+
+    found, problem = query_errors.read(read)
+    view, is_read = found or (None, False)
     if view is None and known is None and problem is None:
         raise Http404("The archive has no message of this failure, and nobody has said anything of it.")
     q = search_query.of_failure(fingerprint)
@@ -173,6 +178,7 @@ def _page_of(
         "cause": (view.row.cause if view else known)
         or FailureGroup(pk=fingerprint, exception=f"Failure {fingerprint}"),
         "trouble": problem,
+        "is_read": is_read,
         "q": q,
         "q_all": search_query.of_failure(fingerprint, ""),
         "assign": assign or AssignmentForm(initial=_said(known)),
