@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from pgqueue_admin.archive import store
+from pgqueue_admin.archive.damaged_row import readable
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -99,8 +100,9 @@ def group(connection: Connection, fingerprint: str) -> FailureFigures | None:
 
 
 def newest(connection: Connection, fingerprints: Sequence[str]) -> dict[str, Any]:
-    """Of each the row that ``fingerprints.of_row`` reads, with id and queue."""
-    rows = connection.all(_sql().newest(), {"fingerprints": list(fingerprints)})
+    """Of each the row that ``fingerprints.of_row`` reads, with id and queue; none where it cannot be read."""
+    newest = _sql().newest(told_by=_sql().told_by)
+    rows = readable(connection, lambda some: connection.all(newest, {"fingerprints": some}), fingerprints)
     return {row.fingerprint: row for row in rows}
 
 

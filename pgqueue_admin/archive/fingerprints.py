@@ -4,14 +4,17 @@ import logging
 from typing import Any, NamedTuple
 
 from pgqueue_admin.archive import schema_columns
+from pgqueue_admin.archive.damaged_row import is_damage, readable
 from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.formatting import fingerprint
 from pgqueue_admin.formatting.fingerprint import Fingerprint
 
 log = logging.getLogger(__name__)
 BATCH = 200  # rows a transaction
+LOOKED_THROUGH = 5_000  # rows, behind those that cannot be read
 OwnCode = tuple[str, ...]
 
 
@@ -58,15 +61,42 @@ def digest(dead: DeadMessage, own_code: OwnCode) -> str | None:
 
 
 def catch_up(connection: Connection, own_code: OwnCode = (), most: int = BATCH) -> int:
-    """Tell what has none yet, in one transaction; how many were told, ``most`` where there may be more."""
+    """Tell what has none yet, in one transaction; how many were told, ``most`` where there may be more.
+
+    What cannot be read is passed over.
+    """
     if not are_kept(connection):
         return 0
     with connection.transaction():
-        rows = connection.all(_sql().pending(), {"most": most})
+        rows = _pending(connection, most)
         found = {"ids": [row.id for row in rows], "fingerprints": [of_row(row, own_code).digest for row in rows]}
         if rows:
             connection.run(_sql().keep(), found)
     return len(rows)
+
+
+def _pending(connection: Connection, most: int) -> list[Any]:
+    """The newest; where one of them cannot be read, as many others, from among the newest ``LOOKED_THROUGH``."""
+    try:
+        with connection.transaction():
+            return connection.all(_sql().pending(told_by=_sql().told_by), {"most": most})
+    except DatabaseError as error:
+        if not is_damage(error):
+            raise
+        log.warning("Messages without a fingerprint are read one by one: %s", error)
+    found, before, looked = list[Any](), None, 0
+    while len(found) < most and looked < LOOKED_THROUGH:
+        asked = {"before": before, "most": most - len(found)}
+        ids = [row.id for row in connection.all(_sql().pending_ids(), asked)]
+        if not ids:
+            break
+        found += readable(connection, lambda some: _pending_of(connection, some), ids)
+        before, looked = ids[-1], looked + len(ids)
+    return found
+
+
+def _pending_of(connection: Connection, ids: list[int]) -> list[Any]:
+    return connection.all(_sql().pending_of(told_by=_sql().told_by), {"ids": ids})
 
 
 def uncovered(connection: Connection, cap: int) -> Uncovered:

@@ -67,7 +67,6 @@ def test_all_groups_are_read_from_the_index_alone(filled: Connection) -> None:
 @pytest.mark.parametrize(
     ("name", "params", "most_blocks"),
     [
-        ("newest", {"fingerprints": [ONE["fingerprint"]]}, 20),
         ("places", {"fingerprints": [ONE["fingerprint"]], "most": 20}, 60),
         ("hours", {"fingerprints": [ONE["fingerprint"]]}, 20),
         ("bars", {**ONE, "step": 60, "steps": 60}, 20),
@@ -81,6 +80,13 @@ def test_one_group_is_read_by_its_index(
     plan = executed(filled, getattr(postgresql().failure_groups, name)(), params)
     assert plan.reads("message_archive") <= BY_INDEX
     assert plan.blocks < most_blocks
+
+
+def test_what_tells_a_failure_is_read_by_its_index(filled: Connection) -> None:
+    sql = postgresql().failure_groups
+    plan = executed(filled, sql.newest(told_by=sql.told_by), {"fingerprints": [ONE["fingerprint"]]})
+    assert plan.reads("message_archive") <= BY_INDEX
+    assert plan.blocks < 20
 
 
 def test_its_messages_are_paged_by_its_index(filled: Connection) -> None:

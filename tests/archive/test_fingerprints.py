@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.archive import fingerprints, ingester, store
+from pgqueue_admin.archive import failure_groups, fingerprints, ingester, store
 from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting.fingerprint import fingerprint
@@ -79,6 +79,34 @@ def test_a_message_whose_failure_cannot_be_told_is_archived(
     monkeypatch.setattr("pgqueue_admin.formatting.fingerprint.folded", fails)
     store.archive_failed(engine, REFUSED)
     assert kept(engine) == [None]
+
+
+def spoil(engine: Connection) -> None:
+    """A label of its type is gone, as after a damaged catalog: the server refuses to show that value."""
+    engine.run("set allow_system_table_mods = on")
+    engine.run("delete from pg_catalog.pg_enum where enumlabel = 'rejected'")
+
+
+def test_a_row_that_cannot_be_read_keeps_no_other_from_being_told(engine: Connection) -> None:
+    results = ["failed", "rejected", "failed", "failed", *["rejected"] * 3]
+    for result in results:
+        engine.run(FOREIGN, {"result": result, "details": "no order 1"})
+    spoil(engine)
+    assert fingerprints.catch_up(engine, most=2) == 2
+    assert fingerprints.catch_up(engine, most=2) == 1
+    assert fingerprints.catch_up(engine, most=2) == 0
+    digest = fingerprint("failed", "no order 1", None).digest
+    assert kept(engine) == [digest if result == "failed" else None for result in results]
+
+
+def test_a_failure_that_cannot_be_read_hides_no_other(engine: Connection) -> None:
+    for result in ("failed", "rejected", "lock_expired"):
+        engine.run(FOREIGN, {"result": result, "details": None})
+    while fingerprints.catch_up(engine):
+        pass
+    digests = kept(engine)
+    spoil(engine)
+    assert set(failure_groups.newest(engine, digests)) == {digests[0], digests[2]}
 
 
 def test_own_code_makes_other_groups(engine: Connection) -> None:

@@ -200,7 +200,12 @@ def several(
 def _judged(figures: FailureFigures, known: FailureGroup | None, now: datetime) -> FailureRow:
     state = figures.state(known.first_at if known else None)
     acknowledged = bool(known and known.is_acknowledged(figures.all_dead, now))
-    return FailureRow(figures, known or FailureGroup(pk=figures.fingerprint), known, state, acknowledged)
+    return FailureRow(figures, known or _unnamed(figures.fingerprint), known, state, acknowledged)
+
+
+def _unnamed(fingerprint: str) -> FailureGroup:
+    """Of which nothing was kept, and nothing can be read."""
+    return FailureGroup(pk=fingerprint, exception=f"Failure {fingerprint}")
 
 
 def _detailed(connection: Connection, rows: list[FailureRow]) -> list[FailureRow]:

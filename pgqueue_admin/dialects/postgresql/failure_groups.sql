@@ -1,12 +1,28 @@
--- name: pending
--- What others archived, and what was there before fingerprints. Rows in somebody's hands are left for the next time. Of a trace
--- both ends: the latest call is at the beginning of .NET's, and at the end of Python's.
-select id, result::text as result, exception_type, left(exception_message, 20000) as exception_message,
+-- name: told_by
+-- Part of pending, pending_of and newest: what a failure is told by. Of a trace both ends: the latest call is at the beginning of
+-- .NET's, and at the end of Python's.
+result::text as result, exception_type, left(exception_message, 20000) as exception_message,
     case when length(stack_trace) <= 100000 then stack_trace else concat(left(stack_trace, 50000), right(stack_trace, 50000)) end
         as stack_trace,
     left(no_retry, 4000) as no_retry, left(details, 4000) as details
+
+-- name: pending
+-- What others archived, and what was there before fingerprints. Rows in somebody's hands are left for the next time.
+select id, {told_by}
 from messages.message_archive where fingerprint is null and result <> 'success'
 order by id desc limit %(most)s for update skip locked
+
+-- name: pending_ids
+-- Where one of these cannot be read: which they are, before an id.
+select id from messages.message_archive
+where fingerprint is null and result <> 'success' and (%(before)s::integer is null or id < %(before)s)
+order by id desc limit %(most)s
+
+-- name: pending_of
+-- Likewise, of these.
+select id, {told_by}
+from messages.message_archive where id = any (%(ids)s::integer[]) and fingerprint is null
+order by id desc for update skip locked
 
 -- name: keep
 -- Beside what it is: nothing else of the row changes.
@@ -53,10 +69,7 @@ select {figures} from messages.message_archive a where a.fingerprint = %(fingerp
 -- name: newest
 -- Of each of these the newest death, dead ones before others: what the failure is told by.
 select f.fingerprint, a.* from unnest(%(fingerprints)s::text[]) as f (fingerprint), lateral (
-    select id, queue, result::text as result, exception_type, left(exception_message, 20000) as exception_message,
-        case when length(stack_trace) <= 100000 then stack_trace else concat(left(stack_trace, 50000), right(stack_trace, 50000)) end
-            as stack_trace,
-        left(no_retry, 4000) as no_retry, left(details, 4000) as details
+    select id, queue, {told_by}
     from messages.message_archive of_it where of_it.fingerprint = f.fingerprint
     order by died_at desc, seq desc limit 1) as a
 
