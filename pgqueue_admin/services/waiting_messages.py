@@ -152,7 +152,7 @@ Do = Callable[[Connection, SeenRow], int | None]
 def _doing(name: str, table: QueueTable, person: Any, target: Address | None) -> Do:
     who, own_code = name_of(person), tuple(settings.PGQUEUE["OWN_CODE"])
     goes_to = target or table.delayed_of
-    wakes = bool(goes_to) and is_ours(goes_to) if goes_to else False
+    wakes = is_ours(goes_to) if goes_to else False
 
     def discard(connection: Connection, seen: SeenRow) -> int:
         why = MoveReason(who, "", "", f"Discarded by {who} while it waited in {seen.table.table}.")
