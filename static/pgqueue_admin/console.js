@@ -264,8 +264,8 @@
   one("#live-button").addEventListener("click", pause);
   // ---- a part that failed to load says so in its place
   function failed(event) {
-    const place = [event.detail.target, event.detail.elt].find((each) => each?.matches("[data-part]"));
-    if (!place) return;
+    const place = event.detail.elt;
+    if (!place?.matches("[data-part]")) return;
     const text = "This part could not be loaded. Reload to try again.";
     place.replaceChildren(Object.assign(document.createElement("p"), { className: "notice warn", textContent: text }));
   }

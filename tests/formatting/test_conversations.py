@@ -145,6 +145,22 @@ def test_what_is_there_now_counts_before_what_was() -> None:
     assert (copy.state, copy.deaths, copy.also) == ("dead", 2, ["ready"])
 
 
+def test_a_retried_message_that_was_handled_is_handled_whatever_its_handlers_clock_says() -> None:
+    retried = Sighting(Source.ARCHIVE, "a", "Billing", "retried", failed_at=at(0), at=at(5_000))
+    behind = Sighting(Source.AUDIT, "a", "Billing", "handled", ended_at=at(2_000))
+    assert conversation.build([retried, behind]).copies[0].state == "handled"
+    failed = Sighting(Source.HISTORY, "a", "Billing", "failed before", failed_at=at(9_000))
+    assert conversation.build([behind, failed]).copies[0].state == "failed before", "what came of it nobody tells"
+
+
+def test_an_edited_message_stands_under_the_one_it_was_edited_from() -> None:
+    dead = Sighting(Source.ARCHIVE, "old", "Billing", "retried", sender="Sales", related_to="cause", failed_at=at(0))
+    edited = seen("new", "Billing", sender="Sales", related_to="cause", edit_of="old", sent_at=at(9))
+    known = conversation.build([edited, dead, seen("cause", "Sales")])
+    assert [(each.message_id, each.depth) for each in known.copies] == [("cause", 0), ("old", 1), ("new", 2)]
+    assert known.copies[2].was_edited
+
+
 def test_what_two_sources_tell_stands_once() -> None:
     facts: dict[str, Any] = {"started_at": at(1), "ended_at": at(3), "host": "app-1"}
     audited = Sighting(Source.AUDIT, "a", "Sales", "handled", **facts)

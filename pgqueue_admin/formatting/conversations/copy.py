@@ -26,11 +26,16 @@ class MessageCopy:
 
     @cached_property
     def last(self) -> Sighting:
-        """The one that tells its state: what is there now, else what was last."""
+        """The one that tells its state: what is there now, else what was last.
+
+        A handling of one that was retried came after that, whatever the clock of who handled it says.
+        """
         there = [each for each in self.sightings if each.state in _NOW_FIRST]
         if there:
             return min(there, key=lambda each: _NOW_FIRST.index(each.state))
-        return max(self.sightings, key=_when)
+        latest = max(self.sightings, key=_when)
+        handled = [each for each in self.sightings if each.state in {"handled", "succeeded"}]
+        return max(handled, key=_when) if handled and latest.state == "retried" else latest
 
     @property
     def state(self) -> str:
@@ -99,10 +104,6 @@ class MessageCopy:
         """How often it died, as far as is known: the archive has a row for each."""
         archived = [each for each in self.sightings if each.source is Source.ARCHIVE and each.failed_at]
         return len(archived) or int(any(each.failed_at for each in self.sightings))
-
-    @property
-    def attempts(self) -> int | None:
-        return max((each.attempts for each in self.sightings if each.attempts), default=None)
 
     @cached_property
     def handling(self) -> Sighting | None:
