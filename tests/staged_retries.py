@@ -86,7 +86,7 @@ def plan_of(operation: Operation) -> RetryPlan:
 
 def look(operation: Operation, clock: Clock) -> RetryPlan:
     """The next look, and a chunk where one is due."""
-    staged.step(operation.pk, clock.after(60))
+    staged.step(operation.pk, clock.after(600))
     return plan_of(operation)
 
 

@@ -21,6 +21,7 @@ SECONDS = 10.0  # then the worker is free to stop; the next task goes on
 def run_started(seconds: float = SECONDS) -> None:
     """Every started operation, oldest first, until all are done or the time is over."""
     deadline = time.monotonic() + seconds
+    _go_by_plan(0.0)  # a step of each, before those that take all the time
     unplanned = Operation.objects.filter(state__in=operations.UNFINISHED, plan=None)
     for pk in unplanned.order_by("pk").values_list("pk", flat=True):
         _try(pk, lambda number: operations.run(number, until=lambda: time.monotonic() > deadline))

@@ -131,6 +131,8 @@ def test_with_nobody_receiving_the_safe_button_is_first(browser: Client) -> None
     ]  # fmt: skip
     start(browser, address, **FORM | {"waits": "yes", "now": "1"})
     assert not RetryPlan.objects.get().waits
+    start(browser, frozen(browser), **FORM | {"when": "received"})
+    assert RetryPlan.objects.latest("pk").waits, "as the button said"
 
 
 def test_tables_of_the_version_before_offer_none_and_say_what_to_run(browser: Client) -> None:

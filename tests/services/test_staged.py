@@ -233,6 +233,18 @@ def test_a_pause_takes_effect_with_the_next_chunk_and_one_is_first(ana: User) ->
     assert list(acts) == [("tomas", "pause"), ("ana", "resume")]
 
 
+def test_one_that_waits_for_a_person_is_looked_at_rarely_and_again_before_it_goes_on(ana: User) -> None:
+    operation, clock = planned(ana, FLAT), Clock()
+    look(operation, clock)
+    operations.pause(operation.pk, ana)
+    staged.step(operation.pk, clock.after(600))
+    next_look = plan_of(operation).look_at
+    assert next_look
+    assert next_look >= clock.now + timedelta(seconds=staged.LOOK_RARELY)
+    operations.go_on(operation.pk, ana)
+    assert plan_of(operation).look_at is None
+
+
 def test_another_rate_counts_from_the_next_chunk(ana: User) -> None:
     operation, clock = planned(ana, Planned(try_first=0, then_some=0, rest_rate=0.01, **CALM)), Clock()
     look(operation, clock)

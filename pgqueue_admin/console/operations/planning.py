@@ -95,7 +95,7 @@ def given(operation: Operation, posted: Mapping[str, str]) -> Planned | None:
     values |= {name: _length(name, posted) for name in _LENGTHS}
     hold = posted.get("hold_above", "").strip()
     values["hold_above"] = _count("hold_above", posted) if hold else None
-    values["waits"] = bool(posted.get("waits")) and not posted.get("now")
+    values["waits"] = bool(posted.get("when") or (posted.get("waits") and not posted.get("now")))  # as the button said
     return Planned(**values)
 
 

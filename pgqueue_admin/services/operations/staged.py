@@ -22,6 +22,7 @@ from pgqueue_admin.services.operations import look, runner
 
 WAITS_AT_MOST = timedelta(hours=4)  # for a receiver
 LOOK_EVERY = 1.0  # seconds; and ten times as long as a look takes, so that no archive is read all the time
+LOOK_RARELY = 10.0  # while a person has to decide: that may take days
 GOES_ON_BELOW = 0.75  # of the ceiling
 LARGEST_CHUNK = 1_000  # messages in one transaction, however fast it goes
 LATE = timedelta(seconds=1)  # what was not sent in that time may be made up for: one second's worth at most
@@ -104,7 +105,8 @@ def _look(plan: RetryPlan, now: datetime) -> None:
     if plan.operation.state == State.FOLLOWING:
         _end_if_known(plan, now)
     runner.recount(plan.pk, only_changes=True)
-    next_in = timedelta(seconds=max(LOOK_EVERY, 10 * (time.monotonic() - began)))
+    rarely = plan.operation.state in (State.PAUSED, State.STOPPED)
+    next_in = timedelta(seconds=max(LOOK_RARELY if rarely else LOOK_EVERY, 10 * (time.monotonic() - began)))
     RetryPlan.objects.filter(pk=plan.pk).update(look_at=now + next_in, looking=False)
 
 

@@ -41,7 +41,8 @@ def go_on(pk: int, person: Any, reason: str = "") -> Operation:
         if not (stopped or paused):
             raise _too_late(pk, "Nothing was resumed")
         judged = {"judged_from": place - 1} if stopped else {}
-        RetryPlan.objects.filter(pk=pk).update(decided_by="", decided_at=None, says="", held=False, **judged)
+        anew = {"decided_by": "", "decided_at": None, "says": "", "held": False, "look_at": None}
+        RetryPlan.objects.filter(pk=pk).update(**anew, **judged)
         _audit(operation, person, "resume", reason=reason)
     operation.refresh_from_db()
     return operation
