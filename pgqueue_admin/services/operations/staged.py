@@ -121,8 +121,8 @@ def _judge(plan: RetryPlan, deaths: look.Deaths, ready: look.Ready, troubles: li
     if plan.operation.state != State.RUNNING:
         RetryPlan.objects.filter(pk=plan.pk).update(**figures)
         return
-    holds = _holds(plan, ready)
-    _say(plan, holds or " ".join(troubles), held=bool(holds), **figures)
+    holds, watches = _holds(plan, ready), plan.says if plan.says.startswith("Watches") else ""
+    _say(plan, holds or " ".join(troubles) or watches, held=bool(holds), **figures)
 
 
 def _stops(plan: RetryPlan, deaths: look.Deaths) -> str:
