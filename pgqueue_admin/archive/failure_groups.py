@@ -36,6 +36,7 @@ class FailureFigures(NamedTuple):
     today_from: datetime | None
     before_today: datetime | None
     dead_before: int  # that lie dead and died earlier
+    counted_at: datetime
     retried: int
     succeeded: int
     dead_again: int
@@ -45,7 +46,7 @@ class FailureFigures(NamedTuple):
         """``known_since``: its first death, where earlier ones have left the archive."""
         if self.today_from is None:
             return "quiet"
-        if self.before_today is None and not _is_before(known_since, self.today_from - DAY):
+        if self.before_today is None and not _is_before(known_since, self.counted_at - DAY):
             return "new"
         if self._is_back:
             return "back"

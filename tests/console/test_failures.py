@@ -80,6 +80,8 @@ def died(recorded: Recorded, fingerprint: str, ago: str, state: str = "dead", qu
         ([("2 days", "dead"), *[("1 minute", "dead")] * 3], "growing"),
         ([("2 days", "dead"), *[("5 hours", "dead")] * 500, *[("1 minute", "dead")] * 3], "quiet"),
         ([("2 days", "dead")], "quiet"),
+        ([("2 days", "dead"), *[("-30 days", "dead")] * 5], "quiet"),
+        ([("-30 days", "dead")], "quiet"),
     ],
 )
 def test_the_state_says_what_happened_lately(recorded: Recorded, deaths: list[tuple[str, str]], state: str) -> None:
@@ -95,6 +97,31 @@ def test_one_whose_first_deaths_were_removed_is_not_new(recorded: Recorded) -> N
     found = failure_groups.group(recorded.connection, "f" * 16)
     assert found
     assert found.state(database_clock.now() - 30 * failure_groups.DAY) == "back"
+
+
+def test_a_death_dated_later_than_now_did_not_happen_lately(recorded: Recorded) -> None:
+    for ago in ("10 days", "-30 days", "-30 days"):
+        died(recorded, "f" * 16, ago)
+    found = failure_groups.group(recorded.connection, "f" * 16)
+    assert found
+    assert (found.dead, found.died_lately, found.died_today) == (3, 0, 0)
+    assert found.counted_at - found.last_at > 9 * failure_groups.DAY
+
+
+def test_of_deaths_that_are_all_dated_later_no_time_is_known_but_now(recorded: Recorded) -> None:
+    died(recorded, "f" * 16, "-30 days")
+    found = failure_groups.group(recorded.connection, "f" * 16)
+    assert found
+    assert found.first_at == found.last_at == found.counted_at
+
+
+@pytest.mark.parametrize(("known", "state"), [(25, "back"), (40, "back"), (23, "new")])
+def test_one_is_new_for_a_day_after_its_first_death(recorded: Recorded, known: int, state: str) -> None:
+    """Also where that has left the archive."""
+    died(recorded, "f" * 16, "22 hours")
+    found = failure_groups.group(recorded.connection, "f" * 16)
+    assert found
+    assert found.state(database_clock.now() - known * failure_groups.DAY / 24) == state
 
 
 def test_absurd_times_break_no_page(recorded: Recorded) -> None:

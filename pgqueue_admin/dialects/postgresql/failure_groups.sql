@@ -37,14 +37,16 @@ select count(*) from (
 
 -- name: figures
 -- Part of groups: what a group's state is judged by. Others may write any time as that of a death, also infinity: first and last
--- are within the calendar. By the index alone, which holds the state beside each death.
+-- are within the calendar. What is dated later than now counts as dead, not as died lately: it would for ever. By the index alone,
+-- which holds the state beside each death.
 a.fingerprint, {dead} as dead, count(*) filter (where a.state = 'dead') as all_dead,
-    greatest(least(min(a.died_at), now()), '0001-01-02') as first_at, greatest(least(max(a.died_at), now()), '0001-01-02') as last_at,
-    count(*) filter (where a.died_at > now() - interval '10 minutes') as died_lately,
-    count(*) filter (where a.died_at > now() - interval '24 hours') as died_today,
-    min(least(a.died_at, now())) filter (where a.died_at > now() - interval '24 hours') as today_from,
+    greatest(least(min(a.died_at), now()), '0001-01-02') as first_at,
+    greatest(coalesce(max(a.died_at) filter (where a.died_at <= now()), now()), '0001-01-02') as last_at,
+    count(*) filter (where a.died_at > now() - interval '10 minutes' and a.died_at <= now()) as died_lately,
+    count(*) filter (where a.died_at > now() - interval '24 hours' and a.died_at <= now()) as died_today,
+    min(a.died_at) filter (where a.died_at > now() - interval '24 hours' and a.died_at <= now()) as today_from,
     max(greatest(a.died_at, '0001-01-02')) filter (where a.died_at <= now() - interval '24 hours') as before_today,
-    count(*) filter (where a.died_at <= now() - interval '24 hours' and a.state = 'dead') as dead_before,
+    count(*) filter (where a.died_at <= now() - interval '24 hours' and a.state = 'dead') as dead_before, now() as counted_at,
     count(*) filter (where a.state = 'retried') as retried, count(*) filter (where a.state = 'succeeded') as succeeded,
     count(*) filter (where a.state = 'dead_again') as dead_again, count(*) filter (where a.state = 'discarded') as discarded
 
@@ -60,7 +62,7 @@ count(*) filter (where a.state = 'dead' and {matches})
 -- Each failure of which something lies dead, counted from the index. What died in the last 24 hours may be new, and comes first.
 select {figures} from messages.message_archive a where a.fingerprint is not null
 group by a.fingerprint having {dead} > 0
-order by count(*) filter (where a.died_at > now() - interval '24 hours') > 0 desc, dead desc, a.fingerprint limit %(most)s
+order by count(*) filter (where a.died_at > now() - interval '24 hours' and a.died_at <= now()) > 0 desc, dead desc, a.fingerprint limit %(most)s
 
 -- name: group
 -- One, whatever became of its messages.
