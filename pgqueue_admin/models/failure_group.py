@@ -4,6 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from django.db import models
+from django.db.models.functions import RowNumber
 
 from pgqueue_admin.formatting import failures
 from pgqueue_admin.models.fields import TimestampField
@@ -67,7 +68,9 @@ MOST_SAID = 3  # of one error
 
 
 def said_of(exceptions: Collection[str]) -> list[FailureGroup]:
-    """Failures with these errors of which somebody said something; the latest note first."""
+    """Failures with these errors of which somebody said something, at most three of each; the latest note first."""
+    latest = [models.F("noted_at").desc(nulls_last=True), models.F("pk").asc()]
     known = FailureGroup.objects.filter(exception__in=[each for each in exceptions if each])
-    told = known.exclude(owner="", ticket="", note="").order_by(models.F("noted_at").desc(nulls_last=True), "pk")
-    return list(told[: MOST_SAID * len(exceptions)])
+    told = known.exclude(owner="", ticket="", note="")
+    place = models.Window(RowNumber(), partition_by="exception", order_by=latest)
+    return list(told.annotate(place=place).filter(place__lte=MOST_SAID).order_by(*latest))
