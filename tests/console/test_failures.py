@@ -270,7 +270,22 @@ def test_who_takes_it_owns_it(recorded: Recorded, largest: str) -> None:
     group = FailureGroup.objects.get(pk=largest)
     assert (group.owner, group.note) == ("ana", "kept")
     assert largest in LISTED.findall(shown(recorded.operator, "/failures/?owner=ana"))
-    assert largest not in LISTED.findall(shown(recorded.operator, "/failures/?owner=none"))
+    assert largest not in LISTED.findall(shown(recorded.operator, nobodys(shown(recorded.operator, "/failures/"))))
+
+
+def nobodys(page: str) -> str:
+    """Where the link leads."""
+    return "/failures/" + matched(r'href="(\?owner=[^"]*)"[^>]*>owner nobody<', page)
+
+
+@pytest.mark.parametrize("owner", ["none", "nobody", " nobody"])
+def test_an_owner_by_any_name_is_not_nobody(recorded: Recorded, largest: str, owner: str) -> None:
+    recorded.operator.post(f"/failures/{largest}/assignment/", {"owner": owner})
+    page = shown(recorded.operator, "/failures/")
+    assert largest in LISTED.findall(shown(recorded.operator, f"/failures/?owner={owner.strip()}"))
+    others = LISTED.findall(shown(recorded.operator, nobodys(page)))
+    assert others
+    assert largest not in others
 
 
 def test_an_acknowledgement_ends_by_time_by_count_or_at_twice_as_many(recorded: Recorded) -> None:

@@ -23,7 +23,7 @@ from pgqueue_admin.services import failure_groups as causes
 from pgqueue_admin.transport.wire.headers import short_type
 
 PAGE = 50
-NOBODY = "none"  # in the address, whose nobody is
+NOBODY = " nobody"  # in the address, whose nobody is: no owner begins with a blank
 NAMES = 2  # types and queues that a row has room for
 
 
