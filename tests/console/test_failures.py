@@ -1,6 +1,7 @@
 """Failures: groups that equal a recount, their states, what people say of them, and their acts."""
 
 import re
+from html import unescape
 
 import pytest
 
@@ -58,6 +59,43 @@ def test_the_dead_are_counted_by_other_names(recorded: Recorded, by: str) -> Non
     assert sum(counts) == sum(recounted(recorded).values())
     for address in re.findall(r'<th role="rowheader".*?href="(\?q=[^"]+)"', page, re.DOTALL)[:3]:
         assert LISTED.search(shown(recorded.viewer, f"/failures/{address}"))
+
+
+def named(page: str) -> list[tuple[str, int]]:
+    """The link of each row, where it has one, and its count."""
+    row = r'<th role="rowheader"(.*?)</th>.*?data-l="Dead"><b>.*?>([\d,]+)<'
+    links = [(re.search(r'href="([^"]+)"', head), count) for head, count in re.findall(row, page, re.DOTALL)]
+    return [(unescape(link[1]) if link else "", int(count.replace(",", ""))) for link, count in links]
+
+
+@pytest.mark.parametrize("by", ["type", "queue", "endpoint"])
+@pytest.mark.parametrize("q", ["", "queue:Billing", "type:ChargeCard", "e"])
+def test_a_name_leads_to_so_many_as_it_counts(recorded: Recorded, by: str, q: str) -> None:
+    page = shown(recorded.viewer, f"/failures/?q={q}&by={by}")
+    assert ("all dead messages in" in page) == (not q)
+    assert len(named(page)) > 0
+    for address, count in named(page)[:4]:
+        found = matched(r"groups?, ([\d,]+) messages?, counted", shown(recorded.viewer, f"/failures/{address}"))
+        assert found == f"{count:,}", address
+
+
+def test_what_names_no_endpoint_leads_nowhere(recorded: Recorded) -> None:
+    """No search finds it: who handled it is no endpoint of a transport message."""
+    recorded.connection.run("delete from messages.message_archive")
+    died(recorded, "f" * 16, "1 minute")
+    recorded.connection.run("update messages.message_archive set kind = 'transport', handled_by = '(unknown)'")
+    assert named(shown(recorded.viewer, "/failures/?by=endpoint")) == [("", 1)]
+
+
+def test_more_names_than_are_shown_are_said(recorded: Recorded) -> None:
+    assert "there are more" not in shown(recorded.viewer, "/failures/?by=type")
+    recorded.connection.run(
+        "insert into messages.message_archive (created_at, message, result, handled_by, queue, message_type)"
+        " select now(), '{}', 'failed', 'w', 'q', 'T' || n from generate_series(1, 201) n"
+    )
+    page = shown(recorded.viewer, "/failures/?by=type")
+    assert re.search("The .*200.* with the most dead are shown, and there are more", page)
+    assert len(named(page)) == 200
 
 
 def died(recorded: Recorded, fingerprint: str, ago: str, state: str = "dead", queue: str = "q") -> None:

@@ -49,7 +49,8 @@ def page(request: HttpRequest) -> HttpResponse:
     about = {
         "query": query,
         "found": found if isinstance(found, rows.FailureList) else None,
-        "names": found if isinstance(found, list) else None,
+        "names": found[:NAMES] if isinstance(found, list) else None,
+        "more_names": isinstance(found, list) and len(found) > NAMES,
         "is_old": found is False,
         "trouble": problem,
         "by": by,
@@ -70,8 +71,8 @@ def _read(connection: Connection, request: HttpRequest, asked: ArchiveFilter, by
         return False
     asked = replace(asked, state="")
     if by != "cause":
-        named = failure_groups.by_name(connection, by, asked, NAMES)
-        return [(each, _search_of(by, each.name)) for each in named]
+        named = failure_groups.by_name(connection, by, asked, NAMES + 1)
+        return [(each, _search_of(asked, by, each.name)) for each in named]
     start = max(0, pagination.integer(request.GET.get("after")) or 0)
     owner = request.GET.get("owner", "").replace("\0", "")
     now, state = database_clock.now(), _state(request)
@@ -83,10 +84,13 @@ def _state(request: HttpRequest) -> str:
     return state if state in failure_groups.STATES else ""
 
 
-def _search_of(by: str, name: str) -> str:
+def _search_of(asked: ArchiveFilter, by: str, name: str) -> str:
+    """What was asked for, of this name alone; "" of what names no endpoint, which no search finds."""
+    if by == "endpoint":
+        return search_query.written(replace(asked, endpoint=name)) if name else ""
     if by == "queue":
-        return search_query.died_in(name)
-    return search_query.exactly(by, name)
+        return f"{search_query.written(replace(asked, queue=''))} {search_query.died_in(name)}".strip()
+    return search_query.written(replace(asked, type="", type_from="", type_is=name))
 
 
 @require_safe

@@ -115,8 +115,8 @@ coalesce(a.message_type, '')
 coalesce(a.queue, '"messages"."message"')
 
 -- name: of_endpoint
--- Part of by_name.
-coalesce(a.endpoint, a.handled_by)
+-- Part of by_name, as a search finds it: who handled it is an endpoint for lease messages alone.
+coalesce(a.endpoint, case a.kind when 'lease' then a.handled_by end, '')
 
 -- name: members
 -- The newest dead ones of a group, with the start of what they are: what they share and where they differ is read from these.
