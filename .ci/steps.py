@@ -36,7 +36,7 @@ ASKING = (
     "tests/archive tests/dialects tests/monitor tests/services tests/history tests/models tests/transport tests/alerts"
 )
 PG_CRON = "tests/management/test_pg_cron.py tests/outbox/test_script.py tests/architecture/test_deploy_lease.py"
-KILLING = "tests/history tests/hostile tests/lease tests/outbox tests/transport tests/workers"
+KILLING = "tests/history tests/hostile tests/lease tests/outbox tests/services tests/transport tests/workers"
 # Three on two processors: tests wait for processes, locks and clocks for a good part of their time.
 MANY = "-n 3 --dist loadgroup"
 

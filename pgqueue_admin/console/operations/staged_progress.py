@@ -35,6 +35,10 @@ class OutcomeClass(NamedTuple):
     said: str
     note: str = ""
 
+    @property
+    def tone(self) -> str:
+        return "hot" if self.name in DEAD else "mild" if self.name == "failed" else ""
+
 
 CLASSES = (
     OutcomeClass("succeeded", "ok", "sw-ok", "Succeeded", "succeeded"),
