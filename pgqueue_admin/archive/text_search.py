@@ -62,7 +62,7 @@ def look_through(connection: Connection, asked: ArchiveFilter, start: tuple[Lane
 
 def estimate(connection: Connection) -> int:
     """About how many messages the archive has; 0 where it was never counted."""
-    return int(connection.value(postgresql().archive.estimate()) or 0)
+    return max(0, int(connection.value(postgresql().archive.estimate()) or 0))
 
 
 def _lanes(asked: ArchiveFilter) -> tuple[Lane, ...]:

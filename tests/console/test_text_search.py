@@ -66,6 +66,7 @@ def test_the_line_says_what_was_covered_and_the_search_goes_on(recorded: Recorde
             older = re.search(r'rel="next" href="([^"]+)"', here)
             here = page(recorded, "/archive/" + unescape(older[1])) if older else ""
     assert "match so far." in lines[0]
+    assert "match in this part." in lines[1]
     assert "Searched the newest 100 dead, back to" in lines[0]
     assert "others" in lines[0]
     assert "Search the next 100" in lines[0]

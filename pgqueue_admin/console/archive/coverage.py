@@ -24,10 +24,16 @@ class CoverageLine(NamedTuple):
 
     lanes: list[CoveredLane]
     is_whole: bool
+    is_part: bool  # others were searched before it
     is_narrowed: bool
     of: str
     rest: str
     next: int
+
+    @property
+    def so_far(self) -> str:
+        """Behind the number of those that match."""
+        return " in this part" if self.is_part else " so far" if self.rest else ""
 
 
 def coverage_line(looked: Coverage, query: ArchiveSearch, estimate: int) -> CoverageLine:
@@ -35,9 +41,9 @@ def coverage_line(looked: Coverage, query: ArchiveSearch, estimate: int) -> Cove
     is_narrowed = len(asked.columns.nodes) > bool(asked.state)
     of = f" of {format_figure(estimate, 'estimate')} in the archive" if estimate and not is_narrowed else ""
     rest = window.pack(looked.rest) if looked.rest else ""
-    is_whole = looked.is_whole and all(lane.newest is None for lane in looked.lanes)
+    is_part = any(lane.newest for lane in looked.lanes)
     lanes = [_lane(lane, query) for lane in looked.lanes]
-    return CoverageLine(lanes, is_whole, is_narrowed, of, rest, text_search.ROWS)
+    return CoverageLine(lanes, looked.is_whole and not is_part, is_part, is_narrowed, of, rest, text_search.ROWS)
 
 
 def _lane(lane: LaneRead, query: ArchiveSearch) -> CoveredLane:
