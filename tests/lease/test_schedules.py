@@ -47,12 +47,12 @@ def add(
 def due(session: Connection, schedule: int, *ago: timedelta) -> None:
     """As if it were due so long ago, and at no other time before."""
     session.run("delete from messages.schedule_run where schedule = %(id)s and outcome is null", {"id": schedule})
-    for each in ago:
-        session.run(
-            "insert into messages.schedule_run (schedule, due_at, local_due)"
-            " values (%(id)s, date_trunc('second', now() - %(ago)s), (now() - %(ago)s) at time zone 'Europe/Vienna')",
-            {"id": schedule, "ago": each},
-        )
+    session.run(  # at once: a second may pass between two statements, and two times be one
+        "insert into messages.schedule_run (schedule, due_at, local_due)"
+        " select %(id)s, date_trunc('second', now() - ago), (now() - ago) at time zone 'Europe/Vienna'"
+        " from unnest(%(ago)s::interval[]) ago",
+        {"id": schedule, "ago": list(ago)},
+    )
 
 
 def outcomes(session: Connection) -> list[Any]:
