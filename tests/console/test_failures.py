@@ -1,12 +1,15 @@
 """Failures: groups that equal a recount, their states, what people say of them, and their acts."""
 
+import json
 import re
 from html import unescape
+from typing import Any
 
 import pytest
 
 from pgqueue_admin.archive import failure_groups, fingerprints, store
-from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
+from pgqueue_admin.console.failures.comparison import Comparison, compare
 from pgqueue_admin.models import AuditEntry, FailureGroup, Operation, database_clock, queue_database
 from tests.console.pages import matched, shown
 from tests.console.recorded import Recorded
@@ -276,6 +279,54 @@ def test_of_an_archive_that_cannot_be_read_nothing_is_said(recorded: Recorded, l
         assert "none of its messages now" not in each
         assert "is open again" not in each
         assert "how many of its messages are dead is not known" in each
+
+
+def alike(recorded: Recorded, bodies: list[dict[str, Any]], headers: list[dict[str, str]]) -> Comparison:
+    """What messages with these are found to share, and where they differ."""
+    for body, header in zip(bodies, headers, strict=True):
+        document, given = json.dumps(body).encode(), json.dumps(header)
+        dead = DeadMessage(queue='"public"."Sales"', exception_type="Alike", headers=given, body=document)
+        store.archive_failed(recorded.connection, dead)
+    digest = recorded.connection.value(
+        "select fingerprint from messages.message_archive where exception_type = 'Alike' limit 1"
+    )
+    return compare(failure_groups.members(recorded.connection, digest))
+
+
+def test_what_was_not_read_is_not_said_to_be_missing(recorded: Recorded) -> None:
+    bodies = [{"Country": "AT" if n < 3 else "DE"} | ({"Long": "x" * 9_000} if n % 3 == 0 else {}) for n in range(6)]
+    headers = [{"Shop.Channel": "web"} | ({"Shop.Long": "y" * 17_000} if n == 0 else {}) for n in range(6)]
+    found = alike(recorded, bodies, headers)
+    said = {(each.name, each.value): each.messages for each in found.differing}
+    assert said == {
+        ("Body Country", "AT"): 2,
+        ("Body Country", "DE"): 2,
+        ("Body Country", "not compared"): 2,
+    }
+    assert "Header Shop.Channel" not in {each.name for each in found.shared}
+
+
+def test_values_of_every_kind_are_compared_whole(recorded: Recorded) -> None:
+    begun = "https://shop.example/" + "p" * 100
+    bodies = [
+        {
+            "Url": begun + str(n % 2),
+            "Voucher": None if n % 2 else "null",
+            "Lines": [1, {"b": 2, "a": n % 2}],
+            "Same": [None, 1.50],
+            "Note": "",
+        }
+        | ({"Gone": 1} if n % 2 else {})
+        for n in range(6)
+    ]
+    found = alike(recorded, bodies, [{} for _ in bodies])
+    said = [(each.name, each.value, each.messages) for each in found.differing]
+    assert said.count(("Body Url", begun[:100] + "…", 3)) == 2
+    assert said.count(("Body Voucher", "null", 3)) == 2
+    assert ("Body Lines", '[1, {"a": 1, "b": 2}]', 3) in said
+    assert [line for line in said if line[0] == "Body Gone"] == [("Body Gone", "1", 3), ("Body Gone", "not there", 3)]
+    shared = {each.name: each.value for each in found.shared}
+    assert (shared["Body Same"], shared["Body Note"]) == ("[null, 1.5]", "empty")
 
 
 def test_what_people_say_stays_with_the_cause(recorded: Recorded, largest: str) -> None:

@@ -16,7 +16,7 @@ MOST_FIELDS = 6  # that differ
 MOST_SHARED = 12
 MOST_VALUES = 3  # of a field that differs
 MOST_DIFFERENT = 12  # values; a field with more tells each message from the others and nothing of them all
-LONGEST = 100  # characters of a value
+LONGEST = 100  # characters of a value that are shown; compared is all of it
 # the row's own columns say these, or they are of each message alone
 _LEFT_OUT = {
     h.MESSAGE_ID, h.ENCLOSED_MESSAGE_TYPES, h.FAILED_Q, h.EXCEPTION_TYPE, h.EXCEPTION_MESSAGE, h.EXCEPTION_STACK_TRACE,
@@ -47,64 +47,114 @@ class Comparison:
     differing: list[DifferingValue]
 
 
+Value = tuple[bool, str]  # whether it is a text, and how it is written: "7" is not 7
+Fields = dict[str, Value]
+
+
+@dataclass(slots=True)
+class _Field:
+    """How often each value was seen in ``looked`` messages: those whose part that may have the field was read whole."""
+
+    name: str
+    values: Counter[Value]
+    looked: int
+
+    @property
+    def missing(self) -> int:
+        return self.looked - self.values.total()
+
+    @property
+    def tells(self) -> bool:
+        is_split = len(self.values) + (self.missing > 0) > 1
+        return is_split and len(self.values) <= min(MOST_DIFFERENT, max(self.looked // 2, 2))
+
+    @property
+    def evenness(self) -> tuple[int, int]:
+        """Few values first, and of these the one whose commonest is the most common."""
+        return len(self.values), -self.values.most_common(1)[0][1]
+
+
 def compare(members: Sequence[Any]) -> Comparison:
     """``members``: rows of ``failure_groups.members``. One message has all in common with itself."""
-    counted: dict[str, Counter[str]] = {}
-    for member in members:
-        for name, value in _fields(member):
-            counted.setdefault(name, Counter())[value[:LONGEST]] += 1
-    whole = len(members)
-    shared = [SharedField(name, next(iter(values))) for name, values in counted.items() if _is_shared(values, whole)]
-    telling = sorted((item for item in counted.items() if _tells(item[1], whole)), key=lambda item: _evenness(item[1]))
+    fields, whole = _counted(members), len(members)
+    shared = [SharedField(each.name, _shown(next(iter(each.values)))) for each in fields if _is_shared(each, whole)]
+    telling = sorted((each for each in fields if each.tells), key=lambda each: each.evenness)
     return Comparison(whole, shared[:MOST_SHARED], list(_lines(telling[:MOST_FIELDS], whole)))
 
 
-def _is_shared(values: Counter[str], whole: int) -> bool:
-    return len(values) == 1 and values.total() == whole
+def _counted(members: Sequence[Any]) -> list[_Field]:
+    looked, values = Counter[int](), dict[tuple[int, str], Counter[Value]]()
+    for member in members:
+        for part, fields in enumerate((_columns(member), _headers(member), _payload(member))):
+            looked[part] += fields is not None
+            for name, value in (fields or {}).items():
+                values.setdefault((part, name), Counter())[value] += 1
+    return [_Field(name, counter, looked[part]) for (part, name), counter in values.items()]
 
 
-def _tells(values: Counter[str], whole: int) -> bool:
-    return len(values) + (values.total() < whole) > 1 and len(values) <= min(MOST_DIFFERENT, max(whole // 2, 2))
+def _is_shared(field: _Field, whole: int) -> bool:
+    return len(field.values) == 1 and field.values.total() == whole
 
 
-def _evenness(values: Counter[str]) -> tuple[int, int]:
-    """Few values first, and of these the one whose commonest is the most common."""
-    return len(values), -values.most_common(1)[0][1]
+def _lines(telling: Iterable[_Field], whole: int) -> Iterator[DifferingValue]:
+    for field in telling:
+        rest = [("not there", field.missing), ("not compared", whole - field.looked)]
+        common = [(_shown(value), count) for value, count in field.values.most_common(MOST_VALUES)]
+        for said, count in (*common, *rest):
+            if count:
+                yield DifferingValue(field.name, said, count, round(136 * count / whole))
 
 
-def _lines(telling: Iterable[tuple[str, Counter[str]]], whole: int) -> Iterator[DifferingValue]:
-    for name, values in telling:
-        for value, count in values.most_common(MOST_VALUES):
-            yield DifferingValue(name, value, count, round(136 * count / whole))
-        if missing := whole - values.total():
-            yield DifferingValue(name, "not there", missing, round(136 * missing / whole))
+def _shown(value: Value) -> str:
+    text = value[1]
+    return text[:LONGEST] + "…" if len(text) > LONGEST else text or "empty"
 
 
-def _fields(member: Any) -> Iterator[tuple[str, str]]:
-    yield "Message type", short_type(member.type or "") or "unknown"
-    yield "Queue", member.queue
-    for name, value in (("Endpoint", member.endpoint), ("Host", member.machine), ("Attempts", member.attempts)):
-        if value is not None:
-            yield name, str(value)
-    yield from _headers(member)
-    yield from _payload(member)
+def _columns(member: Any) -> Fields:
+    given = {"Endpoint": member.endpoint, "Host": member.machine, "Attempts": member.attempts}
+    known = {name: str(value) for name, value in given.items() if value is not None}
+    fields = {"Message type": short_type(member.type or "") or "unknown", "Queue": member.queue, **known}
+    return {name: (True, value) for name, value in fields.items()}
 
 
-def _headers(member: Any) -> Iterator[tuple[str, str]]:
-    found, _ = long_headers.read(member.headers, member.headers_length)
-    for name, value in long_headers.shown(found).items():
-        if name not in _LEFT_OUT and value:
-            yield f"Header {name}", value
+def _headers(member: Any) -> Fields | None:
+    """None where there are more than were read."""
+    found, trouble = long_headers.read(member.headers, member.headers_length)
+    if trouble or long_headers.is_cut(member.headers, member.headers_length):
+        return None
+    return {f"Header {name}": (True, value or "") for name, value in found.items() if name not in _LEFT_OUT}
 
 
-def _payload(member: Any) -> Iterator[tuple[str, str]]:
-    """The first level of a small JSON object; numbers as they are written."""
+class _Number(str):
+    """As it is written: 1.50 is told from 1.5, and none is too large."""
+
+    __slots__ = ()
+
+
+def _payload(member: Any) -> Fields | None:
+    """The first level of a small JSON object. None of a body that is none, or longer than is read."""
     try:
         text = member.content if member.kind == "lease" else unhexlify(member.content or "").decode("utf-8-sig")
-        document = json.loads(text, parse_int=str, parse_float=str, parse_constant=str) if text else None
+        document = json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number) if text else None
+        if not isinstance(document, dict):
+            return None
+        return {f"Body {name}": (_is_text(value), _written(value)) for name, value in document.items()}
     except (ValueError, BinasciiError, RecursionError):
-        return
-    if isinstance(document, dict):
-        for name, value in document.items():
-            if isinstance(value, str | bool):
-                yield f"Body {name}", str(value).lower() if isinstance(value, bool) else value
+        return None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not isinstance(value, _Number)
+
+
+def _written(value: Any) -> str:
+    """A text as it is; others as JSON, the names of an object in order."""
+    return str(value) if isinstance(value, str) else _as_json(value)
+
+
+def _as_json(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(name)}: {_as_json(value[name])}" for name in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_as_json, value)) + "]"
+    return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
