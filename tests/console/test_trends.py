@@ -263,7 +263,7 @@ def test_offsets_that_the_database_does_not_read_are_read(typed: str, utc: str) 
 
 @pytest.mark.parametrize(
     "wrong",
-    ["since:yesterday", "since:0001-01-01T00:00+01:00", "until:9999-12-31T23:59-01:00", "until:2026-99-99", "since:"],
+    ["since:yesteryear", "since:0001-01-01T00:00+01:00", "until:9999-12-31T23:59-01:00", "until:2026-99-99", "since:"],
 )
 def test_a_time_that_is_none_searches_nothing(wrong: str) -> None:
     assert search.read(wrong).error is not None
