@@ -205,6 +205,17 @@ def test_what_is_in_no_group_is_not_said_to_be_well(recorded: Recorded) -> None:
     assert "in no group yet: other programs" in shown(recorded.viewer, "/failures/?owner=Ana")
 
 
+def test_a_failure_of_which_nothing_can_be_read_is_named_by_its_fingerprint(recorded: Recorded) -> None:
+    died(recorded, "f" * 16, "1 minute")
+    look = recorded.connection
+    look.run("update messages.message_archive set result = 'rejected' where fingerprint = %(f)s", {"f": "f" * 16})
+    look.run("set allow_system_table_mods = on")
+    look.run("delete from pg_catalog.pg_enum where enumlabel = 'rejected'")
+    page = shown(recorded.viewer, "/failures/")
+    assert set(LISTED.findall(page)) == set(recounted(recorded))
+    assert matched(rf"(Failure {'f' * 16})", page)
+
+
 def test_more_groups_than_are_judged_hide_none_that_is_new(recorded: Recorded) -> None:
     recorded.connection.run(
         "insert into messages.message_archive (created_at, message, result, handled_by, queue, fingerprint, died_at)"
