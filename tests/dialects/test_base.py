@@ -16,7 +16,16 @@ from pgqueue_admin.dialects.statements import Statements
 
 BELOW_STORES = ["queue", "body_column", "table_repair", "delayed", "decision", "two_phase"]
 NOUNS = [*BELOW_STORES, *(noun for noun, kind in Dialect.__annotations__.items() if kind is Statements)]
-OF_POSTGRESQL = {"cron", "demo", "lease", "notify", "outbox_script", "schedule", "server"}  # beside the contract
+OF_POSTGRESQL = {
+    "archive_search",
+    "cron",
+    "demo",
+    "lease",
+    "notify",
+    "outbox_script",
+    "schedule",
+    "server",
+}  # beside the contract
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=63)
 SOURCE = "\n".join(path.read_text() for path in Path(pgqueue_admin.__file__).parent.rglob("*.py"))
 

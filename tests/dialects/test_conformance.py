@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.archive import ingester, store
+from pgqueue_admin.archive import ingester, search_condition, store
 from pgqueue_admin.archive.messages import DeadMessage
+from pgqueue_admin.archive.search_terms import AllOf, Term
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.postgresql.condition import ConditionBuilder
 from pgqueue_admin.dialects.statements import Statement
 from pgqueue_admin.models.raw_sql import console_sql
 from pgqueue_admin.monitor import browse, depth
@@ -34,6 +36,8 @@ IDENTIFIERS = {
     "sequence": Address("public", "Sales_seq_seq"),
     "index": "Sales.Delayed_Due",
     "number": "seq",
+    "target": QUEUE,
+    "matches": search_condition.compiled(AllOf((Term("state", "dead"), Term("", "vat")))).statement,
 }
 SUBSCRIPTIONS = Address("public", "SubscriptionRouting")
 DECISIONS = Address("public", "Sales_OutboxData_Decision")
@@ -102,13 +106,28 @@ def test_each_statement_is_understood_by_this_server(
     foreign.run('alter table "Sales" add bodystring text')
     dialect.outbox_store(OUTBOX).create(foreign)
     dialect.decision_store(DECISIONS).create(foreign)
-    parts = {each.name: each for other in NOUNS for each in getattr(dialect, other) if not is_whole(each)}
+    parts = {each.name: each for other in [*NOUNS, noun] for each in getattr(dialect, other) if not is_whole(each)}
     refused = {}
     for statement in getattr(dialect, noun):
         if is_asked_alone(statement):
             result = foreign.raw.pgconn.prepare(b"", numbered(statement, noun, parts).encode())
             if result.error_message:
                 refused[statement.name] = result.error_message.decode()
+    assert refused == {}
+
+
+def test_each_part_of_a_search_is_understood_by_this_server(foreign: Connection) -> None:
+    builder, how = ConditionBuilder(), ("has", "is", "starts")
+    in_body = search_condition.compiled(AllOf(tuple(Term("body", "x", each, ("a", "b")) for each in how))).statement
+    within_others = {"body_path", "one_of", "like_one_of", "ilike_one_of"}  # asked by in_body
+    asked = {part.name: builder.of(part, "true") for part in postgresql().archive_search}
+    whole = {name: builder.statement(in_body, text) for name, text in asked.items() if name not in within_others}
+    refused = {}
+    for name, statement in {**whole, "in_body": in_body}.items():
+        text = f"select a.id from messages.message_archive a where {statement().as_string(None)}"
+        result = foreign.raw.pgconn.prepare(b"", as_sent(text).encode())
+        if result.error_message:
+            refused[name] = result.error_message.decode()
     assert refused == {}
 
 
@@ -175,9 +194,14 @@ def sql_of(statement: Statement) -> str:
 
 def numbered(statement: Statement, noun: str, parts: dict[str, Statement]) -> str:
     """As the driver sends it."""
-    filled: dict[str, Any] = parts | IDENTIFIERS | {"between": parts["between_snapshots"]}
+    filled: dict[str, Any] = parts | IDENTIFIERS
+    filled |= {"between": parts["between_snapshots"], "kept": parts["kept_of_queue"]}
     if noun == "delayed" or "delayed" in statement.name or statement.name.startswith("due_"):
         filled |= {"table": Address("public", "Sales.Delayed"), "columns": parts["delayed_columns"]}
+    if statement.name == "look_through":
+        filled |= {"columns": filled["matches"], "texts": filled["matches"]}
+    if statement.name == "into_queue":
+        filled |= {"columns": ("id", "headers", "body")}
     if noun == "outbox":
         filled |= {"table": OUTBOX}
     if noun == "decision":
@@ -190,7 +214,7 @@ def numbered(statement: Statement, noun: str, parts: dict[str, Statement]) -> st
         looked_into |= within
         names |= set().union(*(names_in(parts[name].text) for name in within))
     if "columns" in names:
-        names |= names_in(filled["columns"].text)
+        names |= names_in(getattr(filled["columns"], "text", ""))
     text = statement(**{name: filled.get(name, 5) for name in names}).as_string(None)
     return as_sent(text)
 
