@@ -122,8 +122,10 @@ def test_each_part_of_a_search_is_understood_by_this_server(foreign: Connection)
     within_others = {"body_path", "one_of", "like_one_of", "ilike_one_of"}  # asked by in_body
     asked = {part.name: builder.of(part, "true") for part in postgresql().archive_search}
     whole = {name: builder.statement(in_body, text) for name, text in asked.items() if name not in within_others}
+    if foreign.raw.info.server_version >= 160_000:  # older ones cannot tell whether a text is JSON, and are not asked
+        whole["in_body"] = in_body
     refused = {}
-    for name, statement in {**whole, "in_body": in_body}.items():
+    for name, statement in whole.items():
         text = f"select a.id from messages.message_archive a where {statement().as_string(None)}"
         result = foreign.raw.pgconn.prepare(b"", as_sent(text).encode())
         if result.error_message:
