@@ -8,7 +8,7 @@ from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.models import Operation, RetryPlan, database_clock
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import staged
+from pgqueue_admin.services.operations import staged_retry
 from pgqueue_admin.services.operations.plans import Planned
 from tests.archived_messages import BILLING, REFUSED, succeed
 
@@ -86,7 +86,7 @@ def plan_of(operation: Operation) -> RetryPlan:
 
 def look(operation: Operation, clock: Clock) -> RetryPlan:
     """The next look, and a chunk where one is due."""
-    staged.step(operation.pk, clock.after(600))
+    staged_retry.step(operation.pk, clock.after(600))
     return plan_of(operation)
 
 
@@ -94,6 +94,6 @@ def classes(operation: Operation, given_up: bool = False) -> dict[str, int]:
     """How many are of each class, whatever their stage."""
     found: dict[str, int] = {}
     with queue_database().reading() as connection:
-        for row in staged.tally(connection, plan_of(operation), given_up):
+        for row in staged_retry.tally(connection, plan_of(operation), given_up):
             found[row.what] = found.get(row.what, 0) + row.count
     return found

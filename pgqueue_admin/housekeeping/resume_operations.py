@@ -35,7 +35,7 @@ def _go_by_plan(deadline: float) -> None:
     if not _PACING.acquire(blocking=False):
         return
     try:
-        while (wait := _soonest()) < operations.staged.LOOK_EVERY and time.monotonic() + wait < deadline:
+        while (wait := _soonest()) < operations.staged_retry.LOOK_EVERY and time.monotonic() + wait < deadline:
             time.sleep(wait)
     finally:
         _PACING.release()
@@ -43,8 +43,8 @@ def _go_by_plan(deadline: float) -> None:
 
 def _soonest() -> float:
     """Take a step of each; in how many seconds the next one is due."""
-    waits = [_try(pk, operations.staged.step) for pk in operations.staged.open_plans()]
-    return min((each for each in waits if each is not None), default=operations.staged.LOOK_EVERY)
+    waits = [_try(pk, operations.staged_retry.step) for pk in operations.staged_retry.open_plans()]
+    return min((each for each in waits if each is not None), default=operations.staged_retry.LOOK_EVERY)
 
 
 def _try(pk: int, act: Callable[[int], T]) -> T | None:

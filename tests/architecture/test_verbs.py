@@ -53,8 +53,8 @@ def test_the_verbs_are_found() -> None:
         "acknowledgements.py", "endpoint_change.py", "external_endpoints.py", "history_requests.py", "hosts.py",
         "lifecycle.py", "login_throttle.py", "move_to_archive.py", "queues.py", "sample_mail.py",
         "audit_exports.py", "edited_retry.py", "failure_groups.py", "leases.py", "outboxes.py", "pg_cron.py",
-        "schedules.py", "api_tokens.py", "waiting_messages.py", "message_sending.py", "subscriptions.py",
-        "steering.py",
+        "schedules.py", "api_tokens.py", "waiting_messages.py", "typed_messages.py", "subscriptions.py",
+        "retry_controls.py",
     }  # fmt: skip
     assert {"restart", "create", "run", "recompute", "move out", "withdraw", "retry", "undo"} <= written()
 

@@ -9,7 +9,7 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.console import permissions, query_errors, responses
-from pgqueue_admin.console.operations import labels, planning, preview, progress, results
+from pgqueue_admin.console.operations import labels, plan_form, preview, progress, results
 from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import confirmations
@@ -41,7 +41,7 @@ def _preview(request: HttpRequest, operation: Operation, fault: str = "") -> Htt
     asked = request.POST if fault else request.GET
     found, problem = query_errors.read(lambda connection: preview.read(connection, operation, request.user, asked))
     about = {
-        "staging": planning.as_typed(found.staging, request.POST) if found and fault else found and found.staging,
+        "staging": plan_form.as_typed(found.staging, request.POST) if found and fault else found and found.staging,
         "operation": operation,
         "what": labels.what(operation),
         "found": found,
@@ -64,9 +64,9 @@ def start(request: HttpRequest, number: int) -> HttpResponse:
     reason = responses.reason(request)
     allowed = operation.state == Operation.State.FROZEN and not permissions.refusal_for(request.user, operation.kind)
     try:
-        planned = planning.given(operation, request.POST)
+        planned = plan_form.given(operation, request.POST)
         fault = confirmation.plan(operation).fault(reason, request.POST.get("count", "")) or _fault(planned)
-    except planning.NotReadable as error:
+    except plan_form.NotReadable as error:
         planned, fault = None, str(error)
     if allowed and fault:
         return _preview(request, operation, fault)
@@ -111,7 +111,7 @@ def resume(request: HttpRequest, number: int) -> HttpResponse:
 
 @require_POST
 def rate(request: HttpRequest, number: int) -> HttpResponse:
-    wanted, before = planning.rate(request.POST.get("rate", "")), planning.rate(request.POST.get("before", ""))
+    wanted, before = plan_form.rate(request.POST.get("rate", "")), plan_form.rate(request.POST.get("before", ""))
     if wanted is None:
         shown = request.POST.get("rate", "")[:40]
         responses.refused(request, f"The rate stays as it is: “{shown}” is no rate. Type messages a second, as 20.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pgqueue_admin.console.operations import labels, planning
+from pgqueue_admin.console.operations import labels, plan_form
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation
 from pgqueue_admin.services import operations, unattended
@@ -37,7 +37,7 @@ class OperationPreview:
     newest_at: datetime | None
     kept: list[str]
     removed: list[str]
-    staging: planning.PlanForm
+    staging: plan_form.PlanForm
 
 
 def read(connection: Connection, operation: Operation, person: Any, asked: Mapping[str, str]) -> OperationPreview:
@@ -57,7 +57,7 @@ def read(connection: Connection, operation: Operation, person: Any, asked: Mappi
         whole.newest_at,
         kept,
         removed,
-        planning.offered(connection, operation, person, asked),
+        plan_form.offered(connection, operation, person, asked),
     )
 
 

@@ -11,7 +11,7 @@ from pgqueue_admin.console.operations.staged_progress import CLASSES, ENDED, ROU
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation, RetryPlan
 from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import staged
+from pgqueue_admin.services.operations import staged_retry
 
 ROWS = 50
 ROUGHLY, ALL = "rough", "all"
@@ -51,7 +51,7 @@ def _staged(
     outcome = next((name for name, _ in filters(operation) if name == asked.get("o")), ROUGHLY)
     classes = {ROUGHLY: list(ROUGH), ALL: None}.get(outcome, [outcome])
     start = pagination.integer(asked.get("after")) or 0
-    rows = staged.items(connection, plan, operation.state in ENDED, start, classes, ROWS + 1)
+    rows = staged_retry.items(connection, plan, operation.state in ENDED, start, classes, ROWS + 1)
     after = pagination.pack(rows[ROWS - 1].place) if len(rows) > ROWS else ""
     return OperationResults(rows[:ROWS], after, outcome, 0, "")
 

@@ -16,7 +16,7 @@ from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import Operation, RetryPlan
 from pgqueue_admin.models.retry_plan import Stage
 from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import staged
+from pgqueue_admin.services.operations import staged_retry
 from pgqueue_admin.services.operations.queries import CurrentState
 
 State = Operation.State
@@ -280,7 +280,7 @@ class StagedProgress(OperationProgress):
 
 
 def of(connection: Connection, operation: Operation, now: list[CurrentState]) -> StagedProgress:
-    rows = staged.tally(connection, operation.plan, given_up=operation.state in ENDED)
+    rows = staged_retry.tally(connection, operation.plan, given_up=operation.state in ENDED)
     counts: dict[str, dict[str, int]] = {}
     for row in rows:
         counts.setdefault(row.stage, {})[row.what] = row.count

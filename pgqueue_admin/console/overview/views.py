@@ -47,7 +47,7 @@ def page(request: HttpRequest) -> HttpResponse:
             "schemas": ", ".join(queue_database().schemas),
             "board": cells.board(view.within, BOARD),
             "changes": activity.folded(latest)[:CHANGES],
-            "running": Operation.objects.filter(state__in=operations.staged.FOLLOWED),
+            "running": Operation.objects.filter(state__in=operations.staged_retry.FOLLOWED),
         },
     )
     last_visit.remember(request, response, now)

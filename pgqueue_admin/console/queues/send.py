@@ -12,9 +12,9 @@ from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.models import Endpoint
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import message_sending, waiting_messages
-from pgqueue_admin.services.message_sending import CONTENT_TYPES, JSON, TypedMessage
+from pgqueue_admin.services import typed_messages, waiting_messages
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
+from pgqueue_admin.services.typed_messages import CONTENT_TYPES, JSON, TypedMessage
 from pgqueue_admin.services.unattended import untended
 
 
@@ -24,7 +24,7 @@ def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     if request.method != "POST":
         return _form(request, address, typed)
     try:
-        message_id = message_sending.send(address, typed, request.user, "console", responses.reason(request))
+        message_id = typed_messages.send(address, typed, request.user, "console", responses.reason(request))
     except OperationNotAllowed as error:
         return _form(request, address, typed, str(error), 403)
     except OutcomeUnknown as error:
@@ -45,7 +45,7 @@ def _typed(request: HttpRequest) -> TypedMessage:
 def _form(
     request: HttpRequest, address: Address, typed: TypedMessage, fault: str = "", status: int = 200
 ) -> HttpResponse:
-    why, problem = query_errors.read(lambda connection: message_sending.why_not(connection, address), address)
+    why, problem = query_errors.read(lambda connection: typed_messages.why_not(connection, address), address)
     ours = Endpoint.objects.filter(ours=True, schema=address.schema, table=address.table).first()
     allowed = waiting_messages.is_allowed(address)
     about: dict[str, Any] = {

@@ -1,6 +1,6 @@
 """Acts on dead messages: page, Django admin and command line all come here (DESIGN decision 5)."""
 
-from pgqueue_admin.services.operations import plans, staged
+from pgqueue_admin.services.operations import plans, staged_retry
 from pgqueue_admin.services.operations.errors import (
     AlreadyDecided,
     EmptySelection,
@@ -20,10 +20,10 @@ from pgqueue_admin.services.operations.queries import (
     states,
 )
 from pgqueue_admin.services.operations.reconcile import settle
+from pgqueue_admin.services.operations.retry_controls import change_rate, go_on, pause
 from pgqueue_admin.services.operations.runner import STEERED, UNFINISHED, in_hand, recount, run, run_chunk
 from pgqueue_admin.services.operations.selection import freeze, lapse
 from pgqueue_admin.services.operations.single import act
-from pgqueue_admin.services.operations.steering import change_rate, go_on, pause
 
 __all__ = [
     "STEERED",
@@ -53,7 +53,7 @@ __all__ = [
     "run_chunk",
     "samples",
     "settle",
-    "staged",
+    "staged_retry",
     "start",
     "started_here",
     "states",

@@ -7,7 +7,7 @@ from pgqueue_admin.archive import schema_columns
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation, Queue, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations.look import targets_of
+from pgqueue_admin.services.operations.retry_figures import targets_of
 
 FEW = 20  # of so many or less, a retry goes at once unless somebody plans it
 CALMLY_READY = 100  # what the ceiling allows in any case: five seconds of the rest

@@ -55,7 +55,7 @@ def run(pk: int, until: Callable[[], bool] = lambda: False) -> None:
 
 
 def _act(pk: int, size: int) -> bool | None:
-    """Whether there may be more; None where it does not run, or goes by a plan (staged)."""
+    """Whether there may be more; None where it does not run, or goes by a plan (staged_retry)."""
     Operation.objects.filter(pk=pk, state=State.WAITING, plan=None).update(state=State.RUNNING)
     operation = Operation.objects.get(pk=pk)
     goes = operation.state == State.RUNNING and not is_planned(operation)

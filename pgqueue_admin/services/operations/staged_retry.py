@@ -18,7 +18,7 @@ from pgqueue_admin.models import Operation, RetryPlan, database_clock, notify
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.models.retry_plan import Stage
 from pgqueue_admin.services import unattended
-from pgqueue_admin.services.operations import look, runner
+from pgqueue_admin.services.operations import retry_figures, runner
 
 WAITS_AT_MOST = timedelta(hours=4)  # for a receiver
 LOOK_EVERY = 1.0  # seconds; and ten times as long as a look takes, so that no archive is read all the time
@@ -63,7 +63,7 @@ def _read(pk: int) -> RetryPlan:
 def _begins(plan: RetryPlan, now: datetime) -> bool:
     """Whether it runs now. Without a receiver it waits, and after hours it is given up: nothing was sent."""
     waiting = Operation.objects.filter(pk=plan.pk, state=State.WAITING)
-    names = map(postgresql().canonical, look.targets_of(plan.operation))
+    names = map(postgresql().canonical, retry_figures.targets_of(plan.operation))
     nobody = unattended.untended(names) if plan.waits else []
     if not nobody:
         begun = bool(waiting.update(state=State.RUNNING))
@@ -97,10 +97,10 @@ def _takes_look(plan: RetryPlan, now: datetime) -> bool:
 
 def _look(plan: RetryPlan, now: datetime) -> None:
     began = time.monotonic()
-    troubles = look.note_left(plan.pk)
+    troubles = retry_figures.note_left(plan.pk)
     with queue_database().reading() as connection:
-        deaths = look.deaths(connection, plan)
-    ready = look.most_ready(plan.operation, plan.hold_above or 0)
+        deaths = retry_figures.deaths(connection, plan)
+    ready = retry_figures.most_ready(plan.operation, plan.hold_above or 0)
     _judge(plan, deaths, ready, troubles)
     if plan.operation.state == State.FOLLOWING:
         _end_if_known(plan, now)
@@ -110,7 +110,7 @@ def _look(plan: RetryPlan, now: datetime) -> None:
     RetryPlan.objects.filter(pk=plan.pk).update(look_at=now + next_in, looking=False)
 
 
-def _judge(plan: RetryPlan, deaths: look.Deaths, ready: look.Ready, troubles: list[str]) -> None:
+def _judge(plan: RetryPlan, deaths: retry_figures.Deaths, ready: retry_figures.Ready, troubles: list[str]) -> None:
     """Stop or hold, or go on. What a person decided meanwhile stays: only what runs is stopped."""
     figures = {"dead_now": deaths.worst, "ready_now": ready.number}
     if sentence := _stops(plan, deaths):
@@ -125,7 +125,7 @@ def _judge(plan: RetryPlan, deaths: look.Deaths, ready: look.Ready, troubles: li
     _say(plan, holds or " ".join(troubles) or watches, held=bool(holds), **figures)
 
 
-def _stops(plan: RetryPlan, deaths: look.Deaths) -> str:
+def _stops(plan: RetryPlan, deaths: retry_figures.Deaths) -> str:
     if not plan.stop_dead or plan.operation.state not in (State.RUNNING, State.WAITING):
         return ""
     if deaths.of_the_tried:
@@ -136,7 +136,7 @@ def _stops(plan: RetryPlan, deaths: look.Deaths) -> str:
     return ""
 
 
-def _holds(plan: RetryPlan, ready: look.Ready) -> str:
+def _holds(plan: RetryPlan, ready: retry_figures.Ready) -> str:
     """A ceiling that nothing is known of holds as well: what waits there may be too much."""
     if plan.hold_above is None:
         return ""
@@ -188,8 +188,8 @@ def _reserve(plan: RetryPlan, stage: Stage, size: int, now: datetime) -> float:
 def _watched(plan: RetryPlan) -> bool:
     """Whether the trial told enough: its time is over, nobody died (or it would have stopped), and none waits."""
     with queue_database().reading() as connection:
-        seen = look.tried(connection, plan)
-        died = plan.stop_dead and look.deaths(connection, plan).of_the_tried
+        seen = retry_figures.tried(connection, plan)
+        died = plan.stop_dead and retry_figures.deaths(connection, plan).of_the_tried
     if plan.judged_from >= plan.tried:
         return True  # a person has seen them and went on
     if died:

@@ -10,7 +10,7 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.models import AuditEntry, Endpoint, Operation, Queue, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import staged
+from pgqueue_admin.services.operations import staged_retry
 from pgqueue_admin.services.operations.plans import Planned
 from tests.archived_messages import BILLING, events_of, number_in
 from tests.older_schema import set_back
@@ -54,7 +54,7 @@ def test_it_goes_no_faster_than_its_rate_and_no_slower(ana: User) -> None:
     operation, clock = planned(ana, FLAT), Clock()
     counts = []
     for _ in range(60):
-        staged.step(operation.pk, clock.after(0.1))
+        staged_retry.step(operation.pk, clock.after(0.1))
         counts.append(len(sent(operation)))
     assert max(after - before for before, after in pairwise(counts)) <= 20, "a chunk is a second's worth at most"
     for seconds in (1, 2, 3, 4):
@@ -65,10 +65,10 @@ def test_it_goes_no_faster_than_its_rate_and_no_slower(ana: User) -> None:
 
 def test_who_comes_late_makes_up_for_a_second_and_no_more(ana: User) -> None:
     operation, clock = planned(ana, FLAT), Clock()
-    staged.step(operation.pk, clock.after(0))
+    staged_retry.step(operation.pk, clock.after(0))
     clock.after(3600)
     for _ in range(5):
-        staged.step(operation.pk, clock.now)
+        staged_retry.step(operation.pk, clock.now)
     assert len(sent(operation)) == 60, "the hour that nobody ran is not made up for"
 
 
@@ -76,9 +76,9 @@ def test_two_that_step_at_once_send_what_one_would(ana: User) -> None:
     operation, clock = planned(ana, FLAT), Clock()
     for _ in range(3):
         clock.after(1)
-        staged.step(operation.pk, clock.now)
-        staged.step(operation.pk, clock.now)
-        staged.step(operation.pk, clock.now)
+        staged_retry.step(operation.pk, clock.now)
+        staged_retry.step(operation.pk, clock.now)
+        staged_retry.step(operation.pk, clock.now)
     assert len(sent(operation)) <= 20 * 4
 
 
@@ -86,16 +86,16 @@ def test_nothing_is_sent_while_somebody_looks(ana: User) -> None:
     """Whose look was ended by a kill is followed by another one within a second."""
     operation, clock = planned(ana, FLAT), Clock()
     RetryPlan.objects.filter(pk=operation.pk).update(looking=True, look_at=clock.after(1))
-    staged.step(operation.pk, clock.now - timedelta(seconds=0.5))
+    staged_retry.step(operation.pk, clock.now - timedelta(seconds=0.5))
     assert sent(operation) == []
-    staged.step(operation.pk, clock.now)
+    staged_retry.step(operation.pk, clock.now)
     assert len(sent(operation)) == 20
 
 
 def test_a_slow_rate_sends_one_at_a_time(ana: User) -> None:
     operation, clock = planned(ana, Planned(try_first=0, then_some=0, rest_rate=0.5, **CALM)), Clock()
     for _ in range(11):
-        staged.step(operation.pk, clock.after(1))
+        staged_retry.step(operation.pk, clock.after(1))
     assert len(sent(operation)) == 6
 
 
@@ -157,7 +157,7 @@ def test_it_waits_for_a_receiver_and_lapses_after_hours(ana: User) -> None:
     plan = look(operation, clock)
     assert (plan.operation.state, sent(operation)) == (State.WAITING, [])
     assert plan.says.startswith("Waits for a receiver. Billing: nobody receives. Nothing is sent; in 3")
-    staged.step(operation.pk, clock.after(4 * 3600))
+    staged_retry.step(operation.pk, clock.after(4 * 3600))
     assert (plan_of(operation).operation.state, sent(operation)) == (State.LAPSED, [])
     assert "so nothing was sent" in plan_of(operation).says
     again = planned(ana, Planned(hold_above=None))
@@ -237,10 +237,10 @@ def test_one_that_waits_for_a_person_is_looked_at_rarely_and_again_before_it_goe
     operation, clock = planned(ana, FLAT), Clock()
     look(operation, clock)
     operations.pause(operation.pk, ana)
-    staged.step(operation.pk, clock.after(600))
+    staged_retry.step(operation.pk, clock.after(600))
     next_look = plan_of(operation).look_at
     assert next_look
-    assert next_look >= clock.now + timedelta(seconds=staged.LOOK_RARELY)
+    assert next_look >= clock.now + timedelta(seconds=staged_retry.LOOK_RARELY)
     operations.go_on(operation.pk, ana)
     assert plan_of(operation).look_at is None
 
@@ -250,7 +250,7 @@ def test_another_rate_counts_from_the_next_chunk(ana: User) -> None:
     look(operation, clock)
     operations.change_rate(operation.pk, ana, 40, before=0.01)
     clock.now = Clock().now
-    staged.step(operation.pk, clock.after(1))
+    staged_retry.step(operation.pk, clock.after(1))
     assert len(sent(operation)) == 41
     with pytest.raises(operations.AlreadyDecided, match=r"it is 40/s by now, you saw 0\.01/s"):
         operations.change_rate(operation.pk, "tomas", 5, before=0.01)
@@ -329,7 +329,7 @@ def test_a_queue_that_is_gone_holds_nothing_up(ana: User) -> None:
     plan = Planned(try_first=0, then_some=0, rest_rate=5_000, stop_dead=0, hold_above=100_000, waits=False)
     operation, clock = planned(ana, plan, state="dead"), Clock()
     while plan_of(operation).operation.state != State.FOLLOWING:
-        staged.step(operation.pk, clock.after(1))
+        staged_retry.step(operation.pk, clock.after(1))
         assert not plan_of(operation).held
     assert classes(operation) == {"sent": 2570, "failed": 27}
 

@@ -15,7 +15,7 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.models import Operation, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import staged
+from pgqueue_admin.services.operations import staged_retry
 from pgqueue_admin.services.operations.plans import Planned
 from tests.archived_messages import events_of, number_in
 from tests.staged_retries import CALM, Clock, planned, sent
@@ -38,14 +38,14 @@ DIES = """
 import os, signal, sys
 import django
 django.setup()
-from pgqueue_admin.services.operations import runner, staged
+from pgqueue_admin.services.operations import runner, staged_retry
 
 def die(*arguments, **more):
     os.kill(os.getpid(), signal.SIGKILL)
 
 setattr(runner, sys.argv[2], die)
 while True:
-    staged.step(int(sys.argv[1]))
+    staged_retry.step(int(sys.argv[1]))
 """
 
 
@@ -72,7 +72,7 @@ def test_a_kill_at_a_bad_moment_costs_a_chunks_time_and_nothing_else(
     operation = planned(ana, Planned(try_first=0, then_some=0, stop_dead=0, **CALM))
     RetryPlan.objects.filter(pk=operation.pk).update(look_at=None if where == "recount" else far())
     if where == "recount":
-        staged.step(operation.pk, Clock().now)
+        staged_retry.step(operation.pk, Clock().now)
     with process(DIES, archived_console, str(operation.pk), where) as runner:
         assert runner.wait(60) == -signal.SIGKILL
     assert len(sent(operation)) == sent_by_the_killed
@@ -81,7 +81,7 @@ def test_a_kill_at_a_bad_moment_costs_a_chunks_time_and_nothing_else(
     assert plan.next_at, "what the killed one had taken is taken: the next chunk comes later, not twice"
     clock = Clock()
     while operation.state != Operation.State.FOLLOWING:
-        staged.step(operation.pk, clock.after(2))
+        staged_retry.step(operation.pk, clock.after(2))
         operation.refresh_from_db()
     assert len(sent(operation)) == len(set(sent(operation))) == events_of(operation.pk) == 88
 
@@ -109,7 +109,7 @@ def test_thousands_are_each_sent_once_whoever_is_killed(archived_console: str, a
 
     clock = Clock()
     while operation.state != Operation.State.FOLLOWING:
-        staged.step(operation.pk, clock.after(2))
+        staged_retry.step(operation.pk, clock.after(2))
         operation.refresh_from_db()
     assert (operation.count, operation.done, operation.skipped, operation.failed) == (2597, 2570, 0, 27)
     assert {queue: number_in(queue) - before[queue] for queue in TARGETS} == dict(
