@@ -1,11 +1,7 @@
 """A dead message that a person has edited is sent in its place; the audit keeps what was changed."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-
-import django.db
-from django.db import transaction
 
 from pgqueue_admin.archive import edited_retry
 from pgqueue_admin.archive.edited_retry import EditedMessage, EditedRetry
@@ -13,12 +9,12 @@ from pgqueue_admin.archive.messages import Outcome, clean
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations.errors import OperationNotAllowed
 from pgqueue_admin.services.operations.kinds import ours
 from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
-log = logging.getLogger(__name__)
 MOST_BYTES = 500_000  # of a body that is edited: it travels through a form
 
 
@@ -28,10 +24,6 @@ class EditChanges(NamedTuple):
     headers_before: Mapping[str, str | None]
     headers_after: Mapping[str, str | None]
     bodies: tuple[str, str] | None = None
-
-
-class _NotSent(Exception):
-    """Takes the audit's entry back."""
 
 
 def retry_edited(
@@ -46,7 +38,7 @@ def retry_edited(
 ) -> EditedRetry:
     """``queue``: where it died. Raises NotAllowed, DatabaseError.
 
-    The audit is in another database: its entry is committed after the message, and not at all where nothing was sent.
+    Where nothing was sent there is no audit entry.
     """
     if refusal := refusal_for(person, "retry"):
         raise OperationNotAllowed(f"Nothing was sent: {refusal}.")
@@ -57,30 +49,14 @@ def retry_edited(
     def why_not(connection: Connection) -> str:
         return judge(connection, [target])[target].refusal()
 
-    sent: list[EditedRetry] = []
-    try:
-        with transaction.atomic():
-            about = {"who": name_of(person), "origin": origin, "reason": reason, **_kept(changes)}
-            entry = AuditEntry.objects.create(verb="edit", noun="message", subject=queue[:400], **about)
-            with queue_database().writing() as connection:
-                is_ours, who = ours()(target), name_of(person)
-                sent.append(
-                    edited_retry.retry(connection, archive_id, edited, target, who, is_ours=is_ours, judge=why_not)
-                )
-            if sent[0].outcome.result != "done":
-                raise _NotSent
-            ids = {"archive_id": archive_id, "message_id": sent[0].message_id, "queue": sent[0].outcome.target}
-            entry.after = {**about["after"], **ids}
-            entry.save(update_fields=["after"])
-    except _NotSent:
-        pass
-    except django.db.Error as error:
-        if not sent:
-            raise
-        log.error(
-            "Message %s was edited and retried by %s, and has no audit entry: %s", archive_id, about["who"], error
-        )
-    return sent[0]
+    about = {"who": name_of(person), "origin": origin, "reason": reason, **_kept(changes)}
+    with audited(verb="edit", noun="message", subject=queue[:400], **about) as act:
+        with queue_database().writing() as connection:
+            is_ours, who = ours()(target), name_of(person)
+            sent = edited_retry.retry(connection, archive_id, edited, target, who, is_ours=is_ours, judge=why_not)
+        act.done = int(sent.outcome.result == "done")
+        act.note(archive_id=archive_id, message_id=sent.message_id, queue=sent.outcome.target)
+    return sent
 
 
 def _kept(changes: EditChanges) -> dict[str, Any]:

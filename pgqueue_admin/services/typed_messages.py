@@ -3,18 +3,17 @@
 import json
 from typing import Any, NamedTuple
 
-from django.db import transaction
-
 from pgqueue_admin.archive.edited_retry import is_locked
 from pgqueue_admin.archive.messages import clean
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, RowsDropped
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.models import AuditEntry, Queue
+from pgqueue_admin.models import Queue
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.services import waiting_messages
+from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import name_of, refusal_for
@@ -49,14 +48,13 @@ def send(queue: Address, typed: TypedMessage, person: Any, origin: str, reason: 
     subject = queue_database().dialect.canonical(queue)[:400]
     lost: DatabaseDown | None = None
     try:
-        # the audit is in another database: its entry counts unless nothing was inserted
-        with transaction.atomic(), queue_database().writing() as connection:
-            entry = AuditEntry.objects.create(**about, subject=subject, after=after)
+        with audited(**about, subject=subject, after=after) as act, queue_database().writing() as connection:
             try:
                 _insert(connection, queue, headers, _body(typed))
             except DatabaseDown as error:
-                lost, entry.after = error, {**after, "outcome": "not known"}
-                entry.save(update_fields=["after"])
+                lost = error
+                act.note(outcome="not known")
+            act.done = 1
     except DatabaseError as error:
         raise OperationRefused(f"{NOTHING}. {error}") from error
     if lost:

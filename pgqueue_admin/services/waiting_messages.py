@@ -3,30 +3,27 @@
 Each is a transaction of its own: what a receiver has in hand is left to it, and nobody waits for anybody.
 """
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import django.db
 from django.conf import settings
-from django.db import transaction
 
 from pgqueue_admin.archive import held_row, move_to_archive, move_to_queue
 from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.archive.move_to_archive import MoveReason
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TimedOut
-from pgqueue_admin.models import AuditEntry, Queue
+from pgqueue_admin.models import Queue
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
+from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
 from pgqueue_admin.services.operations.kinds import ours
 from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
-log = logging.getLogger(__name__)
 MOST = 50  # at once: what one page shows
 IN_HAND = "It is being received, or was, since you looked."
 TAKEN_OUT = "Its own program never sees a message that is taken out here, and nothing tells it."
@@ -172,10 +169,6 @@ def _doing(name: str, table: QueueTable, person: Any, target: Address | None) ->
     return {"discard": discard, "move_out": move_out, "move": move, "run_now": run_now, "cancel": discard}[name]
 
 
-class _NothingDone(Exception):
-    """Takes the audit's entry back."""
-
-
 def _audited(
     name: str,
     connection: Connection,
@@ -183,28 +176,16 @@ def _audited(
     do: Do,
     said: tuple[Any, str, str, Address | None],
 ) -> list[ActOutcome]:
-    """The audit is in another database: its entry is written before and committed after, unless nothing was done."""
+    """With an entry in the audit, unless nothing was done."""
     person, origin, reason, target = said
     canonical = queue_database().dialect.canonical
     queue = canonical(seen[0].table)
     before = {"queue": queue, "rows": [_named(each) for each in seen]}
     about = {"who": name_of(person), "verb": ACTS[name].verb, "noun": "message", "origin": origin, "reason": reason}
-    outcomes: list[ActOutcome] = []
-    try:
-        with transaction.atomic():
-            entry = AuditEntry.objects.create(**about, subject=queue[:400], before=before)
-            outcomes += _each(connection, seen, do)
-            done = [each for each in outcomes if each.result in ("done", "unknown")]
-            if not done:
-                raise _NothingDone
-            entry.count, entry.after = len(done), _after(outcomes, canonical(target) if target else "")
-            entry.save(update_fields=["count", "after"])
-    except _NothingDone:
-        pass
-    except django.db.Error as error:
-        if not outcomes:
-            raise
-        log.error("%s of %s messages of %s has no audit entry: %s", name, len(outcomes), queue, error)
+    with audited(**about, subject=queue[:400], before=before) as act:
+        outcomes = _each(connection, seen, do)
+        act.done = sum(each.result in ("done", "unknown") for each in outcomes)
+        act.note(**_after(outcomes, canonical(target) if target else ""))
     return outcomes
 
 

@@ -50,6 +50,25 @@ def test_it_is_sent_as_typed_with_the_headers_of_a_sender(sales: Recorded) -> No
     assert entry.after == after
 
 
+def test_where_the_audit_fails_after_it_was_sent_that_is_not_said_to_be_unknown(
+    sales: Recorded, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever is told that nobody knows sends it again."""
+    before = sales.rows("Sales")
+    sales.connection.run("""
+        create function public.no_more() returns trigger language plpgsql as $$ begin raise 'full'; end $$;
+        create trigger no_more before update on pgqueue_console.pgqueue_auditentry
+            for each row execute function public.no_more()""")
+    try:
+        assert "1 message sent to Sales as" in sent(sales.operator)
+    finally:
+        sales.connection.run("drop function public.no_more() cascade")
+    assert sales.rows("Sales") == before + 1
+    assert not AuditEntry.objects.filter(verb="send").exists()
+    (said,) = [line for line in caplog.messages if "has no audit entry" in line]
+    assert "ana: send 1 message" in said
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
