@@ -50,7 +50,7 @@ class _Question:
         delayed = table.kind is TableKind.DELAYED
         statement = browse.delayed_in_conversation if delayed else browse.in_conversation
         asked = header_spellings.as_asked(wire.CONVERSATION_ID, self.conversation_id)
-        query = statement(table=table.address, has_conversation=browse.has_conversation)
+        query = statement(table=table.address, has_conversation=postgresql().archive.has_conversation)
         return query, {**asked, "newest": NEWEST}
 
     def messages(self, table: QueueTable, keys: list[Any]) -> batch_query.Asked:

@@ -177,7 +177,7 @@ def test_a_conversation_reads_those_that_are_due_soonest(
 ) -> None:
     browsing = postgresql().browse
     table = QUEUE._replace(table="Q.Delayed")
-    query = browsing.delayed_in_conversation(table=table, has_conversation=browsing.has_conversation)
+    query = browsing.delayed_in_conversation(table=table, has_conversation=postgresql().archive.has_conversation)
     plan = executed(connect(large_delayed.dsn), query, {"name": '"n"', "values": ['"c"'], "newest": 2_000})
     assert plan.reads("Q.Delayed") <= BY_INDEX
     assert plan.blocks < 4_000

@@ -147,7 +147,7 @@ def test_a_queue_without_an_index_on_seq_is_not_read_to_its_end(connection: Conn
 
 def test_of_a_million_rows_the_newest_are_looked_at(large_queue: Large, connect: Callable[..., Connection]) -> None:
     browse = postgresql().browse
-    query = browse.in_conversation(table=QUEUE, has_conversation=browse.has_conversation)
+    query = browse.in_conversation(table=QUEUE, has_conversation=postgresql().archive.has_conversation)
     asked: dict[str, Any] = {**header_spellings.as_asked(wire.CONVERSATION_ID, ID), "newest": conversations.NEWEST}
     plan = executed(connect(large_queue.dsn), query, asked)
     assert plan.reads(Address("public", "Q").table) <= BY_INDEX

@@ -1,13 +1,9 @@
 """Our statements as the driver takes them: it puts the parameters in itself, by %(name)s."""
 
-import re
 from typing import Any
 
-from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.mysql.identifiers import IDENTIFIERS
-from pgqueue_admin.dialects.statements import Statement
-
-_PLACE = re.compile(r"\{(\w+)\}")
+from pgqueue_admin.dialects.text_composer import composed
 
 
 class Query(str):
@@ -27,16 +23,18 @@ class BoundedQuery(Query):
 
 def compose(text: str, identifiers: dict[str, Any]) -> Query:
     """Fill ``{names}``: an Address as schema.table, a text as one identifier, a number or a Statement as it stands."""
+    return Query(
+        composed(
+            text,
+            identifiers,
+            lambda table: _doubled(IDENTIFIERS.table(table)),
+            lambda name: _doubled(IDENTIFIERS.quote(name)),
+        )
+    )
 
-    def placed(place: re.Match[str]) -> str:
-        value = identifiers[place[1]]
-        if isinstance(value, Statement):
-            return value.text
-        if isinstance(value, int):
-            return str(value)
-        return (IDENTIFIERS.table(value) if isinstance(value, Address) else IDENTIFIERS.quote(value)).replace("%", "%%")
 
-    return Query(_PLACE.sub(placed, text))
+def _doubled(text: str) -> str:
+    return text.replace("%", "%%")
 
 
 def written(query: Query) -> str:

@@ -4,15 +4,11 @@ What a session has to do when there is a driver: read the rows that a block retu
 text, and bound the wait of a BoundedQuery (``call_timeout``).
 """
 
-import re
 from datetime import timedelta
 from typing import Any
 
-from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.oracle.identifiers import IDENTIFIERS
-from pgqueue_admin.dialects.statements import Statement
-
-_PLACE = re.compile(r"\{(\w+)\}")
+from pgqueue_admin.dialects.text_composer import composed
 
 
 class Query(str):
@@ -31,13 +27,4 @@ class BoundedQuery(Query):
 
 def compose(text: str, identifiers: dict[str, Any]) -> Query:
     """Fill ``{names}``: an Address as schema.name, a text as one identifier, a number or a Statement as it stands."""
-
-    def placed(place: re.Match[str]) -> str:
-        value = identifiers[place[1]]
-        if isinstance(value, Statement):
-            return value.text
-        if isinstance(value, int):
-            return str(value)
-        return IDENTIFIERS.table(value) if isinstance(value, Address) else IDENTIFIERS.quote(value)
-
-    return Query(_PLACE.sub(placed, text))
+    return Query(composed(text, identifiers, IDENTIFIERS.table, IDENTIFIERS.quote))

@@ -284,7 +284,7 @@ where {has_conversation}
 order by a.died_at desc, a.seq desc limit %(limit)s
 
 -- name: has_conversation
--- Part of the two: one id has several spellings as JSON, which the values are. Few rows hold one anywhere, so that is asked first.
+-- Part of these, and of those that look into queues: one id has several spellings as JSON, which the values are. Few rows hold one anywhere, so that is asked first.
 exists (select from unnest(%(values)s::text[]) as value where
     strpos(a.headers, value) > 0 and strpos(a.headers, %(name)s) > 0 and starts_with(ltrim(
         substring(a.headers from strpos(a.headers, %(name)s) + length(%(name)s) for 2000), E': \t\r\n'), value))

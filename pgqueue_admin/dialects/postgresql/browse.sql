@@ -79,23 +79,16 @@ select headers from (
 
 -- name: in_conversation
 -- A conversation's id stands in the headers alone, which no index holds: those of the newest rows are read, but not of
--- whoever writes large ones. Which of them have it, and how many there were.
-select array_agg(held.seq order by held.seq desc) filter (where {has_conversation}) as keys, count(*) as looked_at
+-- whoever writes large ones. Which of them have it, and how many there were. The condition is the archive's.
+select array_agg(a.seq order by a.seq desc) filter (where {has_conversation}) as keys, count(*) as looked_at
 from (select seq, case when octet_length(headers) <= 65536 then headers end as headers
-      from {table} order by seq desc limit %(newest)s) held
+      from {table} order by seq desc limit %(newest)s) a
 
 -- name: delayed_in_conversation
 -- As in_conversation, of those that are due soonest.
-select array_agg(held.id order by held.due) filter (where {has_conversation}) as keys, count(*) as looked_at
+select array_agg(a.id order by a.due) filter (where {has_conversation}) as keys, count(*) as looked_at
 from (select id, due, case when octet_length(headers) <= 65536 then headers end as headers
-      from {table} order by due limit %(newest)s) held
-
--- name: has_conversation
--- Part of the two: the header's name with its quotation marks and the value behind it, in one of its spellings as JSON. Few rows
--- hold one anywhere, so that is asked first.
-exists (select from unnest(%(values)s::text[]) as value where
-    strpos(held.headers, value) > 0 and strpos(held.headers, %(name)s) > 0 and starts_with(ltrim(
-        substring(held.headers from strpos(held.headers, %(name)s) + length(%(name)s) for 2000), E': \t\r\n'), value))
+      from {table} order by due limit %(newest)s) a
 
 -- name: delayed_columns
 -- Of every delayed message shown. A due time may be infinity, or before our calendar: the text says it as it is.

@@ -1,15 +1,11 @@
 """Our statements as the driver takes them: by %(name)s, which it sends as parameters of sp_executesql."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
-from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.sqlserver import addressing
 from pgqueue_admin.dialects.sqlserver.identifiers import IDENTIFIERS
-from pgqueue_admin.dialects.statements import Statement
-
-_PLACE = re.compile(r"\{(\w+)\}")
+from pgqueue_admin.dialects.text_composer import composed
 
 
 class Query(str):
@@ -50,19 +46,17 @@ class ReadingQuery(Query):
 
 def compose(text: str, identifiers: dict[str, Any]) -> Query:
     """Fill ``{names}``: an Address as [schema].[table], a text as one identifier; a number or a Query as it stands."""
-    return Query(_PLACE.sub(lambda place: _placed(identifiers[place[1]]), text))
+    return Query(composed(text, identifiers, lambda table: _doubled(addressing.qualified(table)), _placed))
 
 
-def _placed(value: Any) -> str:
-    if isinstance(value, Statement):
-        return value.text
+def _placed(value: str) -> str:
     if isinstance(value, Query):
         return value
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, Catalog):
-        return value.replace("%", "%%")
-    return (addressing.qualified(value) if isinstance(value, Address) else IDENTIFIERS.quote(value)).replace("%", "%%")
+    return _doubled(value if isinstance(value, Catalog) else IDENTIFIERS.quote(value))
+
+
+def _doubled(text: str) -> str:
+    return text.replace("%", "%%")
 
 
 def written(query: Query) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+from pgqueue_admin.formatting import archive_events
 from pgqueue_admin.formatting.conversations.copy import MessageCopy, positive
 from pgqueue_admin.formatting.conversations.sighting import DEAD, WAITING, Act, Sighting, Source
 from pgqueue_admin.formatting.durations import duration
@@ -12,14 +13,6 @@ from pgqueue_admin.formatting.names import listed
 from pgqueue_admin.formatting.numbers import times
 
 MOST = 200
-_ACTS = {
-    "retried": ("Retried by {who}", "back", ""),
-    "edited and retried": ("Edited and retried by {who}, as a new message", "back", ""),
-    "discarded": ("Discarded by {who}", "quiet", ""),
-    "restored": ("Restored by {who}", "back", ""),
-    "succeeded": ("Succeeded in {who}", "ok", "good"),
-    "died again": ("Died again, as a new dead message", "dead", "crit"),
-}
 _BY_ITSELF = {"succeeded", "died again"}
 _WAITS = {
     "ready": "Waits in {place}",
@@ -136,10 +129,10 @@ def _attempt(seen: Sighting) -> str:
 
 
 def _act(act: Act, copy: MessageCopy) -> Step:
-    title, icon, tone = _ACTS.get(act.verb, (act.verb.capitalize() + " by {who}", "info", ""))
+    title, icon, tone = archive_events.words(act.verb, act.who)
     source = Source.ARCHIVE if act.verb in _BY_ITSELF else Source.PEOPLE
     detail = _told(act.target and f"into {act.target}", act.reason and f"“{act.reason}”")
-    return Step(act.at, icon, title.replace("{who}", act.who), source, copy.place, tone, detail, act.operation)
+    return Step(act.at, icon, title, source, copy.place, tone, detail, act.operation)
 
 
 def _told(*facts: object) -> str:

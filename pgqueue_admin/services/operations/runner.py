@@ -110,8 +110,11 @@ def _counted(pk: int) -> Any:
         return connection.one(postgresql().operation.counts(), {"operation_id": pk})
 
 
-def chunk(operation: Operation, size: int, until: int = LARGEST_ID) -> bool:
-    """One transaction beside the queues; whether there may be more. ``until``: the last place that it may act on."""
+def chunk(operation: Operation, size: int, until: int = LARGEST_ID, *, is_followed: bool = False) -> bool:
+    """One transaction beside the queues; whether there may be more. ``until``: the last place that it may act on.
+
+    ``is_followed``: as which row each was sent is kept, to see what becomes of it.
+    """
     who = operation.started_by or operation.who
     with queue_database().writing() as connection, connection.transaction():
         whose = {"operation_id": operation.pk}
@@ -122,7 +125,7 @@ def chunk(operation: Operation, size: int, until: int = LARGEST_ID) -> bool:
         rows = connection.all(postgresql().operation.next_chunk(), near)
         outcomes = kind_of(operation.kind).do(connection, [row.archive_id for row in rows], who, operation.pk)
         _record(connection, whose, outcomes)
-        if is_planned(operation):
+        if is_followed:
             _record_sent(connection, whose, outcomes)
     taken = rows[0].near if rows else 0
     return taken == size or taken > len(rows)

@@ -164,7 +164,7 @@ def _send(plan: RetryPlan, now: datetime) -> float:
     size = min(_worth(stage), stage.last - place + 1)
     if (left := _reserve(plan, stage, size, now)) > 0:
         return min(left, LOOK_EVERY)
-    runner.chunk(plan.operation, size, stage.last)
+    runner.chunk(plan.operation, size, stage.last, is_followed=True)
     return min(size / stage.rate if stage.rate else 0.0, LOOK_EVERY)
 
 

@@ -8,18 +8,10 @@ from typing import Any
 
 from pgqueue_admin.console.messages.detail.summary import MessageSummary
 from pgqueue_admin.dialects.out_of_range_times import Beyond
+from pgqueue_admin.formatting import archive_events
 from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.formatting.numbers import format_int
 from pgqueue_admin.transport.wire import headers as wire
-
-_EVENTS = {
-    "retried": ("Retried by {who}", "back", ""),
-    "edited and retried": ("Edited and retried by {who}, as a new message", "back", ""),
-    "discarded": ("Discarded by {who}", "quiet", ""),
-    "restored": ("Restored by {who}", "back", ""),
-    "succeeded": ("Succeeded in {who}", "ok", "good"),
-    "died again": ("Died again, as a new dead message", "dead", "crit"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +101,10 @@ def _cause(row: Any) -> str:
 def done(facts: MessageSummary, events: list[Any]) -> Iterator[TimelineStep]:
     """What people did with it in the archive, and what came of it by itself: that names nobody as its doer."""
     for event in events:
-        title, icon, tone = _EVENTS.get(event.verb, (event.verb.capitalize() + " by {who}", "info", ""))
+        title, icon, tone = archive_events.words(event.verb, event.who)
         into = f"into {event.target}" if event.target and event.verb in {"retried", "edited and retried"} else ""
         elsewhere = facts.message_id if event.verb == "died again" else ""
-        step = TimelineStep(event.at, icon, tone, title.format(who=event.who), into, event.operation)
+        step = TimelineStep(event.at, icon, tone, title, into, event.operation)
         yield replace(step, elsewhere=elsewhere)
 
 

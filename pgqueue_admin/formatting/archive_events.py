@@ -1,0 +1,27 @@
+"""What was done with an archived message, or came of it by itself, as a line of its story."""
+
+from typing import NamedTuple
+
+
+class EventWords(NamedTuple):
+    """``title``, an icon, and a tone: good, crit or none."""
+
+    title: str
+    icon: str
+    tone: str
+
+
+_WORDS = {
+    "retried": ("Retried by {who}", "back", ""),
+    "edited and retried": ("Edited and retried by {who}, as a new message", "back", ""),
+    "discarded": ("Discarded by {who}", "quiet", ""),
+    "restored": ("Restored by {who}", "back", ""),
+    "succeeded": ("Succeeded in {who}", "ok", "good"),
+    "died again": ("Died again, as a new dead message", "dead", "crit"),
+}
+
+
+def words(verb: str, who: str) -> EventWords:
+    """Also of a verb that only another version writes."""
+    title, icon, tone = _WORDS.get(verb, (f"{verb.capitalize()} by {{who}}", "info", ""))
+    return EventWords(title.replace("{who}", who), icon, tone)
