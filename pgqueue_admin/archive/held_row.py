@@ -1,5 +1,6 @@
 """One row that a person saw waiting, held until the transaction ends: in a queue, or in a table of delayed messages."""
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -66,16 +67,21 @@ def hold(connection: Connection, seen: SeenRow) -> HeldRow:
     if row is None:
         there = connection.value(_sql().is_there(table=seen.table), {"id": seen.row_id})
         raise MessageInFlight if there else MessageGone
-    if found := runs(connection, seen.table):
-        raise NotMovable(f"Code of others would run with the rights of this console: {found}.")
+    if why := would_run(connection, seen.table):
+        raise NotMovable(why)
     place = RowPlace(row.part, row.place)
     message = IncomingMessage.of_row(seen.home, row)
     return HeldRow(seen, place, message, _others(connection, seen, place))
 
 
-def runs(connection: Connection, table: Address) -> str:
-    """What of other roles would run as ours where a row of it is deleted; empty: nothing."""
-    return ", ".join(connection.value(_sql().runs(), _named(table)) or ())
+def would_run(connection: Connection, table: Address) -> str:
+    """A sentence on what of other roles runs as ours where a row of it is deleted; empty: nothing."""
+    return others_code(connection.value(_sql().runs(), _named(table)) or ())
+
+
+def others_code(runs: Collection[str]) -> str:
+    """Why no act by hand writes there; empty: nothing of others runs."""
+    return f"Code of others would run with the rights of this console: {', '.join(runs)}." if runs else ""
 
 
 def columns(connection: Connection, table: Address, known: tuple[str, ...] = OF_QUEUE) -> dict[str, str]:

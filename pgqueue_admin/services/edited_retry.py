@@ -15,7 +15,7 @@ from pgqueue_admin.services.operations.kinds import ours
 from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
-MOST_BYTES = 500_000  # of a body that is edited: it travels through a form
+MOST_BYTES = 500_000  # of a body that is typed: it travels through a form
 
 
 class EditChanges(NamedTuple):

@@ -2,17 +2,15 @@
 
 from typing import Any
 
-from django.db import transaction
-
 from pgqueue_admin.archive import held_row
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import TableKind
 from pgqueue_admin.monitor.subscriptions import SubscriptionRow
+from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
@@ -31,14 +29,16 @@ def unsubscribe(row: SubscriptionRow, person: Any, origin: str, reason: str = ""
         raise OperationRefused(f"{NOTHING}. The schema {schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS).")
     lost: DatabaseDown | None = None
     try:
-        # the audit is in another database: its entry counts unless nothing was deleted
-        with transaction.atomic(), queue_database().writing() as connection:
-            entry = AuditEntry.objects.create(**about, subject=table[:400], before=was, after={})
+        with (
+            audited(**about, subject=table[:400], before=was, after={}) as act,
+            queue_database().writing() as connection,
+        ):
             try:
                 _delete(connection, row.table, was)
             except DatabaseDown as error:
-                lost, entry.after = error, {"outcome": "not known"}
-                entry.save(update_fields=["after"])
+                lost = error
+                act.note(outcome="not known")
+            act.done = 1
     except DatabaseError as error:
         raise OperationRefused(f"{NOTHING}. {error}") from error
     if lost:
@@ -50,7 +50,7 @@ def _delete(connection: Connection, table: Address, was: dict[str, str]) -> None
         found = discovery.readable(connection, table)
         if found is None or found.kind is not TableKind.SUBSCRIPTION:
             raise OperationRefused(f"{NOTHING}. {table.table} is no subscription table now.")
-        if runs := held_row.runs(connection, table):
-            raise OperationRefused(f"{NOTHING}. Code of others would run with the rights of this console: {runs}.")
+        if why := held_row.would_run(connection, table):
+            raise OperationRefused(f"{NOTHING}. {why}")
         if connection.run(postgresql().subscription.unsubscribe_seen(table=table), was) != 1:
             raise OperationRefused(f"{NOTHING}. That subscription is no longer there, or has another queue.")

@@ -14,6 +14,7 @@ from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.services import waiting_messages
 from pgqueue_admin.services.audited_act import audited
+from pgqueue_admin.services.edited_retry import MOST_BYTES
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import name_of, refusal_for
@@ -23,7 +24,6 @@ from pgqueue_admin.transport.wire.header_composer import SEND, HeaderComposer
 from pgqueue_admin.transport.wire.serializers import Serializers
 
 SENDER = "pgqueue console"
-MOST_BYTES = 500_000  # of a body that is typed: it travels through a form
 JSON = "application/json"
 CONTENT_TYPES = (JSON, "text/xml", "text/plain")
 NOTHING = "Nothing was sent"
@@ -69,7 +69,7 @@ def why_not(connection: Connection, queue: Address) -> str:
     table = discovery.readable(connection, queue)
     if table is None:
         return f"There is no queue table {queue.table} now."
-    return _unfit(table) or waiting_messages.why_foreign(table) or _refused(connection, queue)
+    return _unfit(table) or waiting_messages.why_foreign(table) or judge(connection, [queue])[queue].refusal_by_hand()
 
 
 def _unfit(table: QueueTable) -> str:
@@ -78,13 +78,6 @@ def _unfit(table: QueueTable) -> str:
         return f"{table.address.table} is a lease queue: a message is published there."
     kind = TableKind(named.kind) if named else table.kind
     return "" if kind is TableKind.INPUT else f"{table.address.table} is no input queue of this format."
-
-
-def _refused(connection: Connection, queue: Address) -> str:
-    judged = judge(connection, [queue])[queue]
-    if why := judged.refusal():
-        return why
-    return f"Code of others would run with the rights of this console: {', '.join(judged.runs)}." if judged.runs else ""
 
 
 def composed(typed: TypedMessage) -> h.Headers:

@@ -101,11 +101,8 @@ def target_refusal(connection: Connection, source: Address, target: Address) -> 
     """Why nothing is moved there; empty: it is."""
     if target == source:
         return f"They are in {target.table} already."
-    judged = judge(connection, [target])[target]
-    if why := judged.refusal():
+    if why := judge(connection, [target])[target].refusal_by_hand():
         return why
-    if judged.runs:
-        return f"Code of others would run with the rights of this console: {', '.join(judged.runs)}."
     known = Queue.objects.filter(schema=target.schema, table=target.table, kind=TableKind.INPUT, gone_since=None)
     return "" if known.exists() else f"{target.table} is no known input queue."
 

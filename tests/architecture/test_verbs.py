@@ -1,6 +1,7 @@
 """Every verb that the code writes to the audit has its past tense, and no other has one."""
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -11,11 +12,11 @@ from pgqueue_admin.formatting import audit_verbs
 from pgqueue_admin.models import Operation
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent / "pgqueue_admin"
-WRITES = ("AuditEntry.objects.create(", "with audited(")
+WRITES = re.compile(r"AuditEntry\.objects\.create\(|with \(?\s*audited\(")
 
 
 def writers() -> list[Path]:
-    return [path for path in PACKAGE.rglob("*.py") if any(each in path.read_text("utf-8") for each in WRITES)]
+    return [path for path in PACKAGE.rglob("*.py") if WRITES.search(path.read_text("utf-8"))]
 
 
 def verbs(path: Path) -> set[str]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pgqueue_admin.archive.held_row import others_code
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -42,6 +43,10 @@ class Target:
         if self.why_not or not self.other or self.address in chosen:
             return self.why_not
         return f"{self.name} is {self.other}, not an input queue: a retry goes there only when you choose it by name."
+
+    def refusal_by_hand(self) -> str:
+        """Likewise of an act by hand, for which nothing of others is run."""
+        return self.refusal() or others_code(self.runs)
 
     @property
     def name(self) -> str:
