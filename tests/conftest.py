@@ -43,9 +43,15 @@ def pytest_configure() -> None:
     gc.disable()  # nothing of what is collected goes before the end: to look through it costs a fifth of collecting it
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
     gc.enable()
+    if session.config.getoption("loadgroup", False):
+        torn = [
+            item.nodeid for item in session.items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid
+        ]
+        if torn:
+            raise pytest.UsageError(f"pytest-xdist does not keep groups together under this pytest: {torn[0]}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
