@@ -121,6 +121,14 @@ def _migrated(dsn: str) -> None:
         _point(before)
 
 
+def _ingested(dsn: str) -> None:
+    """The first four hundred failures, as tests of pages want them."""
+    from pgqueue_admin.archive.ingester import ingest
+
+    with postgresql().connect(dsn) as connection:
+        ingest(connection, Address("public", "error"), limit=400)
+
+
 def _archived(dsn: str) -> None:
     from pgqueue_admin.archive.ingester import ingest
 
@@ -136,6 +144,8 @@ _MAKERS = {
     "recorded": _recorded,
     "console": _migrated,
     "recorded_console": _migrated,
+    "ingested": _ingested,
+    "ingested_console": _migrated,
     "archived": _archived,
     "archived_console": _migrated,
 }
@@ -143,6 +153,8 @@ _BUILT_ON = {
     "recorded": "engine",
     "console": "engine",
     "recorded_console": "recorded",
+    "ingested": "recorded",
+    "ingested_console": "ingested",
     "archived": "recorded",
     "archived_console": "archived",
 }

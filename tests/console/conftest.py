@@ -51,16 +51,17 @@ def as_operator(operator: User) -> Client:
 
 
 @pytest.fixture
-def recorded(recorded_console: str, connect: Connect) -> Recorded:
+def recorded(databases: Databases, connect: Connect) -> Iterator[Recorded]:
     """The recorded queues, with people signed in and the start of their error queue archived."""
-    return Recorded(connect(recorded_console))
+    with databases.clone("ingested_console") as dsn, databases.as_django(dsn):
+        yield Recorded(connect(dsn))
 
 
 @pytest.fixture(scope="module")
 def looked_at(databases: Databases) -> Iterator[Recorded]:
     """As ``recorded``, one for all tests of a module: for those that only look."""
     with (
-        databases.clone("recorded_console") as dsn,
+        databases.clone("ingested_console") as dsn,
         databases.as_django(dsn),
         postgresql().connect(dsn, for_handlers=True) as connection,
     ):

@@ -1,4 +1,4 @@
-"""The recorded database as pages see it: people, and failures moved into the archive."""
+"""The recorded database as pages see it: people, and failures that are in the archive."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from pgqueue_admin.archive import ingester, store
+from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Address, Connection
 
@@ -18,7 +18,6 @@ REFUSED = "Shop.Billing.PaymentGateway+RefusedException"
 class Recorded:
     def __init__(self, connection: Connection):
         self.connection = connection
-        ingester.ingest(connection, ERRORS, limit=400)
 
     @cached_property
     def operator(self) -> Client:

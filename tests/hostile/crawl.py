@@ -1,5 +1,6 @@
 """Every address the product answers, from its urlpatterns, with examples for each."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import urlencode
@@ -60,6 +61,12 @@ def paths(world: World) -> list[tuple[str, str]]:
             raise NoExample(f"{name} ({pattern})")
         found += [(name, path) for path in examples]
     return list(dict.fromkeys(found))
+
+
+def few(paths: Iterable[tuple[str, str]], most: int) -> list[tuple[str, str]]:
+    """So many examples of each name: for what depends on an address, and not on whose text is shown there."""
+    met = Counter[str]()
+    return [(name, path) for name, path in paths if met.update([name]) or met[name] <= most]
 
 
 def _plain(name: str) -> list[str]:

@@ -71,7 +71,8 @@ def spoilt(world: World) -> World:
 
 def test_every_address_answers(spoilt: World) -> None:
     client = spoilt.client("root", raise_request_exception=False)
-    answers = [(path, name, answer.status_code) for name, path, answer in crawl.get(client, crawl.paths(spoilt))]
+    paths = crawl.few(crawl.paths(spoilt), len(IMPOSSIBLE))  # as many rows as there are such times have each of them
+    answers = [(path, name, answer.status_code) for name, path, answer in crawl.get(client, paths)]
     assert [(path, status) for path, name, status in answers if not _expected(name, status)] == []
 
 

@@ -70,7 +70,7 @@ def test_they_would_run_by_another_path(world: World) -> None:
 
 def test_every_page(world: World) -> None:
     client = world.client("root", raise_request_exception=False)
-    answers = [(path, answer.status_code) for name, path, answer in crawl.get(client, crawl.paths(world))]
+    answers = [(path, answer.status_code) for name, path, answer in crawl.get(client, crawl.few(crawl.paths(world), 2))]
     assert len(answers) > 200
     assert [each for each in answers if each[1] >= 500 and each[0] != reverse("readyz")] == []
 
