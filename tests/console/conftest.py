@@ -54,7 +54,7 @@ def as_operator(operator: User) -> Client:
 def recorded(databases: Databases, connect: Connect) -> Iterator[Recorded]:
     """The recorded queues, with people signed in and the start of their error queue archived."""
     with databases.clone("ingested_console") as dsn, databases.as_django(dsn):
-        yield Recorded(connect(dsn))
+        yield Recorded(connect(dsn), dsn)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def looked_at(databases: Databases) -> Iterator[Recorded]:
         databases.as_django(dsn),
         postgresql().connect(dsn, for_handlers=True) as connection,
     ):
-        yield Recorded(connection)
+        yield Recorded(connection, dsn)
 
 
 @pytest.fixture

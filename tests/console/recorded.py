@@ -16,8 +16,8 @@ REFUSED = "Shop.Billing.PaymentGateway+RefusedException"
 
 
 class Recorded:
-    def __init__(self, connection: Connection):
-        self.connection = connection
+    def __init__(self, connection: Connection, dsn: str):
+        self.connection, self.dsn = connection, dsn
 
     @cached_property
     def operator(self) -> Client:

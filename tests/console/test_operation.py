@@ -147,13 +147,13 @@ def test_cancelling_leaves_the_rest_as_it_is(recorded: Recorded, cards: list[int
 
 
 def test_the_result_of_a_cancel_waits_for_what_is_in_hand(
-    recorded: Recorded, recorded_console: str, cards: list[int], connect: Connect
+    recorded: Recorded, cards: list[int], connect: Connect
 ) -> None:
     frozen = choose(recorded.operator, "discard", cards)
     start(recorded.operator, frozen["Location"])
     operation = Operation.objects.get()
     operations.run_chunk(operation.pk, size=2)
-    worker = connect(recorded_console)
+    worker = connect(recorded.dsn)
     with worker.transaction():
         worker.run(postgresql().operation.begin_chunk(), {"operation_id": operation.pk})
         html = follow(recorded.operator, recorded.operator.post(f"{frozen['Location']}cancel/"))
