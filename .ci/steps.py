@@ -63,16 +63,16 @@ STEPS = [
     Step("deploy", f"{DEPLOYED} {BIN}/python manage.py check --deploy --fail-level WARNING"),
     Step("advisories", f"{BIN}/python .ci/advisories.py"),
     Step("tests", "make test", is_pytest=True),
-    pytest("journeys", "-m journey -n 2 tests/journeys", "chromium nginx"),
+    pytest("journeys", "-m journey -n 2 --dist loadgroup tests/journeys", "chromium nginx"),
     pytest(
         "postgresql-15",
         f'-m "({QUICK}) or pg_cron" --only-asking {MANY} {ASKING} {PG_CRON}',
         "postgresql pg_cron",
         'PGQUEUE_PG_BIN="$PGQUEUE_PG_BIN" ',
     ),
-    pytest("mariadb", '-m "mariadb and not chaos" -n 2 tests/dialects tests/outbox', "mariadb"),
+    pytest("mariadb", '-m "mariadb and not chaos" -n 2 --dist loadgroup tests/dialects tests/outbox', "mariadb"),
     pytest("spark", "-m spark tests/history"),
-    pytest("chaos", f"-m chaos -n 2 {KILLING}", "mariadb"),
+    pytest("chaos", f"-m chaos -n 2 --dist loadgroup {KILLING}", "mariadb"),
     pytest("fresh", "-m fresh tests/installation"),
 ]
 
@@ -102,7 +102,7 @@ def main() -> int:
 
 def run(step: Step) -> Outcome:
     print(f"\n=== {step.name}: {step.command}", flush=True)
-    began = time.monotonic()
+    began, before = time.monotonic(), processor_time()
     environment = dict(os.environ)
     try:
         for need in step.needs.split():
@@ -117,8 +117,25 @@ def run(step: Step) -> Outcome:
     seconds = time.monotonic() - began
     passed, failed = counted(junit) if step.is_pytest else (0 if code else 1, ())
     why = f"exit code {code}" if code and not failed else ""
-    print(f"=== {step.name}: {'failed' if failed or why else 'passed'} in {seconds:.0f} s", flush=True)
+    print(f"=== {step.name}: {'failed' if failed or why else 'passed'} in {seconds:.0f} s{shares(before)}", flush=True)
     return Outcome(step, seconds, passed, failed, why)
+
+
+def processor_time() -> list[int]:
+    """Of all processors, in ticks, as Linux counts them: user, nice, system, idle, waiting for disks, …, stolen."""
+    try:
+        return [int(each) for each in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+    except OSError:
+        return []
+
+
+def shares(before: list[int]) -> str:
+    """What the processors did since: a step that took long on a machine that others slow is told from one that is."""
+    spent = [now - then for now, then in zip(processor_time(), before, strict=True)]
+    if not sum(spent):
+        return ""
+    idle, disks, stolen = (100 * spent[place] / sum(spent) for place in (3, 4, 7))
+    return f" (processors: {idle:.0f} % idle, {disks:.0f} % waiting for disks, {stolen:.0f} % taken by other machines)"
 
 
 def counted(junit: Path) -> tuple[int, tuple[str, ...]]:

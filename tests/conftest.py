@@ -55,7 +55,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What a run did not run: no test is skipped for it."""
+    """Where a run's servers were, and what it did not run: no test is skipped for it."""
+    terminalreporter.write_line(f"PostgreSQL's files: {server_location.folder()}.")
     terminalreporter.write_line(mssql_said())
     terminalreporter.write_line("Oracle: held by text, not run: there is no driver for it here.")
 
