@@ -1,5 +1,6 @@
 """One Spark session for the room, a driver that uses it, and an archive of classes for those that start."""
 
+import fcntl
 import os
 import shutil
 import tempfile
@@ -29,11 +30,16 @@ def unwatched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture(scope="session")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
-    """The archive that a driver's child makes; None where this Java can have none."""
-    scratch = tmp_path_factory.mktemp("classes of Spark")  # as PGQUEUE_STATE_DIR may be called
+    """The archive that a driver's child makes, once for all processes of a run; None where this Java can have none."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    scratch = shared / "classes of Spark"  # as PGQUEUE_STATE_DIR may be called
+    scratch.mkdir(exist_ok=True)
     wanted = jvm_cds.place(scratch)
-    if wanted is not None:
-        make(scratch, wanted)
+    with (shared / "classes.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if wanted is not None and not wanted.exists():
+            make(scratch, wanted)
     return wanted
 
 
