@@ -15,6 +15,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -48,10 +50,11 @@ class Step(NamedTuple):
     command: str
     needs: str = ""  # chromium, mariadb, nginx, postgresql
     is_pytest: bool = False
+    runs: str = ""  # "beside" those that follow, as it waits for a good part of its time; or "alone"
 
 
-def pytest(name: str, arguments: str, needs: str = "", before: str = "") -> Step:
-    return Step(name, f"{before}{BIN}/pytest -q {arguments}", needs, True)
+def pytest(name: str, arguments: str, needs: str = "", before: str = "", runs: str = "") -> Step:
+    return Step(name, f"{before}{BIN}/pytest -q {arguments}", needs, True, runs)
 
 
 STEPS = [
@@ -64,6 +67,7 @@ STEPS = [
     Step("advisories", f"{BIN}/python .ci/advisories.py"),
     Step("tests", "make test", is_pytest=True),
     pytest("journeys", "-m journey -n 2 --dist loadgroup tests/journeys", "chromium nginx"),
+    pytest("spark", "-m spark tests/history", runs="beside"),
     pytest(
         "postgresql-15",
         f'-m "({QUICK}) or pg_cron" --only-asking {MANY} {ASKING} {PG_CRON}',
@@ -71,9 +75,8 @@ STEPS = [
         'PGQUEUE_PG_BIN="$PGQUEUE_PG_BIN" ',
     ),
     pytest("mariadb", '-m "mariadb and not chaos" -n 2 --dist loadgroup tests/dialects tests/outbox', "mariadb"),
-    pytest("spark", "-m spark tests/history"),
-    pytest("chaos", f"-m chaos -n 2 --dist loadgroup {KILLING}", "mariadb"),
     pytest("fresh", "-m fresh tests/installation"),
+    pytest("chaos", f"-m chaos -n 2 --dist loadgroup {KILLING}", "mariadb", runs="alone"),
 ]
 
 
@@ -96,11 +99,26 @@ def main() -> int:
     wanted = sys.argv[1:]
     if unknown := set(wanted) - {step.name for step in STEPS}:
         sys.exit(f"No such step: {', '.join(unknown)}. There are: {', '.join(step.name for step in STEPS)}.")
-    outcomes = [run(step) for step in STEPS if not wanted or step.name in wanted]
-    return report(outcomes)
+    return report(list(run_all([step for step in STEPS if not wanted or step.name in wanted])))
+
+
+def run_all(steps: list[Step]) -> Iterator[Outcome]:
+    """Each outcome once it is known."""
+    with ThreadPoolExecutor() as pool:
+        beside: list[Future[Outcome]] = []
+        for step in steps:
+            if step.runs == "beside":
+                beside.append(pool.submit(run, step))
+                continue
+            if step.runs == "alone":
+                yield from (each.result() for each in beside)
+                beside.clear()
+            yield run(step)
+        yield from (each.result() for each in beside)
 
 
 def run(step: Step) -> Outcome:
+    """What a step prints that runs beside others is shown when it has ended."""
     print(f"\n=== {step.name}: {step.command}", flush=True)
     began, before = time.monotonic(), processor_time()
     environment = dict(os.environ)
@@ -113,12 +131,23 @@ def run(step: Step) -> Outcome:
     junit = RESULTS / f"{step.name}.xml"
     if step.is_pytest:
         environment["PYTEST_ADDOPTS"] = f"{environment.get('PYTEST_ADDOPTS', '')} --junitxml={junit}"
-    code = subprocess.run(["bash", "-c", step.command], env=environment, stdin=subprocess.DEVNULL).returncode
+    code = shell(step, environment)
     seconds = time.monotonic() - began
     passed, failed = counted(junit) if step.is_pytest else (0 if code else 1, ())
     why = f"exit code {code}" if code and not failed else ""
     print(f"=== {step.name}: {'failed' if failed or why else 'passed'} in {seconds:.0f} s{shares(before)}", flush=True)
     return Outcome(step, seconds, passed, failed, why)
+
+
+def shell(step: Step, environment: dict[str, str]) -> int:
+    command = ["bash", "-c", step.command]
+    if step.runs != "beside":
+        return subprocess.run(command, env=environment, stdin=subprocess.DEVNULL).returncode
+    with (RESULTS / f"{step.name}.log").open("w+", errors="replace") as log:
+        code = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log).returncode
+        log.seek(0)
+        print(f"\n=== {step.name}: what it printed\n{log.read()}", flush=True)
+    return code
 
 
 def processor_time() -> list[int]:
