@@ -189,7 +189,7 @@ def address(case: ElementTree.Element) -> str:
     """As pytest takes it: ``tests/room/test_file.py::test_name[parameter]``."""
     if not (module := case.get("classname", "")):  # a file that could not even be read
         return case.get("name", "?").replace(".", "/") + ".py"
-    name = re.sub(r"@\w+/\w+\.py$", "", case.get("name", "?"))  # whose module it was run with
+    name = re.sub(r"@\w+/\w+\.py[\w/]*$", "", case.get("name", "?"))  # whose module it was run with
     return f"{module.replace('.', '/')}.py::{name}"
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -207,15 +208,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "mariadb" in getattr(item, "fixturenames", ()) or "mariadb" in item.name.lower():
             item.add_marker(pytest.mark.mariadb)
-        if _shares(item):
-            item.add_marker(pytest.mark.xdist_group(f"{item.path.parent.name}/{item.path.name}"))
+        if shared := _shared(item):
+            names = [
+                item.path.parent.name,
+                item.path.name,
+                *(re.sub(r"\W", "_", each) for each in _values(item, shared)),
+            ]
+            item.add_marker(pytest.mark.xdist_group("/".join(names)))
 
 
-def _shares(item: pytest.Item) -> bool:
-    """Whether a fixture of it is made once for its module."""
+def _shared(item: pytest.Item) -> set[str]:
+    """Fixtures of it that are made once for its module."""
     info = getattr(item, "_fixtureinfo", None)
-    found = info.name2fixturedefs.values() if info else ()
-    return any(fixture.scope == "module" for fixtures in found for fixture in fixtures)
+    found = info.name2fixturedefs.items() if info else ()
+    return {name for name, fixtures in found if any(each.scope == "module" for each in fixtures)}
+
+
+def _values(item: pytest.Item, shared: set[str]) -> list[str]:
+    """What they are made of, where they are made of several things: others need not wait for those."""
+    given = getattr(item, "callspec", None)
+    return [str(given.params[name]) for name in sorted(shared) if name in given.params] if given else []
 
 
 def _asks(item: pytest.Item) -> bool:

@@ -128,8 +128,10 @@ def sign_in(page: Page, product: Product) -> None:
 
 
 def shoot(page: Page, name: str) -> None:
-    """A picture of what a person sees; those of README are replaced only when asked for (``make screenshots``)."""
-    kept = os.environ.get("SCREENSHOTS") and name in IN_README
-    folder = SHOTS if kept else Path(tempfile.gettempdir()) / "pgqueue-screenshots"
-    folder.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=folder / f"{name}.png", full_page=not kept)
+    """A picture of what a person sees, where one is asked for: ``SCREENSHOTS=1``, those of README; or a folder, all."""
+    asked = os.environ.get("SCREENSHOTS", "")
+    if asked == "1" and name in IN_README:
+        page.screenshot(path=SHOTS / f"{name}.png")
+    elif asked not in ("", "1"):
+        Path(asked).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=Path(asked) / f"{name}.png", full_page=True)

@@ -54,6 +54,7 @@ PAGES = {
     "archive-wrong": "/archive/?q=state:dead+age:%3E1hh+-type:Ping",
     "archive-texts": "/archive/?q=OrderId+-type:Nothing",
 }
+ALIKE = {"exclude": [["tbody tr:nth-child(n+12)"]]}  # of a hundred rows: what the first have, all have
 AXE: dict[str, Any] = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
     "resultTypes": ["violations"],
@@ -91,7 +92,7 @@ def test_page(name: str, window: tuple[str, Page], product: Product, complaints:
     page.wait_for_load_state("load")
     expect(page.locator(".frame-bar .env")).to_contain_text("demo")
     shoot(page, name if look == "light" else f"{name}-{look}")
-    found = Axe().run(page, options=AXE)
+    found = Axe().run(page, ALIKE, AXE)
     assert not found.response["violations"], found.generate_report()
     if look == "phone":
         assert page.evaluate(SMALL) == []
