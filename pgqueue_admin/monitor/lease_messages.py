@@ -1,6 +1,6 @@
 """Messages of the lease queue where they lie, who listens for them, and how they ended. Looking locks nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
@@ -104,6 +104,12 @@ def page(
     else:
         query = browse.lease_waiting(order=_turn(table), **_parts(table))
     return [LeaseMessage.of(row) for row in connection.all(query, values)]
+
+
+def listed(connection: Connection, table: QueueTable, numbers: Sequence[int]) -> list[LeaseMessage]:
+    """Those of these numbers that are there, by number."""
+    query = postgresql().browse.lease_listed(**_parts(table))
+    return [LeaseMessage.of(row) for row in connection.all(query, {"numbers": list(numbers)})]
 
 
 def message(connection: Connection, table: QueueTable, number: int) -> LeaseMessage | None:

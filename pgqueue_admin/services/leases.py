@@ -1,92 +1,205 @@
 """What a person does with messages of the lease queue by hand: publish one, release a lock, end a message.
 
-Each act is one statement, guarded by the lock that the person looked at: one that was taken meanwhile is not touched.
+Each message is one statement, guarded by the lock that the person looked at: one that was taken meanwhile is not
+touched, and one that somebody is changing is left to him.
 """
 
 import json
-import logging
-from typing import Any, Literal
-
-import django.db
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 from pgqueue_admin.archive.messages import LARGEST_ID, clean
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TimedOut
 from pgqueue_admin.dialects.lease_store import QUEUE, HandEnding, LeaseStore
 from pgqueue_admin.lease.errors import LeaseQueueMissing
-from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
-log = logging.getLogger(__name__)
-
 MOST_BYTES = 1_000_000  # of a message that is typed: workers publish larger ones
-_DONE = {"publish": "published", "release": "released", "end": "ended"}
+MOST = 50  # at once: what one page shows
+_ENDED = "It is no longer in the queue: it ended meanwhile."
+
+ActName = Literal["release", "failed", "rejected"]
+
+
+class SeenLease(NamedTuple):
+    """A message as a person saw it. ``lock``: which one it had, as LeaseMessage.seen; empty: none."""
+
+    number: int
+    lock: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseAct:
+    """``verb``: as the audit has it. ``look``: where to look where the outcome is unknown. ``result``: of an end."""
+
+    verb: str
+    done: str
+    look: str
+    result: Literal["rejected", "failed"] | None = None
+
+
+_AS_ENDED = "it is in the queue, or in the archive with your name"
+ACTS: dict[ActName, LeaseAct] = {
+    "release": LeaseAct(verb="release", done="released", look="look at it before you do it again"),
+    "failed": LeaseAct(verb="end", done="ended", look=_AS_ENDED, result="failed"),
+    "rejected": LeaseAct(verb="end", done="ended", look=_AS_ENDED, result="rejected"),
+}
+PUBLISH = LeaseAct(
+    verb="publish", done="published", look="look whether it waits or was handled before you publish it again"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseOutcome:
+    """What became of one: ``why`` says it where it is not *done*. *unknown*: the database went away meanwhile."""
+
+    number: int
+    result: Literal["done", "skipped", "failed", "unknown"]
+    why: str = ""
+    archive_id: int | None = None
 
 
 def publish(queue: Address, text: str, person: Any, origin: str, reason: str = "") -> int:
     """Insert a message of this JSON text, digit by digit as it was typed; its id. Raises Refused, or Unknown."""
-    _allow("publish", queue, person)
+    _allow(PUBLISH, queue, person)
     document = _checked(text)
     try:
-        with queue_database().writing() as connection:
+        with queue_database().writing() as connection, audited(**_about("publish", person, origin, reason)) as entry:
             (number,) = _store(connection).publish(connection, [document])
+            entry.done = 1
+            entry.note(id=number)
     except DatabaseDown as error:
-        raise _unknown(
-            "published", "look whether it waits or was handled before you publish it again", error
-        ) from error
+        raise OutcomeUnknown(f"It may have been {PUBLISH.done}, or not: {PUBLISH.look}. {error}") from error
     except DatabaseError as error:
         raise OperationRefused(f"Nothing was published. {error}") from error
-    _note("publish", number, person, origin, reason, {})
     return number
 
 
 def release(queue: Address, number: int, seen: str, person: Any, origin: str, reason: str = "") -> None:
     """Take the lock off that was ``seen``: another worker may claim the message at once. Raises Refused, or Unknown."""
-    _allow("release", queue, person)
-    try:
-        with queue_database().writing() as connection:
-            store = _store(connection)
-            if not (0 < number <= LARGEST_ID and store.release_seen(connection, number, seen)):
-                raise OperationRefused(_why_not("released", store, connection, number, seen))
-    except DatabaseDown as error:
-        raise _unknown("released", "look at it before you do it again", error) from error
-    except DatabaseError as error:
-        raise OperationRefused(f"Nothing was released. {error}") from error
-    _note("release", number, person, origin, reason, {})
+    _only("release", act("release", queue, [SeenLease(number, seen)], person, origin, reason))
 
 
 def end(
     queue: Address, number: int, seen: str, result: Literal["rejected", "failed"], person: Any, origin: str, reason: str
 ) -> int:
     """Archive it, from the lock that was ``seen`` or from none; its archive id. Raises Refused, or Unknown."""
-    _allow("end", queue, person)
-    if not reason:
+    done = _only(result, act(result, queue, [SeenLease(number, seen)], person, origin, reason))
+    assert done.archive_id is not None
+    return done.archive_id
+
+
+def act(
+    name: ActName, queue: Address, seen: Sequence[SeenLease], person: Any, origin: str, reason: str = ""
+) -> list[LeaseOutcome]:
+    """Do it to each, in the order given. Raises OperationRefused or DatabaseError: then nothing was done to any."""
+    kind = ACTS[name]
+    _allow(kind, queue, person)
+    if not 0 < len(seen) <= MOST:
+        raise OperationRefused(f"Nothing was {kind.done}: between 1 and {MOST} messages can be acted on at once.")
+    if kind.result and not reason:
         raise OperationRefused("Nothing was ended: a reason is asked for.")
-    who = name_of(person)
-    ending = HandEnding(result, clean(who) or "", clean(f"Ended by {who}: {reason}", 8000) or "")
     try:
         with queue_database().writing() as connection:
-            store = _store(connection)
-            archived = store.end_seen(connection, number, seen, ending) if 0 < number <= LARGEST_ID else None
-            if archived is None:
-                raise OperationRefused(_why_not("ended", store, connection, number, seen))
-    except DatabaseDown as error:
-        raise _unknown("ended", "it is in the queue, or in the archive with your name", error) from error
+            return _audited(name, connection, _store(connection), seen, (person, origin, reason))
     except DatabaseError as error:
-        raise OperationRefused(f"Nothing was ended. {error}") from error
-    _note("end", number, person, origin, reason, {"result": result, "archive_id": archived})
-    return archived
+        raise OperationRefused(f"Nothing was {kind.done}. {error}") from error
+
+
+def _only(name: ActName, outcomes: Sequence[LeaseOutcome]) -> LeaseOutcome:
+    """Of an act on one message. Raises Refused or Unknown where it was not done."""
+    (only,) = outcomes
+    if only.result == "unknown":
+        raise OutcomeUnknown(only.why)
+    if only.result != "done":
+        raise OperationRefused(f"Nothing was {ACTS[name].done}. {only.why}")
+    return only
+
+
+def _audited(
+    name: ActName,
+    connection: Connection,
+    store: LeaseStore,
+    seen: Sequence[SeenLease],
+    said: tuple[Any, str, str],
+) -> list[LeaseOutcome]:
+    """With one entry in the audit, unless nothing was done."""
+    person, origin, reason = said
+    kind, who = ACTS[name], name_of(person)
+    ending = (
+        HandEnding(kind.result, clean(who) or "", clean(f"Ended by {who}: {reason}", 8000) or "")
+        if kind.result
+        else None
+    )
+    with audited(**_about(kind.verb, person, origin, reason)) as entry:
+        outcomes = _each(connection, store, kind, seen, ending)
+        entry.done = sum(each.result in ("done", "unknown") for each in outcomes)
+        entry.note(**_after(kind, outcomes))
+    return outcomes
+
+
+def _after(kind: LeaseAct, outcomes: Sequence[LeaseOutcome]) -> dict[str, Any]:
+    ending = {"result": kind.result} if kind.result else {}
+    if len(outcomes) == 1 and outcomes[0].result == "done":
+        archived = {"archive_id": outcomes[0].archive_id} if kind.result else {}
+        return {"id": outcomes[0].number, **ending, **archived}
+    after: dict[str, Any] = {**ending}
+    for result, key in (("done", "ids"), ("skipped", "skipped"), ("failed", "failed"), ("unknown", "unknown")):
+        if numbers := [each.number for each in outcomes if each.result == result]:
+            after[key] = numbers
+    if archived_as := [each.archive_id for each in outcomes if each.archive_id]:
+        after["archive_ids"] = archived_as
+    return after
+
+
+def _each(
+    connection: Connection, store: LeaseStore, kind: LeaseAct, seen: Sequence[SeenLease], ending: HandEnding | None
+) -> list[LeaseOutcome]:
+    outcomes: list[LeaseOutcome] = []
+    for place, each in enumerate(seen):
+        try:
+            outcomes.append(_one(connection, store, kind, each, ending))
+        except DatabaseDown as error:
+            why = f"It may have been {kind.done}, or not: {kind.look}. {error}"
+            rest = [LeaseOutcome(other.number, "failed", str(error)) for other in seen[place + 1 :]]
+            return [*outcomes, LeaseOutcome(each.number, "unknown", why), *rest]
+        except TimedOut as error:  # the table is locked: each of the others would wait as long
+            return outcomes + [LeaseOutcome(other.number, "failed", str(error)) for other in seen[place:]]
+    return outcomes
+
+
+def _one(
+    connection: Connection, store: LeaseStore, kind: LeaseAct, seen: SeenLease, ending: HandEnding | None
+) -> LeaseOutcome:
+    number, lock = seen
+    if not 0 < number <= LARGEST_ID:
+        return LeaseOutcome(number, "skipped", _ENDED)
+    try:
+        archive_id = store.end_seen(connection, number, lock, ending) if ending else None
+        if archive_id is not None or (ending is None and store.release_seen(connection, number, lock)):
+            return LeaseOutcome(number, "done", archive_id=archive_id)
+        return LeaseOutcome(number, "skipped", _why_not(kind, store.seen_now(connection, number), lock))
+    except (DatabaseDown, TimedOut):
+        raise
+    except DatabaseError as error:
+        return LeaseOutcome(number, "failed", str(error))
 
 
 def refusal(verb: str, queue: Address, person: Any) -> str:
     """Why this person may not do it there; empty where they may."""
-    return str(refusal_for(person, verb) or _no_queue(queue))
+    return str(refusal_for(person, verb) or no_queue(queue))
 
 
-def _no_queue(queue: Address) -> str:
-    """Another table of its shape, a copy for instance, has the same numbers: an act would meet another message."""
+def no_queue(queue: Address) -> str:
+    """Why nothing can be done there, whoever asks; empty where it can.
+
+    Another table of its shape, a copy for instance, has the same numbers: an act would meet another message.
+    """
     if queue != QUEUE:
         name = queue_database().dialect.canonical
         return f"{name(queue)} only has the shape of the lease queue, which is {name(QUEUE)}"
@@ -95,12 +208,11 @@ def _no_queue(queue: Address) -> str:
     return ""
 
 
-def _allow(verb: str, queue: Address, person: Any) -> None:
-    past = _DONE[verb]
-    if forbidden := refusal_for(person, verb):
-        raise OperationNotAllowed(f"Nothing was {past}: {forbidden}.")
-    if elsewhere := _no_queue(queue):
-        raise OperationRefused(f"Nothing was {past}: {elsewhere}.")
+def _allow(kind: LeaseAct, queue: Address, person: Any) -> None:
+    if forbidden := refusal_for(person, kind.verb):
+        raise OperationNotAllowed(f"Nothing was {kind.done}: {forbidden}.")
+    if elsewhere := no_queue(queue):
+        raise OperationRefused(f"Nothing was {kind.done}: {elsewhere}.")
 
 
 def _store(connection: Connection) -> LeaseStore:
@@ -129,27 +241,20 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number of JSON.")
 
 
-def _why_not(past: str, store: LeaseStore, connection: Connection, number: int, seen: str) -> str:
-    now = store.seen_now(connection, number) if 0 < number <= LARGEST_ID else None
+def _why_not(kind: LeaseAct, now: str | None, seen: str) -> str:
+    """``now``: the lock that it has; None: it is not there."""
     if now is None:
-        return f"Nothing was {past}. Message {number} is no longer in the queue: it ended meanwhile."
-    if now == seen == "" and past == "released":
-        return f"Nothing was released. Message {number} is not locked."
+        return _ENDED
+    if now == seen == "" and kind.result is None:
+        return "It is not locked."
     if now == seen:
-        return f"Nothing was {past}. Somebody is changing message {number} at this moment. Look again."
+        return "Somebody is changing it at this moment. Look again."
     if not now:
-        return f"Nothing was {past}. The lock on message {number} was released meanwhile: it waits."
-    return f"Nothing was {past}. Message {number} was locked anew meanwhile, and whoever has it keeps it."
+        return "Its lock was released meanwhile: it waits."
+    return "It was locked anew meanwhile, and whoever has it keeps it."
 
 
-def _unknown(past: str, what: str, error: DatabaseDown) -> OutcomeUnknown:
-    return OutcomeUnknown(f"It may have been {past}, or not: {what}. {error}")
-
-
-def _note(verb: str, number: int, person: Any, origin: str, reason: str, more: dict[str, Any]) -> None:
-    about = {"who": name_of(person), "verb": verb, "noun": "message", "origin": origin, "reason": reason}
+def _about(verb: str, person: Any, origin: str, reason: str) -> dict[str, Any]:
     subject = queue_database().dialect.canonical(QUEUE)
-    try:
-        AuditEntry.objects.create(**about, subject=subject, after={"id": number, **more})
-    except django.db.Error as error:
-        log.error("Lease message %s was %s by %s; no audit entry: %s", number, _DONE[verb], about["who"], error)
+    about = {"who": name_of(person), "noun": "message", "origin": origin, "reason": reason}
+    return {**about, "verb": verb, "subject": subject}

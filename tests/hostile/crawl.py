@@ -21,7 +21,7 @@ ACTS = {
     "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "host_give_up",
     "operation_pause", "operation_resume", "operation_rate",
     "history_run", "history_cancel", "history_recompute", "admin:logout", "schedule_read", "schedule_pause",
-    "schedule_resume", "schedule_run", "schedule_remove", "lease_release", "lease_end", "outbox_dispatch",
+    "schedule_resume", "schedule_run", "schedule_remove", "lease_release", "lease_end", "lease_acts", "outbox_dispatch",
     "failure_assignment", "failure_acknowledgement", "audit_export", "post_mark", "waiting_acts", "unsubscribe",
 }  # fmt: skip
 OF_OPERATION = ("start", "cancel", "pause", "resume", "rate")
@@ -99,6 +99,7 @@ def _examples(world: World) -> dict[str, list[str]]:
         "failure": [*_keys(FailureGroup, "fingerprint"), *_failures(world)],
         **dict.fromkeys(("failure_assignment", "failure_acknowledgement"), _keys(FailureGroup, "fingerprint")),
         "lease_publish": [LEASES],
+        "lease_acts": [LEASES],
         **dict.fromkeys(("lease_message", "lease_release", "lease_end"), leases),
         "outbox": [OF_OUTBOX],
         "outbox_dispatch": [OF_OUTBOX],

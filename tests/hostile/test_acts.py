@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from pgqueue_admin.models import AuditEntry, Endpoint, FailureGroup, Operation
+from pgqueue_admin.services import leases
 from pgqueue_admin.services.waiting_messages import ACTS
 from tests.hostile import crawl, markup
 from tests.hostile.hostile_site import World
@@ -75,6 +76,14 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
         ("schedule_read", reverse("schedule_read"), SCHEDULE),
         *((f"schedule_{verb}", reverse(f"schedule_{verb}", args=[1]), {}) for verb in OF_SCHEDULE),
         ("lease_publish", reverse("lease_publish", kwargs=crawl.LEASES), {"message": "{}"}),
+        *(
+            (
+                "lease_acts",
+                reverse("lease_acts", kwargs=crawl.LEASES),
+                {"act": act, "id": "1:", "sure": "yes", "reason": "x"},
+            )
+            for act in leases.ACTS
+        ),
         *((name, reverse(name, kwargs={**crawl.LEASES, "number": 1}), {"reason": "x"}) for name in OF_LEASES),
         ("outbox_dispatch", reverse("outbox_dispatch", kwargs=crawl.OF_OUTBOX), {"reason": "x"}),
         ("audit_export", reverse("audit_export"), {"q": "who:ana"}),

@@ -30,6 +30,11 @@ class LeaseRow:
         return name(self.message)
 
     @property
+    def tick(self) -> str:
+        """What a form says of a row: which it is, and the lock that was seen."""
+        return f"{self.message.id}:{self.message.seen}"
+
+    @property
     def state(self) -> SafeString:
         return state(self.message)
 

@@ -1,5 +1,6 @@
 """The lease queue's messages, one message, and the acts on them: publish, release a lock, end."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
@@ -9,7 +10,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.console import pagination, query_errors, responses, url_converters
-from pgqueue_admin.console.leases import endings, table
+from pgqueue_admin.console.leases import acts, endings, table
+from pgqueue_admin.console.leases.lookup import lease_table
 from pgqueue_admin.console.messages.detail import body
 from pgqueue_admin.console.messages.detail.summary import MessageSummary
 from pgqueue_admin.console.responses import Way
@@ -18,9 +20,9 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.models import Queue
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.monitor import discovery, lease_messages
+from pgqueue_admin.monitor import lease_messages
 from pgqueue_admin.monitor.lease_messages import LeaseMessage, Listeners
-from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
+from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.services import leases
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 
@@ -42,6 +44,11 @@ class LeaseLook(NamedTuple):
     messages: table.LeaseTable
     hour: endings.HourOfEndings | None
     listeners: Listeners | None
+
+
+class LeasePage(NamedTuple):
+    table: QueueTable
+    messages: table.LeaseTable
 
 
 class ShownLease(NamedTuple):
@@ -85,22 +92,27 @@ def listing(request: HttpRequest, address: Address, queue: Queue | None) -> Http
         "orders": ORDERS.items(),
         "order": order,
         "trouble": problem,
-        "rows": found.rows[:ROWS] if found else [],
-        "fields": found.fields if found else [],
-        "next": pagination.pack(found.rows[ROWS - 1].message.id) if found and len(found.rows) > ROWS else None,
+        "rows": found.messages.rows[:ROWS] if found else [],
+        "fields": found.messages.fields if found else [],
+        "next": _next(found.messages.rows) if found else None,
         "pages": order in ("number", "newest"),
+        **(acts.offered(request.user, found.table) if found else {}),
         "publish_refusal": leases.refusal("publish", address, request.user),
     }
     return render(request, "pgqueue_admin/leases/list.html", about, status=problem.status if problem else 200)
 
 
-def _page(connection: Connection, address: Address, order: Any, request: HttpRequest) -> table.LeaseTable | None:
+def _page(connection: Connection, address: Address, order: Any, request: HttpRequest) -> LeasePage | None:
     found = lease_table(connection, address)
     if found is None:
         return None
     after, before = (pagination.integer(request.GET.get(name)) for name in ("after", "before"))
     where = {name: at for name, at in (("after", after), ("before", before)) if at is not None}
-    return table.table(lease_messages.page(connection, found, order, ROWS + 1, **where))
+    return LeasePage(found, table.table(lease_messages.page(connection, found, order, ROWS + 1, **where)))
+
+
+def _next(rows: Sequence[table.LeaseRow]) -> str | None:
+    return pagination.pack(rows[ROWS - 1].message.id) if len(rows) > ROWS else None
 
 
 @require_safe
@@ -215,14 +227,9 @@ def end(request: HttpRequest, schema: str, table: str, number: int) -> HttpRespo
     return responses.SeeOther(url_converters.queue(address))
 
 
-def lease_table(connection: Connection, address: Address) -> QueueTable | None:
-    """None where it is none, or may not be looked at. Raises DatabaseError."""
-    found = discovery.readable(connection, address) if queue_database().allows(address) else None
-    return found if found and found.kind is TableKind.LEASE else None
-
-
 _MESSAGE = "queues/<name:schema>/<name:table>/messages/<int:number>/"
 urlpatterns = [
+    *acts.urlpatterns,
     path("queues/<name:schema>/<name:table>/publish/", publish, name="lease_publish"),
     path(_MESSAGE, message, name="lease_message"),
     path(f"{_MESSAGE}release/", release, name="lease_release"),

@@ -14,7 +14,7 @@ from pgqueue_admin.archive import search_query, store
 from pgqueue_admin.archive.messages import archive_id_of
 from pgqueue_admin.console import query_errors
 from pgqueue_admin.console.archive import search as archive_query
-from pgqueue_admin.console.leases import views as leases
+from pgqueue_admin.console.leases.lookup import lease_table
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, SchemaMissing, TableMissing
 from pgqueue_admin.dialects.lease_store import QUEUE
@@ -127,7 +127,7 @@ def _leased(connection: Connection, text: str) -> list[SearchHit]:
     if number is None:
         return []
     try:
-        table = leases.lease_table(connection, QUEUE)
+        table = lease_table(connection, QUEUE)
         found = lease_messages.message(connection, table, number) if table else None
     except DatabaseDown:
         raise

@@ -183,6 +183,10 @@ select {columns} from {table} m where m.lock_expires_at is not null order by m.l
 -- In the order of claims: what is kept for later is last.
 select {columns} from {table} m where m.lock_expires_at is null order by {order} limit %(limit)s
 
+-- name: lease_listed
+-- By their numbers.
+select {columns} from {table} m where m.id = any(%(numbers)s::bigint[]) order by m.id
+
 -- name: lease_message
 -- One, and how large its document is as UTF-8.
 select {columns}, octet_length(convert_to(m.message::text, 'UTF8')) as document_size
