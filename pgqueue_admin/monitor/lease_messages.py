@@ -9,6 +9,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor.queue_table import QueueTable
 
+REACH = 5_000  # rows that one page of a filter looks through
 ENDINGS = 10_000  # are counted; of more it is said since when these are
 
 State = Literal["waiting", "locked", "over", "later"]
@@ -50,6 +51,26 @@ class LeaseMessage:
     def of(cls, row: Any) -> "LeaseMessage":
         known = row._asdict()
         return cls(**{**known, "fields": known["fields"] or {}})
+
+
+class LeaseFilter(NamedTuple):
+    """All of it holds. ``states``: any of these, none: all. ``words``: in small letters, in the text of the message.
+
+    ``older``, ``younger``: so many seconds since it was published.
+    """
+
+    states: Sequence[State] = ()
+    words: Sequence[str] = ()
+    older: float | None = None
+    younger: float | None = None
+
+
+class FilteredPage(NamedTuple):
+    """``next``: from which number on to look further; None: all was looked through."""
+
+    messages: list[LeaseMessage]
+    looked_at: int
+    next: int | None
 
 
 class Listener(NamedTuple):
@@ -104,6 +125,37 @@ def page(
     else:
         query = browse.lease_waiting(order=_turn(table), **_parts(table))
     return [LeaseMessage.of(row) for row in connection.all(query, values)]
+
+
+def filtered(
+    connection: Connection,
+    table: QueueTable,
+    wanted: LeaseFilter,
+    limit: int,
+    *,
+    is_newest_first: bool = False,
+    after: int = -(2**63),
+    before: int = 2**63 - 1,
+) -> FilteredPage:
+    """By number, of the next REACH rows those that fit."""
+    browse = postgresql().browse
+    parts = {
+        "table": table.address,
+        "state": browse.lease_state,
+        "is_later": browse.lease_is_later if table.has_attempts else browse.lease_never_later,
+        "stretch": browse.lease_downwards if is_newest_first else browse.lease_upwards,
+    }
+    about = {"states": list(wanted.states), "words": list(wanted.words), "older": wanted.older}
+    row = connection.one(
+        browse.lease_filtered(**parts, reach=REACH),
+        {**about, "younger": wanted.younger, "after": after, "before": before},
+    )
+    assert row is not None
+    ids = sorted(row.ids or [], reverse=is_newest_first)
+    found = {each.id: each for each in listed(connection, table, ids[:limit])} if ids else {}
+    end = row.first if is_newest_first else row.last
+    onward = ids[limit - 1] if len(ids) > limit else end if row.looked_at == REACH else None
+    return FilteredPage([found[each] for each in ids[:limit] if each in found], row.looked_at, onward)
 
 
 def listed(connection: Connection, table: QueueTable, numbers: Sequence[int]) -> list[LeaseMessage]:

@@ -118,6 +118,14 @@ def test_a_table_of_the_original(connection: Connection) -> None:
     assert (one.state, one.kind, one.attempts) == ("waiting", "go", None)
     assert (two.state, two.lock_ends_at) == ("locked", None)
     assert [each.id for each in lease_messages.page(connection, table, "waiting", 10)] == [1]
+    wanted = lease_messages.LeaseFilter(states=["waiting"], words=["go"])
+    assert [each.id for each in lease_messages.filtered(connection, table, wanted, 10).messages] == [1]
+
+
+def test_words_are_not_looked_for_in_what_is_large(reading: Connection, queue: LeaseQueue) -> None:
+    queue.publish_many([{"kind": "needle"}, {"kind": "needle", "rest": [str(n**9) for n in range(9000)]}])
+    found = lease_messages.filtered(reading, table_of(reading), lease_messages.LeaseFilter(words=["needle"]), 1)
+    assert ([each.id for each in found.messages], found.looked_at, found.next) == ([1], 2, None)
 
 
 def test_who_listens_as_far_as_can_be_told(reading: Connection, engine_database: str, connect: Connect) -> None:

@@ -1,6 +1,5 @@
 """The lease queue's messages, one message, and the acts on them: publish, release a lock, end."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
@@ -11,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from pgqueue_admin.archive import store
 from pgqueue_admin.console import pagination, query_errors, responses, url_converters
 from pgqueue_admin.console.leases import acts, endings, table
+from pgqueue_admin.console.leases import filter as filters
 from pgqueue_admin.console.leases.lookup import lease_table
 from pgqueue_admin.console.messages.detail import body
 from pgqueue_admin.console.messages.detail.summary import MessageSummary
@@ -47,8 +47,12 @@ class LeaseLook(NamedTuple):
 
 
 class LeasePage(NamedTuple):
+    """``looked_at``: how many rows a filter looked through."""
+
     table: QueueTable
     messages: table.LeaseTable
+    next: int | None
+    looked_at: int | None = None
 
 
 class ShownLease(NamedTuple):
@@ -85,16 +89,21 @@ def listing(request: HttpRequest, address: Address, queue: Queue | None) -> Http
     """As ``messages`` of other queues."""
     order = request.GET.get("order", "")
     order = order if order in ORDERS else "number"
-    found, problem = query_errors.read(lambda connection: _page(connection, address, order, request), address)
+    asked = filters.read(request.GET.get("q", ""))
+    if asked.text and order != "newest":
+        order = "number"
+    found, problem = query_errors.read(lambda connection: _page(connection, address, order, asked, request), address)
     about = {
+        "asked": asked,
+        "looked_at": found.looked_at if found else None,
         "address": address,
         "queue": queue,
         "orders": ORDERS.items(),
         "order": order,
         "trouble": problem,
-        "rows": found.messages.rows[:ROWS] if found else [],
+        "rows": found.messages.rows if found else [],
         "fields": found.messages.fields if found else [],
-        "next": _next(found.messages.rows) if found else None,
+        "next": pagination.pack(found.next) if found and found.next is not None else None,
         "pages": order in ("number", "newest"),
         **(acts.offered(request.user, found.table) if found else {}),
         "publish_refusal": leases.refusal("publish", address, request.user),
@@ -102,17 +111,21 @@ def listing(request: HttpRequest, address: Address, queue: Queue | None) -> Http
     return render(request, "pgqueue_admin/leases/list.html", about, status=problem.status if problem else 200)
 
 
-def _page(connection: Connection, address: Address, order: Any, request: HttpRequest) -> LeasePage | None:
+def _page(
+    connection: Connection, address: Address, order: Any, asked: filters.TypedFilter, request: HttpRequest
+) -> LeasePage | None:
     found = lease_table(connection, address)
-    if found is None:
-        return None
+    if found is None or asked.faults:
+        return LeasePage(found, table.table([]), None) if found else None
     after, before = (pagination.integer(request.GET.get(name)) for name in ("after", "before"))
     where = {name: at for name, at in (("after", after), ("before", before)) if at is not None}
-    return LeasePage(found, table.table(lease_messages.page(connection, found, order, ROWS + 1, **where)))
-
-
-def _next(rows: Sequence[table.LeaseRow]) -> str | None:
-    return pagination.pack(rows[ROWS - 1].message.id) if len(rows) > ROWS else None
+    if asked.wanted:
+        page = lease_messages.filtered(
+            connection, found, asked.wanted, ROWS, is_newest_first=order == "newest", **where
+        )
+        return LeasePage(found, table.table(page.messages), page.next, page.looked_at)
+    rows = lease_messages.page(connection, found, order, ROWS + 1, **where)
+    return LeasePage(found, table.table(rows[:ROWS]), rows[ROWS - 1].id if len(rows) > ROWS else None)
 
 
 @require_safe

@@ -183,6 +183,43 @@ select {columns} from {table} m where m.lock_expires_at is not null order by m.l
 -- In the order of claims: what is kept for later is last.
 select {columns} from {table} m where m.lock_expires_at is null order by {order} limit %(limit)s
 
+-- name: lease_filtered
+-- No index serves it: a bounded stretch is looked through, and how far is said. What is large is not searched for words.
+select array_agg(id) filter (where fits) as ids, count(*) as looked_at, min(id)::bigint as first, max(id)::bigint as last
+from (
+    select m.id,
+        (%(states)s::text[] = '{{}}' or {state} = any(%(states)s::text[]))
+        and (%(older)s::float8 is null
+             or m.created_at <= clock_timestamp() at time zone 'UTC' - %(older)s::float8 * interval '1 second')
+        and (%(younger)s::float8 is null
+             or m.created_at > clock_timestamp() at time zone 'UTC' - %(younger)s::float8 * interval '1 second')
+        and (%(words)s::text[] = '{{}}' or case when pg_column_size(m.message) <= 65536 then not exists (
+             select from unnest(%(words)s::text[]) as typed (word) where strpos(lower(m.message::text), word) = 0
+        ) else false end) as fits
+    from {table} m where {stretch} limit {reach}
+) looked
+
+-- name: lease_upwards
+-- Part of lease_filtered.
+m.id > %(after)s::bigint order by m.id
+
+-- name: lease_downwards
+-- In its place, from the other end.
+m.id < %(before)s::bigint order by m.id desc
+
+-- name: lease_state
+-- Part of lease_filtered.
+case when m.lock_expires_at is null then case when {is_later} then 'later' else 'waiting' end
+     when m.lock_expires_at <= clock_timestamp() at time zone 'UTC' then 'over' else 'locked' end
+
+-- name: lease_is_later
+-- Part of lease_state, of our tables.
+m.available_at > clock_timestamp()
+
+-- name: lease_never_later
+-- In its place, of a table of the original.
+false
+
 -- name: lease_listed
 -- By their numbers.
 select {columns} from {table} m where m.id = any(%(numbers)s::bigint[]) order by m.id
