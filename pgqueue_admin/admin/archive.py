@@ -20,13 +20,14 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.out_of_range_times import Beyond
 from pgqueue_admin.models import ArchivedMessage
 from pgqueue_admin.models.queue_database import queue_database, through_django
-from pgqueue_admin.services import operations
+from pgqueue_admin.services import content_access, operations
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.permissions import database_lets, refusal_for
 
 Chosen = QuerySet[ArchivedMessage]
 _TIMES = {"sent_at": "sent", "died_at": "died", "became_at": "decided", "ended_at": "ended"}  # shown by these
 _LONG = ("headers", "stack_trace", "details")
+_CONTENT = {"headers", "exception_message", "stack_trace", "details"}
 
 
 def _time(field: Any) -> Callable[[Any, ArchivedMessage], str]:
@@ -56,7 +57,7 @@ class ArchiveAdmin(EngineTableAdmin):
         *(_TIMES.get(each.name, each.name) for each in ArchivedMessage._meta.fields if each.name != "seq"),
         "history",
     )
-    readonly_fields = (*_TIMES.values(), "history")
+    readonly_fields = (*_TIMES.values(), "history", "withheld")
     sent, died, decided, ended = map(_time, map(ArchivedMessage._meta.get_field, _TIMES))
 
     @admin.display(description="queue")
@@ -106,6 +107,15 @@ class ArchiveAdmin(EngineTableAdmin):
 
     def has_restore_permission(self, request: HttpRequest) -> bool:
         return refusal_for(request.user, "restore") is None
+
+    @admin.display(description="content")
+    def withheld(self, _: ArchivedMessage) -> str:
+        return content_access.REFUSED
+
+    def get_fields(self, request: HttpRequest, obj: ArchivedMessage | None = None) -> Any:
+        if not content_access.of(request.user).refusal:
+            return self.fields
+        return [*(name for name in self.fields if name not in _CONTENT), "withheld"]
 
     def get_actions(self, request: HttpRequest) -> Any:
         """Where the database would refuse them, none is offered."""

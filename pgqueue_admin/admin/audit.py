@@ -1,11 +1,16 @@
 """The audit in Django admin: who did what, and what it changed. Nobody edits or deletes it."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.contrib import admin
+from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from pgqueue_admin.admin import list_cells
 from pgqueue_admin.admin.base import ReadOnlyAdmin
 from pgqueue_admin.models import AuditEntry, settings_words
+from pgqueue_admin.services import content_access
 
 
 @admin.register(AuditEntry)
@@ -15,7 +20,7 @@ class AuditAdmin(ReadOnlyAdmin):
     search_fields = ("subject__exact", "who__exact")
     search_help_text = "Whole subject, or who."
     fields = ("at", "who", "verb", "noun", "subject", "count", "change", "reason", "origin", "operation_id")
-    readonly_fields = ("change",)
+    readonly_fields = ("change", "change_figures")
 
     @admin.display(description="subject")
     def about(self, entry: AuditEntry) -> SafeString:
@@ -31,6 +36,25 @@ class AuditAdmin(ReadOnlyAdmin):
     def change(self, entry: AuditEntry) -> str:
         """In the console's words; nothing where an act changed no setting."""
         return settings_words.change(entry.before, entry.after)
+
+    @admin.display(description="before → after")
+    def changed_figures(self, entry: AuditEntry) -> SafeString:
+        return self.changed(content_access.NOTHING.entry(entry))
+
+    @admin.display(description="before → after")
+    def change_figures(self, entry: AuditEntry) -> str:
+        return self.change(content_access.NOTHING.entry(entry))
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        return self._readable(request, self.list_display)
+
+    def get_fields(self, request: HttpRequest, obj: AuditEntry | None = None) -> Any:
+        return self._readable(request, self.fields)
+
+    def _readable(self, request: HttpRequest, names: Sequence[str]) -> list[str]:
+        """Who may not read messages sees which headers an edit changed, and not into what."""
+        is_refused = content_access.of(request.user).refusal
+        return [f"{name}_figures" if is_refused and name in {"changed", "change"} else name for name in names]
 
     @admin.display(description="reason")
     def why(self, entry: AuditEntry) -> SafeString:

@@ -14,6 +14,8 @@ from django.urls import NoReverseMatch, reverse
 from pgqueue_admin.admin.safe_text import marked
 from pgqueue_admin.services.permissions import PERMISSIONS
 
+_ACTS = frozenset(PERMISSIONS.values()) - {PERMISSIONS["read"]}  # reading alone opens no list
+
 
 class CappedPaginator(Paginator):
     """Never counts a whole table; what lies beyond the cap is found by filters."""
@@ -55,7 +57,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Whoever may act sees what was acted on, and by whom."""
         person = request.user
-        return super().has_view_permission(request, obj) or any(map(person.has_perm, PERMISSIONS.values()))
+        return super().has_view_permission(request, obj) or any(map(person.has_perm, _ACTS))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

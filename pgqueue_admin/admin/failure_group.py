@@ -13,7 +13,7 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import FailureGroup
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import failure_groups
+from pgqueue_admin.services import content_access, failure_groups
 from pgqueue_admin.services.failure_groups import LASTS, AcknowledgementEnd, Assignment, FailureActRefused
 from pgqueue_admin.services.permissions import refusal_for
 
@@ -27,6 +27,13 @@ class FailureGroupAdmin(ReadOnlyAdmin):
     list_filter = ("owner",)
     search_fields = ("exception", "fingerprint")
     actions = ("take", "acknowledge")
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        return [name for name in self.list_display if name not in (self.get_exclude(request) or ())]
+
+    def get_exclude(self, request: HttpRequest, obj: FailureGroup | None = None) -> tuple[str, ...]:
+        """What its messages say is not for everybody."""
+        return ("message", "frame") if content_access.of(request.user).refusal else ()
 
     @admin.action(description="Take: you become the owner", permissions=["acknowledge"])
     def take(self, request: HttpRequest, chosen: Chosen) -> None:

@@ -52,4 +52,5 @@ class Operation(models.Model):
             ("run_endpoint", "Can start, stop, scale and pause endpoints"),
             ("change_settings", "Can change peek settings and targets"),
             ("change_schedule", "Can change schedules and send their messages"),
+            ("read_message", "Can read message bodies and headers' values"),
         ]

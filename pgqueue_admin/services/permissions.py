@@ -1,4 +1,4 @@
-"""Who may do what. Reading needs a sign-in and nothing more; every act asks here, on the server, with a sentence."""
+"""Who may do what. Every act asks here, on the server, with a sentence, and so does reading what messages say."""
 
 from typing import Any, NamedTuple
 
@@ -24,9 +24,10 @@ PERMISSIONS = {
     "log": "pgqueue.run_endpoint",
     "schedule": "pgqueue.change_schedule",
     "export": "pgqueue.change_settings",
+    "read": "pgqueue.read_message",
 }
 _NAMES: dict[str, str] = dict(Operation._meta.permissions)  # as Django admin lists them
-ON_QUEUES = frozenset(PERMISSIONS) - {"run", "set", "acknowledge", "log", "export"}
+ON_QUEUES = frozenset(PERMISSIONS) - {"run", "set", "acknowledge", "log", "export", "read"}
 
 
 class Refusal(NamedTuple):
@@ -42,6 +43,10 @@ def refusal_for(person: Any, verb: str) -> Refusal | None:
     """None if ``person`` may. A name instead of a user is somebody with a shell here: they may, and are audited."""
     if isinstance(person, str) or person.has_perm(PERMISSIONS[verb]):
         return None
+    return missing(verb)
+
+
+def missing(verb: str) -> Refusal:
     right = _NAMES[PERMISSIONS[verb].removeprefix("pgqueue.")]
     return Refusal(f"needs the right “{right}”, which an administrator gives in Django admin")
 

@@ -10,6 +10,7 @@ from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import Operation
 from pgqueue_admin.services import operations
 from tests.admin.test_archive import LIST, ask, text
+from tests.archived_messages import OPERATOR
 
 SignIn = Callable[..., Client]
 
@@ -25,7 +26,7 @@ def queue(archived_console: str, settings: Any) -> Any:
 def test_they_are_found_opened_and_retried(sign_in: SignIn, queue: LeaseQueue) -> None:
     queue.publish_many([{"kind": "render", "asset": name} for name in ("kettle", "lamp")])
     archived = [ended.archive_id for lease in queue.claim(2) if (ended := queue.finish(lease, "failed", "no encoder"))]
-    client = sign_in("ana")
+    client = sign_in("ana", (*OPERATOR, "read_message"))
     assert client.get(LIST, {"queue": '"messages"."message"'}).context["cl"].result_count == 2
     assert "no encoder" in text(client.get(f"{LIST}{archived[0]}/change/", follow=True))
     page = ask(client, "retry", archived)  # type: ignore[arg-type]

@@ -21,7 +21,9 @@ def patience(settings: Settings) -> None:
 
 @pytest.fixture
 def viewer(console_database: str) -> User:
-    return User.objects.create_user("ivo", password="looks")
+    person = User.objects.create_user("ivo", password="looks")
+    person.user_permissions.add(Permission.objects.get(codename="read_message"))
+    return person
 
 
 @pytest.fixture

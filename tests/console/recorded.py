@@ -29,7 +29,12 @@ class Recorded:
 
     @cached_property
     def viewer(self) -> Client:
-        return self.signed_in("ivo", [])
+        return self.signed_in("ivo", Permission.objects.filter(codename="read_message"))
+
+    @cached_property
+    def counter(self) -> Client:
+        """May not read what messages say."""
+        return self.signed_in("eva", [])
 
     def signed_in(self, name: str, permissions: Iterable[Permission]) -> Client:
         person = User.objects.create_user(name, password="of the tests")

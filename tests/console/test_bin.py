@@ -9,7 +9,7 @@ from django.test import Client
 from pgqueue_admin.console.bin import rows
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation, database_clock
-from pgqueue_admin.services import operations
+from pgqueue_admin.services import content_access, operations
 from tests.console.pages import shown
 from tests.console.recorded import Recorded
 
@@ -93,4 +93,4 @@ def test_times_beyond_any_calendar_are_not_counted_down(recorded: Recorded, card
         {"id": cards[0]},
     )
     assert "1 discarded" in shown(recorded.viewer, "/bin/")
-    assert rows.of([], 30, database_clock.now()) == []
+    assert rows.of([], 30, database_clock.now(), content_access.ALL) == []

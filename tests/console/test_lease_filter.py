@@ -7,9 +7,11 @@ from html import unescape
 import pytest
 from django.conf import settings as django_settings
 from django.test import Client, override_settings
+from django.utils.html import escape
 
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.monitor import lease_messages
+from pgqueue_admin.services.content_access import REFUSED
 from tests.console.recorded import Recorded
 
 LIST = "/queues/messages/message/messages/"
@@ -72,3 +74,13 @@ def test_it_goes_on_behind_what_one_page_looks_through(
         onward = re.search(r'rel="next" href="([^"]+)"', page)
         path = LIST + unescape(onward[1]) if onward else ""
     assert found == ["4"]
+
+
+def test_who_may_not_read_messages_may_not_look_for_their_words(viewer: Client, looked_at: Recorded) -> None:
+    for typed in ("sku/B", "is:locked render"):
+        page = looked_at.counter.get(LIST, {"q": typed}).content.decode()
+        assert escape(REFUSED) in page
+        assert "Nothing was looked for" in page
+        assert not re.findall(r'messages/(\d+)/"', page)
+    assert re.findall(r'messages/(\d+)/"', looked_at.counter.get(LIST, {"q": "is:locked"}).content.decode()) == ["2"]
+    assert "Sku" not in looked_at.counter.get(LIST).content.decode()

@@ -223,6 +223,8 @@ def _people() -> None:
         person = User.objects.create_user(name, password="of the tests", is_staff=True, first_name=MARKUP)
         if name == "operator":
             person.user_permissions.set(Permission.objects.filter(content_type__app_label="pgqueue"))
+        else:
+            person.user_permissions.add(Permission.objects.get(codename="read_message"))
     User.objects.create_superuser("root", password="of the tests")
 
 

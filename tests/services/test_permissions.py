@@ -23,6 +23,7 @@ ASKED = {
     "acknowledge": "change_settings",
     "schedule": "change_schedule",
     "export": "change_settings",
+    "read": "read_message",
 }
 
 

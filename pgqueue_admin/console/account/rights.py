@@ -15,6 +15,7 @@ ALLOWS = {
     "run_endpoint": "Start, stop, scale, pause and restart endpoints; read their logs; run History",
     "change_settings": "Change settings and targets; acknowledge warnings and failures, assign them; export the audit",
     "change_schedule": "Add, change, pause and send schedules",
+    "read_message": "Read bodies, header values and what exceptions say; search in them; edit messages",
 }
 
 

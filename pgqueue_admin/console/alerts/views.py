@@ -19,6 +19,7 @@ from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import Alert, AlertMail
+from pgqueue_admin.services import content_access
 
 
 def frame_of(request: HttpRequest) -> dict[str, Any]:
@@ -164,7 +165,9 @@ def send_test(request: HttpRequest) -> HttpResponse:
 @require_safe
 def mail(request: HttpRequest, number: int) -> HttpResponse:
     found = existing(AlertMail, f"There is no mail {number}.", pk=number)
-    about = {"mail": found, "thread": found.alert.mails.order_by("id") if found.alert else []}
+    access = content_access.of(request.user)
+    said = {"text": access.text(found.text), "withheld": access.refusal}
+    about = {"mail": found, **said, "thread": found.alert.mails.order_by("id") if found.alert else []}
     return render(request, "pgqueue_admin/alerts/mail.html", frame_of(request) | about)
 
 

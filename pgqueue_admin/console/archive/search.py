@@ -12,6 +12,7 @@ from pgqueue_admin.console.archive import fields
 from pgqueue_admin.console.archive.fields import KINDS, RESULTS, STATES
 from pgqueue_admin.console.archive.syntax import parsed
 from pgqueue_admin.console.archive.tokens import MOST_WORDS, SearchSyntaxError
+from pgqueue_admin.services.content_access import ALL, ContentAccess
 
 __all__ = [
     "DEAD",
@@ -101,11 +102,14 @@ class ArchiveSearch:
         return search_query.written(replace(self.filter, words=(), bodies=(*self.filter.bodies, *self.filter.words)))
 
 
-def read(text: str | None) -> ArchiveSearch:
-    """No query asks for what lies dead; an empty one asks for everything."""
+def read(text: str | None, access: ContentAccess = ALL) -> ArchiveSearch:
+    """No query asks for what lies dead; an empty one asks for everything.
+
+    Who may not read what messages say may not ask for it, either: counts would tell it, letter by letter.
+    """
     text = DEAD if text is None else text.strip().replace("\0", "")
     try:
-        return ArchiveSearch(text, _filter(text) if text else ArchiveFilter(state=""))
+        return ArchiveSearch(text, _filter(text, access) if text else ArchiveFilter(state=""))
     except SearchSyntaxError as error:
         return ArchiveSearch(text, error=error)
 
@@ -115,10 +119,12 @@ def names_a_field(text: str) -> bool:
     return any(map(fields.is_field, text.split()))
 
 
-def _filter(text: str) -> ArchiveFilter:
+def _filter(text: str, access: ContentAccess) -> ArchiveFilter:
     asked: dict[str, Any] = {"state": ""}
     given = set[str]()
     for node, typed, at in parsed(text, fields.term):
+        if access.refusal and any(term.field != "conversation" for term in _terms(node)):
+            raise SearchSyntaxError(typed, access.refusal, at)
         name, column, value = _column(node)
         if column in ("words", "headers", "bodies", "also"):
             asked[column] = (*asked.get(column, ()), value)

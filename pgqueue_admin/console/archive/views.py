@@ -18,6 +18,7 @@ from pgqueue_admin.console.archive.coverage import CoverageLine, coverage_line
 from pgqueue_admin.console.messages.detail import archive_rows
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting import retention
+from pgqueue_admin.services import content_access
 
 ROWS = 50
 TABS = (
@@ -45,7 +46,7 @@ class ArchiveResult:
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    query = search.read(request.GET.get("q"))
+    query = search.read(request.GET.get("q"), content_access.of(request.user))
     found, problem = (
         (None, None)
         if query.error
@@ -70,7 +71,7 @@ def _read(connection: Connection, query: search.ArchiveSearch, request: HttpRequ
     started = perf_counter()
     covered = window.unpack(request.GET.get("w")) if query.reads_rows else None
     if query.reads_rows and covered is None:
-        return _looked_through(connection, query, window.unpack(request.GET.get("from")) or (), started)
+        return _looked_through(request, connection, query, window.unpack(request.GET.get("from")) or (), started)
     asked = query.filter
     if covered is not None:
         store.check(connection, asked)
@@ -78,28 +79,31 @@ def _read(connection: Connection, query: search.ArchiveSearch, request: HttpRequ
     after, before = cursors.read(request.GET.get("after")), cursors.read(request.GET.get("before"))
     shown = store.page(connection, asked, after, ROWS, before=before)
     count = store.count(connection, asked, settings.PGQUEUE["CAP"])
-    return _result(shown, count, started, request.GET.get("w", "") if covered is not None else "")
+    return _result(request, shown, count, started, request.GET.get("w", "") if covered is not None else "")
 
 
 def _looked_through(
-    connection: Connection, query: search.ArchiveSearch, start: tuple[Lane, ...], started: float
+    request: HttpRequest, connection: Connection, query: search.ArchiveSearch, start: tuple[Lane, ...], started: float
 ) -> ArchiveResult:
     """The first page of what texts were looked for in; further ones ask within its window."""
     looked = text_search.look_through(connection, query.filter, start)
     shown = store.page(connection, ArchiveFilter(state="", ids=looked.ids), None, ROWS)
     count = store.CappedCount(len(looked.ids), False)
     said = coverage_line(looked, query, text_search.estimate(connection))
-    return _result(shown, count, started, window.pack(looked.window), said)
+    return _result(request, shown, count, started, window.pack(looked.window), said)
 
 
 def _result(
+    request: HttpRequest,
     shown: store.ArchivePage,
     count: store.CappedCount,
     started: float,
     packed: str,
     said: CoverageLine | None = None,
 ) -> ArchiveResult:
-    rows, taken = [archive_rows.row(each) for each in shown.messages], round((perf_counter() - started) * 1000)
+    access = content_access.of(request.user)
+    rows = [archive_rows.row(each, access) for each in shown.messages]
+    taken = round((perf_counter() - started) * 1000)
     return ArchiveResult(rows, count, cursors.packed(shown.after), cursors.packed(shown.before), taken, packed, said)
 
 

@@ -16,7 +16,8 @@ from pgqueue_admin.console import pagination, permissions, responses
 from pgqueue_admin.console.audit import export, filter
 from pgqueue_admin.console.audit.rows import AuditRow
 from pgqueue_admin.models import AuditEntry
-from pgqueue_admin.services import audit_exports
+from pgqueue_admin.services import audit_exports, content_access
+from pgqueue_admin.services.content_access import ContentAccess
 
 ROWS = 50
 COUNTED_TO = 10_000
@@ -26,7 +27,7 @@ FORMATS = {"csv": (export.as_csv, "text/csv; charset=utf-8"), "jsonl": (export.a
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    wanted = filter.read(request.GET.get("q", ""))
+    access, wanted = content_access.of(request.user), filter.read(request.GET.get("q", ""))
     below = pagination.integer(request.GET.get("after"))
     entries = wanted.entries
     found = list((entries.filter(pk__lt=below) if below is not None else entries)[: ROWS + 1])
@@ -34,7 +35,7 @@ def page(request: HttpRequest) -> HttpResponse:
     oldest = AuditEntry.objects.order_by("pk").first()
     about: dict[str, Any] = {
         "filter": wanted,
-        "days": _by_day(found[:ROWS]),
+        "days": _by_day(found[:ROWS], access),
         "count": CappedCount(min(number, COUNTED_TO), number > COUNTED_TO),
         "oldest": oldest.at if oldest else None,
         "more": pagination.pack(found[ROWS - 1].pk) if len(found) > ROWS else "",
@@ -45,10 +46,10 @@ def page(request: HttpRequest) -> HttpResponse:
     return render(request, "pgqueue_admin/audit/page.html", about)
 
 
-def _by_day(entries: list[AuditEntry]) -> list[tuple[Any, list[AuditRow]]]:
+def _by_day(entries: list[AuditEntry], access: ContentAccess) -> list[tuple[Any, list[AuditRow]]]:
     """Days of the person's zone."""
     days = groupby(entries, lambda entry: timezone.localtime(entry.at).date())
-    return [(day, [AuditRow(entry) for entry in some]) for day, some in days]
+    return [(day, [AuditRow(access.entry(entry)) for entry in some]) for day, some in days]
 
 
 @require_POST
@@ -66,7 +67,8 @@ def exported(request: HttpRequest) -> HttpResponseBase:
     write, content_type = FORMATS[name]
     written = TemporaryFile()  # noqa: SIM115 the answer closes it
     file = TextIOWrapper(written, "utf-8", errors="replace", newline="")
-    count = write(islice(wanted.entries.defer(None).iterator(chunk_size=AT_ONCE), export.MOST), file)
+    entries = islice(wanted.entries.defer(None).iterator(chunk_size=AT_ONCE), export.MOST)
+    count = write(map(content_access.of(request.user).entry, entries), file)
     audit_exports.note(request.user, wanted.text, count)
     file.detach()
     written.seek(0)

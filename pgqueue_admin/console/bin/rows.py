@@ -10,6 +10,7 @@ from pgqueue_admin.archive.messages import ArchivedMessage
 from pgqueue_admin.console.messages.detail.archive_rows import ArchiveRow, row
 from pgqueue_admin.dialects.out_of_range_times import Beyond
 from pgqueue_admin.models import AuditEntry, Operation
+from pgqueue_admin.services.content_access import ContentAccess
 
 SOON = timedelta(hours=24)
 
@@ -33,7 +34,7 @@ class BinRow:
         return self.gone_at is not None and self.gone_at - self.now < SOON
 
 
-def of(messages: Collection[ArchivedMessage], days: int, now: datetime) -> list[BinRow]:
+def of(messages: Collection[ArchivedMessage], days: int, now: datetime, access: ContentAccess) -> list[BinRow]:
     """``days``: how long the archive keeps what was decided; 0: for ever."""
     operations = {each.pk: each for each in Operation.objects.filter(pk__in={each.operation for each in messages})}
     alone = _reasons([each.id for each in messages if not each.operation])
@@ -42,7 +43,7 @@ def of(messages: Collection[ArchivedMessage], days: int, now: datetime) -> list[
         operation = operations.get(each.operation)
         reason = operation.reason if operation else alone.get(each.id, "")
         number = operation.pk if operation and operation.started_at else None
-        found.append(BinRow(row(each), reason, number, _gone_at(each, days), now))
+        found.append(BinRow(row(each, access), reason, number, _gone_at(each, days), now))
     return found
 
 

@@ -17,6 +17,7 @@ from pgqueue_admin.console.bin import rows
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting import retention
 from pgqueue_admin.models import database_clock
+from pgqueue_admin.services import content_access
 
 ROWS = 50
 DISCARDED = ArchiveFilter(state="discarded")
@@ -34,7 +35,7 @@ def page(request: HttpRequest) -> HttpResponse:
     about = {
         "trouble": problem,
         "count": found.all if found else None,
-        "rows": rows.of(found.shown.messages, days, database_clock.now()) if found else [],
+        "rows": _rows(found.shown, days, request) if found else [],
         "after": cursors.packed(found.shown.after) if found else "",
         "before": cursors.packed(found.shown.before) if found else "",
         "refusal": permissions.refusal_for(request.user, "restore"),
@@ -42,6 +43,10 @@ def page(request: HttpRequest) -> HttpResponse:
         "days": days,
     }
     return render(request, "pgqueue_admin/bin/page.html", about)
+
+
+def _rows(shown: ArchivePage, days: int, request: HttpRequest) -> list[rows.BinRow]:
+    return rows.of(shown.messages, days, database_clock.now(), content_access.of(request.user))
 
 
 def _read(connection: Connection, request: HttpRequest) -> BinPage:

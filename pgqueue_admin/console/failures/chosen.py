@@ -21,7 +21,9 @@ from pgqueue_admin.formatting.fingerprint import is_fingerprint
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import FailureGroup, database_clock
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import content_access
 from pgqueue_admin.services import failure_groups as groups
+from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.failure_groups import Assignment, FailureActRefused
 
 
@@ -87,7 +89,8 @@ def _each(request: HttpRequest, digests: Sequence[str], act: Act, past: str) -> 
 def _asked(
     request: HttpRequest, digests: Sequence[str], assign: AssignmentForm, acknowledge: FailureAcknowledgementForm
 ) -> HttpResponse:
-    found, problem = query_errors.read(lambda connection: _read(connection, digests))
+    access = content_access.of(request.user)
+    found, problem = query_errors.read(lambda connection: _read(connection, digests, access))
     chosen = found or []
     about = {
         "rows": chosen,
@@ -101,9 +104,9 @@ def _asked(
     return render(request, "pgqueue_admin/failures/chosen.html", about)
 
 
-def _read(connection: Connection, digests: Sequence[str]) -> list[FailureRow]:
+def _read(connection: Connection, digests: Sequence[str], access: ContentAccess) -> list[FailureRow]:
     if not digests or not are_kept(connection):
         return []
     now, known = database_clock.now(), FailureGroup.objects.in_bulk(digests)
     figures = [found for each in digests if (found := failure_groups.group(connection, each)) and found.dead]
-    return rows.several(connection, figures, known, now)
+    return rows.several(connection, figures, known, now, access)

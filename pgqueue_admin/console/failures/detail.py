@@ -18,6 +18,7 @@ from pgqueue_admin.console.overview.activity import RecentChange
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting.numbers import format_int, pluralize
 from pgqueue_admin.models import AlertMail, AuditEntry, FailureGroup, Operation, PostedMark, Process
+from pgqueue_admin.services.content_access import ContentAccess
 
 SAMPLES = 10
 MAILS = 5
@@ -76,24 +77,29 @@ class FailureDetail:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether there are more messages than were compared."""
-        return self.comparison.looked < self.row.figures.dead
+        """Whether there are more messages than were compared, if any were."""
+        return 0 < self.comparison.looked < self.row.figures.dead
 
 
 def read(
-    connection: Connection, fingerprint: str, known: FailureGroup | None, now: datetime, window: str
+    connection: Connection,
+    fingerprint: str,
+    known: FailureGroup | None,
+    now: datetime,
+    window: str,
+    access: ContentAccess,
 ) -> FailureDetail | None:
     """None where the archive has none of its messages."""
     figures = failure_groups.group(connection, fingerprint)
     if figures is None:
         return None
-    row = rows.one(connection, figures, known, now)
+    row = rows.one(connection, figures, known, now, access)
     shown = store.page(connection, ArchiveFilter(fingerprint=fingerprint), limit=SAMPLES)
     return FailureDetail(
         row,
         _bars(connection, fingerprint, window),
-        comparison.compare(failure_groups.members(connection, fingerprint)),
-        [archive_rows.row(each) for each in shown.messages],
+        comparison.compare([] if access.refusal else failure_groups.members(connection, fingerprint)),
+        [archive_rows.row(each, access) for each in shown.messages],
         before(row.first_at),
         _operations(failure_groups.operations(connection, fingerprint)),
         mails(row),

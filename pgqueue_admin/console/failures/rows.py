@@ -20,6 +20,7 @@ from pgqueue_admin.formatting import failures
 from pgqueue_admin.formatting.numbers import CAPPED, COUNTED, format_int, pluralize
 from pgqueue_admin.models import FailureGroup
 from pgqueue_admin.services import failure_groups as causes
+from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.transport.wire.headers import short_type
 
 PAGE = 50
@@ -157,7 +158,14 @@ class FailureList:
 
 
 def read(
-    connection: Connection, asked: ArchiveFilter | None, now: datetime, *, state: str, owner: str, start: int
+    connection: Connection,
+    asked: ArchiveFilter | None,
+    now: datetime,
+    *,
+    access: ContentAccess,
+    state: str,
+    owner: str,
+    start: int,
 ) -> FailureList:
     """``asked``: of what is counted; ``state`` and ``owner`` narrow the groups, ``start`` passes over so many."""
     figures = failure_groups.groups(connection, asked, failure_groups.MOST + 1)
@@ -167,7 +175,7 @@ def read(
     chosen = [row for row in everything if state in ("", row.state) and _is_whose(row, owner)]
     open_rows = sorted((row for row in chosen if not row.acknowledged), key=_worst_first)
     quiet_rows = [row for row in chosen if row.acknowledged]
-    shown = _detailed(connection, [*open_rows, *quiet_rows][start : start + PAGE])
+    shown = _detailed(connection, [*open_rows, *quiet_rows][start : start + PAGE], access)
     rest = max(0, len(chosen) - start - len(shown))
     return FailureList(
         [row for row in shown if not row.acknowledged],
@@ -187,28 +195,34 @@ def read(
     )
 
 
-def one(connection: Connection, figures: FailureFigures, known: FailureGroup | None, now: datetime) -> FailureRow:
-    return _detailed(connection, [_judged(figures, known, now)])[0]
+def one(
+    connection: Connection, figures: FailureFigures, known: FailureGroup | None, now: datetime, access: ContentAccess
+) -> FailureRow:
+    return _detailed(connection, [_judged(figures, known, now)], access)[0]
 
 
 def several(
-    connection: Connection, figures: Iterable[FailureFigures], known: Mapping[Any, FailureGroup], now: datetime
+    connection: Connection,
+    figures: Iterable[FailureFigures],
+    known: Mapping[Any, FailureGroup],
+    now: datetime,
+    access: ContentAccess,
 ) -> list[FailureRow]:
-    return _detailed(connection, [_judged(each, known.get(each.fingerprint), now) for each in figures])
+    return _detailed(connection, [_judged(each, known.get(each.fingerprint), now) for each in figures], access)
 
 
 def _judged(figures: FailureFigures, known: FailureGroup | None, now: datetime) -> FailureRow:
     state = figures.state(known.first_at if known else None)
     acknowledged = bool(known and known.is_acknowledged(figures.all_dead, now))
-    return FailureRow(figures, known or _unnamed(figures.fingerprint), known, state, acknowledged)
+    return FailureRow(figures, known or unnamed(figures.fingerprint), known, state, acknowledged)
 
 
-def _unnamed(fingerprint: str) -> FailureGroup:
+def unnamed(fingerprint: str) -> FailureGroup:
     """Of which nothing was kept, and nothing can be read."""
     return FailureGroup(pk=fingerprint, exception=f"Failure {fingerprint}")
 
 
-def _detailed(connection: Connection, rows: list[FailureRow]) -> list[FailureRow]:
+def _detailed(connection: Connection, rows: list[FailureRow], access: ContentAccess) -> list[FailureRow]:
     """With their causes, places and hours: of what the page shows only."""
     digests = [row.fingerprint for row in rows]
     unknown = causes.causes(connection, [row.fingerprint for row in rows if row.known is None])
@@ -219,7 +233,7 @@ def _detailed(connection: Connection, rows: list[FailureRow]) -> list[FailureRow
     return [
         FailureRow(
             row.figures,
-            row.known or unknown.get(row.fingerprint, row.cause),
+            access.failure(row.known or unknown.get(row.fingerprint, row.cause)),
             row.known,
             row.state,
             row.acknowledged,

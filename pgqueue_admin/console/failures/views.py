@@ -25,6 +25,7 @@ from pgqueue_admin.formatting.fingerprint import is_fingerprint
 from pgqueue_admin.formatting.numbers import format_int
 from pgqueue_admin.models import FailureGroup, database_clock
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import content_access
 from pgqueue_admin.services import failure_groups as groups
 from pgqueue_admin.services.failure_groups import FailureActRefused
 
@@ -34,7 +35,7 @@ NAMES = 200
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    query = search.read(request.GET.get("q", ""))
+    query = search.read(request.GET.get("q", ""), content_access.of(request.user))
     if query.filter.state not in ("", "dead"):
         wrong = search.SearchSyntaxError(f"state:{query.filter.state}", "groups are of messages that are dead.")
         query = replace(query, error=wrong)
@@ -76,7 +77,15 @@ def _read(connection: Connection, request: HttpRequest, asked: ArchiveFilter, by
     start = max(0, pagination.integer(request.GET.get("after")) or 0)
     owner = request.GET.get("owner", "").replace("\0", "")
     now, state = database_clock.now(), _state(request)
-    return rows.read(connection, rows.searched(asked), now, state=state, owner=owner, start=start)
+    return rows.read(
+        connection,
+        rows.searched(asked),
+        now,
+        access=content_access.of(request.user),
+        state=state,
+        owner=owner,
+        start=start,
+    )
 
 
 def _state(request: HttpRequest) -> str:
@@ -162,12 +171,12 @@ def _page_of(
 ) -> HttpResponse:
     known = FailureGroup.objects.filter(pk=fingerprint).first()
     window = request.GET.get("w", "24h")
-    now = database_clock.now()
+    now, access = database_clock.now(), content_access.of(request.user)
 
     def read(connection: Connection) -> tuple[detail.FailureDetail | None, bool]:
         """With whether there is anything to read it from."""
         is_kept = are_kept(connection)
-        return detail.read(connection, fingerprint, known, now, window) if is_kept else None, is_kept
+        return detail.read(connection, fingerprint, known, now, window, access) if is_kept else None, is_kept
 
     found, problem = query_errors.read(read)
     view, is_read = found or (None, False)
@@ -179,8 +188,8 @@ def _page_of(
         "view": view,
         "row": view.row if view else None,
         "known": known,
-        "cause": (view.row.cause if view else known)
-        or FailureGroup(pk=fingerprint, exception=f"Failure {fingerprint}"),
+        "cause": view.row.cause if view else access.failure(known or rows.unnamed(fingerprint)),
+        "withheld": access.refusal,
         "trouble": problem,
         "is_read": is_read,
         "q": q,

@@ -15,7 +15,7 @@ from pgqueue_admin.history.freshness import HistoryFreshness
 from pgqueue_admin.history.rollups import latency_bands
 from pgqueue_admin.history.storage import archive_events, message_lookup
 from pgqueue_admin.models import database_clock
-from pgqueue_admin.services import operations
+from pgqueue_admin.services import content_access, operations
 
 RESULTS = {
     "success": "Succeeded",
@@ -74,9 +74,15 @@ def message(request: HttpRequest, seq: int) -> HttpResponse:
     if found is None:
         about = {"problem": problem, "seq": seq}
         return render(request, "pgqueue_admin/history_messages/missing.html", about, status=200 if problem else 404)
-    known = summary.of_finished(found)
-    shown = body.of_finished(found, known.content_type, request.GET.dict())
-    about = {"message": found, "facts": known, "body": shown, "word": RESULTS.get(found.result, found.result)}
+    access = content_access.of(request.user)
+    known = summary.of_finished(found, access)
+    shown = body.of_finished(found, known, request.GET.dict())
+    about = {
+        "message": access.finished(found),
+        "facts": known,
+        "body": shown,
+        "word": RESULTS.get(found.result, found.result),
+    }
     return render(request, "pgqueue_admin/history_messages/message.html", about | _became(found))
 
 

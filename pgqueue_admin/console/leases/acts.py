@@ -25,7 +25,8 @@ from pgqueue_admin.formatting import lease_acts as words
 from pgqueue_admin.lease.errors import LeaseQueueMissing
 from pgqueue_admin.monitor import lease_messages
 from pgqueue_admin.monitor.queue_table import QueueTable
-from pgqueue_admin.services import leases
+from pgqueue_admin.services import content_access, leases
+from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.leases import ACTS, MOST, ActName, LeaseOutcome, SeenLease
 from pgqueue_admin.services.operations.confirmation import REASON_ABOVE
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
@@ -115,7 +116,9 @@ def _say(request: HttpRequest, asked: Asked, outcomes: Sequence[LeaseOutcome]) -
 
 
 def _question(request: HttpRequest, asked: Asked, fault: str = "", status: int = 200) -> HttpResponse:
-    rows, problem = query_errors.read(lambda connection: _read(connection, asked), asked.address)
+    rows, problem = query_errors.read(
+        lambda connection: _read(connection, asked, content_access.of(request.user)), asked.address
+    )
     count = len(asked.seen)
     about = {
         "asked": asked,
@@ -136,11 +139,11 @@ def _refusal(request: HttpRequest, asked: Asked) -> str:
     return leases.refusal(ACTS[asked.name].verb, asked.address, request.user)
 
 
-def _read(connection: Connection, asked: Asked) -> list[AskedLease]:
+def _read(connection: Connection, asked: Asked, access: ContentAccess) -> list[AskedLease]:
     """The ticked messages as they are now."""
     found = lease_table(connection, asked.address)
     shown = lease_messages.listed(connection, found, [each.number for each in asked.seen]) if found else []
-    rows = {row.message.id: row for row in table.table(shown).rows}
+    rows = {row.message.id: row for row in table.table(shown, access).rows}
     return [_asked_row(each, rows.get(each.number)) for each in asked.seen]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pgqueue_admin.console import filter_syntax
 from pgqueue_admin.console.archive import measures
 from pgqueue_admin.monitor.lease_messages import LeaseFilter
+from pgqueue_admin.services.content_access import ContentAccess
 
 FIELDS = ("is", "age")
 STATES = {"waiting": "waiting", "locked": "locked", "expired": "over", "later": "later"}
@@ -20,7 +21,8 @@ class TypedFilter:
     faults: Sequence[str] = field(default_factory=list)
 
 
-def read(text: str) -> TypedFilter:
+def read(text: str, access: ContentAccess) -> TypedFilter:
+    """Who may not read what messages say may not ask for it, either: counts would tell it, letter by letter."""
     typed = filter_syntax.read(text, FIELDS)
     faults, states, older, younger = list(typed.faults), [], None, None
     for name, value in typed.fields:
@@ -35,6 +37,8 @@ def read(text: str) -> TypedFilter:
                 faults.append(f"age: {wrong}")
             else:
                 older, younger = high if high is not None else older, low if low is not None else younger
+    if typed.words and access.refusal:
+        faults.append(access.refusal)
     if faults or not typed.text:
         return TypedFilter(typed.text, None, faults)
     return TypedFilter(typed.text, LeaseFilter(states, typed.words, older, younger))  # type: ignore[arg-type]

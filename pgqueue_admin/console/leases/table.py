@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from pgqueue_admin.console import components
 from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.monitor.lease_messages import LeaseMessage
+from pgqueue_admin.services.content_access import ContentAccess
 
 MOST_FIELDS = 2  # columns
 
@@ -55,8 +56,8 @@ class LeaseTable:
     rows: Sequence[LeaseRow]
 
 
-def table(messages: Iterable[LeaseMessage]) -> LeaseTable:
-    shown = list(messages)
+def table(messages: Iterable[LeaseMessage], access: ContentAccess) -> LeaseTable:
+    shown = [access.lease(each) for each in messages]
     counts = Counter(field for message in shown for field in message.fields)
     fields = [field for field, _ in counts.most_common(MOST_FIELDS)]
     return LeaseTable(fields, [LeaseRow(each, _cells(each, fields)) for each in shown])

@@ -23,7 +23,8 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import lease_messages
 from pgqueue_admin.monitor.lease_messages import LeaseMessage, Listeners
 from pgqueue_admin.monitor.queue_table import QueueTable
-from pgqueue_admin.services import leases
+from pgqueue_admin.services import content_access, leases
+from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 
 ROWS = 50
@@ -63,7 +64,7 @@ class ShownLease(NamedTuple):
     archived: list[Any]
 
 
-def look(address: Address) -> LeaseLook | None:
+def look(address: Address, access: ContentAccess) -> LeaseLook | None:
     """None where the table is gone. Raises DatabaseError."""
     with queue_database().reading(address) as connection:
         found = lease_table(connection, address)
@@ -71,7 +72,7 @@ def look(address: Address) -> LeaseLook | None:
             return None
         locked = lease_messages.page(connection, found, "locked", ON_QUEUE_PAGE)
         waiting = lease_messages.page(connection, found, "waiting", ON_QUEUE_PAGE)
-        shown = table.table([*locked, *waiting])
+        shown = table.table([*locked, *waiting], access)
         if address != QUEUE:  # it has the shape alone: nobody claims from it
             return LeaseLook(found, shown, None, None)
         return LeaseLook(found, shown, _endings(connection), lease_messages.listeners(connection))
@@ -89,7 +90,7 @@ def listing(request: HttpRequest, address: Address, queue: Queue | None) -> Http
     """As ``messages`` of other queues."""
     order = request.GET.get("order", "")
     order = order if order in ORDERS else "number"
-    asked = filters.read(request.GET.get("q", ""))
+    asked = filters.read(request.GET.get("q", ""), content_access.of(request.user))
     if asked.text and order != "newest":
         order = "number"
     found, problem = query_errors.read(lambda connection: _page(connection, address, order, asked, request), address)
@@ -116,16 +117,17 @@ def _page(
 ) -> LeasePage | None:
     found = lease_table(connection, address)
     if found is None or asked.faults:
-        return LeasePage(found, table.table([]), None) if found else None
+        return LeasePage(found, table.table([], content_access.NOTHING), None) if found else None
     after, before = (pagination.integer(request.GET.get(name)) for name in ("after", "before"))
     where = {name: at for name, at in (("after", after), ("before", before)) if at is not None}
+    access = content_access.of(request.user)
     if asked.wanted:
         page = lease_messages.filtered(
             connection, found, asked.wanted, ROWS, is_newest_first=order == "newest", **where
         )
-        return LeasePage(found, table.table(page.messages), page.next, page.looked_at)
+        return LeasePage(found, table.table(page.messages, access), page.next, page.looked_at)
     rows = lease_messages.page(connection, found, order, ROWS + 1, **where)
-    return LeasePage(found, table.table(rows[:ROWS]), rows[ROWS - 1].id if len(rows) > ROWS else None)
+    return LeasePage(found, table.table(rows[:ROWS], access), rows[ROWS - 1].id if len(rows) > ROWS else None)
 
 
 @require_safe
@@ -162,9 +164,10 @@ def _message(connection: Connection, address: Address, number: int, request: Htt
         part = lease_messages.document(connection, known, number, start, length)
         return part.part if part else None
 
-    shown = body.of_copy(read, found.document_size, "application/json", request.GET.dict())
+    access = content_access.of(request.user)
+    shown = body.of_copy(read, found.document_size, "application/json", request.GET.dict(), access.refusal)
     archived = _archived(connection, number) if address == QUEUE else []
-    return ShownLease(known, found, _facts(found, address), shown, archived)
+    return ShownLease(known, access.lease(found), _facts(found, address), shown, archived)
 
 
 def _archived(connection: Connection, number: int) -> list[Any]:
@@ -193,7 +196,7 @@ def _facts(found: LeaseMessage, address: Address) -> MessageSummary:
 
 
 def _row(found: LeaseMessage) -> table.LeaseRow:
-    return table.table([found]).rows[0]
+    return table.table([found], content_access.ALL).rows[0]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

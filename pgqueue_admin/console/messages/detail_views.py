@@ -28,7 +28,8 @@ from pgqueue_admin.models import database_clock
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
-from pgqueue_admin.services import operations
+from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.operations.targets import Target, judge
 
 TEMPLATE = "pgqueue_admin/message/page.html"
@@ -67,13 +68,13 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
     found, problem = query_errors.read(lambda connection: _read_archived(connection, archive_id, request))
     if found is None:
         return _missing(request, problem, id=str(archive_id))
-    known = facts.of_archived(found.message)
+    known = facts.of_archived(found.message, content_access.of(request.user))
     about = {
         "facts": known,
         "body": found.body,
         "steps": timeline.steps(known, found.events, database_clock.now()),
         "topic": followed_message.archived_topic(archive_id, str(timezone.get_current_timezone())),
-        "error": error.of_archived(found.message, request.GET.get("trace") == "full"),
+        "error": error.of_archived(known, request.GET.get("trace") == "full"),
         "acts": actions.of_archived(request.user, known, found.judged),
         "beside": found.beside,
         "retried_as": found.retried_as,
@@ -91,7 +92,7 @@ def _read_waiting(
     table = discovery.readable(connection, address) if queue_database().allows(address) else None
     if table is not None and table.kind is TableKind.DELAYED:
         navigation.stands_under(request, "delayed")
-    known = _facts(connection, table, row_id) if table else None
+    known = _facts(connection, table, row_id, content_access.of(request.user)) if table else None
     if table is None or known is None:
         return None
     shown = body.of_waiting(connection, table, known, request.GET.dict())
@@ -99,11 +100,13 @@ def _read_waiting(
     return WaitingMessageData(table, tick, known, shown, followed_message.waiting_topic(table, row_id))
 
 
-def _facts(connection: Connection, table: QueueTable, row_id: str) -> facts.MessageSummary | None:
+def _facts(
+    connection: Connection, table: QueueTable, row_id: str, access: ContentAccess
+) -> facts.MessageSummary | None:
     if table.kind is TableKind.DELAYED:
-        return delayed_rows.facts_of(connection, table, row_id)
+        return delayed_rows.facts_of(connection, table, row_id, access)
     found = browse.message(connection, table, row_id) if table.has_messages else None
-    return facts.of_waiting(found, table.address) if found else None
+    return facts.of_waiting(found, table.address, access) if found else None
 
 
 def _read_archived(connection: Connection, archive_id: int, request: HttpRequest) -> ArchivedMessageData | None:
@@ -112,7 +115,7 @@ def _read_archived(connection: Connection, archive_id: int, request: HttpRequest
         return None
     shown = _archived_body(connection, message, request)
     events = store.events(connection, archive_id)
-    beside = prev_next.of(connection, message, request.GET.get("q"))
+    beside = prev_next.of(connection, message, request.GET.get("q"), content_access.of(request.user))
     target = message.target if message.state == "dead" else None
     judged = judge(connection, [target])[target] if target else None
     retried_as = lease_retry.retried_as(connection, archive_id) if message.kind == "lease" else None
@@ -124,9 +127,9 @@ def _archived_body(connection: Connection, message: ArchivedMessage, request: Ht
         found = store.body(connection, message.id, start, length)
         return bytes(found.content) if found else None
 
-    known = facts.of_archived(message)
+    known = facts.of_archived(message, content_access.of(request.user))
     content_type = "application/json" if message.kind == "lease" else known.content_type
-    return body.of_copy(read, message.body_bytes, content_type, request.GET.dict())
+    return body.of_copy(read, message.body_bytes, content_type, request.GET.dict(), known.withheld)
 
 
 def _missing(request: HttpRequest, problem: query_errors.QueryError | None, **about: Any) -> HttpResponse:

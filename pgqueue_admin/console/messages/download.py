@@ -15,12 +15,15 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseError, SchemaMissing, TableChanged, TableMissing
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import bodies, discovery
+from pgqueue_admin.services import content_access
 
 PIECE = 1_000_000
 
 
 @require_safe
 def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpResponseBase:
+    if refused := _refused(request):
+        return refused
     address = Address(schema, table)
 
     def read(offset: int) -> bytes | None:
@@ -34,13 +37,18 @@ def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpR
 
 @require_safe
 def archived(request: HttpRequest, archive_id: int) -> HttpResponseBase:
-    return _of_archive(store.body, archive_id, f"archive-{archive_id}.bin")
+    return _refused(request) or _of_archive(store.body, archive_id, f"archive-{archive_id}.bin")
 
 
 @require_safe
 def archived_headers(request: HttpRequest, archive_id: int) -> HttpResponseBase:
     """Whole: of many a page shows the first."""
-    return _of_archive(store.headers, archive_id, f"archive-{archive_id}-headers.json")
+    return _refused(request) or _of_archive(store.headers, archive_id, f"archive-{archive_id}-headers.json")
+
+
+def _refused(request: HttpRequest) -> HttpResponse | None:
+    refusal = content_access.of(request.user).refusal
+    return HttpResponse(f"{refusal}\n", status=403, content_type="text/plain; charset=utf-8") if refusal else None
 
 
 def _of_archive(what: Callable[..., Any], archive_id: int, name: str) -> HttpResponseBase:

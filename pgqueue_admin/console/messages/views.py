@@ -20,6 +20,8 @@ from pgqueue_admin.monitor.browse import MessagePage
 from pgqueue_admin.monitor.delayed import DelayedPage
 from pgqueue_admin.monitor.message import WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
+from pgqueue_admin.services import content_access
+from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.transport.wire.headers import short_type
 
 
@@ -40,9 +42,7 @@ class MessageListData(NamedTuple):
 def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     address = Address(schema, table)
     queue = Queue.objects.select_related("latest").filter(schema=schema, table=table).first()
-    found, problem = query_errors.read(
-        lambda connection: _read(connection, address, request.GET.dict(), queue), address
-    )
+    found, problem = query_errors.read(lambda connection: _read(connection, address, request, queue), address)
     if found and found.table and found.table.kind is TableKind.LEASE:
         return leases.listing(request, address, queue)
     if isinstance(found, delayed_rows.DelayedPageRows):
@@ -74,31 +74,42 @@ def _template(found: MessageListData | delayed_rows.DelayedPageRows | None) -> s
 
 
 def _read(
-    connection: Connection, address: Address, query: dict[str, str], queue: Queue | None
+    connection: Connection, address: Address, request: HttpRequest, queue: Queue | None
 ) -> MessageListData | delayed_rows.DelayedPageRows:
+    query = request.GET.dict()
     table = discovery.readable(connection, address) if queue_database().allows(address) else None
     if table is not None and table.kind is TableKind.DELAYED:
         return delayed_rows.found(connection, table, query)
-    return _waiting(connection, table, message_list.asked(query), _head(queue))
+    return _waiting(connection, table, message_list.asked(query), _head(queue), content_access.of(request.user))
 
 
 def _waiting(
-    connection: Connection, table: QueueTable | None, wanted: message_list.MessageListQuery, head: int | None
+    connection: Connection,
+    table: QueueTable | None,
+    wanted: message_list.MessageListQuery,
+    head: int | None,
+    access: ContentAccess,
 ) -> MessageListData:
     if table is None or not table.has_messages or wanted.error:
         return MessageListData(table, None, [])
     shown = message_list.page(connection, table, wanted, head)
     rows = [
-        MessageRow(each, waiting_acts.tick(each), short_type(each.type), _line(connection, table, each, wanted))
+        MessageRow(each, waiting_acts.tick(each), short_type(each.type), _line(connection, table, each, wanted, access))
         for each in shown.messages
     ]
     return MessageListData(table, shown, rows)
 
 
 def _line(
-    connection: Connection, table: QueueTable, message: WaitingMessage, wanted: message_list.MessageListQuery
+    connection: Connection,
+    table: QueueTable,
+    message: WaitingMessage,
+    wanted: message_list.MessageListQuery,
+    access: ContentAccess,
 ) -> str | None:
-    return message_list.bodyline(connection, table, message) if wanted.bodyline else None
+    if not wanted.bodyline:
+        return None
+    return access.refusal or message_list.bodyline(connection, table, message)
 
 
 def _head(queue: Queue | None) -> int | None:

@@ -18,7 +18,8 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import confirmations
 from pgqueue_admin.formatting.audit_verbs import past
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services import operations
+from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services.content_access import ContentAccess
 
 ROWS = 50
 MOST_IDS = 10_000
@@ -84,7 +85,7 @@ def _freeze(request: HttpRequest, kind: str, ids: list[int]) -> HttpResponse:
     selection = ""
     if request.POST.get("all") == "matching":
         selection = request.POST.get("q", "")
-        chosen, covered = _matching(kind, selection, request.POST.get("w"))
+        chosen, covered = _matching(kind, selection, request.POST.get("w"), content_access.of(request.user))
         selection += covered
     elif not ids:
         raise operations.EmptySelection(f"Nothing was {past(kind)}: no message was ticked.")
@@ -92,9 +93,9 @@ def _freeze(request: HttpRequest, kind: str, ids: list[int]) -> HttpResponse:
     return responses.SeeOther(reverse("operation", args=[operation.pk]))
 
 
-def _matching(kind: str, q: str, w: str | None) -> tuple[ArchiveFilter, str]:
+def _matching(kind: str, q: str, w: str | None, access: ContentAccess) -> tuple[ArchiveFilter, str]:
     """What a search finds; where it reads texts, in what it has covered, which is said as terms, too."""
-    query = search.read(q)
+    query = search.read(q, access)
     if query.error:
         raise operations.OperationRefused(f"Nothing was {past(kind)}: {query.error}")
     if not query.reads_rows:

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 
+from pgqueue_admin.console import permissions
+from pgqueue_admin.console.permissions import Refusal
 from pgqueue_admin.models import Process
 from pgqueue_admin.workers.reporting import process_identity
 
@@ -22,6 +24,11 @@ _LEVEL = re.compile(r"\b(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b|^Fatal Python erro
 class LogLine(NamedTuple):
     text: str
     tone: str  # "e" of an error, "w" of a warning, else empty; what follows without a level is part of it
+
+
+def refusal_for(person: Any) -> Refusal | None:
+    """None if ``person`` may read it: handlers print what they please, also what their messages say."""
+    return permissions.refusal_for(person, "log") or permissions.refusal_for(person, "read")
 
 
 def last_lines(process: Process, most: int) -> list[LogLine]:

@@ -6,7 +6,6 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
-from pgqueue_admin.console import permissions
 from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.console.workers import log_files
 from pgqueue_admin.models import Process
@@ -18,8 +17,8 @@ _NO_PROCESS = "No process has this number, or it was forgotten since: Workers li
 
 @require_safe
 def log(request: HttpRequest, process_id: int) -> HttpResponse:
-    """What a process prints may hold what its messages hold: it is for those who run it."""
-    process, refusal = existing(Process, _NO_PROCESS, pk=process_id), permissions.refusal_for(request.user, "log")
+    """What a process prints may hold what its messages hold: it is for those who run it and may read these."""
+    process, refusal = existing(Process, _NO_PROCESS, pk=process_id), log_files.refusal_for(request.user)
     lines = [] if refusal else log_files.last_lines(process, MOST_LINES)
     words, level = request.GET.get("q", ""), request.GET.get("level", "")
     level = level if level in log_files.LEVELS else ""
@@ -33,7 +32,7 @@ def log(request: HttpRequest, process_id: int) -> HttpResponse:
 @require_safe
 def whole(request: HttpRequest, process_id: int) -> HttpResponseBase:
     """The file as it is."""
-    process, refusal = existing(Process, _NO_PROCESS, pk=process_id), permissions.refusal_for(request.user, "log")
+    process, refusal = existing(Process, _NO_PROCESS, pk=process_id), log_files.refusal_for(request.user)
     if refusal:
         return HttpResponse(f"Reading it {refusal}.\n", status=403, content_type="text/plain; charset=utf-8")
     if (found := log_files.path_of(process)) is None:

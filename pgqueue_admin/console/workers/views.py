@@ -22,7 +22,7 @@ def page(request: HttpRequest) -> HttpResponse:
     by_host = rows.hosts(found)
     suspects = crashing_messages.suspects()
     verdict = rows.verdict(endpoint_standings.of(staffed), found, suspects)
-    may_read = not permissions.refusal_for(request.user, "log")
+    may_read = not log_files.refusal_for(request.user)
     last = LAST_LINES if may_read else 0
     silent = {host.name for host in by_host if host.silent_since}
     broken = [row for row in found if row.tone and row.process.host not in silent]

@@ -6,6 +6,7 @@ from pgqueue_admin.archive.messages import ArchivedMessage
 from pgqueue_admin.console.messages.detail.summary import STATE_WORDS, address_of
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.out_of_range_times import Beyond
+from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.transport.wire.headers import short_type
 
 
@@ -37,5 +38,5 @@ class ArchiveRow:
         return float((died_at - sent_at).total_seconds())
 
 
-def row(message: ArchivedMessage) -> ArchiveRow:
-    return ArchiveRow(message, address_of(message.queue))
+def row(message: ArchivedMessage, access: ContentAccess) -> ArchiveRow:
+    return ArchiveRow(access.archived(message), address_of(message.queue))

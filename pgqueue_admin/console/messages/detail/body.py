@@ -21,11 +21,15 @@ Read = Callable[[int, int], bytes | None]  # offset, length: the bytes, None whe
 
 @dataclass(frozen=True, slots=True)
 class ShownBody:
-    """What the Body section draws. ``part`` is None where there is nothing to draw; ``source`` tells of bodystring."""
+    """What the Body section draws. ``part`` is None where there is nothing to draw; ``source`` tells of bodystring.
+
+    ``withheld``: why it may not be read.
+    """
 
     part: BodyPart | None
     view: str
     source: str = ""
+    withheld: str = ""
 
     @property
     def views(self) -> list[tuple[str, str]]:
@@ -50,33 +54,37 @@ def of_waiting(connection: Connection, table: QueueTable, facts: MessageSummary,
     def bodystring(start: int) -> stored.BodyString | None:
         return stored.bodystring(connection, table, row_id, offset=start)
 
-    return shown(read, bodystring, facts.body_size, facts.content_type, asked)
+    return shown(read, bodystring, facts.body_size, facts.content_type, asked, facts.withheld)
 
 
-def of_finished(message: FinishedMessage, content_type: str | None, asked: Asked) -> ShownBody:
+def of_finished(message: FinishedMessage, facts: MessageSummary, asked: Asked) -> ShownBody:
     """Of a message of history: of what is kept of it."""
     kept = message.body
     if kept is None:
         return ShownBody(None, "")
 
-    return of_copy(lambda start, length: kept[start : start + length], len(kept), content_type, asked)
+    return of_copy(
+        lambda start, length: kept[start : start + length], len(kept), facts.content_type, asked, facts.withheld
+    )
 
 
-def of_copy(read: Read, size: int | None, content_type: str | None, asked: Asked) -> ShownBody:
+def of_copy(read: Read, size: int | None, content_type: str | None, asked: Asked, withheld: str = "") -> ShownBody:
     """Of a body that no table of an endpoint holds: it has no column ``bodystring``."""
 
     def bodystring(start: int) -> stored.BodyString | None:
         raw = read(start, stored.PART)
         return None if raw is None else stored.decoded(raw, size or 0, start)
 
-    return shown(read, bodystring, size, content_type, asked)
+    return shown(read, bodystring, size, content_type, asked, withheld)
 
 
-def shown(read: Read, bodystring: BodyString, size: int | None, content_type: str | None, asked: Asked) -> ShownBody:
+def shown(
+    read: Read, bodystring: BodyString, size: int | None, content_type: str | None, asked: Asked, withheld: str
+) -> ShownBody:
     """The part that ``?body=…&from=…`` asks for; bad values fall back to the start in the view that suits."""
     view = asked.get("body", "")
-    if size is None:
-        return ShownBody(None, view)
+    if size is None or withheld:
+        return ShownBody(None, view, withheld=withheld)
     start = _offset(asked.get("from", ""), size)
     if view == "bodystring":
         return _bodystring(bodystring(start), start, size)

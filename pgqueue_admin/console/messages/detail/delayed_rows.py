@@ -16,6 +16,7 @@ from pgqueue_admin.monitor.clock_skew import ClockSkew
 from pgqueue_admin.monitor.delayed import Cursor
 from pgqueue_admin.monitor.message import DelayedMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
+from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.transport.wire.headers import short_type
 
 ROWS = 50
@@ -77,13 +78,15 @@ def found(connection: Connection, table: QueueTable, query: Mapping[str, str]) -
     )
 
 
-def facts_of(connection: Connection, table: QueueTable, row_id: str) -> summary.MessageSummary | None:
+def facts_of(
+    connection: Connection, table: QueueTable, row_id: str, access: ContentAccess
+) -> summary.MessageSummary | None:
     """Of one message; None where it is not there any more."""
     message = delayed.message(connection, table, row_id)
     if message is None:
         return None
     due_at = meant(message, skew.read(connection, table.address))
-    return summary.of_delayed(message, table.address, due_at, database_clock.now())
+    return summary.of_delayed(message, table.address, access, due_at, database_clock.now())
 
 
 def meant(message: DelayedMessage, told: ClockSkew | None) -> datetime | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from pgqueue_admin.archive.messages import ArchivedMessage
+from pgqueue_admin.console.messages.detail.summary import MessageSummary
 from pgqueue_admin.formatting import stack_traces
 from pgqueue_admin.transport.failure import MOST_MESSAGE
 from pgqueue_admin.transport.wire.headers import short_type
@@ -17,6 +17,7 @@ class MessageError:
     full: bool  # the trace as it came, instead of its own frames
     message_more: int = 0  # characters of each that are left out
     trace_more: int = 0
+    withheld: str = ""
     message_is_cut: bool = False  # by the archive: all of it stands among the headers
 
     @property
@@ -36,8 +37,10 @@ class MessageError:
         return stack_traces.frames(self.trace)
 
 
-def of_archived(message: ArchivedMessage, full: bool) -> MessageError | None:
+def of_archived(facts: MessageSummary, full: bool) -> MessageError | None:
     """None where nothing was thrown: a confirmation, a message that cannot be read."""
+    message = facts.archived
+    assert message
     if not (message.exception_type or message.exception_message or message.stack_trace):
         return None
     said, trace = message.exception_message or "", message.stack_trace or ""
@@ -48,5 +51,6 @@ def of_archived(message: ArchivedMessage, full: bool) -> MessageError | None:
         full,
         message_more=(message.exception_message_length or 0) - len(said),
         trace_more=(message.stack_trace_length or 0) - len(trace),
+        withheld=facts.withheld,
         message_is_cut=message.exception_message_length == MOST_MESSAGE,
     )

@@ -23,7 +23,7 @@ from pgqueue_admin.models import Queue, database_clock
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import browse
 from pgqueue_admin.monitor.queue_table import QueueTable
-from pgqueue_admin.services import operations
+from pgqueue_admin.services import content_access, operations
 from pgqueue_admin.transport.wire.headers import short_type
 
 GONE = "gone"  # removed from the archive
@@ -125,14 +125,14 @@ def _notice(told: str, url: str, word: str) -> SafeString:
 
 @lru_cache(maxsize=256)
 def _steps(archive_id: int, zone: str, version: tuple[Any, ...]) -> str:
-    """Made once for each ``version``: headers are read for it. Raises DatabaseError."""
+    """Made once for each ``version``, from headers, and for all who look: of figures alone. Raises DatabaseError."""
     with queue_database().reading() as connection:
         message = store.show(connection, archive_id)
         events = store.events(connection, archive_id)
     if message is None:
         return ""
     about = {
-        "steps": timeline.steps(summary.of_archived(message), events, database_clock.now()),
+        "steps": timeline.steps(summary.of_archived(message, content_access.NOTHING), events, database_clock.now()),
         "started_here": operations.started_here(event.operation for event in events),
     }
     return render_to_string("pgqueue_admin/message/steps.html", about)

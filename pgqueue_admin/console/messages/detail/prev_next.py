@@ -8,6 +8,7 @@ from pgqueue_admin.archive.messages import ArchivedMessage, ArchiveFilter
 from pgqueue_admin.archive.search_terms import Lane
 from pgqueue_admin.console.archive import search
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.services.content_access import ContentAccess
 
 NEAREST = 2_000  # of which texts are read, on each side
 
@@ -20,9 +21,9 @@ class PrevNext(NamedTuple):
     q: str
 
 
-def of(connection: Connection, message: ArchivedMessage, q: str | None) -> PrevNext | None:
+def of(connection: Connection, message: ArchivedMessage, q: str | None, access: ContentAccess) -> PrevNext | None:
     """None where it was not opened from a list. Of a search of texts: within the nearest messages."""
-    query = search.read(q)
+    query = search.read(q, access)
     if q is None or query.error:
         return None
     older = store.page(connection, _near(query.filter, message, "all"), after=message.key, limit=1).messages

@@ -14,6 +14,7 @@ from pgqueue_admin.formatting import header_parts, numbers
 from pgqueue_admin.history.storage.message_lookup import FinishedMessage
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor.message import DelayedMessage, StoredMessage, WaitingMessage
+from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers
 
@@ -50,6 +51,7 @@ class MessageSummary:
     due_at: datetime | None = None  # as meant: the skew of its table is taken off
     goes_to: str = ""
     archived: ArchivedMessage | None = None
+    withheld: str = ""  # why its content is not here
 
     @property
     def archive_id(self) -> int | None:
@@ -125,20 +127,23 @@ class MessageSummary:
         return header_parts.kept_and_removed(self.headers, FAILURE_PREFIXES)
 
 
-def of_waiting(message: WaitingMessage, address: Address) -> MessageSummary:
+def of_waiting(message: WaitingMessage, address: Address, access: ContentAccess) -> MessageSummary:
     expires = {"expires_text": message.expires_text, "expires_at": message.expires_at}
-    return _of_stored(message, address, state=message.state, seq=message.seq, **expires)
+    return _of_stored(message, address, access, state=message.state, seq=message.seq, **expires)
 
 
-def of_delayed(message: DelayedMessage, address: Address, due_at: datetime | None, now: datetime) -> MessageSummary:
+def of_delayed(
+    message: DelayedMessage, address: Address, access: ContentAccess, due_at: datetime | None, now: datetime
+) -> MessageSummary:
     """``due_at``: when it was meant to be due, which is not what stands there where writers' zones differ."""
     state = "overdue" if due_at and due_at <= now else "delayed"
     return _of_stored(
-        message, address, state=state, due_text=message.due_text, due_at=due_at, goes_to=message.destination
+        message, address, access, state=state, due_text=message.due_text, due_at=due_at, goes_to=message.destination
     )
 
 
-def _of_stored(message: StoredMessage, address: Address, **about: Any) -> MessageSummary:
+def _of_stored(stored: StoredMessage, address: Address, access: ContentAccess, **about: Any) -> MessageSummary:
+    message = access.stored(stored)
     return MessageSummary(
         address=address,
         row_id=message.id,
@@ -146,14 +151,17 @@ def _of_stored(message: StoredMessage, address: Address, **about: Any) -> Messag
         type=message.type,
         headers_text=message.headers_text,
         headers=message.headers,
+        headers_bytes=stored.headers_size,
         unreadable=message.unreadable,
+        withheld=access.refusal,
         body_size=message.body_size,
         sent_at=message.sent_at,
         **about,
     )
 
 
-def of_archived(message: ArchivedMessage) -> MessageSummary:
+def of_archived(message: ArchivedMessage, access: ContentAccess) -> MessageSummary:
+    message = access.archived(message)
     return _of_copy(
         message,
         state=message.state,
@@ -162,13 +170,17 @@ def of_archived(message: ArchivedMessage) -> MessageSummary:
         body_size=message.body_bytes,
         expires_text=message.expires,
         archived=message,
+        withheld=access.refusal,
     )
 
 
-def of_finished(message: FinishedMessage) -> MessageSummary:
+def of_finished(message: FinishedMessage, access: ContentAccess) -> MessageSummary:
     """``body_size``: of what history keeps of it."""
     size = None if message.body is None else len(message.body)
-    return _of_copy(message, state=message.result, row_id=None, type=message.type or "", body_size=size)
+    message = access.finished(message)
+    return _of_copy(
+        message, state=message.result, row_id=None, type=message.type or "", body_size=size, withheld=access.refusal
+    )
 
 
 def _of_copy(message: ArchivedMessage | FinishedMessage, **about: Any) -> MessageSummary:

@@ -18,6 +18,8 @@ from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import content_access
+from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.edited_retry import MOST_BYTES, EditChanges, retry_edited
 from pgqueue_admin.services.operations.errors import OperationNotAllowed
 from pgqueue_admin.services.operations.targets import Target, judge, parsed
@@ -37,7 +39,9 @@ class EditedSource(NamedTuple):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest, archive_id: int) -> HttpResponse:
-    found, problem = query_errors.read(lambda connection: _read(connection, archive_id))
+    found, problem = query_errors.read(
+        lambda connection: _read(connection, archive_id, content_access.of(request.user))
+    )
     if found is None:
         about = {"trouble": problem, "id": str(archive_id)}
         status = problem.status if problem else 404
@@ -95,10 +99,12 @@ def _why_not(request: HttpRequest, found: EditedSource, typed: EditDraft) -> str
     return ""
 
 
-def _read(connection: Connection, archive_id: int) -> EditedSource | None:
+def _read(connection: Connection, archive_id: int, access: ContentAccess) -> EditedSource | None:
     message = store.show(connection, archive_id)
     if message is None:
         return None
+    if access.refusal:
+        return EditedSource(message, None, access.refusal)
     if message.kind != "transport":
         return EditedSource(message, None, "Only messages of transport queues can be edited here.")
     if refused := replay.refused(message, "dead"):
@@ -133,10 +139,10 @@ def _page(
     request: HttpRequest, found: EditedSource, shown: EditDraft | None, fault: str = "", status: int = 200
 ) -> HttpResponse:
     message = found.message
-    known = facts.of_archived(message)
+    known = facts.of_archived(message, content_access.of(request.user))
     about: dict[str, Any] = {
         "facts": known,
-        "message": message,
+        "message": known.archived,
         "draft": shown,
         "why_not": found.why_not,
         "fault": fault,

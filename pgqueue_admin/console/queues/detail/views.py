@@ -23,9 +23,10 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseError, TimedOut
 from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.models import Queue, database_clock
-from pgqueue_admin.services import endpoints
+from pgqueue_admin.services import content_access, endpoints
 from pgqueue_admin.services import leases as lease_acts
 from pgqueue_admin.services.consumers import Team
+from pgqueue_admin.services.content_access import ContentAccess
 
 SLOW = "Stopped after 1 s: what lies before the head takes longer to read. The figures above are the sampler's."
 
@@ -65,7 +66,7 @@ def show(
         "publish_refusal": lease_acts.refusal("publish", view.address, request.user) if view.is_lease else "",
         "settings_path": f"{view.row.path}#settings",
         **(_form(view, form) if form or "edit" in request.GET else {}),
-        **(_looked(view) if "ends" in request.GET else {}),
+        **(_looked(view, content_access.of(request.user)) if "ends" in request.GET else {}),
         **(more or {}),
     }
     return render(request, "pgqueue_admin/queue/page.html", about, status=status)
@@ -83,7 +84,11 @@ def head_and_tail(request: HttpRequest, schema: str, table: str) -> HttpResponse
     """The part that looks into the queue itself; loaded by the page, with its own limits and its own error."""
     view = QueueData(_queue(schema, table))
     part = "leases/look" if view.is_lease else "queue/ends"
-    return render(request, f"pgqueue_admin/{part}.html", {"view": view, "row": view.row, **_looked(view)})
+    return render(
+        request,
+        f"pgqueue_admin/{part}.html",
+        {"view": view, "row": view.row, **_looked(view, content_access.of(request.user))},
+    )
 
 
 def _queue(schema: str, table: str) -> Queue:
@@ -93,9 +98,9 @@ def _queue(schema: str, table: str) -> Queue:
     return queue
 
 
-def _looked(view: QueueData) -> dict[str, object]:
+def _looked(view: QueueData, access: ContentAccess) -> dict[str, object]:
     if view.is_lease:
-        return _looked_at_lease(view)
+        return _looked_at_lease(view, access)
     try:
         found, unfit = ends.look(view.address, view.row.latest), _unfit(view)
     except DatabaseError as error:
@@ -103,9 +108,9 @@ def _looked(view: QueueData) -> dict[str, object]:
     return {"looked": True, "ends": found, "fault": "", "unfit": unfit}
 
 
-def _looked_at_lease(view: QueueData) -> dict[str, object]:
+def _looked_at_lease(view: QueueData, access: ContentAccess) -> dict[str, object]:
     try:
-        return {"looked": True, "lease": leases.look(view.address), "fault": ""}
+        return {"looked": True, "lease": leases.look(view.address, access), "fault": ""}
     except DatabaseError as error:
         return {"looked": True, "lease": None, "fault": _fault(error, view.address)}
 
