@@ -81,8 +81,8 @@
   }
 
   function ages(root) {
-    for (const place of all('[data-since], time[data-as="ago"]', root)) {
-      if (in_use(place)) continue;
+    // asked before any write: one layout for all
+    for (const place of all('[data-since], time[data-as="ago"]', root).filter((each) => !in_use(each))) {
       if (place.dateTime) place.textContent = ago(new Date(place.dateTime)); else age_of(place);
     }
   }

@@ -88,3 +88,23 @@ def test_keys_lead_around(page: Page, product: Product) -> None:
     page.keyboard.press("?")
     expect(page.get_by_role("heading", name="Keys on this page")).to_be_visible()
     shoot(page, "shortcuts")
+
+
+def test_a_second_that_passes_lays_a_long_list_out_a_few_times(page: Page, product: Product) -> None:
+    """Not once for each age in it: a slow machine did nothing else."""
+    page.goto(f"{product.url}/queues/public/Sales/messages/")
+    ages = page.locator('time[data-as="ago"]').count()
+    assert ages > 90
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def layouts() -> int:
+        return int(
+            {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}["LayoutCount"]
+        )
+
+    before = layouts()
+    for _ in range(3):
+        was = page.locator("[data-clock]").inner_text()
+        page.wait_for_function("(was) => document.querySelector('[data-clock]').textContent !== was", arg=was)
+    assert layouts() - before < ages
