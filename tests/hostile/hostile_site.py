@@ -109,8 +109,8 @@ def _fill(made: World) -> None:
 @contextmanager
 def copied(databases: Databases, made: World) -> Iterator[World]:
     console, queues = (dsn.rpartition("/")[2] for dsn in (made.console_dsn, made.queues_dsn))
-    facts = {"addresses": made.addresses, "waiting": made.waiting, "recorded": made.recorded}
-    facts["finished"] = made.finished
+    lists = {"addresses": [*made.addresses], "waiting": [*made.waiting], "finished": [*made.finished]}
+    facts: dict[str, Any] = {**lists, "recorded": made.recorded}
     with (
         databases.copy(console) as console,
         databases.copy(queues) as queues,
