@@ -210,6 +210,7 @@ def test_the_page_says_which_right_is_missing_and_shows_figures(counter: Client,
     page = counter.get(f"/archive/{planted.archived}/").content.decode()
     for said in (SAID, "Shop.Boom", "PlaceOrder", "m-4711", "Shop.Card", HIDDEN, "Billing"):
         assert said in page, said
+    assert "shown under Error" not in page
     for name in ("body", "headers"):
         answer = counter.get(f"/archive/{planted.archived}/{name}/")
         assert (answer.status_code, answer.content.decode().strip()) == (403, REFUSED)
