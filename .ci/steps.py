@@ -65,9 +65,9 @@ STEPS = [
     Step("migrations", f"{BIN}/python manage.py makemigrations --check --dry-run --settings tests.settings"),
     Step("deploy", f"{DEPLOYED} {BIN}/python manage.py check --deploy --fail-level WARNING"),
     Step("advisories", f"{BIN}/python .ci/advisories.py"),
-    pytest("spark", "-m spark tests/history", runs="beside"),
     Step("tests", "make test", is_pytest=True),
-    pytest("journeys", "-m journey -n 2 --dist loadgroup tests/journeys", "chromium nginx", runs="alone"),
+    pytest("journeys", "-m journey -n 2 --dist loadgroup tests/journeys", "chromium nginx"),
+    pytest("spark", "-m spark tests/history", before="PGQUEUE_TEST_PATIENCE=300 ", runs="beside"),
     pytest(
         "postgresql-15",
         f'-m "({QUICK}) or pg_cron" --only-asking {MANY} {ASKING} {PG_CRON}',
