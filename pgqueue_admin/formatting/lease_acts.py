@@ -45,6 +45,11 @@ def question(name: str, count: int, queue: str, environment: str) -> str:
     return f"{asked} in {environment or 'unnamed'}?"
 
 
+def keep(count: int) -> str:
+    """On the link that does nothing."""
+    return f"Leave {'it' if count == 1 else 'them'} there"
+
+
 def then(name: str) -> str:
     return WORDS[name].then
 

@@ -122,14 +122,15 @@ def _question(request: HttpRequest, asked: Asked, fault: str = "", status: int =
     count = len(asked.seen)
     about = {
         "asked": asked,
-        "address": asked.address,
         "rows": rows or [],
         "trouble": problem,
         "fault": fault,
         "question": words.question(asked.name, count, asked.address.table, str(settings.PGQUEUE["ENVIRONMENT"])),
         "then": words.then(asked.name),
         "button": words.button(asked.name, count),
+        "keep": words.keep(count),
         "count": count,
+        "needs_reason": asked.needs_reason,
         "refusal": _refusal(request, asked),
     }
     return render(request, TEMPLATE, about, status=status)
