@@ -4,7 +4,7 @@ VAR := $(or $(PGQUEUE_STATE_DIR),var)
 BIN := .venv/bin
 INSTALL = $(BIN)/python scripts/install.py --require-hashes
 
-.PHONY: reference setup run test reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-history bench-lease bench-outbox wire-dump screenshots
+.PHONY: reference setup run test test-slow reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-history bench-lease bench-outbox bench-pressure wire-dump screenshots
 .DEFAULT_GOAL := run
 
 setup: .venv/installed-history
@@ -12,8 +12,16 @@ setup: .venv/installed-history
 run: .venv/installed
 	@PGQUEUE_INSTALL_HISTORY=1 exec $(BIN)/python manage.py up
 
+# Rooms whose tests start, cut and kill processes of their own, or write months of files: .ci/run has them as a step.
+SLOW := tests/demo tests/history tests/hostile tests/lease tests/live tests/outbox tests/services tests/workers
+ROOMS := $(sort $(patsubst %/,%,$(dir $(wildcard tests/*/test_*.py))))
+TESTS := $(filter-out $(SLOW) tests/journeys tests/installation,$(ROOMS))
+
 test: .venv/installed-dev
 	@$(BIN)/pytest -q -m "not journey and not chaos and not spark and not fresh and not pg_cron and not mariadb" -n 3 --dist loadgroup $(TESTS)
+
+test-slow:
+	@$(MAKE) --no-print-directory test TESTS="$(SLOW)"
 
 reset:
 	@$(PYTHON) -m pgqueue_admin.embedded.reset $(VAR)
@@ -39,11 +47,15 @@ bench-lease: .venv/installed-dev
 bench-outbox: .venv/installed-dev
 	@$(BIN)/python -m bench.outbox
 
+bench-pressure: .venv/installed-dev
+	@$(BIN)/python -m bench.pressure
+
 wire-dump: .venv/installed-dev
 	@$(BIN)/python -m bench.wire $(VAR)/wire
 
 bench-chaos: .venv/installed-dev
 	@$(BIN)/python -m bench.chaos
+	@PGQUEUE_TEST_CHAOS_MESSAGES=$${MESSAGES:-20000} $(BIN)/pytest -q -n 0 -m chaos tests/lease/test_crashes.py tests/outbox/test_crashes.py
 
 .PHONY: bench-history-chaos
 bench-history-chaos: .venv/installed-dev

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Everything that must hold, step by step. Needs Python 3.11 with venv, and make; installs or names the rest.
 
-    .ci/run                 all of it
+    .ci/run                 all of it but image
     .ci/run lint journeys   only these steps
+    .ci/run image           builds the container image, and tries it
 
 As root on Debian it installs chromium, nginx-light, postgresql-15, postgresql-15-cron, mariadb-server-core and
 mariadb-client-core where they are missing. Else CHROMIUM= names a browser, NGINX= an nginx, PGQUEUE_PG_BIN= a folder of
@@ -48,9 +49,10 @@ MANY = "-n 3 --dist loadgroup"
 class Step(NamedTuple):
     name: str
     command: str
-    needs: str = ""  # chromium, mariadb, nginx, postgresql
+    needs: str = ""  # names in NEEDS
     is_pytest: bool = False
-    runs: str = ""  # "beside" those that follow, as it waits for a good part of its time; or "alone"
+    # "beside" those that follow, as it waits for a good part of its time; "alone"; or "asked": only where it is named
+    runs: str = ""
 
 
 def pytest(name: str, arguments: str, needs: str = "", before: str = "", runs: str = "") -> Step:
@@ -60,12 +62,13 @@ def pytest(name: str, arguments: str, needs: str = "", before: str = "", runs: s
 STEPS = [
     Step("install", "make setup .venv/installed-dev"),
     Step("lint", f"{BIN}/ruff check . && {BIN}/ruff format --check ."),
-    Step("types", f"{BIN}/mypy"),
+    Step("types", f"{BIN}/mypy", runs="beside"),
     Step("imports", f"{BIN}/lint-imports"),
     Step("migrations", f"{BIN}/python manage.py makemigrations --check --dry-run --settings tests.settings"),
     Step("deploy", f"{DEPLOYED} {BIN}/python manage.py check --deploy --fail-level WARNING"),
     Step("advisories", f"{BIN}/python .ci/advisories.py"),
     Step("tests", "make test", is_pytest=True),
+    Step("test-slow", "make test-slow", is_pytest=True),
     pytest("journeys", "-m journey -n 2 --dist loadgroup tests/journeys", "chromium nginx"),
     pytest("spark", "-m spark tests/history", before="PGQUEUE_TEST_PATIENCE=300 ", runs="beside"),
     pytest(
@@ -76,8 +79,10 @@ STEPS = [
     ),
     pytest("mariadb", '-m "mariadb and not chaos" -n 2 --dist loadgroup tests/dialects tests/outbox', "mariadb"),
     pytest("fresh", "-m fresh tests/installation"),
+    Step("image", "scripts/image.sh", "buildah", runs="asked"),
     pytest("chaos", f"-m chaos -n 2 --dist loadgroup {KILLING}", "mariadb", runs="alone"),
 ]
+BY_ITSELF = {step.name for step in STEPS if step.runs != "asked"}
 
 
 class Outcome(NamedTuple):
@@ -99,7 +104,7 @@ def main() -> int:
     wanted = sys.argv[1:]
     if unknown := set(wanted) - {step.name for step in STEPS}:
         sys.exit(f"No such step: {', '.join(unknown)}. There are: {', '.join(step.name for step in STEPS)}.")
-    return report(list(run_all([step for step in STEPS if not wanted or step.name in wanted])))
+    return report(list(run_all([step for step in STEPS if step.name in (wanted or BY_ITSELF)])))
 
 
 def run_all(steps: list[Step]) -> Iterator[Outcome]:
@@ -252,6 +257,17 @@ def mariadb() -> dict[str, str]:
     return {}
 
 
+def buildah() -> dict[str, str]:
+    """Without an engine: as root it builds in a folder of its own, and what it built is tried in namespaces."""
+    if os.geteuid() != 0:
+        raise Missing("No right to mount the image's files: run it as root.")
+    if not all(map(shutil.which, ("buildah", "debootstrap"))):
+        installed("buildah debootstrap")
+    if not all(map(shutil.which, ("buildah", "debootstrap"))):
+        raise Missing("No buildah: install Debian's packages buildah and debootstrap.")
+    return {}
+
+
 def installed(package: str) -> bool:
     """Whether apt could install it, which only root may ask of it."""
     if os.geteuid() != 0 or not shutil.which("apt-get"):
@@ -262,7 +278,14 @@ def installed(package: str) -> bool:
     return done.returncode == 0
 
 
-NEEDS = {"chromium": chromium, "mariadb": mariadb, "nginx": nginx, "postgresql": postgresql, "pg_cron": pg_cron}
+NEEDS = {
+    "buildah": buildah,
+    "chromium": chromium,
+    "mariadb": mariadb,
+    "nginx": nginx,
+    "postgresql": postgresql,
+    "pg_cron": pg_cron,
+}
 
 
 def report(outcomes: list[Outcome]) -> int:

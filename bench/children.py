@@ -1,4 +1,4 @@
-"""Processes of bench.history_side: each is asked by a line, and answers by a line of figures."""
+"""Processes beside a bench: each is asked by a line, and answers by a line of figures."""
 
 import os
 import select
@@ -11,9 +11,9 @@ Child = subprocess.Popen[str]
 
 
 @contextmanager
-def side(*words: str, **environment: str) -> Iterator[Child]:
+def side(*words: str, module: str = "bench.history_side", **environment: str) -> Iterator[Child]:
     """In a session of its own, as the supervisor starts its children. It ends when its stdin does."""
-    command, pipe = [sys.executable, "-m", "bench.history_side", *words], subprocess.PIPE
+    command, pipe = [sys.executable, "-m", module, *words], subprocess.PIPE
     environ = {**os.environ, **environment}
     child = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True, env=environ)
     try:

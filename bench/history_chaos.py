@@ -183,14 +183,14 @@ def pruner() -> Callable[[], int]:
     import django.db
 
     from pgqueue_admin.archive.retention import as_of, prune
-    from pgqueue_admin.history import watermark
+    from pgqueue_admin.history import freshness
     from pgqueue_admin.models import database_clock
 
     def once() -> int:
         try:
             with postgresql().connect(os.environ["DATABASE_URL"], for_handlers=True) as connection:
                 (now,) = connection.all(postgresql().history.instant())
-                read = watermark.of_archive(now.cluster, now.archive).snapshot
+                read = freshness.of_archive(now.cluster, now.archive).snapshot
                 return prune(connection, database_clock.now(), read, as_of(now.cluster, now.archive)) if read else 0
         except (django.db.Error, DatabaseError):  # while the server restarts
             django.db.connections.close_all()

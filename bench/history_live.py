@@ -56,7 +56,7 @@ def driver() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def ask(connection: Connection) -> None:
-    connection.run("update pgqueue_console.pgqueue_historysource set wanted_at = now(), held_until = null")
+    connection.run("update pgqueue_console.pgqueue_historysource set requested_at = now(), paused_until = null")
 
 
 def ages(connection: Connection, until: float) -> Iterator[float]:

@@ -17,7 +17,7 @@ from pgqueue_admin.transport import Endpoint
 
 WINDOW = float(os.environ.get("WINDOW", 20))
 LONGEST = 300.0  # seconds: the most that one batch takes
-_REST = "update pgqueue_console.pgqueue_historysource set held_until = now() + interval '1 hour'"
+_REST = "update pgqueue_console.pgqueue_historysource set paused_until = now() + interval '1 hour'"
 _WORK = """
 select exists (select from pgqueue_console.pgqueue_historybatch where state = 'running')
   or exists (select from pgqueue_console.pgqueue_historycompaction where state = 'running')

@@ -1,6 +1,6 @@
 """What the lease queue costs over bare libpq: claim and finish, in batches, and how soon a burst is handled.
 
-The floor asks the product's own statements (lease_floor.c). ``ROUNDS`` and ``MESSAGES`` in the environment make it
+The floor asks the product's own statements (lease_floor.c). ``ROUNDS``, ``MESSAGES`` and ``ARCHIVED`` make it
 shorter, and ``PARTS`` names some of what ``parts`` lists; ``make bench-lease``.
 """
 
@@ -8,23 +8,43 @@ import os
 import statistics
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from bench import floor
 from bench.folder import temporary
 from bench.parts import Part, measure
-from bench.table import Row, row
-from pgqueue_admin.archive import schema
+from bench.table import Row, measured_in, row
+from pgqueue_admin.archive import schema, store
+from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 
 ROUNDS = int(os.environ.get("ROUNDS", 5))
 MESSAGES = int(os.environ.get("MESSAGES", 10_000))
+ARCHIVED = int(os.environ.get("ARCHIVED", 10_000_000))
+LOOKS = 100
+CAP = 10_000
 BURST = 10_000
 THREADS = 8
 FLOOR = Path(__file__).with_name("lease_floor.c")
 _FILL = """insert into messages.message (message)
     select jsonb_build_object('kind', 'render', 'n', n) from generate_series(1, %s) n"""
+_FILL_ARCHIVE = """insert into messages.message_archive (
+        created_at, message, result, handled_by, kind, queue, message_id, message_type, attempts, sent_at, died_at)
+    select now() at time zone 'utc', jsonb_build_object('kind', 'render', 'n', n),
+        case when n %% 10 = 0 then 'failed' else 'success' end::public.message_status, 'thumbs', 'lease',
+        '"messages"."message"', n::text, 'render' || n %% 5, 1, now(), now() - (%(rows)s - n) * interval '10 ms'
+    from generate_series(1, %(rows)s) n"""
+DEAD = ArchiveFilter(kind="lease", queue='"messages"."message"')
+ASKED = {
+    "list": replace(DEAD, state=""),
+    "filter, dead ones": DEAD,
+    "filter, dead ones of a kind": replace(DEAD, type_is="render3"),
+}
 
 
 class Bench:
@@ -43,7 +63,22 @@ class Bench:
                 self.against("worker, 8 at once, handler does nothing", 1, THREADS, 0, side="worker"),  # no target
                 self.burst(),
             ],
+            "archive": self.archive,
         }
+
+    def archive(self) -> list[Row]:
+        """Slowest looks of a page: 95 of 100 are no slower."""
+        self.connection.run("truncate messages.message, messages.message_archive")
+        self.connection.run("alter table messages.message_archive disable trigger user")
+        self.connection.run(_FILL_ARCHIVE, {"rows": ARCHIVED})
+        self.connection.run("alter table messages.message_archive enable trigger user")
+        self.connection.run("vacuum analyze messages.message_archive")
+        looks: dict[str, Callable[[], object]] = {
+            name: partial(store.page, self.connection, asked, limit=51) for name, asked in ASKED.items()
+        }
+        looks["capped count"] = partial(store.count, self.connection, DEAD, CAP)
+        rows = [row(f"archive: {name}, p95", p95(look), "ms", floor=None, target=50) for name, look in looks.items()]
+        return measured_in(LOOKS, ARCHIVED, rows)
 
     def fill(self, messages: int) -> None:
         self.connection.run("truncate messages.message, messages.message_archive")
@@ -78,6 +113,15 @@ class Bench:
         asked = [str(self.program), self.dsn, str(threads), str(messages), str(size)]
         environment = os.environ | statements(size)
         return float(subprocess.run(asked, check=True, capture_output=True, text=True, env=environment).stdout)
+
+
+def p95(look: Callable[[], object]) -> float:
+    waits = []
+    for _ in range(LOOKS):
+        started = time.monotonic()
+        look()
+        waits.append(1000 * (time.monotonic() - started))
+    return statistics.quantiles(waits, n=20)[-1]
 
 
 def statements(size: int) -> dict[str, str]:

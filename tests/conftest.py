@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import signal
-import tempfile
 from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +16,6 @@ from hypothesis import settings as hypothesis
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.embedded import cluster_location
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from tests import large_queue as large
 from tests import server_location, stale_clusters
@@ -27,6 +25,7 @@ from tests.mariadb import mariadb as started_mariadb
 from tests.mssql import MSSQL
 from tests.mssql import mssql as made_mssql
 from tests.mssql import said as mssql_said
+from tests.own_server import own_server
 from tests.waiting import until
 
 # The same examples in every run, however slow the machine is: what is found anew is no fault of the change under test.
@@ -75,16 +74,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
     """PostgreSQL of this run: the wheel's, or PGQUEUE_PG_BIN's. It is not crash-safe (speed), and nobody
     vacuums or analyses a table behind a test's back."""
     stale_clusters.sweep()
-    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=server_location.folder()))
-    root.chmod(0o755)  # the server's account enters here
     quick = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_wal_size": "4GB"}
-    server = PostgreSQL(root / "postgresql", conf={**quick, "autovacuum": "off"})
-    server.start()
-    _is_quick_to_sign_in_to(server)
-    yield server
-    server.stop()
-    cluster_location.remove(root / "postgresql")
-    shutil.rmtree(root, ignore_errors=True)
+    with own_server({**quick, "autovacuum": "off"}) as server:
+        _is_quick_to_sign_in_to(server)
+        yield server
 
 
 def _is_quick_to_sign_in_to(server: PostgreSQL) -> None:

@@ -26,5 +26,5 @@ def crashing_message(connection: Connection, dsn: str, deaths: int = 3, name: st
 def _death(row: Any, name: str, number: int, **facts: Any) -> None:
     at = datetime.now(UTC) - timedelta(seconds=60 - number)
     who = {"endpoint": name, "schema": "public", "table": name, "host": "app-1", "pid": 100 + number, "start_ticks": 1}
-    how = {"exit_code": -11, "how": HOW, "message_type": "Shop.Deadly", "died_at": at, "held_since": at}
+    how = {"exit_code": -11, "how": HOW, "message_type": "Shop.Deadly", "died_at": at, "received_at": at}
     InFlightAtCrash.objects.create(row_id=row.id, seq=row.seq, **{**who, **how, **facts})

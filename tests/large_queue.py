@@ -30,6 +30,16 @@ select now(), '{}', case when i %% 10 = 0 then 'failed' else 'success' end::publ
     now() - (%(rows)s - i) * interval '1 second'
 from generate_series(1, %(rows)s) i
 """
+_FILL_ARCHIVED_LEASES = """
+insert into messages.message_archive (
+    created_at, message, result, handled_by, kind, queue, message_id, message_type, attempts, sent_at, died_at)
+select now() at time zone 'utc', jsonb_build_object('kind', 'render', 'n', i),
+    case when i %% 10 = 0 then 'failed' else 'success' end::public.message_status, 'thumbs', 'lease',
+    case when i %% 11 <> 0 then '"messages"."message"' end, case when i %% 11 <> 0 then i::text end,
+    concat('render', i %% 3), 1, now() - (%(rows)s - i) * interval '10 milliseconds',
+    now() - (%(rows)s - i) * interval '10 milliseconds'
+from generate_series(1, %(rows)s) i
+"""
 
 LEASES = Address("messages", "message")
 _FILL_LEASES = """
@@ -95,6 +105,19 @@ def archive(databases: Databases) -> Iterator[Large]:
             connection.run(statement)
         connection.run("vacuum analyze messages.message_archive")
         yield Large(dsn)
+
+
+@contextmanager
+def archived_leases(databases: Databases, rows: int = ROWS) -> Iterator[Large]:
+    """A million archived lease messages, every tenth dead; every eleventh is of an original client."""
+    with databases.clone("engine") as dsn, postgresql().connect(dsn, for_handlers=True) as connection:
+        made_again = _drop_indexes(connection)
+        connection.run("alter table messages.message_archive disable trigger user, set unlogged")
+        connection.run(_FILL_ARCHIVED_LEASES, {"rows": rows})
+        for statement in made_again:
+            connection.run(statement)
+        connection.run("vacuum analyze messages.message_archive")
+        yield Large(dsn, LEASES)
 
 
 def _drop_indexes(connection: Connection) -> list[str]:

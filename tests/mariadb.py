@@ -28,17 +28,20 @@ class MariaDB:
     def __init__(self, folder: Path):
         self._data, self.socket = folder / "data", folder / "socket"
         self._log = folder / "log"
+        # A server that starts deletes the temporary tables it finds in its folder: those of another run in /tmp too.
+        self._temporary = folder / "tmp"
+        self._temporary.mkdir()
         self._process: subprocess.Popen[bytes] | None = None
         self._made = 0
 
     def install(self) -> None:
-        command = [_program("mariadb-install-db"), "--no-defaults", f"--datadir={self._data}", "--skip-test-db"]
+        command = [_program("mariadb-install-db"), "--no-defaults", *self._folders(), "--skip-test-db"]
         command += ["--auth-root-authentication-method=normal", *_account()]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def start(self) -> None:
-        command = [_program("mariadbd"), "--no-defaults", f"--datadir={self._data}", f"--socket={self.socket}"]
+        command = [_program("mariadbd"), "--no-defaults", *self._folders(), f"--socket={self.socket}"]
         command += ["--skip-networking", "--event-scheduler=ON", f"--log-error={self._log}", *_QUICK, *_account()]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(self._answers, what=f"it starts: see {self._log}")
@@ -71,6 +74,9 @@ class MariaDB:
 
     def dsn(self, database: str) -> str:
         return f"mysql://root@localhost/{database}?unix_socket={quote(str(self.socket), safe='')}"
+
+    def _folders(self) -> list[str]:
+        return [f"--datadir={self._data}", f"--tmpdir={self._temporary}"]
 
     def _answers(self) -> bool:
         return self._client("select 1").returncode == 0

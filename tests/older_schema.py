@@ -1,6 +1,15 @@
 """The engine's tables as programs of versions before made them."""
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+
+ARCHIVE_NAMES = {
+    "became": "resolution",
+    "became_by": "resolved_by",
+    "became_at": "resolved_at",
+    "found_in": "ingested_from",
+    "no_retry": "retry_blocked_reason",
+}
 
 WITHOUT_LEASES = """
 drop view messages.message_dead;
@@ -50,8 +59,15 @@ create view messages.message_dead as select * from messages.message_archive wher
 WITHOUT_STAGES = "alter table messages.operation_item drop column sent_as, drop column left_at"
 
 
+WITHOUT_CROSSINGS = "drop table messages.crossing_put, messages.crossing_copy, messages.crossing"
+
+
 def set_back(engine: Connection, version: int) -> None:
     """To what a program of that version had made; rows are kept."""
+    if version < 9:
+        engine.run(WITHOUT_CROSSINGS)
+    if version < 8:
+        _name_as_before(engine)
     if version < 7:
         engine.run(WITHOUT_STAGES)
     if version < 6:
@@ -69,3 +85,13 @@ def set_back(engine: Connection, version: int) -> None:
     if version < 2:
         engine.run("drop table messages.history_reader")
     engine.run(f"update messages.engine_schema set version = {version}")
+
+
+def _name_as_before(engine: Connection) -> None:
+    for before, now in ARCHIVE_NAMES.items():
+        engine.run(f"alter table messages.message_archive rename column {now} to {before}")
+        engine.run(f"alter view messages.message_dead rename column {now} to {before}")
+    engine.run("alter table messages.operation_item rename column position to place")
+    function = postgresql().schema.note_retried().as_string(None)
+    engine.run(function.replace("set resolution =", "set became =").replace("%", "%%"))
+    engine.run("alter function messages.note_retried() set search_path = pg_catalog, pg_temp")

@@ -44,7 +44,7 @@ def go_by(operation: Operation, seconds: float) -> None:
 def sent(operation: Operation) -> list[int]:
     """Archive ids of what was sent, in order."""
     asked = (
-        "select archive_id from messages.operation_item where operation = %(pk)s and outcome = 'done' order by place"
+        "select archive_id from messages.operation_item where operation = %(pk)s and outcome = 'done' order by position"
     )
     with queue_database().reading() as connection:
         return [row[0] for row in connection.all(asked, {"pk": operation.pk})]
@@ -75,7 +75,7 @@ def die(operation: Operation, ids: list[int], **other: Any) -> None:
                 name: getattr(row, name) for name in ("exception_type", "exception_message", "stack_trace")
             } | other
             token = connection.value("select retry_token from messages.message_archive where id = %(id)s", {"id": each})
-            dead = DeadMessage(queue=row.queue, message_id=row.message_id, retry_token=token, **cause)
+            dead = DeadMessage(**{"queue": row.queue, "message_id": row.message_id, "retry_token": token, **cause})
             store.archive_failed(connection, dead)
 
 

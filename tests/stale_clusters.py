@@ -1,15 +1,17 @@
 """What test runs and benches of root that were killed left outside of their folders: it goes before the next begins."""
 
 import fcntl
+import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
 from pgqueue_admin.embedded import cluster_location
-from tests.server_location import SHARED
+from tests.server_location import PREFIX, SHARED
 
 _OURS = ("pytest-of-", "pgqueue-")
 
@@ -20,6 +22,40 @@ def sweep() -> None:
             cluster_location.remove(wanted)
         if wanted.parent.name.startswith("pgqueue-"):
             shutil.rmtree(wanted.parent, ignore_errors=True)
+    for place in {SHARED, Path(tempfile.gettempdir())}:
+        for folder in abandoned(place):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def abandoned(place: Path) -> Iterator[Path]:
+    """Folders of ``server_folder`` in it that no run holds. Ours while it is looked at."""
+    for folder in place.glob(f"{PREFIX}*"):
+        with suppress(OSError), opened(folder) as file:
+            if _is_settled(file) and _has_no_owner(file) and not _is_served(folder / "postgresql" / "data"):
+                yield folder
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[int]:
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+def _is_settled(file: int) -> bool:
+    """Another run makes its folder, and locks it the moment after."""
+    return time.time() - os.fstat(file).st_mtime > 60
+
+
+def _is_served(data: Path) -> bool:
+    """A server may outlive its run while it ends."""
+    try:
+        os.kill(int((data / "postmaster.pid").read_text().split()[0]), 0)
+    except (OSError, ValueError, IndexError):
+        return False
+    return True
 
 
 def left_over(is_mine: Callable[[Path], bool]) -> Iterator[Path]:
@@ -31,7 +67,7 @@ def left_over(is_mine: Callable[[Path], bool]) -> Iterator[Path]:
                 yield wanted
 
 
-def _has_no_owner(mark: TextIO) -> bool:
+def _has_no_owner(mark: TextIO | int) -> bool:
     try:
         fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

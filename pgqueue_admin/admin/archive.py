@@ -1,9 +1,10 @@
 """Archived messages in Django admin: find them, then retry, discard or restore through an operation (C4)."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
+from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.utils import display_for_value
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -13,19 +14,58 @@ from django.utils.safestring import SafeString
 
 from pgqueue_admin.admin import engine_table, list_cells
 from pgqueue_admin.admin.engine_table import EngineTableAdmin
-from pgqueue_admin.admin.filters import ExceptionFilter, QueueFilter
 from pgqueue_admin.archive import schema, store
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.out_of_range_times import Beyond
 from pgqueue_admin.models import ArchivedMessage
 from pgqueue_admin.models.queue_database import queue_database, through_django
-from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services import content_access, operations, reveals
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.permissions import database_lets, refusal_for
 
+# Filters of the archive: each on an indexed column, their choices from counts of the dead.
+_MOST = 40
+
+
+class _Exactly(SimpleListFilter):
+    column: ClassVar[str]
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        try:
+            found = sorted({name for name in self.names() if name})[:_MOST]
+        except DatabaseError:
+            found = []
+        chosen = self.value()
+        return [(name, name) for name in ([chosen] if chosen and chosen not in found else []) + found]
+
+    def names(self) -> Iterable[str | None]:
+        raise NotImplementedError
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ArchivedMessage]) -> QuerySet[ArchivedMessage]:
+        return queryset.filter(**{self.column: self.value()}) if self.value() else queryset
+
+
+class QueueFilter(_Exactly):
+    title = "queue"
+    parameter_name = column = "queue"
+
+    def names(self) -> Iterable[str | None]:
+        with queue_database().reading() as connection:
+            return [each.queue for each in store.counts(connection)]
+
+
+class ExceptionFilter(_Exactly):
+    title = "exception"
+    parameter_name = column = "exception_type"
+
+    def names(self) -> Iterable[str | None]:
+        with queue_database().reading() as connection:
+            return [each.exception_type for each in store.causes(connection)]
+
+
 Chosen = QuerySet[ArchivedMessage]
-_TIMES = {"sent_at": "sent", "died_at": "died", "became_at": "decided", "ended_at": "ended"}  # shown by these
+_TIMES = {"sent_at": "sent", "died_at": "died", "resolved_at": "decided", "ended_at": "ended"}  # shown by these
 _LONG = ("headers", "stack_trace", "details")
 _CONTENT = {"headers", "exception_message", "stack_trace", "details"}
 
@@ -57,7 +97,7 @@ class ArchiveAdmin(EngineTableAdmin):
         *(_TIMES.get(each.name, each.name) for each in ArchivedMessage._meta.fields if each.name != "seq"),
         "history",
     )
-    readonly_fields = (*_TIMES.values(), "history", "withheld")
+    readonly_fields = (*_TIMES.values(), "history", "withheld", "masked")
     sent, died, decided, ended = map(_time, map(ArchivedMessage._meta.get_field, _TIMES))
 
     @admin.display(description="queue")
@@ -70,7 +110,7 @@ class ArchiveAdmin(EngineTableAdmin):
 
     @admin.display(description="exception")
     def exception(self, message: ArchivedMessage) -> SafeString:
-        return list_cells.type_name(message.exception_type) or list_cells.fitting(message.no_retry)
+        return list_cells.type_name(message.exception_type) or list_cells.fitting(message.retry_blocked_reason)
 
     @admin.display(description="endpoint")
     def handled(self, message: ArchivedMessage) -> SafeString:
@@ -78,7 +118,7 @@ class ArchiveAdmin(EngineTableAdmin):
 
     @admin.display(description="decided by")
     def decided_by(self, message: ArchivedMessage) -> SafeString:
-        return list_cells.fitting(message.became_by, 20)
+        return list_cells.fitting(message.resolved_by, 20)
 
     @admin.display(description="what was done to it")
     def history(self, message: ArchivedMessage) -> SafeString | str:
@@ -112,10 +152,22 @@ class ArchiveAdmin(EngineTableAdmin):
     def withheld(self, _: ArchivedMessage) -> str:
         return content_access.REFUSED
 
+    @admin.display(description="content")
+    def masked(self, _: ArchivedMessage) -> str:
+        return content_access.MASKED
+
     def get_fields(self, request: HttpRequest, obj: ArchivedMessage | None = None) -> Any:
-        if not content_access.of(request.user).refusal:
+        """Here a text is shown as a whole, or not at all."""
+        access = content_access.of(request.user)
+        if not access.withheld:
             return self.fields
-        return [*(name for name in self.fields if name not in _CONTENT), "withheld"]
+        return [*(name for name in self.fields if name not in _CONTENT), "withheld" if access.refusal else "masked"]
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> ArchivedMessage | None:
+        found: ArchivedMessage | None = super().get_object(request, object_id, from_field)
+        if found is not None:
+            reveals.opened_archived(request.user, found.pk, found.queue, "admin")
+        return found
 
     def get_actions(self, request: HttpRequest) -> Any:
         """Where the database would refuse them, none is offered."""

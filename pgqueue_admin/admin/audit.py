@@ -19,14 +19,19 @@ class AuditAdmin(ReadOnlyAdmin):
     list_filter = ("noun",)
     search_fields = ("subject__exact", "who__exact")
     search_help_text = "Whole subject, or who."
-    fields = ("at", "who", "verb", "noun", "subject", "count", "change", "reason", "origin", "operation_id")
-    readonly_fields = ("change", "change_figures")
+    fields = ("at", "who", "verb", "noun", "about", "count", "change", "reason", "origin", "operation_id")
+    readonly_fields = ("about", "about_figures", "change", "change_figures")
 
     @admin.display(description="subject")
     def about(self, entry: AuditEntry) -> SafeString:
         return (
             list_cells.table(entry.subject) if entry.noun in {"queue", "message"} else list_cells.fitting(entry.subject)
         )
+
+    @admin.display(description="subject")
+    def about_figures(self, entry: AuditEntry) -> SafeString:
+        """Without what somebody searched for in messages."""
+        return list_cells.fitting("a search") if entry.noun == "archive" else self.about(entry)
 
     @admin.display(description="before → after")
     def changed(self, entry: AuditEntry) -> SafeString:
@@ -39,11 +44,11 @@ class AuditAdmin(ReadOnlyAdmin):
 
     @admin.display(description="before → after")
     def changed_figures(self, entry: AuditEntry) -> SafeString:
-        return self.changed(content_access.NOTHING.entry(entry))
+        return list_cells.fitting(self.change_figures(entry), 60)
 
     @admin.display(description="before → after")
     def change_figures(self, entry: AuditEntry) -> str:
-        return self.change(content_access.NOTHING.entry(entry))
+        return "" if entry.noun == "archive" else self.change(content_access.NOTHING.entry(entry))
 
     def get_list_display(self, request: HttpRequest) -> Any:
         return self._readable(request, self.list_display)
@@ -53,8 +58,8 @@ class AuditAdmin(ReadOnlyAdmin):
 
     def _readable(self, request: HttpRequest, names: Sequence[str]) -> list[str]:
         """Who may not read messages sees which headers an edit changed, and not into what."""
-        is_refused = content_access.of(request.user).refusal
-        return [f"{name}_figures" if is_refused and name in {"changed", "change"} else name for name in names]
+        is_refused = content_access.of(request.user).withheld
+        return [f"{name}_figures" if is_refused and name in {"about", "changed", "change"} else name for name in names]
 
     @admin.display(description="reason")
     def why(self, entry: AuditEntry) -> SafeString:

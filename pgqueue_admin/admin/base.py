@@ -11,10 +11,10 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import NoReverseMatch, reverse
 
-from pgqueue_admin.admin.safe_text import marked
+from pgqueue_admin.admin.list_cells import marked
 from pgqueue_admin.services.permissions import PERMISSIONS
 
-_ACTS = frozenset(PERMISSIONS.values()) - {PERMISSIONS["read"]}  # reading alone opens no list
+_ACTS = frozenset(PERMISSIONS.values()) - {PERMISSIONS["read"], PERMISSIONS["reveal"]}  # reading alone opens no list
 
 
 class CappedPaginator(Paginator):

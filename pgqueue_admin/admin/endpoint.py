@@ -1,7 +1,9 @@
 """Endpoints in Django admin: their settings, to look at. They are changed on the console, with what that would do."""
 
 from django.contrib import admin
+from django.utils.safestring import SafeString
 
+from pgqueue_admin.admin import list_cells
 from pgqueue_admin.admin.base import ReadOnlyAdmin
 from pgqueue_admin.models import Endpoint
 
@@ -10,11 +12,10 @@ from pgqueue_admin.models import Endpoint
 class EndpointAdmin(ReadOnlyAdmin):
     console_page = "endpoint"
     list_display = (
-        "name",
+        "called",
         "kind",
         "ours",
-        "schema",
-        "table",
+        "queue",
         "desired_processes",
         "paused",
         "peek_delay_ms",
@@ -22,6 +23,14 @@ class EndpointAdmin(ReadOnlyAdmin):
     )
     list_filter = ("kind", "ours")
     search_fields = ("name",)
+
+    @admin.display(description="name")
+    def called(self, endpoint: Endpoint) -> SafeString:
+        return list_cells.fitting(endpoint.name, 60)
+
+    @admin.display(description="queue")
+    def queue(self, endpoint: Endpoint) -> SafeString:
+        return list_cells.fitting(f"{endpoint.schema}.{endpoint.table}", 60)
 
     def console_url(self, object_id: str) -> str:
         if not object_id.isdecimal():

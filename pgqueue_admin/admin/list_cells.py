@@ -1,13 +1,17 @@
-"""Cells of lists that fit on a screen: what is too long is cut, and whole under the pointer."""
+"""Cells of lists that fit on a screen: a name breaks, what is too long is cut, and whole under the pointer."""
 
+import re
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.http import HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.out_of_range_times import Beyond
+from pgqueue_admin.formatting import escape_invisible, names
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.transport.wire.type_names import short_type
 
@@ -38,7 +42,8 @@ def _table(address: str) -> str:
 
 def _cell(shown: str, whole: str, widest: int) -> SafeString:
     cut = shown if len(shown) <= widest else f"{shown[: widest - 1]}…"
-    return format_html("{}", cut) if cut == whole else format_html('<span title="{}">{}</span>', whole, cut)
+    broken = format_html_join(mark_safe("<wbr>"), "{}", ((piece,) for piece in names.pieces(cut)))
+    return broken if cut == whole else format_html('<span title="{}">{}</span>', whole, broken)
 
 
 class Sample(NamedTuple):
@@ -54,3 +59,18 @@ class Sample(NamedTuple):
     def of(cls, row: Any) -> "Sample":
         exception = type_name(row.exception_type)
         return cls(row.archive_id, type_name(row.message_type), table(row.queue), exception, row.died_at)
+
+
+# Text that others wrote, on Django admin's own tables: what turns text around, or has no shape, is marked.
+_TEXT = re.compile(r">[^<]+")  # never an attribute: a form would send the marks back
+
+
+def marked(response: HttpResponse) -> HttpResponse:
+    """As console pages mark it, once the page is drawn: the templates are Django's."""
+    if isinstance(response, TemplateResponse):
+        response.add_post_render_callback(_mark)
+    return response
+
+
+def _mark(response: Any) -> None:
+    response.content = _TEXT.sub(lambda text: escape_invisible.plain(text[0]), response.content.decode())

@@ -1,10 +1,12 @@
 """Operations in Django admin: what was done, and the page that asks before it is."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -14,14 +16,14 @@ from django.utils.safestring import SafeString
 
 from pgqueue_admin.admin import list_cells
 from pgqueue_admin.admin.base import ReadOnlyAdmin
-from pgqueue_admin.admin.safe_text import marked
+from pgqueue_admin.admin.list_cells import marked
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.formatting import confirmations
+from pgqueue_admin.formatting import confirmations, edit_words
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import confirmation
+from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services.operations import confirmation, edits, plans
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.permissions import database_lets, refusal_for
 
@@ -34,10 +36,44 @@ class OperationAdmin(ReadOnlyAdmin):
     console_page = "operation"
     list_display = ("id", "kind", "state", "who", "count", "done", "skipped", "failed", "why", "created_at")
     list_filter = ("state", "kind")
+    actions = ("pause", "resume", "cancel_rest")
 
     @admin.display(description="reason")
     def why(self, operation: Operation) -> SafeString:
         return list_cells.fitting(operation.reason, 60)
+
+    @admin.action(description="Pause", permissions=["retry"])
+    def pause(self, request: HttpRequest, chosen: QuerySet[Operation]) -> None:
+        self._steer(request, chosen, operations.pause, "paused")
+
+    @admin.action(description="Resume", permissions=["retry"])
+    def resume(self, request: HttpRequest, chosen: QuerySet[Operation]) -> None:
+        self._steer(request, chosen, operations.go_on, "resumed")
+
+    @admin.action(description="Cancel the rest", permissions=["retry"])
+    def cancel_rest(self, request: HttpRequest, chosen: QuerySet[Operation]) -> None:
+        self._steer(request, chosen, operations.cancel, "cancelled")
+
+    def has_retry_permission(self, request: HttpRequest) -> bool:
+        return refusal_for(request.user, "retry") is None
+
+    def _steer(
+        self, request: HttpRequest, chosen: QuerySet[Operation], act: Callable[[int, Any], Any], past: str
+    ) -> None:
+        """Each by itself: one that cannot be is said, and the others are."""
+        done = []
+        for operation in chosen.order_by("pk"):
+            try:
+                act(operation.pk, request.user)
+                done.append(str(operation.pk))
+            except (operations.OperationRefused, DatabaseError) as error:
+                self.message_user(request, str(error), messages.ERROR)
+        if done:
+            self.message_user(request, f"Operations {past}: {', '.join(done)}.", messages.SUCCESS)
+
+    def get_exclude(self, request: HttpRequest, obj: Operation | None = None) -> Any:
+        """What somebody searched for, and typed, in messages; the console shows both as far as they may be read."""
+        return ("edit", "selection") if content_access.of(request.user).withheld else ("edit",)
 
     def get_urls(self) -> list[URLPattern]:
         asks = path("<int:pk>/confirm/", self.admin_site.admin_view(self.confirm), name="pgqueue_operation_confirm")
@@ -57,6 +93,7 @@ class OperationAdmin(ReadOnlyAdmin):
 
     def _ask(self, request: HttpRequest, operation: Operation, fault: str = "") -> HttpResponse:
         about = {**self._asked(request, operation), "fault": fault, "plan": confirmation.plan(operation)}
+        about |= {"staging": _staging(operation), "edited": _edited(request, operation), "seen": edits.seen(operation)}
         page = TemplateResponse(request, "pgqueue_admin/admin/confirm.html", about, status=422 if fault else 200)
         return marked(page)
 
@@ -74,7 +111,9 @@ class OperationAdmin(ReadOnlyAdmin):
         if refusal := database_lets(operation.kind):
             return self.message_user(request, f"Nothing was {kind_of(operation.kind).past}: {refusal}.", messages.ERROR)
         reason = confirmation.reason(request.POST.get("reason", ""))
-        operations.start(operation.pk, request.user, reason, request.POST.getlist("target"))
+        planned = _planned(operation, request.POST.get("plan", ""))
+        seen = request.POST.get("edit", "") if operation.kind == Operation.Kind.RETRY else None
+        operations.start(operation.pk, request.user, reason, request.POST.getlist("target"), planned, edit=seen)
         self.message_user(request, _started(operation), messages.SUCCESS)
 
     def _asked(self, request: HttpRequest, operation: Operation) -> dict[str, Any]:
@@ -90,6 +129,33 @@ class OperationAdmin(ReadOnlyAdmin):
             "minutes": round(operations.lapses_in(operation).total_seconds() / 60),
             "opts": self.opts,
         }
+
+
+PLANS = {"careful": plans.careful, "flat": plans.flat}
+
+
+def _staging(operation: Operation) -> list[tuple[str, str, bool]]:
+    """Name, words and whether it is the one that fits the size; each value of a plan is set in the console."""
+    if operation.kind != Operation.Kind.RETRY:
+        return []
+    needed = plans.is_needed(operation)
+    offered = [(name, plan(operation)) for name, plan in PLANS.items()]
+    staged = [(name, f"{each.said}; {each.limits_said}", needed and name == "careful") for name, each in offered]
+    return [*staged, ("", "at once, as fast as it goes", not needed)]
+
+
+def _planned(operation: Operation, name: str) -> plans.Planned | None:
+    return PLANS[name](operation) if name in PLANS else None
+
+
+def _edited(request: HttpRequest, operation: Operation) -> str:
+    """What is changed in each, as somebody proposed it in the console; empty: nothing."""
+    kept = edits.of(operation)
+    if kept is None:
+        return ""
+    edit, access = kept.edit, content_access.of(request.user)
+    is_hidden = access.hides_edited(edit.part, edit.name)
+    return edit_words.said(edit.part, edit.name, edit.way, edit.old, edit.new, is_hidden=is_hidden)
 
 
 def _fault(request: HttpRequest, operation: Operation) -> str:

@@ -1,16 +1,20 @@
-"""People and groups in Django admin: nobody gives, or takes over, a right that they do not have themselves.
-
-Django's own lets whoever may change users make a superuser of anybody, or set a superuser's password.
-"""
+"""People in Django admin: nobody gives, or takes over, a right that they lack. Their tokens, and failed sign-ins."""
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, Permission, User
-from django.db.models import ManyToManyField, Q, QuerySet
+from django.db.models import ManyToManyField, Model, Q, QuerySet
 from django.forms import ModelMultipleChoiceField
 from django.http import HttpRequest
+
+from pgqueue_admin.admin.base import ReadOnlyAdmin
+from pgqueue_admin.formatting.numbers import pluralize
+from pgqueue_admin.models import ApiToken, FailedSignIn
+from pgqueue_admin.services import api_tokens
+from pgqueue_admin.services.api_tokens import TokenRefused
+from pgqueue_admin.services.permissions import refusal_for
 
 admin.site.unregister([User, Group])
 
@@ -78,3 +82,36 @@ def _reaches(request: HttpRequest, person: User | None) -> bool:
 
 def _covers(request: HttpRequest, group: Group | None) -> bool:
     return group is None or _may_all(request) or _groups_within(request).filter(pk=group.pk).exists()
+
+
+# Failed sign-ins in Django admin. A name that was typed may be a password that slipped: so not for whoever may act.
+@admin.register(FailedSignIn)
+class FailedSignInAdmin(ReadOnlyAdmin):
+    list_display = ("at", "name", "address", "place")
+    search_fields = ("name__exact", "address__exact")
+    search_help_text = "Whole name, or address."
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return request.user.has_perm("pgqueue.view_failedsignin")
+
+
+# API tokens in Django admin: looked at and revoked; manage.py api_token makes them, as one is shown only once.
+@admin.register(ApiToken)
+class ApiTokenAdmin(ReadOnlyAdmin):
+    list_display = ("name", "rights", "created_by", "created_at", "expires_at", "used_at", "revoked_by", "revoked_at")
+    exclude = ("digest",)
+    actions = ("revoke",)
+
+    @admin.action(description="Revoke", permissions=["revoke"])
+    def revoke(self, request: HttpRequest, chosen: QuerySet[ApiToken]) -> None:
+        done = 0
+        for token in chosen:
+            try:
+                api_tokens.revoke(token.name, request.user, "admin")
+                done += 1
+            except TokenRefused as error:
+                self.message_user(request, str(error), messages.ERROR)
+        self.message_user(request, f"{pluralize(done, 'token')} revoked.")
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        return refusal_for(request.user, "set") is None

@@ -9,8 +9,11 @@ from django.db import transaction
 from django.db.models import F
 
 from pgqueue_admin.alerts import display_names
+from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.formatting.times import ago
 from pgqueue_admin.models import Alert, AuditEntry, database_clock, notify
+from pgqueue_admin.services import queue_access
+from pgqueue_admin.services.permissions import Refusal
 
 Person = User | AnonymousUser
 LASTS = timedelta(days=7)  # unless another end is given: no acknowledgement is for ever
@@ -35,6 +38,8 @@ def acknowledge(
     now, who = now or database_clock.now(), person.get_username()
     if not timedelta() < lasts <= LONGEST:
         return f"Nothing was acknowledged. An acknowledgement lasts up to {LONGEST.days} days."
+    if beyond := _beyond(number):
+        return f"Nothing was acknowledged. It {beyond}."
     unknown_to_all = Alert.objects.filter(pk=number, resolved_at=None, acknowledged_at=None)
     given = {"acknowledged_until": now + lasts, "acknowledged_reason": reason[:LONGEST_REASON]}
     with transaction.atomic():
@@ -55,6 +60,8 @@ def acknowledge_all(
 
 def withdraw(number: int, person: Person, origin: str) -> str:
     """Put it back among the open ones."""
+    if beyond := _beyond(number):
+        return f"Nothing was changed. It {beyond}."
     acknowledged = Alert.objects.filter(pk=number, resolved_at=None).exclude(acknowledged_at=None)
     with transaction.atomic():
         if not acknowledged.update(**NONE):
@@ -83,6 +90,12 @@ def lapse(alert: Alert) -> None:
         setattr(alert, name, value)
     if still.update(**NONE):
         _audit(alert.pk, "the console", "withdraw", "alerter")
+
+
+def _beyond(number: int) -> Refusal | None:
+    """Whoever asks may only look at its queue."""
+    alert = Alert.objects.filter(pk=number).first() if visible_queues.current() else None
+    return queue_access.refusal_by_name(alert.queue) if alert else None
 
 
 def _why_not(number: int) -> str:

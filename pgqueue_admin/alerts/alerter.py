@@ -14,6 +14,7 @@ from django.db import connections, transaction
 from django.db.models.functions import Now
 
 from pgqueue_admin.alerts import dead_message_cursor
+from pgqueue_admin.alerts.crossings import CrossingWatch
 from pgqueue_admin.alerts.database_exposure import Exposure
 from pgqueue_admin.alerts.evaluation import Evaluation
 from pgqueue_admin.alerts.kinds import BY_NAME
@@ -50,6 +51,7 @@ class Alerter:
         self._exposure = Exposure()
         self._outboxes = OutboxWatch()
         self._in_doubt = InDoubtWatch()
+        self._crossings = CrossingWatch()
         self._schedules = ScheduleWatch()
         self._stopping = False  # no event: a signal handler must not take a lock that its own thread may hold
         self._ears: Connection | None = None
@@ -91,11 +93,19 @@ class Alerter:
     def look_round(self, alive: Callable[[], None] = lambda: None) -> bool:
         """Deaths, warnings, mails to send and the cursor: committed together, or not at all."""
         exposed, outboxes, unsent = self._exposure.newest(), self._outboxes.newest(), self._schedules.newest()
-        in_doubt = self._in_doubt.newest()
+        in_doubt, crossings = self._in_doubt.newest(), self._crossings.newest()
         with transaction.atomic(), dead_message_cursor.cursor() as cursor:
             reading = self._archive.read(queue_database(), cursor)
             seen = look(
-                database_clock.now(), self.began, reading, self._answering_since, exposed, outboxes, unsent, in_doubt
+                database_clock.now(),
+                self.began,
+                reading,
+                self._answering_since,
+                exposed,
+                outboxes,
+                unsent,
+                in_doubt,
+                crossings,
             )
             changes = Evaluation(seen, alive).run()
             mails = policy.write(seen, changes)

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 from django.conf import settings
 
 from pgqueue_admin.dialects.postgresql.connect_options import said_by
+from pgqueue_admin.dialects.sqlserver import connect_options
 
 _SMTP = "django.core.mail.backends.smtp.EmailBackend"
 _ALL = "encrypted, its certificate and name are verified"
@@ -50,6 +51,9 @@ def _databases() -> Iterator[Wire]:
         yield _database(variable, {**entry["OPTIONS"], "host": entry["HOST"]})
     if standby := settings.PGQUEUE["HISTORY_URL"]:
         yield _database("PGQUEUE_HISTORY_URL", said_by(standby))
+    for alias, looked_at in settings.PGQUEUE["LOOKED_AT"].items():
+        variable, url = f"QUEUES_URL_{alias.upper()}", looked_at["URL"]
+        yield _sql_server(variable, url) if url.startswith("mssql://") else _database(variable, said_by(url))
 
 
 def _database(variable: str, asked: dict[str, Any]) -> Wire:
@@ -58,6 +62,13 @@ def _database(variable: str, asked: dict[str, Any]) -> Wire:
         mode = "verify-ca"  # as libpq has it
     cure = "sslmode=verify-full with sslrootcert=/path/ca.pem verifies that the server is the one meant"
     return Wire(variable, str(asked.get("host") or ""), _POSTGRESQL.get(mode, _PREFERRED.format(mode)), cure)
+
+
+def _sql_server(variable: str, url: str) -> Wire:
+    """Never in clear: a server that does not encrypt hears nothing."""
+    asked = connect_options.read(url)
+    said = "encrypted, nobody is verified (trust_server_certificate=yes)" if asked.trusts_any else _ALL
+    return Wire(variable, asked.host, said, "ca=/path/ca.pem verifies that the server is the one meant")
 
 
 def _authority(asked: dict[str, Any]) -> bool:

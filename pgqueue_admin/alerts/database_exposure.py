@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 
 from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.periodic_look import PeriodicLook
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import search_paths
 from pgqueue_admin.dialects.postgresql.connect_options import said_by
 from pgqueue_admin.formatting import warnings
 from pgqueue_admin.models import schema
-from pgqueue_admin.models.queue_database import console_dsn, queue_database
+from pgqueue_admin.models.queue_database import console_dsn, looked_at, queue_database
 from pgqueue_admin.models.raw_sql import console_sql, rows_of
 from pgqueue_admin.models.schema import Creator
 
@@ -23,7 +24,7 @@ class Exposure(PeriodicLook[list[Finding]]):
         super().__init__(EVERY)
 
     def _look(self) -> list[Finding]:
-        return [*of_console(), *of_queues()]
+        return [*of_console(), *of_queues(), *of_looked_at()]
 
 
 def of_console() -> Iterator[Finding]:
@@ -44,6 +45,17 @@ def of_queues() -> Iterator[Finding]:
         creators = [Creator(*row) for row in session.all(console.creators(), {"schemas": [CATALOG]})]
     assert role is not None
     yield from _judged("QUEUES_URL", role, creators)
+
+
+def of_looked_at() -> Iterator[Finding]:
+    """Of a database that does not answer nothing is said here: its queues say so. Creating there harms nobody here."""
+    for database in (each for each in looked_at() if each.dialect.lists_roles):
+        try:
+            with database.reading() as session:
+                role = session.all(console_sql.console_schema.role())[0]
+        except DatabaseError:
+            continue
+        yield from _judged(f"QUEUES_URL_{database.alias.upper()}", role, [])
 
 
 def open_schemas() -> list[Creator]:

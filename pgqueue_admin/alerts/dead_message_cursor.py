@@ -177,6 +177,6 @@ def _end(snapshot: str) -> int:
 def _begin(cursor: Cursor, here: Any) -> None:
     """What lies there at the very first start counts as told, or a seeded archive would be a flood of mails."""
     if cursor.position:
-        log.warning("The queues are in another database than before: what lies dead there counts as told.")
+        log.warning("The queues are in another database than before: deaths there count as mailed.")
     cursor.position = {"database": here.database, "snapshot": here.snapshot, "began": here.at.isoformat()}
     cursor.save()

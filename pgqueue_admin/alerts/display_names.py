@@ -3,7 +3,7 @@
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.models import Alert
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import is_watched, queue_database
 from pgqueue_admin.transport.wire.type_names import short_type
 
 
@@ -18,7 +18,7 @@ def address(alert: Alert) -> Address | None:
 def page_of(alert: Alert) -> Address | None:
     """The address of the queue's page; None where there is none: it is looked at in no schema but the allowed ones."""
     found = address(alert)
-    return found if found and queue_database().allows(found) else None
+    return found if found and is_watched(found) else None
 
 
 def where(alert: Alert) -> str:

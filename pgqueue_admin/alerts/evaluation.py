@@ -18,7 +18,7 @@ from pgqueue_admin.models import Alert
 SEEN_EVERY = timedelta(seconds=10)  # well below the time for which a figure may hover
 log = logging.getLogger("pgqueue.alerts")
 Identity = tuple[str, str, str]
-_SAID = ["severity", "queue", "sentence", "meaning", "value", "threshold", "count", "seen_at"]
+_SAID = ["severity", "queue", "sentence", "meaning", "value", "threshold", "count", "last_seen_at"]
 
 
 @dataclass
@@ -80,8 +80,8 @@ class Evaluation:
             self.still.add(found.identity)
             alert = self.open.get(found.identity) or self.start(found, count=0, told=0)
             alert.count += died.count
-            alert.told_count += died.old
-            alert.save(update_fields=["count", "told_count"])
+            alert.notified_count += died.old
+            alert.save(update_fields=["count", "notified_count"])
             self.reopen(alert)
 
     def pile_up(self, piles: Iterable[Pile]) -> None:
@@ -114,7 +114,7 @@ class Evaluation:
     def over(self, alert: Alert, kind: AlertKind, unknown: Collection[str]) -> bool:
         if kind.by_samples and (self.look.unreadable(alert.queue) or alert.queue in unknown):
             return False
-        return self.look.now - alert.seen_at >= kind.linger
+        return self.look.now - alert.last_seen_at >= kind.linger
 
     def start(self, found: Finding, count: int, told: int) -> Alert:
         """What is found lying there, without a death having been read, counts as told (a restored message too)."""
@@ -123,7 +123,7 @@ class Evaluation:
             subject=found.subject,
             cause=found.cause,
             count=count,
-            told_count=told,
+            notified_count=told,
             opened_at=found.since or self.look.now,
         )
         self.open[found.identity] = alert
@@ -134,7 +134,7 @@ class Evaluation:
         return alert
 
     def update(self, alert: Alert, found: Finding) -> None:
-        seen_before, before = alert.seen_at, (alert.sentence, alert.meaning, alert.severity)
+        seen_before, before = alert.last_seen_at, (alert.sentence, alert.meaning, alert.severity)
         self._say(alert, found)
         changed = (alert.sentence, alert.meaning, alert.severity) != before
         if changed:
@@ -161,4 +161,4 @@ class Evaluation:
         alert.severity, alert.queue = found.severity, found.queue
         alert.sentence, alert.meaning = found.said.fact, found.said.meaning
         alert.value, alert.threshold = found.said.value[:100], found.said.threshold[:100]
-        alert.seen_at = self.look.now
+        alert.last_seen_at = self.look.now

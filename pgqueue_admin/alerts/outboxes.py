@@ -5,10 +5,9 @@ from datetime import datetime, timedelta
 
 from pgqueue_admin.alerts.periodic_look import PeriodicLook
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.formatting import durations
 from pgqueue_admin.formatting.numbers import format_int
-from pgqueue_admin.models import Endpoint
+from pgqueue_admin.models import Endpoint, ForeignOutbox, outbox_owners
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import in_doubt, outboxes
 from pgqueue_admin.monitor.in_doubt import InDoubt
@@ -18,12 +17,13 @@ EVERY = 30.0  # seconds between two looks of the alerter
 FOLLOWED = 50  # records of a table that does not say since when they wait
 
 GRACE = timedelta(minutes=1)  # of an outbox whose endpoint does not say another
+_LOOKS = timedelta(minutes=2)  # of the keeper: what it wrote down before is old
 _BEHIND = timedelta(hours=1)  # clean-up may be so late without a word
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxState:
-    """``endpoint``: the one of ours that writes there; None: a foreign table, which is only looked at.
+    """``endpoint``: the one of ours that writes there; None: a foreign table. ``decided``: what is on for it.
 
     ``seen_since``: when the oldest of what waits was seen first, where the table does not say since when it does.
     """
@@ -31,6 +31,7 @@ class OutboxState:
     figures: OutboxFigures
     endpoint: Endpoint | None
     now: datetime
+    decided: ForeignOutbox | None = None
     seen_since: datetime | None = None
 
     @property
@@ -50,13 +51,26 @@ class OutboxState:
     @property
     def grace(self) -> timedelta:
         seconds = self.endpoint.outbox_relay_seconds if self.endpoint else None
-        return timedelta(seconds=seconds) if seconds else GRACE
+        relay = self.decided.relay_after if self.decided and not self.endpoint else None
+        return relay or (timedelta(seconds=seconds) if seconds else GRACE)
+
+    @property
+    def is_relayed(self) -> bool:
+        """By this console, though it is another program's."""
+        return self.endpoint is None and self.decided is not None and self.decided.relay_seconds is not None
 
     @property
     def age(self) -> timedelta | None:
         """How long the oldest waits, at least; None where nothing does, or nobody knows."""
-        since = self.figures.oldest_pending or self.seen_since
+        since = self.figures.oldest_pending or self.seen_since or self._kept_since
         return self.now - since if since else None
+
+    @property
+    def _kept_since(self) -> datetime | None:
+        """As the keeper of others' outboxes saw it, while it looks."""
+        kept = self.decided if self.is_relayed else None
+        looks = kept and kept.looked_at and self.now - kept.looked_at < _LOOKS
+        return kept.waiting_since if kept and looks else None
 
     @property
     def is_stuck(self) -> bool:
@@ -84,28 +98,26 @@ def load(connection: Connection) -> list[OutboxState]:
     """All that may be looked at. Raises DatabaseError."""
     of = queue_database()
     found = outboxes.find(connection, list(of.schemas))
-    owners, now = _owners(), outboxes.now(connection)
-    return [OutboxState(outboxes.measure(connection, each), owners.get(each.address), now) for each in found]
-
-
-def _owners() -> dict[Address, Endpoint]:
-    """By the address of their table: endpoints of ours that have an outbox now."""
-    owners = {}
-    for row in Endpoint.objects.filter(ours=True).exclude(outbox=Endpoint.Outbox.OFF):
-        try:
-            owners[queue_database().dialect.outbox_address(row.name, row.schema)] = row
-        except AddressUnreadable:
-            continue
-    return owners
+    judge = _Judge(outboxes.now(connection))
+    return [judge.state(connection, each) for each in found]
 
 
 def one(connection: Connection, address: Address) -> OutboxState | None:
     """None: there is no such table, or it may not be looked at. Raises DatabaseError."""
     table = table_of(connection, address)
-    if table is None:
-        return None
-    now = outboxes.now(connection)
-    return OutboxState(outboxes.measure(connection, table), _owners().get(address), now)
+    return _Judge(outboxes.now(connection)).state(connection, table) if table else None
+
+
+class _Judge:
+    """What the console's own tables know of outboxes, read once."""
+
+    def __init__(self, now: datetime):
+        self._now, self._owners = now, outbox_owners.by_table()
+        self._decided = {Address(row.schema, row.table): row for row in ForeignOutbox.objects.all()}
+
+    def state(self, connection: Connection, table: OutboxTable) -> OutboxState:
+        of = table.address
+        return OutboxState(outboxes.measure(connection, table), self._owners.get(of), self._now, self._decided.get(of))
 
 
 def table_of(connection: Connection, address: Address) -> OutboxTable | None:

@@ -76,7 +76,7 @@ def conflicts(settings: PeekSettings, ttbrs: Iterable[MinimumTtbr]) -> Iterator[
 
 
 def _risk(settings: PeekSettings, ttbr: MinimumTtbr) -> PeekDelayRisk:
-    waits = QueueWaits(dict(zip(ttbr.delivery, ttbr.delivery_n, strict=True)), ttbr.expired)
+    waits = QueueWaits(dict(zip(ttbr.delivery_buckets, ttbr.delivery_counts, strict=True)), ttbr.expired)
     lost, at_risk = waits.lost(ttbr.ttbr_ms), waits.at_risk(ttbr.ttbr_ms, settings.peek_delay_ms)
     return PeekDelayRisk(ttbr.message_type, ttbr.ttbr_ms, waits, lost, at_risk, waits.safe_delay_ms(ttbr.ttbr_ms))
 

@@ -1,5 +1,6 @@
 """What the warning kinds look at: everything they judge, read once for all of them."""
 
+import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,18 +11,19 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Q
 
-from pgqueue_admin.alerts import crashing_messages
 from pgqueue_admin.alerts.dead_message_cursor import CursorReading, DeadGroup, NewDeaths, Pile
 from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.mail import mail_settings as mailbox
 from pgqueue_admin.alerts.outboxes import OutboxState
+from pgqueue_admin.archive import move_to_archive
 from pgqueue_admin.archive.retention import Reader
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.models import Alert, AlertMail, Endpoint, MinimumTtbr, Process, Queue, staleness
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.models import Alert, AlertMail, Endpoint, MinimumTtbr, Process, Queue, crashing_messages, staleness
 from pgqueue_admin.models import visibility as sight
 from pgqueue_admin.models.crashing_messages import CrashingMessage
 from pgqueue_admin.models.processes import HEARTBEAT_LOST
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import QueueDatabase, database_of, looked_at, queue_database
 from pgqueue_admin.monitor.in_doubt import InDoubt
 
 TRIED_FOR = timedelta(days=1)
@@ -52,6 +54,7 @@ class AlertSnapshot:
     exposed: list[Finding] | None = None  # None: not known
     outboxes: list[OutboxState] | None = None  # None: not known
     in_doubt: list[InDoubt] | None = None  # None: not known
+    crossings: list[Any] | None = None  # rows of ``unsettled`` (crossing_intent.sql); None: not known
     unsent_schedules: list[Any] | None = None  # rows of ``unsent`` (schedule.sql); None: not known
     environment: str = ""
     colour: str = "plum"
@@ -111,10 +114,23 @@ class AlertSnapshot:
 
     @property
     def hears_of_sampler(self) -> bool:
-        return any(each.role == "sampler" and self.hears_of(each) for each in self.processes)
+        return any(self.hears_of(each) for each in self._samplers(""))
+
+    def _samplers(self, alias: str) -> list[Process]:
+        """Of the first database, or of one that is looked at beside it."""
+        role = "source-sampler" if alias else "sampler"
+        return [each for each in self.processes if (each.role, each.endpoint) == (role, alias)]
+
+    def silent_samplers(self) -> Iterator[tuple[str, datetime]]:
+        """Of each database that is looked at beside the first and that nobody has looked at: since when."""
+        for of in looked_at():
+            newest = self._newest(of)
+            since = max(newest or self.watching_since, self.watching_since)
+            if staleness.is_stale(since, self.now) and not any(map(self.hears_of, self._samplers(of.alias))):
+                yield of.alias, since
 
     def of(self, endpoint: Endpoint) -> list[Process]:
-        return [process for process in self.processes if process.endpoint == endpoint.name]
+        return [each for each in self.processes if each.role == "endpoint" and each.endpoint == endpoint.name]
 
     def hears_of(self, process: Process) -> bool:
         """Whether it runs, and has lately said so: as records.processes asks the database."""
@@ -127,10 +143,15 @@ class AlertSnapshot:
 
     @property
     def newest_sample(self) -> datetime | None:
+        """Of the first database: what is said of all is said of it."""
+        return self._newest(queue_database())
+
+    def _newest(self, of: QueueDatabase) -> datetime | None:
         """Where no queue is there, or none can be read, the heartbeat of a sampler that is answered stands for it."""
-        answered = (each.heartbeat_at for each in self.processes if each.role == "sampler" and not each.last_error)
-        read = [queue.latest.at for queue in self.read()]
-        return max(read or answered, default=None) or max((each.latest.at for each in self.sampled()), default=None)
+        sampled = [each for each in self.sampled() if database_of(Address(each.schema, each.table)).alias == of.alias]
+        answered = (each.heartbeat_at for each in self._samplers(of.alias) if not each.last_error)
+        read = [queue.latest.at for queue in sampled if not queue.latest.error]
+        return max(read or answered, default=None) or max((each.latest.at for each in sampled), default=None)
 
     @property
     def misses_samples(self) -> bool:
@@ -152,6 +173,7 @@ def look(
     outboxes: list[OutboxState] | None = None,
     unsent_schedules: list[Any] | None = None,
     in_doubt: list[InDoubt] | None = None,
+    crossings: list[Any] | None = None,
 ) -> AlertSnapshot:
     return AlertSnapshot(
         now=now,
@@ -161,6 +183,7 @@ def look(
         outboxes=outboxes,
         unsent_schedules=unsent_schedules,
         in_doubt=in_doubt,
+        crossings=crossings,
         queues=list(Queue.objects.select_related("latest")),
         endpoints=list(Endpoint.objects.all()),
         processes=list(Process.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now - CRASH_WINDOW))),
@@ -171,7 +194,7 @@ def look(
         archive_error=reading.error,
         silent=reading.silent,
         failed_mails=_failed_mails(now),
-        crashing=crashing_messages.still_there(),
+        crashing=still_crashing(),
         mail=mailbox.configured(),
         environment=settings.PGQUEUE["ENVIRONMENT"],
         colour=settings.PGQUEUE["ENVIRONMENT_COLOUR"],
@@ -190,3 +213,25 @@ def smallest_ttbrs() -> dict[tuple[str, str], list[MinimumTtbr]]:
     for ttbr in MinimumTtbr.objects.select_related("queue"):
         found[ttbr.queue.schema, ttbr.queue.table].append(ttbr)
     return dict(found)
+
+
+# Messages that end their process: those that have left their queue since are settled, the others warned of.
+log = logging.getLogger("pgqueue.alerts")
+
+
+def still_crashing() -> list[CrashingMessage]:
+    """While their queues cannot be looked at, all of them stay."""
+    suspects = crashing_messages.suspects()
+    try:
+        return [each for each in suspects if _is_there(each)]
+    except DatabaseError:
+        return suspects
+
+
+def _is_there(found: CrashingMessage) -> bool:
+    with queue_database().reading() as connection:
+        if move_to_archive.is_there(connection, found.address, found.row_id):
+            return True
+    crashing_messages.settle(found.row_id)
+    log.info("Message %s of %s has left its queue.", found.row_id, found.endpoint)
+    return False

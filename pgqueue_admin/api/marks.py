@@ -9,7 +9,7 @@ from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from pgqueue_admin.api import bearer
+from pgqueue_admin.api import callers
 from pgqueue_admin.services import marks
 from pgqueue_admin.services.marks import MarkRefused, TooManyMarks
 
@@ -25,7 +25,7 @@ NO_TOKEN = (
 @require_POST
 def post(request: HttpRequest) -> JsonResponse:
     """201 with the mark; 400, 401, 413 and 429 say in a sentence why it is not kept."""
-    token = bearer.holder(request, "marks")
+    token = callers.holder(request, "marks")
     if token is None:
         answer = _refused(NO_TOKEN, 401)
         answer["WWW-Authenticate"] = "Bearer"

@@ -8,9 +8,9 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 from prometheus_client.exposition import choose_encoder
 
-from pgqueue_admin.api import bearer
+from pgqueue_admin.api import callers
+from pgqueue_admin.api.callers import asks_directly
 from pgqueue_admin.api.figures import ConsoleFigures
-from pgqueue_admin.api.loopback import asks_directly
 
 REFUSED = (
     "Metrics are answered on this machine: ask 127.0.0.1 or [::1], not through a proxy. Elsewhere they need a"
@@ -22,7 +22,7 @@ REFUSED = (
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """OpenMetrics where the Accept header asks for it, else Prometheus' text format."""
-    if not (asks_directly(request) or bearer.holder(request, "metrics")):
+    if not (asks_directly(request) or callers.holder(request, "metrics")):
         return HttpResponse(REFUSED, status=403, content_type="text/plain")
     encode, content_type = _encoder(request.headers.get("Accept", ""))
     return HttpResponse(encode(ConsoleFigures()), content_type=content_type)

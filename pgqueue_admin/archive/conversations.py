@@ -1,4 +1,7 @@
-"""Archived messages of one conversation: the newest, those around a known one, and those that others name."""
+"""Archived messages of one conversation: the newest, those around a known one, and those that others name.
+
+Of those in queues that whoever asks may see: what lies elsewhere is not followed, either.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -6,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pgqueue_admin.archive import long_headers
 from pgqueue_admin.archive.messages import EDIT_OF, ArchiveKey
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.wire import header_spellings
 from pgqueue_admin.transport.wire import headers as wire
@@ -44,7 +47,8 @@ class ArchivedConversation(NamedTuple):
 def numbers(connection: Connection, conversation_id: str, around: ArchiveKey | None = None) -> list[int]:
     """Which of the NEWEST rows, and of those NEAR one, are of it by their headers. Raises DatabaseError."""
     sql = postgresql().archive
-    asked = {**header_spellings.as_asked(wire.CONVERSATION_ID, conversation_id), "limit": MOST + 1}
+    spelled = header_spellings.as_asked(wire.CONVERSATION_ID, conversation_id)
+    asked = {**spelled, "limit": MOST + 1, "seen": visible_queues.names()}
     newest = sql.in_conversation(has_conversation=sql.has_conversation)
     found = [row.id for row in connection.all(newest, {**asked, "newest": NEWEST})]
     if around is not None:
@@ -75,7 +79,7 @@ def _of_ids(connection: Connection, message_ids: list[str], ids: list[int], conv
     named = [each for each in message_ids if "\0" not in each]
     if not named and not ids:
         return []
-    asked = {"message_ids": named, "ids": ids, "limit": MOST + 1}
+    asked = {"message_ids": named, "ids": ids, "limit": MOST + 1, "seen": visible_queues.names()}
     rows = connection.all(postgresql().archive.of_ids(), asked)
     told = (ArchivedRow(row, long_headers.read(row.headers, row.headers_length)[0]) for row in rows)
     return [each for each in told if each.headers.get(wire.CONVERSATION_ID) == conversation_id]

@@ -30,15 +30,16 @@ def readable(connection: Connection, read: Callable[[list[Any]], list[Any]], key
 
 
 def damaged_row(key: Any, error: DatabaseError) -> Any:
-    """As a list has it (``listed`` of archive.sql): its key, and why nothing else is known."""
+    """As a list or a file has it (``listed``, ``exported`` of archive.sql): its key, and why nothing else is known."""
     unknown = dict.fromkeys(_COLUMNS)
     why = f"This row cannot be read: {error.detail or error}"
-    about = {"id": key.id, "seq": key.seq, "died_at": key.died_at, "state": "unreadable", "no_retry": why}
+    about = {"id": key.id, "seq": key.seq, "died_at": key.died_at, "state": "unreadable", "retry_blocked_reason": why}
     return SimpleNamespace(**{**unknown, **about})
 
 
 _COLUMNS = (
     *("kind", "result", "queue", "message_id", "message_type", "body_bytes", "exception_type", "exception_message"),
-    *("failed_queue", "target_schema", "target_table", "endpoint", "machine", "attempts", "sent_at", "became_by"),
-    *("became_at", "ended_at", "operation", "has_target"),
+    *("failed_queue", "target_schema", "target_table", "endpoint", "machine", "attempts", "sent_at", "resolved_by"),
+    *("resolved_at", "ended_at", "operation", "has_target"),
+    *("row_id", "exception_message_length", "headers", "headers_length"),  # of a file
 )

@@ -1,10 +1,20 @@
 """Edit and retry: what a person wrote is sent in the place of a dead message, with an id of its own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-from pgqueue_admin.archive import replay
+from pgqueue_admin.archive import crossings, replay
+from pgqueue_admin.archive.message_edit import (
+    MOST_BYTES,
+    Edited,
+    MessageEdit,
+    NotEdited,
+    is_locked,
+    new_id,
+    of_body,
+    of_headers,
+)
 from pgqueue_admin.archive.messages import EDIT_OF, RETRIED_FROM, Outcome, RetriedFrom
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
@@ -12,9 +22,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.sessions.queue_notifications import tell_with_commit
 from pgqueue_admin.transport.wire import headers as h
 
-VERB = "edited and retried"
-LOCKED = ("NServiceBus.", "ServiceControl.", "Pgqueue.", "$.diagnostics.", "traceparent", "tracestate", "baggage")
-_ONLY_TRANSPORT = "Only messages of transport queues can be edited: a lease message is retried as it was."
+_BATCH = 4_000_000  # bytes of bodies that are in memory at once, and one body in any case
 
 
 class EditedMessage(NamedTuple):
@@ -25,15 +33,14 @@ class EditedMessage(NamedTuple):
 
 
 class EditedRetry(NamedTuple):
-    """``message_id``: of the new message; it was sent where the outcome is *done*."""
+    """``message_id``: of the new message; it was sent where the outcome is *done*.
+
+    ``is_on_its_way``: into another database, which has not said yet whether it has it.
+    """
 
     outcome: Outcome
     message_id: str
-
-
-def is_locked(name: str) -> bool:
-    """Whether programs read it: those headers are kept, set anew or taken off, and never typed."""
-    return name.startswith(LOCKED)
+    is_on_its_way: bool = False
 
 
 def retry(
@@ -46,27 +53,52 @@ def retry(
     is_ours: bool,
     judge: Callable[[Connection], str],
 ) -> EditedRetry:
-    """Insert the edited message into ``target`` and mark the dead one, in one transaction.
+    """Insert the edited message into ``target`` of this database and mark the dead one, in one transaction.
 
     ``judge`` says why nothing is written there; empty: it is. ``is_ours``: an endpoint of ours receives from it, so it
     is told which archived message this was. Raises DatabaseError.
     """
     message_id = str(uuid4())
     with connection.transaction():
-        held = replay.hold(connection, [archive_id])
-        if not held:
-            return EditedRetry(Outcome(archive_id, "failed", "It is no longer in the archive."), message_id)
-        (row,) = held
-        if refused := replay.refused(row, "dead") or _unfit(row, edited) or _refused(archive_id, judge(connection)):
+        row = _held(connection, archive_id, edited)
+        if isinstance(row, Outcome):
+            return EditedRetry(row, message_id)
+        if refused := _refused(archive_id, judge(connection)):
             return EditedRetry(refused, message_id)
         tokens = replay.new_tokens(connection, [archive_id] if is_ours else [])
         headers = headers_of(row.headers, edited, message_id, archive_id, tokens.get(archive_id))
         outcome = _put(connection, archive_id, target, headers, edited.body)
         if outcome.result == "done":
-            connection.run(postgresql().archive.retarget(), {"id": archive_id, **target._asdict()})
+            connection.run(postgresql().archive.retarget(), {"ids": [archive_id], **target._asdict()})
             tell_with_commit(connection, postgresql(), [target] if is_ours else [])
-            replay.mark_retried(connection, {archive_id: outcome}, tokens, who, None, VERB)
+            replay.mark_retried(connection, {archive_id: outcome}, tokens, who, None, replay.EDITED)
     return EditedRetry(outcome, message_id)
+
+
+def set_out(
+    connection: Connection, archive_id: int, edited: EditedMessage, target: Address, who: str
+) -> tuple[EditedRetry, int | None]:
+    """Likewise into a queue of another database, which the caller has asked: here it only sets out, by the crossing
+    that is returned; None: it was refused. Raises DatabaseError.
+    """
+    message_id = str(uuid4())
+    with connection.transaction():
+        row = _held(connection, archive_id, edited)
+        if isinstance(row, Outcome):
+            return EditedRetry(row, message_id), None
+        headers = h.dump(headers_of(row.headers, edited, message_id, archive_id, None))
+        (crossing,) = crossings.put_back(connection, {target: [row]}, {archive_id}, who, None, False)
+        crossings.put_edited(connection, {archive_id: (headers, edited.body)})
+    return EditedRetry(Outcome(archive_id, "skipped", crossings.on_its_way_into(target)), message_id), crossing
+
+
+def _held(connection: Connection, archive_id: int, edited: EditedMessage) -> Any:
+    """Its row, locked; an Outcome where it cannot be sent."""
+    held = replay.hold(connection, [archive_id])
+    if not held:
+        return Outcome(archive_id, "failed", "It is no longer in the archive.")
+    (row,) = held
+    return replay.refused(row, "dead") or _unfit(row, edited) or row
 
 
 def headers_of(
@@ -82,7 +114,7 @@ def headers_of(
 
 def _unfit(row: Any, edited: EditedMessage) -> Outcome | None:
     if row.kind != "transport":
-        return Outcome(row.id, "failed", _ONLY_TRANSPORT)
+        return Outcome(row.id, "failed", replay.ONLY_TRANSPORT)
     if row.body_bytes is None and edited.body is None:
         return Outcome(row.id, "failed", "Its body is NULL: put back, it would wedge the queue. Write one.")
     try:
@@ -97,15 +129,121 @@ def _refused(archive_id: int, why: str) -> Outcome | None:
 
 
 def _put(connection: Connection, archive_id: int, target: Address, headers: h.Headers, body: bytes | None) -> Outcome:
-    """A queue that refuses takes nothing, and the message stays dead."""
-    name = postgresql().canonical(target)
-    asked = {"id": archive_id, "headers": h.dump(headers), "body": body}
+    outcome = _put_all(connection, target, {archive_id: (h.dump(headers), body)})[archive_id]
+    return outcome._replace(sent_as=None)
+
+
+def _put_all(
+    connection: Connection, target: Address, edited: Mapping[int, tuple[str, bytes | None]]
+) -> dict[int, Outcome]:
+    """By archive id: headers, and the body where it is another one. A queue that refuses takes nothing, and all stay
+    dead."""
+    name, row_ids = postgresql().canonical(target), {each: uuid4() for each in edited}
+    headers, bodies = ([each[place] for each in edited.values()] for place in (0, 1))
+    asked = {"ids": list(edited), "row_ids": list(row_ids.values()), "headers": headers, "bodies": bodies}
     try:
         with connection.transaction():
-            if connection.run(postgresql().archive.put_edited(table=target), asked) != 1:
-                raise RowsDropped("It took no row, and that was undone.")
+            taken = connection.run(postgresql().archive.put_edited(table=target), asked) if edited else 0
+            if taken != len(edited):
+                raise RowsDropped(f"It took {taken} of {len(edited)}, and that was undone.")
     except (DatabaseDown, Deadlock):
         raise
     except DatabaseError as error:
-        return Outcome(archive_id, "failed", f"{name} did not take it: {error}")
-    return Outcome(archive_id, "done", target=name)
+        return {each: Outcome(each, "failed", f"{name} did not take it: {error}") for each in edited}
+    return {each: Outcome(each, "done", target=name, sent_as=str(row_id)) for each, row_id in row_ids.items()}
+
+
+class JudgedRow(NamedTuple):
+    """``raw``: its body, where that is looked at."""
+
+    row: Any
+    raw: bytes | None
+    edited: Edited | NotEdited
+
+
+class ManyEdits(NamedTuple):
+    """``seed``: of the ids of new messages. ``hides``: asked of a row, its headers and its body (None where that
+    stays), why it may not be read; empty: it may.
+    """
+
+    edit: MessageEdit
+    seed: str
+    hides: Callable[[Any, h.Headers, bytes | None], str]
+
+    def of_one(self, row: Any, raw: bytes | None) -> Edited | NotEdited:
+        """``row``: id, kind, message_type, headers, body_bytes. ``raw``: its body, where that is changed."""
+        if row.kind != "transport":
+            return NotEdited("unread", replay.ONLY_TRANSPORT)
+        try:
+            kept = replay.kept_headers(row.headers)
+        except h.HeadersUnreadable as error:
+            return NotEdited("unread", f"It cannot be retried: {error}.")
+        if why := self.hides(row, kept, raw):
+            return NotEdited("unread", why)
+        own = {name: value for name, value in kept.items() if not is_locked(name)}
+        if self.edit.part == "header":
+            return of_headers(self.edit, own)
+        if (row.body_bytes or 0) > MOST_BYTES:
+            return NotEdited("unread", f"Its body has more than {MOST_BYTES:,} bytes.")
+        return of_body(self.edit, own, raw, kept.get(h.CONTENT_TYPE))
+
+    def each(self, connection: Connection, rows: Sequence[Any]) -> Iterator[list[JudgedRow]]:
+        """Batch by batch, so that few bodies are in memory."""
+        for batch in _batches(rows):
+            bodies = _bodies(connection, batch) if self.edit.part == "field" else {}
+            yield [JudgedRow(row, bodies.get(row.id), self.of_one(row, bodies.get(row.id))) for row in batch]
+
+    def put(
+        self, connection: Connection, target: Address, rows: list[Any], tokens: Mapping[int, UUID]
+    ) -> dict[int, Outcome]:
+        """For replay.retry: what is not changed is not sent."""
+        outcomes: dict[int, Outcome] = {}
+        for batch in self.each(connection, rows):
+            changed, unchanged = self._split(batch, tokens)
+            outcomes |= unchanged | _put_all(connection, target, changed)
+        return outcomes
+
+    def composed(
+        self, connection: Connection, rows: Sequence[Any]
+    ) -> tuple[dict[int, tuple[str, bytes | None]], dict[int, Outcome]]:
+        """Likewise, for what is put elsewhere: what goes, and what became of the others."""
+        changed: dict[int, tuple[str, bytes | None]] = {}
+        unchanged: dict[int, Outcome] = {}
+        for batch in self.each(connection, rows):
+            more, same = self._split(batch, {})
+            changed |= more
+            unchanged |= same
+        return changed, unchanged
+
+    def _split(
+        self, batch: list[JudgedRow], tokens: Mapping[int, UUID]
+    ) -> tuple[dict[int, tuple[str, bytes | None]], dict[int, Outcome]]:
+        changed, unchanged = {}, {}
+        for row, _, edited in batch:
+            if isinstance(edited, NotEdited):
+                unchanged[row.id] = Outcome(row.id, edited.result, edited.why)
+                continue
+            typed = EditedMessage(edited.headers, edited.body)
+            headers = headers_of(row.headers, typed, new_id(self.seed, row.id), row.id, tokens.get(row.id))
+            changed[row.id] = h.dump(headers), edited.body
+        return changed, unchanged
+
+
+def _batches(rows: Sequence[Any]) -> Iterator[list[Any]]:
+    batch: list[Any] = []
+    size = 0
+    for row in rows:
+        worth = min(row.body_bytes or 0, MOST_BYTES)
+        if batch and size + worth > _BATCH:
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += worth
+    if batch:
+        yield batch
+
+
+def _bodies(connection: Connection, rows: Sequence[Any]) -> dict[int, bytes]:
+    ids = [row.id for row in rows if row.body_bytes is not None and row.body_bytes <= MOST_BYTES]
+    found = connection.all(postgresql().archive.bodies(), {"ids": ids}) if ids else []
+    return {row.id: bytes(row.body) for row in found}

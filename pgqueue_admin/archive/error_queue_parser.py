@@ -7,6 +7,7 @@ from uuid import UUID
 from pgqueue_admin.archive.messages import EDIT_OF, RETRIED_FROM, DeadMessage, clean, retried_from
 from pgqueue_admin.dialects import Address, Dialect
 from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.failure import MOST_MESSAGE, MOST_TRACE, shortened
 from pgqueue_admin.transport.wire import headers as h
 
@@ -14,17 +15,22 @@ INDEXED = 400  # characters: what stands in an index has to fit one
 NAME_BYTES = 63  # of a schema or table; PostgreSQL cuts what is longer, so none can have that name
 
 
-def read(headers: str, row_id: UUID | None, found_in: Address, dialect: Dialect) -> DeadMessage:
-    """The message as its headers tell; unreadable headers make a dead message that says so."""
+def read(headers: str, row_id: UUID | None, ingested_from: Address, dialect: Dialect) -> DeadMessage:
+    """The message as its headers tell; unreadable headers make a dead message that says so.
+
+    ``dialect``: of the database that it lay in, which reads addresses. In the archive they are written in one way.
+    """
     try:
         found = h.parse(headers)
     except h.HeadersUnreadable as error:
-        return _poison(f"It cannot be retried: {error}.", row_id, found_in, dialect)
+        return _poison(f"It cannot be retried: {error}.", row_id, ingested_from)
     if h.RETRY_SUCCESSFUL in found or h.is_control_message(found):
-        return _control(found, row_id, found_in, dialect)
-    target, why = target_of(found, dialect, found_in.schema)
-    where = dialect.canonical(target or found_in)
-    return DeadMessage(queue=where, target=target, no_retry=clean(why), **_facts(found, row_id), **_failure(found))
+        return _control(found, row_id, ingested_from)
+    target, why = target_of(found, dialect, dialect.native(ingested_from).schema)
+    where = postgresql().canonical(target or ingested_from)
+    return DeadMessage(
+        queue=where, target=target, retry_blocked_reason=clean(why), **_facts(found, row_id), **_failure(found)
+    )
 
 
 def target_of(found: h.Headers, dialect: Dialect, default_schema: str) -> tuple[Address | None, str | None]:
@@ -40,28 +46,31 @@ def target_of(found: h.Headers, dialect: Dialect, default_schema: str) -> tuple[
         return None, too_long
     try:
         target = dialect.parse_address(failed_queue, default_schema)
+        names = dialect.native(target)
     except AddressUnreadable as error:
         return None, f"Its NServiceBus.FailedQ is no queue address: {error}."[:INDEXED]
-    if max(len(name.encode("utf-8", "replace")) for name in target) > NAME_BYTES:
+    if max(len(name.encode("utf-8", "replace")) for name in names) > NAME_BYTES:
         return None, too_long
     return target, None
 
 
-def _poison(why: str, row_id: UUID | None, found_in: Address, dialect: Dialect) -> DeadMessage:
+def _poison(why: str, row_id: UUID | None, ingested_from: Address) -> DeadMessage:
     return DeadMessage(
-        queue=dialect.canonical(found_in), no_retry=clean(why, 1000), message_id=str(row_id) if row_id else None
+        queue=postgresql().canonical(ingested_from),
+        retry_blocked_reason=clean(why, 1000),
+        message_id=str(row_id) if row_id else None,
     )
 
 
-def _control(found: h.Headers, row_id: UUID | None, found_in: Address, dialect: Dialect) -> DeadMessage:
+def _control(found: h.Headers, row_id: UUID | None, ingested_from: Address) -> DeadMessage:
     """Confirmations and control messages pass through error queues and are no failures (wire sheet 8.2, 12.8)."""
     why = "It is a control message between programs, not a failure."
     failed = _failure(found)
     return DeadMessage(
         kind="control",
         result="success",
-        queue=dialect.canonical(found_in),
-        no_retry=why,
+        queue=postgresql().canonical(ingested_from),
+        retry_blocked_reason=why,
         **_facts(found, row_id),
         **failed | {"died_at": failed["died_at"] or _time(found, h.RETRY_SUCCESSFUL)},
     )

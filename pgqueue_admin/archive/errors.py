@@ -15,3 +15,11 @@ class SchemaAdoptable(SchemaRefused):
 
 class SchemaNewer(SchemaRefused):
     """A newer version of this program made the tables."""
+
+
+class IndexRefused(SchemaRefused):
+    """The archive's texts cannot be indexed here, or not by this role."""
+
+
+class NoCopy(Exception):
+    """No message can be made of it; says why."""

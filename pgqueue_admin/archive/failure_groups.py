@@ -1,4 +1,7 @@
-"""Dead messages by failure: how many, since when, and in which state each group is."""
+"""Dead messages by failure: how many, since when, and in which state each group is.
+
+Of those in queues that whoever asks may see: a group that has none there does not exist for them.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -6,9 +9,11 @@ from typing import Any, Literal, NamedTuple
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.damaged_row import readable
+from pgqueue_admin.archive.fingerprints import seen
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.statements import Statement
 
 State = Literal["new", "growing", "back", "quiet"]
 STATES: tuple[State, ...] = ("new", "growing", "back", "quiet")  # in this order on pages
@@ -88,35 +93,38 @@ def groups(connection: Connection, asked: ArchiveFilter | None = None, most: int
         store.check(connection, asked)
     sql = _sql()
     dead = sql.matching_dead if asked else sql.all_dead
-    parts = {"figures": sql.figures, "dead": dead, **(store.matching(asked) if asked else {})}
-    params = {**(asked.params() if asked else {}), "most": most}
+    where, names = seen()
+    parts = {"figures": sql.figures, "dead": dead, "seen": where, **(store.matching(asked) if asked else {})}
+    params = {**(asked.params() if asked else {}), **names, "most": most}
     return [FailureFigures(*row) for row in connection.all(sql.groups(**parts), params)]
 
 
 def group(connection: Connection, fingerprint: str) -> FailureFigures | None:
     """None where the archive has no such message any more."""
-    statement = _sql().group(figures=_sql().figures, dead=_sql().all_dead)
-    row = connection.one(statement, {"fingerprint": fingerprint})
+    where, names = seen()
+    statement = _sql().group(figures=_sql().figures, dead=_sql().all_dead, seen=where)
+    row = connection.one(statement, {"fingerprint": fingerprint, **names})
     return FailureFigures(*row) if row else None
 
 
 def newest(connection: Connection, fingerprints: Sequence[str]) -> dict[str, Any]:
     """Of each the row that ``fingerprints.of_row`` reads, with id and queue; none where it cannot be read."""
-    newest = _sql().newest(told_by=_sql().told_by)
-    rows = readable(connection, lambda some: connection.all(newest, {"fingerprints": some}), fingerprints)
+    where, names = seen()
+    newest = _sql().newest(told_by=_sql().told_by, seen=where)
+    rows = readable(connection, lambda some: connection.all(newest, {"fingerprints": some, **names}), fingerprints)
     return {row.fingerprint: row for row in rows}
 
 
 def places(connection: Connection, fingerprints: Sequence[str]) -> list[Place]:
     """Where the newest dead ones of each died, the most first."""
-    rows = connection.all(_sql().places(), {"fingerprints": list(fingerprints), "most": PLACES})
+    rows = _all(connection, _sql().places, fingerprints=list(fingerprints), most=PLACES)
     return [Place(*row) for row in rows]
 
 
 def hours(connection: Connection, fingerprints: Sequence[str]) -> dict[str, list[int]]:
     """Deaths of each of the last 24 hours, the oldest first."""
     found = {each: [0] * 24 for each in fingerprints}
-    for row in connection.all(_sql().hours(), {"fingerprints": list(fingerprints)}):
+    for row in _all(connection, _sql().hours, fingerprints=list(fingerprints)):
         found[row.fingerprint][23 - row.ago] += row.count
     return found
 
@@ -124,7 +132,7 @@ def hours(connection: Connection, fingerprints: Sequence[str]) -> dict[str, list
 def bars(connection: Connection, fingerprint: str, step: int, steps: int) -> list[int]:
     """Deaths of each step of so many seconds, the oldest first."""
     found = [0] * steps
-    for row in connection.all(_sql().bars(), {"fingerprint": fingerprint, "step": step, "steps": steps}):
+    for row in _all(connection, _sql().bars, fingerprint=fingerprint, step=step, steps=steps):
         if 0 <= row.ago < steps:
             found[steps - 1 - row.ago] += row.count
     return found
@@ -139,16 +147,22 @@ def by_name(connection: Connection, name: str, asked: ArchiveFilter, most: int) 
 
 
 def members(connection: Connection, fingerprint: str) -> list[Any]:
-    return connection.all(_sql().members(), {"fingerprint": fingerprint, "most": MEMBERS})
+    return _all(connection, _sql().members, fingerprint=fingerprint, most=MEMBERS)
 
 
 def operations(connection: Connection, fingerprint: str) -> list[Any]:
     """Of the ``NEWEST`` members: rows of operation, state, count; the latest operation first."""
-    return connection.all(_sql().operations(), {"fingerprint": fingerprint, "most": NEWEST})
+    return _all(connection, _sql().operations, fingerprint=fingerprint, most=NEWEST)
 
 
 def all_fingerprints(connection: Connection) -> list[str]:
     return [row.fingerprint for row in connection.all(_sql().all_fingerprints())]
+
+
+def _all(connection: Connection, statement: Statement, **params: Any) -> list[Any]:
+    """Of queues that whoever asks may see."""
+    where, names = seen()
+    return connection.all(statement(seen=where), {**params, **names})
 
 
 def _is_before(instant: datetime | None, other: datetime) -> bool:

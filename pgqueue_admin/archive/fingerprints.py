@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 from pgqueue_admin.archive import schema_columns
 from pgqueue_admin.archive.damaged_row import is_damage, readable
 from pgqueue_admin.archive.messages import DeadMessage
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.statements import Statement
 from pgqueue_admin.formatting import fingerprint
 from pgqueue_admin.formatting.fingerprint import Fingerprint
 
@@ -39,14 +40,14 @@ def of(dead: DeadMessage, own_code: OwnCode = ()) -> Fingerprint | None:
         dead.exception_type,
         dead.exception_message,
         dead.stack_trace,
-        dead.no_retry or dead.details,
+        dead.retry_blocked_reason or dead.details,
         own_code,
     )
 
 
 def of_row(row: Any, own_code: OwnCode = ()) -> Fingerprint:
     """Of a row of ``pending`` or ``newest``."""
-    why = row.no_retry or row.details
+    why = row.retry_blocked_reason or row.details
     return _told(row.result, row.exception_type, row.exception_message, row.stack_trace, why, own_code)
 
 
@@ -100,8 +101,15 @@ def _pending_of(connection: Connection, ids: list[int]) -> list[Any]:
 
 
 def uncovered(connection: Connection, cap: int) -> Uncovered:
-    found: int = connection.value(_sql().uncovered(), {"cap": cap})
+    where, names = seen()
+    found: int = connection.value(_sql().uncovered(seen=where), {"cap": cap, **names})
     return Uncovered(min(found, cap), found > cap)
+
+
+def seen() -> tuple[Statement, dict[str, Any]]:
+    """The part ``seen`` of statements about failures, by what whoever asks may see, and its parameter."""
+    names = visible_queues.names()
+    return (_sql().everywhere, {}) if names is None else (_sql().in_seen, {"seen": names})
 
 
 def _told(

@@ -15,7 +15,9 @@ def dead_message(message: IncomingMessage, failure: Failure, dialect: Dialect, m
     return DeadMessage(
         queue=dialect.canonical(message.queue),
         target=message.queue,
-        no_retry=clean(f"It cannot be retried: {message.unreadable}.", 1000) if message.headers_lost else None,
+        retry_blocked_reason=clean(f"It cannot be retried: {message.unreadable}.", 1000)
+        if message.headers_lost
+        else None,
         message_id=clean(message.message_id, INDEXED),
         message_type=clean(message.type, INDEXED) or None,
         headers=message.headers_text,

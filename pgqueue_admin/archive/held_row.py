@@ -1,6 +1,7 @@
 """One row that a person saw waiting, held until the transaction ends: in a queue, or in a table of delayed messages."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -67,16 +68,33 @@ def hold(connection: Connection, seen: SeenRow) -> HeldRow:
     if row is None:
         there = connection.value(_sql().is_there(table=seen.table), {"id": seen.row_id})
         raise MessageInFlight if there else MessageGone
-    if why := would_run(connection, seen.table):
-        raise NotMovable(why)
+    _raise_for_code(connection, seen.table)
     place = RowPlace(row.part, row.place)
     message = IncomingMessage.of_row(seen.home, row)
     return HeldRow(seen, place, message, _others(connection, seen, place))
 
 
 def would_run(connection: Connection, table: Address) -> str:
-    """A sentence on what of other roles runs as ours where a row of it is deleted; empty: nothing."""
-    return others_code(connection.value(_sql().runs(), _named(table)) or ())
+    """A sentence on what of other roles runs as ours where a row of it is held or deleted; empty: nothing."""
+    runs = _sql().runs(calls=postgresql().monitor.calls)
+    return others_code(connection.value(runs, _named(table)) or ())
+
+
+@contextmanager
+def only_tables(connection: Connection, table: Address) -> Iterator[None]:
+    """For statements that hold rows of it, in the caller's transaction. Whatever became of it since somebody asked, no
+    view is looked into; and what was added until its rows were held is seen. Raises NotMovable before, or after them.
+    """
+    _raise_for_code(connection, table)
+    connection.value(_sql().refuse_views())
+    yield
+    connection.value(_sql().allow_views())
+    _raise_for_code(connection, table)
+
+
+def _raise_for_code(connection: Connection, table: Address) -> None:
+    if why := would_run(connection, table):
+        raise NotMovable(why)
 
 
 def others_code(runs: Collection[str]) -> str:

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from pgqueue_admin.archive import search_condition
 from pgqueue_admin.archive.search_terms import AllOf, Lane, Node, Span, Term, reads_json, reads_text
-from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects import Address, aliases, visible_queues
 from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.statements import Statement
 
@@ -43,7 +43,7 @@ class DeadMessage:
     stack_trace: str | None = None
     failed_queue: str | None = None  # FailedQ as found
     target: Address | None = None  # FailedQ as understood
-    no_retry: str | None = None  # why it can never be retried
+    retry_blocked_reason: str | None = None  # why it can never be retried
     endpoint: str | None = None
     machine: str | None = None
     attempts: int | None = None
@@ -59,7 +59,11 @@ class DeadMessage:
     @property
     def details(self) -> str | None:
         """The original's free text: what its readers show as the cause."""
-        return f"{self.exception_type}: {self.exception_message or ''}"[:1000] if self.exception_type else self.no_retry
+        return (
+            f"{self.exception_type}: {self.exception_message or ''}"[:1000]
+            if self.exception_type
+            else self.retry_blocked_reason
+        )
 
     @property
     def summary(self) -> dict[str, str | None]:
@@ -72,6 +76,11 @@ class ArchiveKey(NamedTuple):
 
     died_at: datetime
     seq: int
+
+
+def _seen() -> tuple[str, ...] | None:
+    names = visible_queues.names()
+    return None if names is None else tuple(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +113,8 @@ class ArchiveFilter:
     also: tuple[Node, ...] = ()  # what no field above can say
     ids: tuple[int, ...] | None = None  # of these
     window: tuple[Lane, ...] | None = None  # where texts are looked for; None: everywhere
+    # canonical addresses of queues that whoever asks may see, taken when they ask; None: all
+    within: tuple[str, ...] | None = field(default_factory=_seen)
 
     @property
     def reads_rows(self) -> bool:
@@ -113,6 +124,10 @@ class ArchiveFilter:
     @property
     def reads_json(self) -> bool:
         return any(map(reads_json, self._nodes()))
+
+    def kept(self) -> "ArchiveFilter":
+        """To be read later, when nobody knows any more who asked."""
+        return replace(self, within=_seen()) if self.within is None else self
 
     def asked(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -142,18 +157,21 @@ class ArchiveFilter:
         return search_condition.compiled_within(self.columns, self.texts, self.window)
 
     def _nodes(self) -> Iterator[Node]:
-        for name, (field, how) in _TERMS.items():
+        for name, (said, how) in _TERMS.items():
             value = getattr(self, name)
             if value is not None and (value != "" or name in _MAY_BE_NONE):
-                yield Term(field, str(value), how)
-        for name, field in _TEXTS.items():
-            yield from (Term(field, text) for text in getattr(self, name))
+                yield Term(said, str(value), how)
+        for name, said in _TEXTS.items():
+            yield from (Term(said, text) for text in getattr(self, name))
         if self.last_operation is not None:
             yield Term("op", f"{self.last_operation}{search_condition.LAST}")
         if self.since or self.until:
             yield Span("died", "", self.since or None, self.until or None)
         if self.ids is not None:
             yield Term("ids", "", keys=tuple(map(str, self.ids)))
+        within = _seen() if self.within is None else self.within  # one may have been made before anybody asked
+        if within is not None:
+            yield Term("within", "", keys=within)
         yield from self.also
 
 
@@ -256,18 +274,18 @@ def target_of(row: Any) -> Address | None:
     return Address(row.target_schema, row.target_table) if row.target_table else None
 
 
-def why_no_retry(row: Any) -> str | None:
-    """A sentence; None: it can be put back."""
-    if row.no_retry:
-        return str(row.no_retry)
+def why_no_retry(row: Any, *, is_redirected: bool = False) -> str | None:
+    """A sentence; None: it can be put back. ``is_redirected``: into another queue than it died in."""
+    if row.retry_blocked_reason:
+        return str(row.retry_blocked_reason)
     if row.kind == "lease":
         return None
-    if row.target_table is None:
+    if row.target_table is None and not is_redirected:
         return "It has no queue to go back to."
     if row.body_bytes is None:
         return "Its body is NULL: put back, it would wedge the queue."
-    if row.has_target:
-        return None
+    if row.has_target or is_redirected or aliases.alias_of(Address(row.target_schema, row.target_table)):
+        return None  # of another database the judge of targets is asked
     return f"Its queue is gone: there is no queue table {row.target_table!r} in schema {row.target_schema!r}."
 
 

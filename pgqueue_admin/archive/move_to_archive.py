@@ -1,10 +1,11 @@
 """Moves one message that waits out of its table into the archive, in one transaction: as dead, or into the bin."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pgqueue_admin.archive import fingerprints, held_row, row_move
+from pgqueue_admin.archive import call_back, fingerprints, held_row, row_move, schema_columns, store
 from pgqueue_admin.archive.from_failure import dead_message
 from pgqueue_admin.archive.held_row import HeldRow, NotMovable, SeenRow
 from pgqueue_admin.archive.messages import DeadMessage
@@ -33,22 +34,79 @@ def move_out(connection: Connection, seen: SeenRow, why: MoveReason, own_code: t
     with connection.transaction():
         held = _held(connection, seen)
         archive_id = _move(connection, held, _dead(held, why), own_code)
-        _note(connection, archive_id, VERB, why.who)
+        _note(connection, [archive_id], VERB, why.who)
     return archive_id
 
 
 def discard(connection: Connection, seen: SeenRow, why: MoveReason, own_code: tuple[str, ...] = ()) -> int:
-    """It lies in the bin, and nobody is told of a death. Return and raise as ``move_out`` does."""
+    """It lies in the bin, and nobody is told of a death. Return and raise as ``move_out`` does.
+
+    What a retry has put there goes back to its place in the archive, as discarded: one message lies there once.
+    """
     with connection.transaction():
-        held = _held(connection, seen)
-        dead = replace(_dead(held, why), result="rejected")
-        archive_id = _move(connection, held, replace(dead, result="success"), own_code)
-        kept = fingerprints.are_kept(connection)
-        part = _sql().fingerprint if kept else postgresql().archive.no_fingerprint
-        told = {"fingerprint": fingerprints.digest(dead, own_code)} if kept else {}
-        connection.run(_sql().set_aside(fingerprint=part), {"id": archive_id, "who": why.who, **told})
-        _note(connection, archive_id, DISCARDED, why.who)
-    return archive_id
+        return discard_held(connection, [_held(connection, seen)], why, own_code)[0]
+
+
+def discard_held(
+    connection: Connection,
+    held: Sequence[HeldRow],
+    why: MoveReason,
+    own_code: tuple[str, ...] = (),
+    operation: int | None = None,
+) -> list[int]:
+    """Likewise of rows of one table that are held, in the caller's transaction. Return the archive ids."""
+    dead = {each.seen.row_id: replace(_dead(each, why), result="rejected") for each in held}
+    formers = _formers(connection, held[0].seen, dead, call_back.Back(why.who, DISCARDED, DISCARDED, operation))
+    rest = [each for each in held if each.seen.row_id not in formers]
+    if not rest:
+        return list(formers.values())
+    meant = [(each.place, replace(dead[each.seen.row_id], result="success")) for each in rest]
+    seen = held[0].seen
+    ids = row_move.move(connection, seen.table, meant, own_code, is_delayed=seen.is_delayed)
+    aside = [dead[each.seen.row_id] for each in rest]
+    store.died_again(connection, [each for each in aside if each.edit_of])  # what these became is another message
+    _note_formers(connection, [each for each in aside if not each.edit_of], why.who, operation)
+    _set_aside(connection, ids, aside, why.who, own_code, operation)
+    _note(connection, ids, DISCARDED, why.who, operation)
+    return [*formers.values(), *ids]
+
+
+def _formers(
+    connection: Connection, seen: SeenRow, dead: Mapping[UUID, DeadMessage], back: call_back.Back
+) -> dict[UUID, int]:
+    """By row, the archived one that it was retried from and is to the letter: it is taken back, and no row any more."""
+    if seen.is_delayed or not schema_columns.has(connection, "sent_as", "operation_item"):
+        return {}
+    rows = {row_id: each.message_id or "" for row_id, each in dead.items()}
+    sent = call_back.sent_as_rows(connection, seen.table, rows)
+    taken = call_back.take_back(connection, sent, back)
+    return {UUID(row.sent_as): row.id for row in sent if taken[row.id].result == "done"}
+
+
+def _note_formers(connection: Connection, aside: Sequence[DeadMessage], who: str, operation: int | None) -> None:
+    """Of a retried one that its endpoint has put back for a later attempt, on the row it was retried from: it stays
+    retried, since it did not die, and nobody will say more of it.
+    """
+    if known := [each for each in aside if each.retry_token]:
+        if not schema_columns.has(connection, "retry_token"):
+            return
+        said = {"message_ids": [each.message_id for each in known], "tokens": [each.retry_token for each in known]}
+        connection.run(_sql().note_former(), {**said, "who": who, "verb": DISCARDED, "operation": operation})
+
+
+def _set_aside(
+    connection: Connection,
+    ids: list[int],
+    dead: Sequence[DeadMessage],
+    who: str,
+    own_code: tuple[str, ...],
+    operation: int | None,
+) -> None:
+    kept = fingerprints.are_kept(connection)
+    part = _sql().fingerprint if kept else postgresql().archive.no_fingerprint
+    told = {"fingerprints": [fingerprints.digest(each, own_code) if kept else None for each in dead]}
+    rows = {"ids": ids, "row_ids": [each.row_id for each in dead], **told}
+    connection.run(_sql().set_aside(fingerprint=part), {**rows, "who": who, "operation": operation})
 
 
 def moved(connection: Connection, seen: SeenRow, who: str) -> int | None:
@@ -89,8 +147,8 @@ def _move(connection: Connection, held: HeldRow, dead: DeadMessage, own_code: tu
     return row_move.move(connection, held.seen.table, meant, own_code, is_delayed=is_delayed)[0]
 
 
-def _note(connection: Connection, archive_id: int, verb: str, who: str) -> None:
-    event = {"ids": [archive_id], "targets": [None], "who": who, "verb": verb, "operation": None}
+def _note(connection: Connection, ids: list[int], verb: str, who: str, operation: int | None = None) -> None:
+    event = {"ids": ids, "targets": [None] * len(ids), "who": who, "verb": verb, "operation": operation}
     connection.run(postgresql().archive.note(), event)
 
 

@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID, uuid4
 
-from pgqueue_admin.archive import lease_retry, schema_columns
+from pgqueue_admin.archive import crossings, lease_retry, schema_columns
 from pgqueue_admin.archive.messages import EDIT_OF, RETRIED_FROM, Outcome, RetriedFrom, target_of, why_no_retry
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, aliases
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
 from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -19,6 +19,31 @@ Ids = Sequence[int]
 Asked = Callable[[Address], bool]
 Tokens = Mapping[int, UUID]  # by archive id
 Judge = Callable[[Connection, Collection[Address]], Mapping[Address, str]]  # why not, by those that are not written to
+
+
+EDITED = "edited and retried"
+ONLY_TRANSPORT = "Only messages of transport queues can be edited: a lease message is retried as it was."
+MOVED = "It goes into another queue than a moment ago, of a database that was not asked: retry it once more."
+
+
+class Editing(Protocol):
+    """How messages go changed (edited_retry.ManyEdits)."""
+
+    def put(self, connection: Connection, target: Address, rows: list[Any], tokens: Tokens) -> dict[int, Outcome]:
+        """Into a queue of this database, what is changed."""
+
+    def composed(
+        self, connection: Connection, rows: Sequence[Any]
+    ) -> tuple[dict[int, tuple[str, bytes | None]], dict[int, Outcome]]:
+        """By archive id the headers and the body to send, None: as it was; and what became of the unchanged."""
+
+
+class Redirect(NamedTuple):
+    """Where a message is put instead of the queue that it failed in. ``why_not``: a sentence; then it is skipped."""
+
+    target: Address | None
+    why_not: str = ""
+
 
 _STATE_WORDS = {
     "dead": "was restored {}",
@@ -37,64 +62,129 @@ def retry(
     *,
     ours: Asked = lambda address: False,
     judge: Judge = lambda connection, targets: {},
+    redirect: Callable[[Any], Redirect | None] = lambda row: None,
+    restores: bool = False,
+    edited: Editing | None = None,
 ) -> list[Outcome]:
     """Put dead messages back into the queues they failed in, as one transaction with the marks.
 
     Off come the five failure prefixes; message id and body stay, the row id is new, nothing expires. ``ours`` says
-    which queues are woken and told which archived message it was (RETRIED_FROM); ``judge`` which are not written to.
-    A lease message is inserted as it was.
+    which queues are woken and told which archived message it was (RETRIED_FROM); ``judge`` which are not written to;
+    ``redirect`` which messages go elsewhere. ``restores``: it is of discarded ones, which are restored by it.
+    ``edited``: puts them in changed, as new messages (edited_retry); a lease message is only put back as it was.
+    What goes into another database only sets out (archive.crossings): of those there is no outcome yet, nor of those
+    that another worker of this operation has sent out. Other databases are asked before messages are locked: whoever
+    else wants these does not wait for an answer that may never come.
     """
+    state = "discarded" if restores else "dead"
+    asked = _asked_elsewhere(connection, ids, state, judge, redirect)
     with connection.transaction():
-        held = hold(connection, ids)
-        outcomes = {row.id: refused(row, "dead") or unfit(row) for row in held}
-        meant = _by_target([row for row in held if outcomes[row.id] is None])
-        why_not = judge(connection, meant.keys())
-        for target in meant.keys() & why_not.keys():
-            outcomes |= {row.id: Outcome(row.id, "failed", why_not[target]) for row in meant.pop(target)}
+        rows = hold(connection, ids)
+        away = {row.id for row in rows if row.crossing and operation and operation == row.crossing_operation}
+        held = [row for row in rows if row.id not in away]
+        elsewhere = {row.id: found for row in held if (found := redirect(row))}
+        outcomes = {row.id: _why_not(row, state, elsewhere.get(row.id)) for row in held}
+        meant = _by_target([row for row in held if outcomes[row.id] is None], elsewhere)
+        over = {target: meant.pop(target) for target in list(meant) if aliases.alias_of(target)}
+        outcomes |= _refused_into(meant, judge(connection, meant.keys()))
+        outcomes |= _refused_into(over, {target: asked.get(target, MOVED) for target in over})
+        unchanged = _set_out(connection, over, elsewhere.keys(), who, operation, restores, edited)
+        outcomes |= unchanged
+        away |= {row.id for those in over.values() for row in those} - unchanged.keys()
+        outcomes = {each: outcome for each, outcome in outcomes.items() if each not in away}
         leases = [row.id for row in meant.pop(LEASE_QUEUE, [])]
         tokens = new_tokens(connection, [row.id for target in filter(ours, meant) for row in meant[target]])
-        for target, rows in meant.items():
-            outcomes |= _put_back(connection, target, rows, tokens)
+        for target, those in meant.items():
+            put = (edited.put if edited else _put_back)(connection, target, those, tokens)
+            retarget(connection, target, [each for each in elsewhere if each in put and put[each].result == "done"])
+            outcomes |= put
         if leases:
-            outcomes |= lease_retry.put_back(connection, leases)
+            refused = {each: Outcome(each, "failed", ONLY_TRANSPORT) for each in leases}
+            outcomes |= refused if edited else lease_retry.put_back(connection, leases)
         tell_with_commit(connection, postgresql(), filter(ours, meant))
-        mark_retried(connection, outcomes, tokens, who, operation)
-    return _in_order(ids, outcomes)
+        if restores:
+            mark_restored(connection, outcomes, who, operation)
+        mark_retried(connection, outcomes, tokens, who, operation, EDITED if edited else "retried")
+    return _in_order([each for each in ids if each not in away], outcomes)
+
+
+def _asked_elsewhere(
+    connection: Connection, ids: Ids, state: str, judge: Judge, redirect: Callable[[Any], Redirect | None]
+) -> Mapping[Address, str]:
+    """Of queues of other databases that these messages seem to go into: why not; empty: they may."""
+    rows = connection.all(_sql().headed_for(), {"ids": list(ids), "state": state})
+    goals = {found.target if (found := redirect(row)) else target_of(row) for row in rows}
+    targets = [goal for goal in goals if goal and aliases.alias_of(goal)]
+    refused = judge(connection, targets) if targets else {}
+    return {target: refused.get(target, "") for target in targets}
+
+
+def _set_out(
+    connection: Connection,
+    over: Mapping[Address, list[Any]],
+    redirected: Collection[int],
+    who: str,
+    operation: int | None,
+    restores: bool,
+    edited: Editing | None,
+) -> dict[int, Outcome]:
+    """Into other databases; what became of those in which nothing is changed, so that they are not sent."""
+    if edited is None:
+        crossings.put_back(connection, over, redirected, who, operation, restores)
+        return {}
+    changed, unchanged = edited.composed(connection, [row for those in over.values() for row in those])
+    going = {target: [row for row in those if row.id in changed] for target, those in over.items()}
+    going = {target: those for target, those in going.items() if those}
+    crossings.put_back(connection, going, redirected, who, operation, restores)
+    crossings.put_edited(connection, changed)
+    return unchanged
+
+
+def _refused_into(meant: dict[Address, list[Any]], why_not: Mapping[Address, str]) -> dict[int, Outcome]:
+    """Taken out of what is meant; ``why_not`` empty: it is written to."""
+    refused = [target for target in meant if why_not.get(target)]
+    return {row.id: Outcome(row.id, "failed", why_not[target]) for target in refused for row in meant.pop(target)}
 
 
 def discard(connection: Connection, ids: Ids, who: str, operation: int | None = None) -> list[Outcome]:
     """Lay dead messages aside. They are kept, and restore brings them back."""
-    return _decide(connection, ids, who, operation, state="dead", became="discarded", verb="discarded")
+    return _decide(connection, ids, who, operation, state="dead", resolution="discarded", verb="discarded")
 
 
 def restore(connection: Connection, ids: Ids, who: str, operation: int | None = None) -> list[Outcome]:
     """Make discarded messages dead again, ready to be retried."""
-    return _decide(connection, ids, who, operation, state="discarded", became=None, verb="restored")
+    return _decide(connection, ids, who, operation, state="discarded", resolution=None, verb="restored")
 
 
 def _decide(
-    connection: Connection, ids: Ids, who: str, operation: int | None, *, state: str, became: str | None, verb: str
+    connection: Connection, ids: Ids, who: str, operation: int | None, *, state: str, resolution: str | None, verb: str
 ) -> list[Outcome]:
     with connection.transaction():
         held = hold(connection, ids)
         outcomes = {row.id: refused(row, state) or Outcome(row.id, "done") for row in held}
-        _mark(connection, outcomes, state, became, verb, who, operation)
+        _mark(connection, outcomes, state, resolution, verb, who, operation)
     return _in_order(ids, outcomes)
 
 
 def hold(connection: Connection, ids: Ids) -> list[Any]:
-    return connection.all(_sql().hold(is_queue=_sql().is_queue), {"ids": list(ids)})
+    if crossings.are_kept(connection):
+        connection.all(_sql().lock(), {"ids": list(ids)})
+    statement = _sql().hold(is_queue=_sql().is_queue, on_its_way=crossings.on_its_way(connection))
+    return connection.all(statement, {"ids": list(ids)})
 
 
 def refused(row: Any, state: str) -> Outcome | None:
     """Somebody was quicker, or it was never in the state that the act is for."""
+    if row.crossing:
+        return Outcome(row.id, "skipped", crossings.why_held(row))
     if row.state == state:
         return None
-    if not row.became_by:
-        why = "It is dead, not discarded." if row.state == "dead" else "It did not die."
+    if not row.resolved_by:
+        lies_dead = "It is dead, not discarded." if state == "discarded" else "It lies dead."
+        why = lies_dead if row.state == "dead" else "It did not die."
         return Outcome(row.id, "skipped", why)
-    when = f"by {row.became_by} {at_utc(row.became_at)}"
-    return Outcome(row.id, "skipped", f"It {_STATE_WORDS[row.state].format(when)}.", row.became_by, row.became_at)
+    when = f"by {row.resolved_by} {at_utc(row.resolved_at)}"
+    return Outcome(row.id, "skipped", f"It {_STATE_WORDS[row.state].format(when)}.", row.resolved_by, row.resolved_at)
 
 
 def at_utc(when: datetime) -> str:
@@ -102,9 +192,23 @@ def at_utc(when: datetime) -> str:
     return f"at {when.astimezone(UTC):%Y-%m-%d %H:%M:%S %Z}"
 
 
-def unfit(row: Any) -> Outcome | None:
+def _why_not(row: Any, state: str, elsewhere: Redirect | None) -> Outcome | None:
+    if found := refused(row, state):
+        return found
+    if elsewhere and elsewhere.why_not:
+        return Outcome(row.id, "skipped", elsewhere.why_not)
+    return unfit(row, is_redirected=elsewhere is not None)
+
+
+def retarget(connection: Connection, target: Address, ids: Ids) -> None:
+    """From there it is told what became of them."""
+    if ids:
+        connection.run(_sql().retarget(), {"ids": ids, **target._asdict()})
+
+
+def unfit(row: Any, *, is_redirected: bool = False) -> Outcome | None:
     """What becomes of a dead message that can be put into no queue, whichever it names; None: it can."""
-    why = why_no_retry(row) or _unreadable(row.headers)
+    why = why_no_retry(row, is_redirected=is_redirected) or _unreadable(row.headers)
     return Outcome(row.id, "failed", why) if why else None
 
 
@@ -116,10 +220,10 @@ def _unreadable(headers: str | None) -> str | None:
     return None
 
 
-def _by_target(rows: list[Any]) -> dict[Address, list[Any]]:
+def _by_target(rows: list[Any], elsewhere: Mapping[int, Redirect]) -> dict[Address, list[Any]]:
     found: dict[Address, list[Any]] = defaultdict(list)
     for row in rows:
-        if target := target_of(row):
+        if target := elsewhere[row.id].target if row.id in elsewhere else target_of(row):
             found[target].append(row)
     return found
 
@@ -158,6 +262,10 @@ def retried_headers(text: str | None, archive_id: int, token: UUID | None) -> st
     return h.dump(kept_headers(text) | ({RETRIED_FROM: str(RetriedFrom(archive_id, token))} if token else {}))
 
 
+def mark_restored(connection: Connection, outcomes: dict[int, Any], who: str, operation: int | None) -> None:
+    _mark(connection, outcomes, "discarded", None, "restored", who, operation)
+
+
 def mark_retried(
     connection: Connection,
     outcomes: dict[int, Any],
@@ -179,7 +287,7 @@ def _mark(
     connection: Connection,
     outcomes: dict[int, Any],
     state: str,
-    became: str | None,
+    resolution: str | None,
     verb: str,
     who: str,
     operation: int | None,
@@ -187,7 +295,7 @@ def _mark(
     done = _done(outcomes)
     if done:
         act = {"ids": list(done), "who": who, "operation": operation}
-        connection.run(_sql().mark(), {**act, "state": state, "became": became})
+        connection.run(_sql().mark(), {**act, "state": state, "resolution": resolution})
         _note(connection, done, verb, who, operation)
 
 

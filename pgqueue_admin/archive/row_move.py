@@ -21,13 +21,23 @@ Meant = Sequence[tuple[RowPlace, DeadMessage]]
 
 
 def move(
-    connection: Connection, table: Address, meant: Meant, own_code: tuple[str, ...] = (), *, is_delayed: bool = False
+    connection: Connection,
+    table: Address,
+    meant: Meant,
+    own_code: tuple[str, ...] = (),
+    *,
+    is_delayed: bool = False,
+    ingested_from: Address | None = None,
 ) -> list[int]:
-    """Return the archive ids. Raises RowsDropped where the table gave fewer: the transaction is to be undone."""
+    """Return the archive ids. Raises RowsDropped where the table gave fewer: the transaction is to be undone.
+
+    ``ingested_from``: the queue that they lay in, where the table has copies of its rows (crossing_in).
+    """
     rows = connection.as_json([_row(place, message, own_code) for place, message in meant])
     parts = store.fingerprint_parts(connection, _sql().moved_fingerprint)
-    kept = _sql().kept_of_delayed if is_delayed else _sql().kept_of_queue
-    about = {"rows": rows, "found_in": postgresql().canonical(table)}
+    copied = _sql().kept_of_copy if ingested_from else _sql().kept_of_queue
+    kept = _sql().kept_of_delayed if is_delayed else copied
+    about = {"rows": rows, "ingested_from": postgresql().canonical(ingested_from or table)}
     moved = connection.all(_sql().move(table=table, kept=kept, **parts), about)
     if len(moved) < len(meant):
         raise RowsDropped(f"It gave {len(moved)} of {len(meant)} to the archive, and that was undone.")
@@ -61,7 +71,7 @@ _COLUMNS = (
     "exception_message",
     "stack_trace",
     "failed_queue",
-    "no_retry",
+    "retry_blocked_reason",
     "endpoint",
     "machine",
     "attempts",

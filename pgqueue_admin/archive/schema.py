@@ -9,16 +9,27 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
 log = logging.getLogger(__name__)
-VERSION = 7
+VERSION = 9
 
 _SCHEDULES = ["create_schedules", "create_schedule_functions"]
-_SINCE_6 = ["add_sent_as"]
+_NOTE_RETRIED = ["note_retried", "pin_functions"]  # a function that is replaced loses its search path
+_SINCE_8 = ["add_crossings"]
+_SINCE_6 = ["add_sent_as", *_SINCE_8]
 _SINCE_5 = ["add_fingerprints", *_SINCE_6]
-_SINCE_4 = ["link_retries", "deliver_dead", "pin_functions", *_SCHEDULES, *_SINCE_5]
+_SINCE_4 = ["note_retried", "link_retries", "deliver_dead", "pin_functions", *_SCHEDULES, *_SINCE_5]
 _SINCE_3 = ["add_lease", "mark_endings", *_SINCE_4]
 _SINCE_2 = ["add_tokens", *_SINCE_3]
-# what it lacks
-_SINCE = {1: ["create_readers", *_SINCE_2], 2: _SINCE_2, 3: _SINCE_3, 4: _SINCE_4, 5: _SINCE_5, 6: _SINCE_6}
+# what it lacks, once its columns have the names that all steps know
+_SINCE = {
+    1: ["create_readers", *_SINCE_2],
+    2: _SINCE_2,
+    3: _SINCE_3,
+    4: _SINCE_4,
+    5: [*_NOTE_RETRIED, *_SINCE_5],
+    6: [*_NOTE_RETRIED, *_SINCE_6],
+    7: [*_NOTE_RETRIED, *_SINCE_8],
+    8: _SINCE_8,
+}
 
 _STATUS = {"success", "failed", "rejected", "lock_expired"}
 _ARCHIVE = {
@@ -51,9 +62,10 @@ class Installed(NamedTuple):
 
 def version(connection: Connection) -> int | None:
     """The version of the engine's tables here, or None where they are not."""
-    if not connection.one(_sql().facts()).is_ours:  # type: ignore[union-attr]
+    if not connection.value(_sql().is_ours()):
         return None
-    return connection.value(_sql().version())
+    found: int = connection.value(_sql().version())
+    return found
 
 
 def install(
@@ -129,7 +141,7 @@ def _already(connection: Connection, found: int) -> str:
         )
     if found == VERSION:
         return "nothing"
-    for step in _SINCE[found]:
+    for step in [*(["rename_columns"] if found < 8 else []), *_SINCE[found]]:
         connection.run(getattr(_sql(), step)())
     connection.run(_sql().raise_version(), {"version": VERSION})
     return "updated"

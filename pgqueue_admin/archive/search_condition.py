@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from pgqueue_admin.archive import indexed_texts
 from pgqueue_admin.archive.search_terms import AllOf, AnyOf, Bound, Excluded, Lane, Node, Span, Term
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.condition import ConditionBuilder
@@ -45,16 +46,18 @@ def compiled(node: Node) -> Compiled:
 def compiled_within(columns: Node, texts: Node, lanes: tuple[Lane, ...]) -> Compiled:
     """Likewise, of those that ``columns`` finds so many and no more, between the ends of each lane."""
     builder = ConditionBuilder()
-    chosen = [
-        builder.of(
-            _sql().after_lane if lane.which == "after" else _sql().in_lane,
-            _lane(lane.which, columns, builder),
-            **_ends(lane),
-        )
-        for lane in lanes
-    ]
+    chosen = [_within_lane(lane, columns, texts, builder) for lane in lanes]
     text = builder.all_of([builder.any_of(chosen), written(texts, builder)])
     return Compiled(builder.statement(_sql().state, text), builder.params)
+
+
+def _within_lane(lane: Lane, columns: Node, texts: Node, builder: ConditionBuilder) -> str:
+    if lane.which in indexed_texts.LANES:
+        found = indexed_texts.chosen(texts, lane.which, lane.most, builder)
+        in_index = builder.of(postgresql().text_index.in_index, found) if found else builder.any_of([])
+        return builder.all_of([in_index, written(columns, builder)])
+    part = _sql().after_lane if lane.which == "after" else _sql().in_lane
+    return builder.of(part, _lane(lane.which, columns, builder), **_ends(lane))
 
 
 class Parts(NamedTuple):
@@ -63,6 +66,26 @@ class Parts(NamedTuple):
     columns: Statement
     texts: Statement
     params: dict[str, Any]
+
+
+class IndexParts(NamedTuple):
+    """Of the statement that asks the index of texts: what it chooses, and what is asked of each."""
+
+    chosen: Statement
+    columns: Statement
+    texts: Statement
+    params: dict[str, Any]
+
+
+def looking_by_index(columns: Node, texts: Node, lane: str, most: int) -> IndexParts | None:
+    """``most`` and one are chosen at most; None where the index cannot say which may match."""
+    builder = ConditionBuilder()
+    if (chosen := indexed_texts.chosen(texts, lane, most + 1, builder)) is None:
+        return None
+    column, text, like = written(columns, builder), written(texts, builder), _sql().state
+    return IndexParts(
+        builder.statement(like, chosen), builder.statement(like, column), builder.statement(like, text), builder.params
+    )
 
 
 def looking_through(columns: Node, texts: Node, which: str) -> Parts:
@@ -173,6 +196,10 @@ def _ids(term: Term, builder: ConditionBuilder) -> str:
     return builder.of(_sql().ids, value=[int(each) for each in term.keys])
 
 
+def _within(term: Term, builder: ConditionBuilder) -> str:
+    return builder.of(_sql().within, values=list(term.keys))
+
+
 def contains(text: str) -> str:
     return f"%{_escaped(text)}%"
 
@@ -218,4 +245,5 @@ _TERMS: dict[str, Callable[[Term, ConditionBuilder], str]] = {
     "body": _body,
     "owner": _owner,
     "ids": _ids,
+    "within": _within,
 }

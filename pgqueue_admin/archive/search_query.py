@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.archive.search_condition import LAST
 from pgqueue_admin.archive.search_terms import AllOf, AnyOf, Excluded, Node, Span, Term
+from pgqueue_admin.formatting import payload_fields
 
 _AS_THEY_ARE = ("state", "result", "kind", "queue", "since", "until")
 _FAILURE = "fp"
@@ -19,23 +20,29 @@ _WHOLE = {
 _BEGINNINGS = {"type_from": "type", "exception_from": "error"}
 _UNQUOTED = {"state", "result", "kind", "op"}
 _JOINING = {"OR", "AND", "NOT"}
-_PLAIN_WORD, _PLAIN_NAME, _PLAIN_KEY = re.compile(r"\w[\w.]*"), re.compile(r"[\w.-]+"), re.compile(r"[\w-]+")
+_PLAIN_WORD, _PLAIN_NAME = re.compile(r"\w[\w.]*"), re.compile(r"[\w.-]+")
 _LAST_PARTS = {"type": "type", "exception": "error"}  # or whole
 
 
 def exactly(field: str, name: str) -> str:
     """This name, whatever is in it; of an empty one: what has none."""
-    return f"{field}:={_quoted(name)}"
+    return f"{field}:={quoted(name)}"
 
 
 def beginning(field: str, name: str) -> str:
     """Every name that begins so: of one that was cut no more is known."""
-    return f"{field}:{_quoted(name)}*"
+    return f"{field}:{quoted(name)}*"
 
 
 def died_in(queue: str) -> str:
     """By its address, which has quotes of its own, or by a name."""
-    return "queue:" + (queue if '"' in queue else _quoted(queue))
+    return "queue:" + (queue if '"' in queue else quoted(queue))
+
+
+def anywhere(text: str) -> str:
+    """What has this in any of its texts."""
+    is_plain = _PLAIN_WORD.fullmatch(text) and text not in _JOINING
+    return text if is_plain else _in_quotes(text)
 
 
 def of_failure(fingerprint: str, state: str = "dead") -> str:
@@ -45,12 +52,12 @@ def of_failure(fingerprint: str, state: str = "dead") -> str:
 
 def worded(text: str) -> str:
     """What has this in its error's message."""
-    return f"message:{_quoted(text)}"
+    return f"message:{quoted(text)}"
 
 
 def in_body(text: str) -> str:
     """What has this in its body."""
-    return f"body:{_quoted(text)}"
+    return f"body:{quoted(text)}"
 
 
 def written(asked: ArchiveFilter) -> str:
@@ -64,9 +71,9 @@ def _terms(asked: ArchiveFilter) -> Iterator[str]:
     yield from (f"{name}:{given[name]}" for name in _AS_THEY_ARE if name in given)
     yield from (exactly(field, given[name]) for name, field in _WHOLE.items() if name in given)
     yield from (beginning(field, given[name]) for name, field in _BEGINNINGS.items() if name in given)
-    yield from (f"{field}:{_quoted(given[name])}" for name, field in _LAST_PARTS.items() if name in given)
+    yield from (f"{field}:{quoted(given[name])}" for name, field in _LAST_PARTS.items() if name in given)
     yield from (worded(word) for word in asked.words)
-    yield from (f"headers:{_quoted(each)}" for each in asked.headers)
+    yield from (f"headers:{quoted(each)}" for each in asked.headers)
     yield from (in_body(each) for each in asked.bodies)
     if "operation" in given:
         yield f"op:{asked.operation}"
@@ -92,8 +99,7 @@ def _node(node: Node) -> str:
 
 def _term(term: Term) -> str:
     if not term.field:
-        is_plain = _PLAIN_WORD.fullmatch(term.value) and term.value not in _JOINING
-        return term.value if is_plain else _in_quotes(term.value)
+        return anywhere(term.value)
     if term.field == "queue" and term.how == "is":
         return died_in(term.value)
     if term.field in _UNQUOTED:
@@ -101,17 +107,18 @@ def _term(term: Term) -> str:
     field = ".".join([term.field, *(_key(each, term.field) for each in term.path)])
     if term.how == "is":
         return exactly(field, term.value)
-    return beginning(field, term.value) if term.how == "starts" else f"{field}:{_quoted(term.value)}"
+    return beginning(field, term.value) if term.how == "starts" else f"{field}:{quoted(term.value)}"
 
 
 def _key(key: str, field: str) -> str:
     """A header's name may have dots; of a path they separate the keys."""
-    plain = _PLAIN_NAME if field == "header" else _PLAIN_KEY
-    return key if plain.fullmatch(key) else _in_quotes(key)
+    if field == "header":
+        return key if _PLAIN_NAME.fullmatch(key) else _in_quotes(key)
+    return payload_fields.key(key)
 
 
-def _quoted(name: str) -> str:
-    """As it is, where no letter of it means anything to the search; a quotation mark between two quotes is doubled."""
+def quoted(name: str) -> str:
+    """A value, as it is where no letter of it means anything to the search; a quotation mark in quotes is doubled."""
     is_plain = name and name[0] != "=" and name[-1] != "*" and not any(each in '"()' or each.isspace() for each in name)
     return name if is_plain else _in_quotes(name)
 

@@ -1,11 +1,12 @@
 """The archive: what goes in, how it is found again, and what it says of itself."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pgqueue_admin.archive import fingerprints, schema_columns
+from pgqueue_admin.archive import crossings, fingerprints, schema_columns
 from pgqueue_admin.archive.damaged_row import damaged_row, is_damage
 from pgqueue_admin.archive.messages import (
     ArchivedMessage,
@@ -16,13 +17,16 @@ from pgqueue_admin.archive.messages import (
     RetriedFrom,
     archive_id_of,
 )
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, visible_queues
 from pgqueue_admin.dialects.errors import DatabaseError, ServerTooOld
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.statements import Statement
 from pgqueue_admin.transport.wire import header_spellings
 from pgqueue_admin.transport.wire import headers as h
 
 SIGHTINGS = 100
+FACETS = 6  # names of a field
+BODY_START = 16_384  # bytes
 HEADERS_READ = 10_000  # messages, when what is looked for stands in no column
 
 
@@ -56,6 +60,15 @@ class CappedCount(NamedTuple):
     more: bool
 
 
+class FacetCount(NamedTuple):
+    """``field``: queue, type, error, endpoint, state; or all, of which there is one. ``names``: how many it has."""
+
+    field: str
+    name: str
+    messages: int
+    names: int
+
+
 class Sightings(NamedTuple):
     """There are others, older ones, when ``more`` is true."""
 
@@ -87,10 +100,9 @@ def died_again(connection: Connection, dead: list[DeadMessage]) -> None:
     """Note on the former rows of retried messages that they are dead again; of edited ones, where they came from."""
     known = [each for each in dead if each.message_id and each.result != "success"]
     if known:
-        edited = [each.target if each.edit_of else None for each in known]  # it may have died in another queue
         died = {
-            "edited_in": [each.table if each else None for each in edited],
-            "edited_of": [each.schema if each else None for each in edited],
+            "tables": [each.target.table if each.target else None for each in known],  # it may have been sent elsewhere
+            "schemas": [each.target.schema if each.target else None for each in known],
             "message_ids": [each.edit_of or each.message_id for each in known],
             "queues": [each.queue for each in known],
             "tokens": [each.retry_token for each in known],
@@ -116,12 +128,13 @@ def show(connection: Connection, archive_id: int) -> ArchivedMessage | None:
 
 
 def followed(connection: Connection, archive_id: int) -> Any | None:
-    """What may change of it: state, became_by, became_at, ended_at; with its queue and type."""
+    """What may change of it: state, resolved_by, resolved_at, ended_at; with its queue and type."""
     return connection.one(_sql().followed(), {"id": archive_id})
 
 
 def _one(connection: Connection, statement: Any, archive_id: int) -> ArchivedMessage | None:
-    row = connection.one(statement(facts=_sql().facts, is_queue=_sql().is_queue), {"id": archive_id})
+    parts = {"is_queue": _sql().is_queue, "on_its_way": crossings.on_its_way(connection)}
+    row = connection.one(statement(facts=_sql().facts, **parts), {"id": archive_id})
     return ArchivedMessage(row) if row else None
 
 
@@ -132,10 +145,16 @@ def page(
     limit: int = 50,
     *,
     before: ArchiveKey | None = None,
+    oldest_first: bool = False,
+    listed: Any = None,
 ) -> ArchivePage:
-    """Newest first: from the top, or what follows ``after``, or what precedes ``before``."""
+    """Newest first: from the top, or what follows ``after``, or what precedes ``before``.
+
+    ``listed``: the part of archive.sql that says what is read of each; None: what a list shows.
+    """
     check(connection, filter)
-    rows = _rows(connection, filter, after, before, limit + 1)
+    statement = _sql().page_back if oldest_first != (before is not None) else _sql().page
+    rows = _rows(connection, filter, statement, before or after, limit + 1, listed or _sql().listed)
     more, rows = len(rows) > limit, rows[:limit]
     if before is not None:
         rows.reverse()
@@ -168,6 +187,13 @@ def count(connection: Connection, filter: ArchiveFilter, cap: int) -> CappedCoun
     return CappedCount(min(found, cap), found > cap)
 
 
+def facets(connection: Connection, filter: ArchiveFilter, cap: int, most: int = FACETS) -> list[FacetCount]:
+    """The names that most of the newest ``cap`` and one have, of each field at most so many; most messages first."""
+    check(connection, filter)
+    rows = connection.all(_sql().facets(**matching(filter)), {**filter.params(), "cap": cap, "most": most})
+    return [FacetCount(*row) for row in rows]
+
+
 def ids(connection: Connection, filter: ArchiveFilter) -> tuple[int, ...]:
     """All that the filter finds, in no order: for one that is bounded by its window."""
     return tuple(row.id for row in connection.all(_sql().ids(**matching(filter)), filter.params()))
@@ -189,6 +215,12 @@ def body(connection: Connection, archive_id: int, offset: int = 0, length: int =
     return ArchivePart(row.size, row.part or b"") if row else None
 
 
+def body_starts(connection: Connection, ids: Sequence[int], *, with_headers: bool) -> list[Any]:
+    """Of these the start of each body, for the columns of a list. ``with_headers``: masking needs them."""
+    asked = {"ids": list(ids), "most": BODY_START, "with_headers": with_headers}
+    return connection.all(_sql().body_starts(), asked)
+
+
 def headers(connection: Connection, archive_id: int, offset: int = 0, length: int = 65_536) -> ArchivePart | None:
     """As received, whole, piece by piece."""
     row = connection.one(_sql().headers_part(), {"id": archive_id, "offset": offset, "length": length})
@@ -206,7 +238,13 @@ def sightings(connection: Connection, text: str) -> Sightings:
     row_id: UUID | None = None
     with suppress(ValueError):
         row_id = UUID(text)
-    asked = {"text": text, "row_id": row_id, "id": archive_id_of(text), "limit": SIGHTINGS + 1}
+    asked = {
+        "text": text,
+        "row_id": row_id,
+        "id": archive_id_of(text),
+        "limit": SIGHTINGS + 1,
+        "seen": visible_queues.names(),
+    }
     rows = connection.all(_sql().sightings(), asked)
     return Sightings(rows[:SIGHTINGS], len(rows) > SIGHTINGS)
 
@@ -214,31 +252,35 @@ def sightings(connection: Connection, text: str) -> Sightings:
 def conversation(connection: Connection, text: str) -> Sightings:
     """Which of the newest ``HEADERS_READ`` messages have this conversation id in their headers; newest first."""
     spelled = header_spellings.as_asked(h.CONVERSATION_ID, text.strip().replace("\0", ""))
-    asked = {**spelled, "newest": HEADERS_READ, "limit": SIGHTINGS + 1}
+    asked = {**spelled, "newest": HEADERS_READ, "limit": SIGHTINGS + 1, "seen": visible_queues.names()}
     rows = connection.all(_sql().in_conversation(has_conversation=_sql().has_conversation), asked)
     return Sightings(rows[:SIGHTINGS], len(rows) > SIGHTINGS)
 
 
 def _rows(
-    connection: Connection, filter: ArchiveFilter, after: ArchiveKey | None, before: ArchiveKey | None, limit: int
+    connection: Connection,
+    filter: ArchiveFilter,
+    statement: Statement,
+    key: ArchiveKey | None,
+    limit: int,
+    listed: Any,
 ) -> list[Any]:
-    statement = _sql().page_back if before is not None else _sql().page
-    died_at, seq = before or after or (None, None)
+    died_at, seq = key or (None, None)
     params = {**filter.params(), "died_at": died_at, "seq": seq, "limit": limit}
     matches, is_queue = matching(filter), _sql().is_queue
     try:
-        return connection.all(statement(listed=_sql().listed, **matches, is_queue=is_queue), params)
+        return connection.all(statement(listed=listed, **matches, is_queue=is_queue), params)
     except DatabaseError as error:
         if not is_damage(error):
             raise
     keys = connection.all(statement(listed=_sql().only_keys, **matches), params)
-    return [row for key in keys if (row := _row(connection, key)) is not None]
+    return [row for key in keys if (row := _row(connection, key, listed)) is not None]
 
 
-def _row(connection: Connection, key: Any) -> Any | None:
+def _row(connection: Connection, key: Any, listed: Any) -> Any | None:
     """What is known of it where it cannot be read; None where it is gone meanwhile."""
     try:
-        return connection.one(_sql().listed_one(listed=_sql().listed, is_queue=_sql().is_queue), {"id": key.id})
+        return connection.one(_sql().listed_one(listed=listed, is_queue=_sql().is_queue), {"id": key.id})
     except DatabaseError as error:
         if not is_damage(error):
             raise

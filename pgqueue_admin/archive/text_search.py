@@ -1,25 +1,29 @@
-"""Looking for texts, which no index holds: dead messages first, each newest first, so many and for so long."""
+"""Looking for texts: by an index, where one helps; else dead messages first, each newest first, so many and so long."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from time import monotonic
 from typing import NamedTuple
 
-from pgqueue_admin.archive import search_condition, store
+from pgqueue_admin.archive import indexed_texts, search_condition, store
 from pgqueue_admin.archive.messages import ArchiveFilter
-from pgqueue_admin.archive.search_terms import Key, Lane
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.archive.search_condition import Parts
+from pgqueue_admin.archive.search_terms import Key, Lane, Node
+from pgqueue_admin.dialects import Connection, deadline, visible_queues
 from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
 
 ROWS = 50_000  # of a lane
 SECONDS = 2.0  # for all lanes; one statement may take longer, up to its own limit
+BY_INDEX_SECONDS = 1.5  # of these at most, for asking the index
+BY_INDEX = 10_000  # messages that it says may match: where more do, the newest are looked through
 FIRST, LARGEST = 500, 10_000  # rows of a statement: few at first, for nobody knows how large they are
 
 
 class LaneRead(NamedTuple):
     """From ``newest`` down to ``oldest``, it included; ``done`` where the lane has no more."""
 
-    which: str  # dead, others, or all that the search's other terms leave
+    which: str  # dead, others, all that the search's other terms leave, or by index
     newest: Key | None
     oldest: Key | None
     read: int
@@ -38,6 +42,10 @@ class Coverage:
         return all(lane.done for lane in self.lanes)
 
     @property
+    def is_by_index(self) -> bool:
+        return is_by_index(self.lanes)
+
+    @property
     def window(self) -> tuple[Lane, ...]:
         """To ask for the same again."""
         read = [lane for lane in self.lanes if lane.read]
@@ -53,16 +61,63 @@ def look_through(connection: Connection, asked: ArchiveFilter, start: tuple[Lane
     """From the newest on, or from where ``start`` says. Raises TimedOut where not even the first rows were read."""
     store.check(connection, asked)
     ends_at = monotonic() + SECONDS
-    found, lanes = list[int](), list[LaneRead]()
-    for lane in start or _lanes(asked):
-        read = _read(connection, asked, lane, found, ends_at, is_first=not lanes)
-        lanes.append(read)
-    return Coverage(tuple(found), tuple(lanes))
+    found = None if start else by_index(connection, asked)
+    return found or look_for(connection, asked.columns, asked.texts, start or _lanes(asked), ends_at)
+
+
+def is_by_index(lanes: Iterable[Lane | LaneRead]) -> bool:
+    return any(lane.which in indexed_texts.LANES for lane in lanes)
+
+
+def still_covers(connection: Connection, lanes: tuple[Lane, ...]) -> bool:
+    """Whether these can be asked again: what an index said is gone with it."""
+    return not is_by_index(lanes) or {lane.which for lane in lanes} == {_index_lane(connection)}
+
+
+def look_for(
+    connection: Connection, columns: Node, texts: Node, start: tuple[Lane, ...], ends_at: float | None = None
+) -> Coverage:
+    """``texts`` is asked of those that ``columns`` finds, so many and for so long. Raises TimedOut likewise."""
+    ends_at = monotonic() + SECONDS if ends_at is None else ends_at
+    found, read = list[int](), list[LaneRead]()
+    for lane in start:
+        parts = search_condition.looking_through(columns, texts, lane.which)
+        read.append(_read(connection, parts, lane, found, ends_at, is_first=not read))
+    return Coverage(tuple(found), tuple(read))
 
 
 def estimate(connection: Connection) -> int:
-    """About how many messages the archive has; 0 where it was never counted."""
+    """About how many messages the archive has; 0 where it was never counted, and to who sees some queues of it."""
+    if visible_queues.current() is not None:
+        return 0
     return max(0, int(connection.value(postgresql().archive.estimate()) or 0))
+
+
+def by_index(connection: Connection, asked: ArchiveFilter) -> Coverage | None:
+    """Of all of the archive. None where no index helps: none is there, it cannot say, or says too many, or too late.
+
+    Nor for who sees some queues: it reads the texts of all, and how long that takes would tell what others hold.
+    """
+    if asked.within is not None or visible_queues.current() is not None:
+        return None
+    lane = _index_lane(connection)
+    parts = lane and search_condition.looking_by_index(asked.columns, asked.texts, lane, BY_INDEX)
+    if not lane or not parts:
+        return None
+    statement = postgresql().text_index.look(chosen=parts.chosen, columns=parts.columns, texts=parts.texts)
+    try:
+        with deadline.within(BY_INDEX_SECONDS):
+            looked = connection.one(statement, {**parts.params, "most": BY_INDEX})
+    except TimedOut:
+        return None
+    if looked is None or looked.read > BY_INDEX:
+        return None
+    return Coverage(tuple(looked.found), (LaneRead(lane, None, None, looked.read, True),))
+
+
+def _index_lane(connection: Connection) -> str | None:
+    provider = connection.value(postgresql().text_index.usable())
+    return indexed_texts.lane_for(provider) if provider else None
 
 
 def _lanes(asked: ArchiveFilter) -> tuple[Lane, ...]:
@@ -70,9 +125,8 @@ def _lanes(asked: ArchiveFilter) -> tuple[Lane, ...]:
 
 
 def _read(
-    connection: Connection, asked: ArchiveFilter, lane: Lane, found: list[int], ends_at: float, *, is_first: bool
+    connection: Connection, parts: Parts, lane: Lane, found: list[int], ends_at: float, *, is_first: bool
 ) -> LaneRead:
-    parts = search_condition.looking_through(asked.columns, asked.texts, lane.which)
     statement = postgresql().archive.look_through(columns=parts.columns, texts=parts.texts)
     at, number, size = lane.newest, 0, FIRST
     while number < ROWS and (monotonic() < ends_at or (is_first and not number)):

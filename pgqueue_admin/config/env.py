@@ -4,6 +4,7 @@ import hmac
 import os
 import re
 import sys
+from collections.abc import Collection
 from email.utils import formataddr, parseaddr
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import environ
 from django.core.mail.message import sanitize_address
 
-from pgqueue_admin.dialects.errors import UrlUnreadable
+from pgqueue_admin.dialects import dialect_for
+from pgqueue_admin.dialects.aliases import ALIAS
+from pgqueue_admin.dialects.errors import DriverMissing, UrlUnreadable
 from pgqueue_admin.dialects.postgresql import search_paths
 from pgqueue_admin.dialects.postgresql.connect_options import (
     LOCK_SECONDS,
@@ -124,6 +127,7 @@ _MEANT = {
     "ssl": "it is sslmode=verify-full, or sslmode=require for no certificate",
 }
 _DATABASE = "postgresql://user:password@host:port/database"
+_SQL_SERVER = "mssql://user:password@host:1433/catalog, behind which ?ca= or ?trust_server_certificate=yes may stand"
 ON_LOOPBACK = not PUBLIC_URL.startswith("https://")
 
 
@@ -168,6 +172,76 @@ def _refuse_parameters(url: str, name: str) -> None:
     if unknown := not_understood(url):
         meant = _MEANT.get(unknown, "libpq's documentation lists those that it has")
         raise SystemExit(f"{name} must be a URL that libpq understands: it knows no parameter “{unknown}”; {meant}.")
+
+
+def looked_at() -> dict[str, dict[str, Any]]:
+    """Databases whose queues are looked at beside those of QUEUES_URL, by alias: each a URL and schemas.
+
+    QUEUES_URL_BILLING, PGQUEUE_QUEUE_SCHEMAS_BILLING for others than its dialect's own, and PGQUEUE_WRITABLE_BILLING
+    where dead messages may be put back there, and its error queues be emptied.
+    """
+    found = {}
+    schemas_there, writable = named("PGQUEUE_QUEUE_SCHEMAS_"), named("PGQUEUE_WRITABLE_")
+    for prefix, given in (("PGQUEUE_QUEUE_SCHEMAS_", schemas_there), ("PGQUEUE_WRITABLE_", writable)):
+        if lost := sorted(given.keys() - named("QUEUES_URL_").keys()):
+            name = lost[0].upper()
+            raise SystemExit(f"{prefix}{name} is of no database: there is no QUEUES_URL_{name}.")
+    for alias, url in named("QUEUES_URL_").items():
+        name = f"QUEUES_URL_{alias.upper()}"
+        if not ALIAS.fullmatch(alias):
+            raise SystemExit(f"{name}: an alias is a letter, then at most 29 letters, digits and underscores.")
+        default = _schema_of_sql_server(url, name) if url.startswith("mssql://") else _schema_of_postgresql(url, name)
+        said = schemas_there.get(alias, default)
+        found[alias] = {
+            "URL": url,
+            "SCHEMAS": _schemas_of(f"PGQUEUE_QUEUE_SCHEMAS_{alias.upper()}", said),
+            "WRITABLE": _yes(f"PGQUEUE_WRITABLE_{alias.upper()}", writable.get(alias, "no")),
+        }
+    return found
+
+
+def _yes(name: str, said: str) -> bool:
+    """A word that is neither may have been meant as no."""
+    if said.strip() not in ("yes", "no"):
+        raise SystemExit(f"{name} must be yes or no; it is {said.strip()}.")
+    return said.strip() == "yes"
+
+
+def _schema_of_postgresql(url: str, name: str) -> str:
+    _refuse_parameters(url, name)
+    try:
+        if not url.startswith(("postgresql://", "postgres://")):
+            raise UrlUnreadable
+        said_by(url)
+    except UrlUnreadable:
+        raise unreadable(name, f"{_DATABASE} or {_SQL_SERVER}", url) from None
+    return "public"
+
+
+def _schema_of_sql_server(url: str, name: str) -> str:
+    """What its own reader says of a URL may hold a part of the password: it is not shown."""
+    try:
+        return dialect_for(url).default_schema
+    except DriverMissing as error:
+        raise SystemExit(f"{name}: {error}") from None
+    except ValueError:
+        raise unreadable(name, _SQL_SERVER, url) from None
+
+
+def _schemas_of(name: str, said: str) -> list[str]:
+    found = _parts(said)
+    if catalog := next((each for each in found if each.startswith("[")), ""):
+        raise SystemExit(f"{name}: {catalog} is no schema. Another catalog has a QUEUES_URL_ of its own.")
+    return found
+
+
+def schemas(default: str, aliases: Collection[str]) -> list[str]:
+    """Of the first database. One that reads as if it were of another would be taken for a schema there."""
+    found = listed("PGQUEUE_QUEUE_SCHEMAS", default)
+    for each in found:
+        if each.partition(":")[0] in aliases and ":" in each:
+            raise SystemExit(f"The schema {each} in PGQUEUE_QUEUE_SCHEMAS reads as one of QUEUES_URL_… by that name.")
+    return found
 
 
 def standby(name: str) -> str:
@@ -342,7 +416,10 @@ def zone(name: str) -> str:
 
 def listed(name: str, default: str = "") -> list[str]:
     """A comma-separated variable, without blanks and empty entries."""
-    said = os.environ.get(name, "").strip() or default
+    return _parts(os.environ.get(name, "").strip() or default)
+
+
+def _parts(said: str) -> list[str]:
     return [part.strip() for part in said.split(",") if part.strip()]
 
 

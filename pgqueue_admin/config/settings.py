@@ -32,6 +32,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "pgqueue_admin.console.middleware.SignInRequired",
     "pgqueue_admin.console.middleware.LooksLimited",
+    "pgqueue_admin.console.scopes.middleware.QueuesInScope",
     "pgqueue_admin.console.middleware.PersonZone",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -66,6 +67,7 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
+AUTHENTICATION_BACKENDS = ["pgqueue_admin.console.account.backend.PersonBackend"]
 _VALIDATION = "django.contrib.auth.password_validation"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"{_VALIDATION}.UserAttributeSimilarityValidator"},

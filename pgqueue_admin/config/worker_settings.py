@@ -34,8 +34,10 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-gb"
 USE_I18N = False
 
+LOOKED_AT = given.looked_at()
 PGQUEUE = {
-    "SCHEMAS": given.listed("PGQUEUE_QUEUE_SCHEMAS", "public,Legacy,demo,messages" if given.EMBEDDED else "public"),
+    "SCHEMAS": given.schemas("public,Legacy,demo,messages" if given.EMBEDDED else "public", LOOKED_AT),
+    "LOOKED_AT": LOOKED_AT,
     "ENVIRONMENT": env("ENVIRONMENT", default="") or ("demo" if given.EMBEDDED else ""),
     "ENVIRONMENT_COLOUR": given.one_of("PGQUEUE_ENVIRONMENT_COLOUR", *COLOURS),
     "SAMPLE_SECONDS": given.seconds("PGQUEUE_SAMPLE_SECONDS", 1.0),

@@ -1,6 +1,8 @@
 """Sends something large piece by piece, so that no process ever holds the whole of it."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Generator
+from functools import partial
+from typing import Self
 
 from asgiref.sync import sync_to_async
 
@@ -12,3 +14,28 @@ async def pieces(read: Read) -> AsyncIterator[bytes]:
     while piece := await sync_to_async(read)(offset):
         yield piece
         offset += len(piece)
+
+
+class FromThread:
+    """What a generator makes, each piece in the request's thread. Closed with the answer.
+
+    An empty piece is not sent. It gives the thread back, without which nobody could close the answer meanwhile.
+    """
+
+    def __init__(self, first: bytes, rest: Generator[bytes]):
+        self._first, self._rest = first, rest
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        piece: bytes | None = self._first
+        self._first = b""
+        while piece == b"":
+            piece = await sync_to_async(partial(next, self._rest, None))()
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
+
+    def close(self) -> None:
+        self._rest.close()

@@ -8,6 +8,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from pgqueue_admin.console import navigation, permissions
+from pgqueue_admin.console.scopes import addresses
+from pgqueue_admin.dialects import visible_queues
+from pgqueue_admin.dialects.visible_queues import VisibleQueues
 from pgqueue_admin.live import session_check
 from pgqueue_admin.models import database_clock, staleness
 from pgqueue_admin.models import database_role as role
@@ -50,15 +53,23 @@ class PageFrame:
 
     @property
     def search_url(self) -> str:
-        return navigation.path_of("finder")
+        return self._open("finder")
 
     @property
     def admin_url(self) -> str:
-        return navigation.path_of("admin:index")
+        return self._open("admin:index")
+
+    def _open(self, name: str) -> str:
+        return navigation.path_of(name) if addresses.is_open(name) else ""
 
     @property
     def role(self) -> role.DatabaseRole | None:
         return role.current()
+
+    @property
+    def seen(self) -> VisibleQueues | None:
+        """None: this person sees all queues."""
+        return visible_queues.current()
 
     @cached_property
     def rights(self) -> list[str]:

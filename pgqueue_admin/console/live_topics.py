@@ -36,26 +36,39 @@ def number(said: str) -> str | None:
 
 def register_all() -> None:
     everything = (notify.SAMPLE, notify.ALERT, notify.PROCESS, notify.OPERATION, notify.ENDPOINT)
-    register("frame", navigation.live, *everything)
-    register("overview", overview.overview, *everything, argument=overview.looked)
-    register("queues", queues, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=table.sorting)
-    register("queue", queue.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)
-    register("messages", untitled(queue.live), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)
-    register("rows", overview.rows, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=overview.shown)
-    register("delayed", delayed.live, notify.SAMPLE)
+    register("frame", navigation.live, *everything, narrowed=True)
+    register("overview", overview.overview, *everything, argument=overview.looked, narrowed=True)
+    register("queues", queues, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=table.sorting, narrowed=True)
+    register("queue", queue.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number, narrowed=True)
+    register(
+        "messages", untitled(queue.live), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number, narrowed=True
+    )
+    register(
+        "rows",
+        overview.rows,
+        notify.SAMPLE,
+        notify.PROCESS,
+        notify.ENDPOINT,
+        argument=overview.shown,
+        narrowed=True,
+    )
+    register("delayed", delayed.live, notify.SAMPLE, narrowed=True)
     register("schedules", schedules.live, notify.SAMPLE)
-    register("alerts", rows.live, notify.ALERT, argument=lambda zone: str(times.zone(zone)))
-    register("warnings", rows.live_rows, notify.ALERT, argument=rows.shown)
-    register("alert", untitled(rows.live), notify.ALERT, argument=lambda zone: str(times.zone(zone)))
-    register("op", progress.live, notify.OPERATION, notify.SAMPLE, argument=number)
+    register("alerts", rows.live, notify.ALERT, argument=lambda zone: str(times.zone(zone)), narrowed=True)
+    register("warnings", rows.live_rows, notify.ALERT, argument=rows.shown, narrowed=True)
+    register("alert", untitled(rows.live), notify.ALERT, argument=lambda zone: str(times.zone(zone)), narrowed=True)
+    register("op", progress.live, notify.OPERATION, notify.SAMPLE, argument=number, narrowed=True)
     register(
         "message",
         followed_message.archived,
         notify.OPERATION,
         notify.SAMPLE,
         argument=followed_message.archived_argument,
+        narrowed=True,
     )
-    register("waiting", followed_message.waiting, notify.SAMPLE, argument=followed_message.waiting_argument)
+    register(
+        "waiting", followed_message.waiting, notify.SAMPLE, argument=followed_message.waiting_argument, narrowed=True
+    )
     register("workers", cells.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
     register("endpoints", untitled(cells.of_list), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
     register("endpoint", cells.of_endpoint, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)

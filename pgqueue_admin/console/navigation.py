@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import conditional_escape
 
+from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.formatting import escape_invisible, times
 from pgqueue_admin.formatting.numbers import format_figure, of_sum
 from pgqueue_admin.models import navigation_counts as rail
@@ -142,10 +143,14 @@ def groups(request: HttpRequest, counts: NavigationBadges) -> list[NavigationGro
     found, urls = [], _urls()
     here = _of(request, urls)
     for word, entries in GROUPS:
-        shown = [_entry(counts, urls[entry[0]], here, *entry) for entry in entries if entry[0] in urls]
+        shown = [_entry(counts, urls[entry[0]], here, *entry) for entry in entries if _is_shown(entry[0], urls)]
         if shown:
             found.append(NavigationGroup(word, shown))
     return found
+
+
+def _is_shown(name: str, urls: dict[str, str]) -> bool:
+    return name in urls and addresses.is_open(name)
 
 
 def live(_: str) -> dict[str, str]:
@@ -153,6 +158,7 @@ def live(_: str) -> dict[str, str]:
     counts = NavigationBadges()
     newest = counts.newest
     named = [(name, count) for _, entries in GROUPS for name, _, count in entries if count and path_of(name)]
+    named = [(name, count) for name, count in named if addresses.is_open(name)]
     said = {f"nav.{name}": getattr(counts, count)[0] for name, count in named}
     tones = {f"nav.{name}.tone": f"n {getattr(counts, count)[1]}" for name, count in named}
     why = str(conditional_escape(counts.why_stale))
@@ -161,7 +167,8 @@ def live(_: str) -> dict[str, str]:
 
 def keys() -> list[tuple[str, str]]:
     """Each letter with the word that it leads to: ``("p", "oPerations")``."""
-    words = {name: word.lower() for _, entries in GROUPS for name, word, _ in entries if path_of(name)}
+    shown = ((name, word) for _, entries in GROUPS for name, word, _ in entries if addresses.is_open(name))
+    words = {name: word.lower() for name, word in shown if path_of(name)}
     return [(KEYS[name], word.replace(KEYS[name], KEYS[name].upper(), 1)) for name, word in words.items()]
 
 

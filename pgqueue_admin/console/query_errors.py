@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from pgqueue_admin.console import components
 from pgqueue_admin.dialects import Address, Connection, errors
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import QueueDatabase, database_of, queue_database
 from pgqueue_admin.monitor import lock_holders
 from pgqueue_admin.monitor.lock_holders import Holder
 
@@ -44,14 +44,25 @@ class QueryError:
 
 
 def read(
-    work: Callable[[Connection], T], of: Address | None = None, *, searching: bool = False
+    work: Callable[[Connection], T],
+    of: Address | None = None,
+    *,
+    searching: bool = False,
+    database: QueueDatabase | None = None,
 ) -> tuple[T | None, QueryError | None]:
-    """What ``work`` read, or why it could not. ``of``: the queue that it looks into; ``searching``: for texts."""
+    """What ``work`` read, or why it could not. ``of``: the queue that it looks into; ``searching``: for texts.
+
+    ``database``: where it reads; None: where ``of`` lies, or in the first.
+    """
     try:
-        with queue_database().reading(of, searching=searching) as connection:
+        with (database or _database(of)).reading(of, searching=searching) as connection:
             return work(connection), None
     except errors.DatabaseError as error:
         return None, told(error, of)
+
+
+def _database(of: Address | None) -> QueueDatabase:
+    return database_of(of) if of else queue_database()
 
 
 def told(error: errors.DatabaseError, of: Address | None = None) -> QueryError:
@@ -81,7 +92,7 @@ def plain(error: errors.DatabaseError) -> QueryError:
 
 def _holder(of: Address) -> Holder | None:
     try:
-        with queue_database().probing() as connection:
+        with database_of(of).probing() as connection:
             return lock_holders.of(connection, of)
     except errors.DatabaseError:
         return None

@@ -35,7 +35,7 @@ def quote_price(request: Message, context: MessageContext) -> None:
     context.reply({**request, "price": 49.90}, type=contracts.PRICE_QUOTED, ttbr=contracts.QUOTE_LIVES)
 
 
-@billing.handle(contracts.CHARGE_CARD)
+@billing.handle(contracts.CHARGE_CARD, trial=True)
 def charge_card(order: Message, context: MessageContext) -> None:
     work(0.1, 0.4)
     simulated_failures.fraud_check(order, context)
@@ -43,7 +43,7 @@ def charge_card(order: Message, context: MessageContext) -> None:
     context.send(contracts.queue(contracts.SHIPPING), order, type=contracts.SHIP_ORDER)
 
 
-@shipping.handle(contracts.SHIP_ORDER)
+@shipping.handle(contracts.SHIP_ORDER, trial=True)
 def ship_order(order: Message, context: MessageContext) -> None:
     work(0.05, 0.2)
     simulated_failures.carrier(order, context)

@@ -8,7 +8,7 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor.queue_table import TableKind
 from pgqueue_admin.transport import EndpointSettings
 from pgqueue_admin.workers.processes.register_endpoint import make_queues
-from pgqueue_admin.workers.sampler.queue_rows import row_of
+from pgqueue_admin.workers.sampler.sampler_store import row_of
 
 
 def install() -> None:

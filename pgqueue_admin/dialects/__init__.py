@@ -7,6 +7,7 @@ from typing import Any
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.base import Dialect, Pool
 from pgqueue_admin.dialects.connection import Connection, Notification
+from pgqueue_admin.dialects.errors import DriverMissing
 
 __all__ = ["DIALECTS", "Address", "Connection", "Dialect", "Notification", "Pool", "dialect_for"]
 
@@ -33,7 +34,7 @@ def dialect_for(dsn: str) -> Dialect:
         if (error.name or "").startswith("pgqueue_admin"):
             raise
         extra = module.split(".")[2]
-        raise ValueError(f"{error.name} is not installed: pip install 'pgqueue-admin[{extra}]'") from error
+        raise DriverMissing(f"{error.name} is not installed: pip install 'pgqueue-admin[{extra}]'") from error
     dialect = make()
     made: Dialect = dialect.within(dsn) if dialect.multi_catalog else dialect
     return made

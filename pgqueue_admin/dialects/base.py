@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Connection
+from pgqueue_admin.dialects.crossing_store import CrossingStore
 from pgqueue_admin.dialects.decision_store import DecisionStore
 from pgqueue_admin.dialects.delayed_store import DelayedStore
 from pgqueue_admin.dialects.lease_store import LeaseStore
@@ -39,6 +40,11 @@ class Dialect(Protocol):
 
     supports_notify: bool  # a commit can wake a listener
     multi_catalog: bool  # an address may name a database, too: ``within(dsn)`` is the dialect that knows the DSN's
+    sees_locked_rows: bool  # a look sees what somebody has in hand, and may tell; else it reads past that
+    searches_waiting: bool  # what waits is looked through for texts, as the archive is
+    indexes_ids: bool  # a message is found by the id of its row without reading the table
+    limits_statements: bool  # the server ends what takes too long; else we ask it to, or give the session up
+    lists_roles: bool  # what a session's role may do is asked as PostgreSQL is asked
     supports_batches: bool  # one message of a batch is undone alone, and an ended transaction says how it ended
 
     @property
@@ -72,17 +78,30 @@ class Dialect(Protocol):
     def two_phase_commit(self) -> TwoPhase | None:
         """As a participant; None where the database cannot be one."""
 
+    @property
+    def crossings(self) -> CrossingStore | None:
+        """Of an act over this database and the first; None where messages neither come from here nor go here."""
+
     def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
         """By the original's rule (outbox sheet 2). Raises AddressUnreadable where its names allow none."""
+
+    def aliased(self, alias: str) -> "Dialect":
+        """The same of a database that is looked at beside the first (dialects.aliases); empty: of the first."""
+
+    def native(self, address: Address) -> Address:
+        """By the names that the catalog has. Raises AddressUnreadable where it is of another database."""
 
     def canonical(self, address: Address) -> str:
         """The address as it stands in headers, e.g. ``"public"."Sales"``."""
 
     def address(self, schema: str, table: str) -> Address:
-        """Of a table by its two names, exactly as the catalog has them."""
+        """Of a table by its two names, exactly as the catalog has them. Raises AddressUnreadable where it has none."""
 
     def parse_address(self, text: str, default_schema: str | None = None) -> Address:
         """Read an address as an endpoint would (wire sheet 1.4). Raises AddressNotUnderstood."""
+
+    def without_password(self, dsn: str) -> str:
+        """Where a server is, and as whom; never with which secret."""
 
     def written(self, query: Any) -> str:
         """A statement as a person may run it; one without parameters."""

@@ -151,6 +151,7 @@ class Connection(TwoPhaseSession, NotifySession, Protocol):
     """A session of PostgreSQL."""
 
     raw: Any  # the driver's own connection, for code of the same dialect
+    dialect: Any  # a Dialect: the one that made it, whose statements and addresses it takes
 
     def batch(self, asked: Iterable[Command]) -> list[list[Row]]:
         """Ask many statements in one round trip and one transaction. The first that fails raises, and none counts."""

@@ -1,6 +1,8 @@
 """One time limit for all that is looked at on behalf of somebody who waits: a page, with however many statements."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 _ends_at: ContextVar[float] = ContextVar("ends_at", default=float("inf"))
@@ -12,6 +14,16 @@ def begin(seconds: float) -> None:
 
 def end() -> None:
     _ends_at.set(float("inf"))
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """A shorter one for a part, which must not use up what the rest has."""
+    before = _ends_at.set(min(_ends_at.get(), time.monotonic() + seconds))
+    try:
+        yield
+    finally:
+        _ends_at.reset(before)
 
 
 def left() -> float:

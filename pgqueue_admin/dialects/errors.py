@@ -46,6 +46,10 @@ class TableChanged(DatabaseError):
     """The table is no longer what it was."""
 
 
+class EngineTablesOlder(TableChanged):
+    """The engine's tables are of a version before this program: run manage.py engine_schema."""
+
+
 class NameNotFound(DatabaseError):
     """A trigger of the table, or a function it calls, names something that is not on our session's search path."""
 
@@ -108,6 +112,10 @@ class NotifyCannotBePrepared(DatabaseError):
 
 class SessionClosedByHandler(TransactionEndedByHandler):
     """Somebody closed the session inside its transaction, or left an answer in it that was not read to the end."""
+
+
+class DriverMissing(ValueError):
+    """The database's driver is not installed."""
 
 
 class AddressUnreadable(ValueError):

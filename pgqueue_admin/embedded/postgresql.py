@@ -1,16 +1,51 @@
 """A PostgreSQL server as a child of ours, in the foreground: reaped when killed, never a zombie."""
 
+import os
 import signal
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from pgqueue_admin.embedded import binaries, cluster_location, os_account, ports, postmaster
+from pgqueue_admin.embedded import binaries, cluster_location, os_account, ports
 from pgqueue_admin.embedded.cluster import SUPERUSER, Cluster
 from pgqueue_admin.embedded.errors import ServerFailed
 from pgqueue_admin.osproc import child_process
+
+# What postmaster.pid says: who runs a cluster, and whether it takes connections yet.
+_GRACE = 60  # a postmaster whose parent died is shutting down: checkpoint included
+
+
+def pid(data: Path) -> int | None:
+    """The process that runs this cluster now; None for a lock file that was left behind."""
+    try:
+        number = int((data / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0])
+        # the pid may have been given to another process since; a postmaster works in its data folder
+        return number if os.readlink(f"/proc/{number}/cwd") == str(data) else None
+    except (OSError, ValueError):
+        return None
+
+
+def is_ready(data: Path, child: int) -> bool:
+    try:
+        lines = (data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return False
+    return len(lines) > 7 and lines[0] == str(child) and lines[7].strip() == "ready"
+
+
+def give_way(data: Path) -> None:
+    """End a postmaster that somebody who was killed left running, and remove a stale lock file."""
+    deadline = time.monotonic() + _GRACE
+    while (running := pid(data)) and time.monotonic() < deadline:
+        with suppress(ProcessLookupError):  # it has just ended by itself
+            os.kill(running, signal.SIGINT)
+        time.sleep(0.1)
+    if not pid(data):
+        (data / "postmaster.pid").unlink(missing_ok=True)
+
 
 _START = 60.0  # crash recovery of a large cluster takes a while
 
@@ -53,7 +88,7 @@ class PostgreSQL:
         """Start and wait until it takes connections. Raises ServerFailed."""
         folder = binaries.runnable(self._bin or binaries.postgresql(), self._account, self.home)
         self._cluster.make(folder)
-        postmaster.give_way(self._cluster.data)
+        give_way(self._cluster.data)
         self.port = self.port if self._child else ports.kept_or_free(self.port)  # others know it by now
         self._cluster.configure(self._settings())
         self._spawn(folder)
@@ -90,7 +125,7 @@ class PostgreSQL:
     def _wait(self) -> None:
         assert self._child
         deadline = time.monotonic() + _START
-        while not postmaster.is_ready(self._cluster.data, self._child.pid):
+        while not is_ready(self._cluster.data, self._child.pid):
             if self._child.poll() is not None:
                 raise ServerFailed(f"PostgreSQL did not start; its log {self._log} ends:\n{self._tail()}")
             if time.monotonic() > deadline:

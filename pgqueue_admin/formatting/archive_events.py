@@ -16,6 +16,8 @@ _WORDS = {
     "edited and retried": ("Edited and retried by {who}, as a new message", "back", ""),
     "discarded": ("Discarded by {who}", "quiet", ""),
     "restored": ("Restored by {who}", "back", ""),
+    "called back": ("Called back by {who} before anybody had received it", "back", ""),
+    "copied": ("Copied by {who}, as a new message", "back", ""),
     "succeeded": ("Succeeded in {who}", "ok", "good"),
     "died again": ("Died again, as a new dead message", "dead", "crit"),
 }

@@ -1,11 +1,30 @@
 """A message body as a person may read it: which kind it is, and its views pretty, raw, hex and bodystring."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from pgqueue_admin.formatting import escape_invisible, hexdump, pretty_print
-from pgqueue_admin.formatting.text_spans import TextSpan, merged
+from pgqueue_admin.formatting import escape_invisible, pretty_print
+from pgqueue_admin.formatting.escape_invisible import TextSpan, merged
+
+# Bytes as hex and ASCII, sixteen a row.
+_ROW = 16
+
+
+def hex_rows(raw: bytes, offset: int = 0) -> Iterator[str]:
+    """Lines like ``00000010  7b 22 4f 72 64 65 72 49  64 22 3a 22 32 30 32 36  |{"OrderId":"2026|``."""
+    for start in range(0, len(raw), _ROW):
+        row = raw[start : start + _ROW]
+        yield f"{offset + start:08x}  {_hex(row[:8]):<23}  {_hex(row[8:]):<23}  |{_ascii(row)}|"
+
+
+def _hex(row: bytes) -> str:
+    return row.hex(" ")
+
+
+def _ascii(row: bytes) -> str:
+    return "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
+
 
 CHUNK = 65_536  # what one page renders
 LARGE = 1_000_000  # above it nothing is re-indented unless asked for
@@ -69,7 +88,7 @@ def part(
     view = view if view in VIEWS else default_view(kind, total)
     chunk = raw[:CHUNK]
     if view == "hex":
-        lines = "\n".join(hexdump.rows(chunk, start))
+        lines = "\n".join(hex_rows(chunk, start))
         return BodyPart(
             kind,
             view,

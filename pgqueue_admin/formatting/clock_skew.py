@@ -16,8 +16,8 @@ def zone_meaning(zone: timedelta, told_by: int) -> str:
     off = "too late" if _late(zone) else "too early"
     return (
         f"Due times stand {_length(zone)} {off} in the table, "
-        f"as {pluralize(told_by, 'message tells', 'messages tell')}; "
-        f"here they are shown as meant. A mover whose session is in UTC, as ours is, moves them {off}. "
+        f"as {pluralize(told_by, 'message says', 'messages say')}; "
+        f"pages show them corrected. A mover whose session is in UTC, as ours is, moves them {off}. "
         "Set the same session time zone for every program that writes to or moves from this table, ideally UTC."
     )
 
@@ -25,7 +25,7 @@ def zone_meaning(zone: timedelta, told_by: int) -> str:
 def clock(off: timedelta) -> str:
     side = "behind" if _late(off) else "ahead of"
     return (
-        f"The clocks of those who store here are {_length(off)} {side} the database's, which decides what is due. "
+        f"The clocks of programs that write here are {_length(off)} {side} the database's, which decides what is due. "
         "Messages are moved when the database says so."
     )
 

@@ -3,14 +3,28 @@
 from pgqueue_admin.formatting import retention
 from pgqueue_admin.formatting.numbers import pluralize
 
-VERBS = {"retry": "Retry", "discard": "Discard", "restore": "Restore"}
-KEEP = {"retry": "Leave them dead", "discard": "Keep them", "restore": "Leave them discarded"}
+VERBS = {"retry": "Retry", "discard": "Discard", "restore": "Restore", "call back": "Call back", "purge": "Purge"}
+KEEP = {
+    "retry": "Leave them dead",
+    "discard": "Keep them",
+    "restore": "Leave them discarded",
+    "call back": "Leave them sent",
+    "purge": "Leave them there",
+}
 _EFFECT = {
     "retry": "Each goes back into the queue it failed in, without its failure headers. A retry cannot be undone; "
-    "what is not yet sent can be cancelled at any time.",
+    "messages not yet sent can be cancelled at any time.",
     "discard": "Each leaves the dead and is kept.",
-    "restore": "Each lies dead again, ready to be retried.",
+    "restore": "Each is dead again, ready to be retried.",
+    "call back": "Each that still waits leaves its queue and is dead again. Messages that somebody has received or has "
+    "in hand stay sent, and no receiver waits.",
+    "purge": "Each that waits there now leaves the queue and is kept. Messages that arrived since stay, and so do "
+    "those that a receiver has in hand. The program that receives there never sees them, and is not notified.",
 }
+
+
+RESTORES = "Each leaves the bin in the same step; one that cannot be retried stays there."
+_INTO_THE_BIN = ("discard", "purge")
 
 
 def question(kind: str, count: int, environment: str) -> str:
@@ -20,7 +34,7 @@ def question(kind: str, count: int, environment: str) -> str:
 
 def effect(kind: str, archive_days: int) -> str:
     """What it does to each of many, and the way back. ``archive_days``: how long the archive keeps them, 0 for ever."""
-    return f"{_EFFECT[kind]} {retention.restorable(archive_days)}" if kind == "discard" else _EFFECT[kind]
+    return f"{_EFFECT[kind]} {retention.restorable(archive_days)}" if kind in _INTO_THE_BIN else _EFFECT[kind]
 
 
 def discards_one(archive_days: int) -> str:

@@ -29,7 +29,7 @@ def unfinished(age: float, threshold: float, table: str, why: str) -> WarningTex
 
 def unbegun(age: float, threshold: float, table: str, why: str) -> WarningText:
     return _said(
-        f"History of {table} has not begun: messages lie there for {duration(age)}",
+        f"History of {table} has not begun: its messages have waited for {duration(age)}",
         age,
         threshold,
         why,
@@ -43,9 +43,9 @@ def history_reader_stale(age: float, threshold: float, name: str, reader: str) -
         f"A console that keeps history of this archive ({name or 'unnamed'}) has been silent for {duration(age)}",
         duration(age),
         plain(threshold),
-        "The archive is pruned without waiting for it: what it has not read by then is missing in its history. If it is"
-        " to go on, see that its Celery worker runs. If it is gone, run this on the database with the queues:"
-        f" delete from messages.history_reader where reader = '{reader}';",
+        "The archive is pruned without waiting for it: messages that it has not read by then are missing in its"
+        " history. If it is to go on, see that its Celery worker runs. If it is gone, run this on the database with the"
+        f" queues: delete from messages.history_reader where reader = '{reader}';",
     )
 
 

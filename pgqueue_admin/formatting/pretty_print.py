@@ -3,14 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from pgqueue_admin.formatting.text_spans import TextSpan
+from pgqueue_admin.formatting import json_tokens
+from pgqueue_admin.formatting.escape_invisible import TextSpan
 
 MAX_LEVELS = 200
 _MAX_CHARACTERS = 500_000
 _ON_ONE_LINE = 72
-
-# A string that never ends takes the rest; whatever is no token of JSON is a word and stays a word.
-_JSON_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 
 # Every alternative takes the rest where its end is missing, so that no text is read twice.
 _XML_TOKEN = re.compile(
@@ -22,7 +20,7 @@ _XML_TOKEN = re.compile(
 
 def indented_json(text: str) -> list[TextSpan] | None:
     """The text on lines of its own structure, or None where that would not help: too deep, or far too long."""
-    return _bounded(_walk_json(_JSON_TOKEN.findall(text)))
+    return _bounded(_walk_json(json_tokens.TOKEN.findall(text)))
 
 
 def indented_xml(text: str) -> list[TextSpan] | None:

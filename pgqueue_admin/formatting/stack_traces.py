@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
-from pgqueue_admin.formatting import framework_frames
+from pgqueue_admin.formatting import fingerprint
 from pgqueue_admin.formatting.names import listed
 
 LONGEST_LINE = 2_000  # characters; what is longer no compiler wrote, and is not looked at for a frame
@@ -16,10 +16,10 @@ _PYTHON_FRAME = re.compile(r'\s+File "(?P<path>.*)", line (?P<line>\d+)(?:, in (
 _CAUSE = re.compile(r"\s*---> (?P<text>.*)")
 _CHAINED = re.compile(r"(The above exception was the direct cause|During handling of the above exception).*")
 _END_OF_INNER = re.compile(r"\s*--- End of .*---\s*")
-_NET_FRAMEWORK = re.compile(framework_frames.NET)
-_PYTHON_PACKAGE = re.compile(rf"{framework_frames.PACKAGES}([^/]*?)(?:\.py)?(?:/|$)")
-_PYTHON_ITSELF = re.compile(framework_frames.PYTHON_ITSELF)
-_ENGINE = re.compile(framework_frames.ENGINE)
+_NET_FRAMEWORK = re.compile(fingerprint.NET)
+_PYTHON_PACKAGE = re.compile(rf"{fingerprint.PACKAGES}([^/]*?)(?:\.py)?(?:/|$)")
+_PYTHON_ITSELF = re.compile(fingerprint.PYTHON_ITSELF)
+_ENGINE = re.compile(fingerprint.ENGINE)
 
 
 class StackFrame(NamedTuple):

@@ -22,7 +22,7 @@ WORDS = {
     "move_out": WaitingActWords(
         "Move {} to dead",
         "Keep {}",
-        "the archive, as dead though it had not failed: it is told as a death is",
+        "the archive, as dead though it had not failed; it is mailed like a death",
         "moved to dead out of",
     ),
     "move": WaitingActWords(

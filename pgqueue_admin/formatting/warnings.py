@@ -262,7 +262,7 @@ def sampler_stale(age: float | None, threshold: float) -> WarningText:
 class WarningNumbers(Protocol):
     """Of one unusual hour, and of the weeks before."""
 
-    seen: float
+    observed: float
     messages: int | None
     timed: int | None
     median: float
@@ -272,8 +272,8 @@ class WarningNumbers(Protocol):
 
 
 def unusual(kind: str, name: str, numbers: WarningNumbers) -> WarningText:
-    seen = words.seen(kind, numbers.seen, numbers.messages, numbers.timed)
-    usual = words.usual(kind, numbers.seen, numbers.median, numbers.low, numbers.high)
+    seen = words.seen(kind, numbers.observed, numbers.messages, numbers.timed)
+    usual = words.usual(kind, numbers.observed, numbers.median, numbers.low, numbers.high)
     of = f"{name}: " if name else ""
     return WarningText(
         f"{of}{seen} in an hour, usual is {usual}",
@@ -289,7 +289,7 @@ def archive_unreadable(error: str) -> WarningText:
         "The archive of dead messages cannot be read",
         "not readable",
         "readable",
-        f"{error.rstrip('.')}. Nothing is lost: what dies meanwhile is told when it can be read again.",
+        f"{error.rstrip('.')}. Nothing is lost: messages that die meanwhile are mailed when it can be read again.",
     )
 
 
@@ -347,16 +347,21 @@ def circuit_breaker_open(what: str, processes: int, seconds: float, error: str) 
     )
 
 
-def outbox_undispatched(pending: str, seconds: float, grace: float, ours: bool) -> WarningText:
+_SENT_BY = {
+    "ours": "Start its endpoint, whose relay sends them, or send them on Outbox.",
+    "foreign": "Its endpoint sends them when their messages come again: start it, or look at them on Outbox.",
+    "relayed": "The relay that is switched on for it does not send them: Outbox says why.",
+}
+
+
+def outbox_undispatched(pending: str, seconds: float, grace: float, whose: str) -> WarningText:
     """``pending``: records, as they were counted. ``seconds``: how long the oldest waits, at least."""
-    next_step = "Start its endpoint, whose relay sends them, or send them on Outbox."
-    foreign = "Its endpoint sends them when their messages come again: start it, or look at them on Outbox."
     return WarningText(
         f"Committed and not sent: {pending} of the records of handled messages, the oldest for {duration(seconds)}, "
         f"grace {plain(grace)}",
         duration(seconds),
         plain(grace),
-        next_step if ours else foreign,
+        _SENT_BY[whose],
     )
 
 
@@ -373,6 +378,21 @@ def transaction_in_doubt(
         duration(seconds),
         plain(limit),
         f"{held}{behind}The recovery of their endpoint ends them: start it. See In doubt, on Outbox.",
+    )
+
+
+def crossing_undecided(alias: str, undecided: int, going: int, seconds: float, limit: float) -> WarningText:
+    """``undecided``: messages on which a person decides; ``going``: those that are still asked about."""
+    number = pluralize(undecided or going, "message")
+    asked = f"{alias} has not said it, so they are held. Mend the way to it; Crossings says what is asked."
+    others = f" Of {going:,} more {alias} is still asked." if going else ""
+    decided = f"{alias} cannot tell it any more, so they are held. Look there, and decide on Crossings.{others}"
+    return WarningText(
+        f"Not known whether {number} arrived between the archive and {alias}, for {duration(seconds)}, "
+        f"limit {plain(limit)}",
+        duration(seconds),
+        plain(limit),
+        decided if undecided else asked,
     )
 
 

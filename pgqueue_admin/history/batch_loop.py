@@ -13,14 +13,14 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.history import ledger
-from pgqueue_admin.history.anomalies import waits_of_types
+from pgqueue_admin.history.anomalies import ttbr_risk
 from pgqueue_admin.history.plan import planning, recompute_requests, safe_upper_bound
 from pgqueue_admin.history.runtime import java, jvm_watchdog
-from pgqueue_admin.history.sources import retry_backoff, standby
+from pgqueue_admin.history.sources import read_sessions, retry_backoff
 from pgqueue_admin.history.sources.partition_queries import selects
 from pgqueue_admin.history.sources.read_sessions import for_looking
 from pgqueue_admin.history.sources.tables import given_out, is_held, sources
-from pgqueue_admin.history.storage import compactions, depth_files, event_files, mount_check
+from pgqueue_admin.history.storage import compactions, depth_files, event_files, layout
 from pgqueue_admin.history.storage.layout import folder
 from pgqueue_admin.models import HistoryBatch, HistorySource, database_clock
 from pgqueue_admin.models.queue_database import queue_database
@@ -59,7 +59,7 @@ class BatchLoop:
         """
         java.check()
         self._not_ready = None
-        if why := mount_check.why_not(folder()):
+        if why := layout.why_not_mounted(folder()):
             return self._hold_all_back(why)
         done, faults = self._recompute(), list[Exception]()
         with queue_database().reading() as connection:
@@ -124,8 +124,8 @@ class BatchLoop:
         from pgqueue_admin.history.spark.jobs import batch as job
 
         try:
-            dsn = standby.read_from(connection)
-        except standby.StandbyUnreachable as error:
+            dsn = read_sessions.read_from(connection)
+        except read_sessions.StandbyUnreachable as error:
             ledger.held_back(batch.source, str(error))
             return False
         session = self._session()
@@ -178,7 +178,7 @@ class BatchLoop:
 
     def _measure(self) -> None:
         if time.monotonic() >= self._measure_at:
-            waits_of_types.measure()
+            ttbr_risk.measure_waits()
             self._measure_at = time.monotonic() + MEASURE_EVERY
 
     def _session(self) -> Any:

@@ -1,16 +1,50 @@
-"""How far history is complete, and what keeps it back."""
+"""How far history is complete, what keeps it back, and what could not be kept."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 from django.conf import settings
-from django.db.models import Max
+from django.db.models import Max, Q
+from django.db.models.functions import Coalesce
 
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.history import ledger
-from pgqueue_admin.history.sources import unread_tables
-from pgqueue_admin.models import HistoryBatch, HistorySource, database_clock
+from pgqueue_admin.history.ledger import BEFORE_ALL
+from pgqueue_admin.history.sources.tables import ARCHIVE
+from pgqueue_admin.models import (
+    ArchiveSample,
+    HistoryBatch,
+    HistorySource,
+    Process,
+    Sample,
+    database_clock,
+    processes,
+    samples,
+)
+from pgqueue_admin.models.queue_database import queues_in
+from pgqueue_admin.models.raw_sql import console_sql, rows_of
+
+
+# How far history has read the archive, for those who may take away only what is behind that.
+class Watermark(NamedTuple):
+    """Every row that is visible in ``snapshot`` (empty: none) is in history; events that are visible in ``events``, and
+    from before ``events_before``, are in files."""
+
+    snapshot: str = ""
+    events: str = BEFORE_ALL
+    events_before: datetime | None = None
+
+
+def of_archive(cluster: str, oid: int | None) -> Watermark:
+    """Of this very table in this cluster; of another one nothing. A driver of the version before noted no oid."""
+    known = HistorySource.objects.filter(Q(oid=oid) | Q(oid=None), table=ARCHIVE, cluster=cluster).first()
+    return Watermark(known.snapshot, known.events_snapshot or BEFORE_ALL, known.events_before) if known else Watermark()
+
 
 LIMIT = timedelta(minutes=15)
 
@@ -50,7 +84,7 @@ class HistoryFreshness:
     @cached_property
     def _sources(self) -> list[tuple[datetime | None, datetime | None]]:
         """Where no table is there any more, history is as complete as it ever was: to the end of the last to go."""
-        known = HistorySource.objects.values_list("complete_to", "held_until")
+        known = HistorySource.objects.values_list("complete_to", "paused_until")
         return list(known.filter(is_there=True)) or list(known.exclude(complete_to=None).order_by("-complete_to")[:1])
 
 
@@ -78,10 +112,13 @@ def stalls(now: datetime) -> list[HistoryStall]:
     tables that nobody has begun with for as long, although messages lie there."""
     there = HistorySource.objects.filter(is_there=True).order_by("table")
     behind = [(each, since) for each in there if now - (since := _moved(each)) > LIMIT]
-    left = [(table, since) for table, since in unread_tables.unbegun(LIMIT) if now - since > LIMIT]
+    left = [(table, since) for table, since in unbegun(LIMIT) if now - since > LIMIT]
     return [
-        *[HistoryStall(each.table, since, each.note or _error_of(each), _how(each)) for each, since in behind],
-        *[HistoryStall(table, since, unread_tables.why(), HistoryStall.How.UNBEGUN) for table, since in left],
+        *[
+            HistoryStall(each.table, since, each.blocked_reason or _error_of(each), _how(each))
+            for each, since in behind
+        ],
+        *[HistoryStall(table, since, why_unread(), HistoryStall.How.UNBEGUN) for table, since in left],
     ]
 
 
@@ -100,3 +137,67 @@ def _moved(source: HistorySource) -> datetime:
 def _error_of(source: HistorySource) -> str:
     last = source.batches.filter(state__in=ledger.OPEN).first()
     return last.error if last else ""
+
+
+# What was read and could not be kept, by reason: the ledger knows.
+class RejectedRow(NamedTuple):
+    reason: str
+    rows: int
+    last: datetime
+
+
+def rejections() -> list[RejectedRow]:
+    """The most frequent reason first."""
+    return [RejectedRow(*row) for row in rows_of(console_sql.trends.rejected())]
+
+
+# Tables in which messages lie and that history was never begun with: the ledger has no row for them.
+_NEVER = "No process for history has ever run."
+
+
+def unbegun(gap: timedelta) -> list[tuple[str, datetime]]:
+    """Each with the time from which on it could have been read: when somebody first saw a message there, and processes
+    for history ran, with no longer a ``gap`` since. As the sampler sees it: dead messages in the archive, any in an
+    audit queue."""
+    known = set(HistorySource.objects.values_list("table", flat=True))
+    found = [*_archive(known), *_audits(known)]
+    if found and (started := _started(gap)):
+        return [(table, max(seen, started)) for table, seen in found]
+    return found
+
+
+def _started(gap: timedelta) -> datetime | None:
+    """When the first of those processes did that followed one another up to now; None: there was never any.
+
+    After a longer gap history had been switched off: who ran before it says nothing of what could be read since.
+    """
+    started: datetime | None = None
+    ran = Process.objects.filter(role="history").annotate(last=Coalesce("ended_at", "heartbeat_at"))
+    for began, last in ran.order_by("-last").values_list("started_at", "last"):
+        if started and started - last > gap:
+            break
+        started = min(started or began, began)
+    return started
+
+
+def why_unread() -> str:
+    """What the process says that should read them now; of those that are over, the last."""
+    runs = processes.heard_of().filter(role="history").order_by("-heartbeat_at").first()
+    last = runs or Process.objects.filter(role="history").order_by("-heartbeat_at").first()
+    if last is None:
+        return _NEVER
+    said: str = last.last_error.strip().partition("\n")[0]
+    return said if runs else f"No process for history runs. {said}".strip()
+
+
+def _archive(known: set[str]) -> Iterator[tuple[str, datetime]]:
+    newest = samples.archive() if ARCHIVE not in known else None
+    if newest and newest.dead:
+        yield ARCHIVE, ArchiveSample.objects.filter(dead__gt=0).earliest("at").at
+
+
+def _audits(known: set[str]) -> Iterator[tuple[str, datetime]]:
+    for queue in queues_in("").filter(kind="audit", gone_since=None, latest__depth__gt=0).select_related("latest"):
+        if (address := postgresql().canonical(Address(queue.schema, queue.table))) not in known:
+            first = Sample.objects.filter(queue=queue, depth__gt=0).order_by("at").first()
+            yield address, first.at if first else queue.latest.at

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 BEFORE_ALL = "3:3:"  # the snapshot before the first transaction of a cluster
 OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
 _SAID = "Somebody said how to go on with its table: it is planned anew."
-_NO_HEAD: dict[str, Any] = {"head": None, "head_at": None, "writers": []}
+_NO_HEAD: dict[str, Any] = {"candidate_max_seq": None, "candidate_at": None, "open_transactions": []}
 
 
 class Superseded(Exception):
@@ -47,7 +47,7 @@ def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | 
         seq_hi=found.seq_hi,
         rows=found.rows,
         sum_seq=found.sum_seq,
-        table_files=found.table_files,
+        relfilenodes=found.relfilenodes,
         is_last=is_last,
         complete_to=found.at,
     )
@@ -55,36 +55,38 @@ def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | 
 
 def nothing_came(source: HistorySource, found: Any) -> None:
     """The source is complete up to now."""
-    changes = {"snapshot": found.snapshot_to, "ahead": "", "seq_done": 0} if found.snapshot_to else {}
+    changes = {"snapshot": found.snapshot_to, "snapshot_target": "", "seq_done": 0} if found.snapshot_to else {}
     changes |= _log(found.written, found.at)
-    _unmoved(source).update(complete_to=found.at, looked_at=Now(), note="", **_NO_HEAD, **changes)
+    _unmoved(source).update(complete_to=found.at, looked_at=Now(), blocked_reason="", **_NO_HEAD, **changes)
 
 
 def _log(written: int, at: datetime) -> dict[str, Any]:
     """Up to where its server's log was written when all that is known of a source had been seen; it never goes back."""
-    return {"log_written": Greatest(F("log_written"), written), "log_at": Greatest(F("log_at"), at)}
+    return {"wal_flush_lsn": Greatest(F("wal_flush_lsn"), written), "wal_flush_at": Greatest(F("wal_flush_at"), at)}
 
 
 def _unmoved(source: HistorySource) -> QuerySet[HistorySource]:
     """Its row, if it is still where it was: what another driver read meanwhile would be read twice."""
-    return _same(source).filter(snapshot=source.snapshot, ahead=source.ahead, seq_done=source.seq_done)
+    return _same(source).filter(
+        snapshot=source.snapshot, snapshot_target=source.snapshot_target, seq_done=source.seq_done
+    )
 
 
 def _same(source: HistorySource) -> QuerySet[HistorySource]:
     """Its row, if nobody has said or seen since that its table, or its server, is another one."""
-    same = {name: getattr(source, name) for name in ("way", "oid", "sequence_file", "cluster")}
+    same = {name: getattr(source, name) for name in ("cursor_kind", "oid", "sequence_file", "cluster")}
     return HistorySource.objects.filter(pk=source.pk, **same)
 
 
 def to_go_on(source: HistorySource, where: str = "nothing was lost (pg_upgrade, a switchover)") -> str:
     """What somebody says there, to be copied."""
-    change, table = "cluster = ''" if source.way == SNAPSHOTS else "oid = null", source.table.replace("'", "''")
+    change, table = "cluster = ''" if source.cursor_kind == SNAPSHOTS else "oid = null", source.table.replace("'", "''")
     statement = f"""update pgqueue_console.pgqueue_historysource set {change} where "table" = '{table}';"""
     return f"Where {where}, run this on the console's database: {statement}"
 
 
 def held_back(source: HistorySource, why: str) -> None:
-    HistorySource.objects.filter(pk=source.pk).update(looked_at=Now(), note=why)
+    HistorySource.objects.filter(pk=source.pk).update(looked_at=Now(), blocked_reason=why)
 
 
 def went_wrong(source: HistorySource, why: str) -> None:
@@ -95,15 +97,15 @@ def went_wrong(source: HistorySource, why: str) -> None:
 
 def head_seen(source: HistorySource, head: int, at: datetime, writers: list[str]) -> None:
     """The highest number of a table, and who was writing then: all up to it is decided when these have ended."""
-    source.head, source.head_at, source.writers = head, at, writers
-    _unmoved(source).update(head=head, head_at=at, writers=writers)
+    source.candidate_max_seq, source.candidate_at, source.open_transactions = head, at, writers
+    _unmoved(source).update(candidate_max_seq=head, candidate_at=at, open_transactions=writers)
 
 
 @transaction.atomic
 def is_of(source: HistorySource, oid: int, sequence_file: int | None, line: Timeline) -> None:
     """Which table the numbers of a source are of, which start of its sequence, and on which server. What was planned or
     seen of another one, before somebody said how to go on, is given up; what was only seen, with its timeline, too."""
-    if (source.oid, source.sequence_file, source.cluster, source.line_began) == (oid, sequence_file, *line):
+    if (source.oid, source.sequence_file, source.cluster, source.timeline_start_lsn) == (oid, sequence_file, *line):
         return
     said, is_other = source.oid is None, source.cluster != line.cluster
     known = {"oid": oid, "sequence_file": sequence_file, **_on(line, said)}
@@ -126,7 +128,7 @@ def was_renamed(source: HistorySource, oid: int, sequence_file: int | None, serv
 def comes_from(source: HistorySource, line: Timeline, oid: int | None) -> None:
     """Which server the transaction ids of a source are of, or that they are no server's, and which table they are in.
     What was planned of another one, before somebody said how to go on, is given up."""
-    if (source.cluster, source.line_began, source.oid) == (*line, oid):
+    if (source.cluster, source.timeline_start_lsn, source.oid) == (*line, oid):
         return
     said = not source.cluster
     _became(source, {"oid": oid, **_on(line, said)}, _left(source) if said else [], _SAID)
@@ -134,8 +136,8 @@ def comes_from(source: HistorySource, line: Timeline, oid: int | None) -> None:
 
 def _on(line: Timeline, said: bool) -> dict[str, Any]:
     """What somebody said is true as the log of this line stands now, wherever that of another one was."""
-    known = {"cluster": line.cluster, "line_began": line.began}
-    return {**known, "log_written": None, "log_at": None} if said else known
+    known = {"cluster": line.cluster, "timeline_start_lsn": line.began}
+    return {**known, "wal_flush_lsn": None, "wal_flush_at": None} if said else known
 
 
 @transaction.atomic
@@ -143,7 +145,7 @@ def adopted(source: HistorySource) -> None:
     """Its rows have transactions from now on. Those up to ``seq_done`` were read: they are left out of the first
     difference, and whatever came later has higher numbers."""
     why = "engine_schema has adopted its table: it is planned anew, by transaction."
-    _became(source, {"way": SNAPSHOTS, **_NO_HEAD}, _left(source), why)
+    _became(source, {"cursor_kind": SNAPSHOTS, **_NO_HEAD}, _left(source), why)
 
 
 def _left(source: HistorySource) -> list[HistoryBatch]:
@@ -165,7 +167,7 @@ def begin(batch: HistoryBatch, code_version: str) -> UUID:
     changed = HistoryBatch.objects.filter(pk=batch.pk, state__in=OPEN).update(
         state=HistoryBatch.State.RUNNING,
         token=token,
-        tokens=Func(F("tokens"), Value(token), function="array_append"),
+        attempt_tokens=Func(F("attempt_tokens"), Value(token), function="array_append"),
         attempt=F("attempt") + 1,
         started_at=Now(),
         ended_at=None,
@@ -253,7 +255,7 @@ def count(batch: HistoryBatch | None, figures: Iterable[BatchRollups]) -> None:
 
 def _move_on(batch: HistoryBatch) -> None:
     source = batch.source
-    changes: dict[str, Any] = {"seq_done": batch.seq_hi, "looked_at": Now(), "note": ""}
+    changes: dict[str, Any] = {"seq_done": batch.seq_hi, "looked_at": Now(), "blocked_reason": ""}
     if batch.snapshot_to:
         changes |= _next_snapshot(batch)
     if batch.is_last:
@@ -265,8 +267,8 @@ def _move_on(batch: HistoryBatch) -> None:
 def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
     """Within one difference the numbers go on; with the next one they begin anew, for what committed late."""
     if batch.is_last:
-        return {"snapshot": batch.snapshot_to, "ahead": "", "seq_done": 0}
-    return {"snapshot": batch.snapshot_from, "ahead": batch.snapshot_to, "head_at": batch.complete_to}
+        return {"snapshot": batch.snapshot_to, "snapshot_target": "", "seq_done": 0}
+    return {"snapshot": batch.snapshot_from, "snapshot_target": batch.snapshot_to, "candidate_at": batch.complete_to}
 
 
 @transaction.atomic

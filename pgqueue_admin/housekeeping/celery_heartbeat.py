@@ -14,8 +14,7 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.models import Process
 from pgqueue_admin.workers.reporting import liveness_file, process_identity, process_stats
-from pgqueue_admin.workers.reporting.rate_counter import RateCounter
-from pgqueue_admin.workers.reporting.utilization import BusyTime
+from pgqueue_admin.workers.reporting.throughput import BusyTime, RateCounter
 from pgqueue_admin.workers.supervisor import process_recorder
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from pgqueue_admin.archive.retention import CHUNK, Filed, as_of, prune, say_read
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.history import ledger, watermark
+from pgqueue_admin.history import freshness, ledger
 from pgqueue_admin.history.sources.tables import ARCHIVE
 from pgqueue_admin.models import HistorySource, database_clock
 from pgqueue_admin.models.queue_database import queue_database
@@ -48,7 +48,7 @@ class PruneCursor(NamedTuple):
 def _place(connection: Connection) -> PruneCursor:
     """Asked before anything goes: the ledger moves on, never back."""
     (now,) = connection.all(postgresql().history.instant())
-    known = watermark.of_archive(now.cluster, now.archive)
+    known = freshness.of_archive(now.cluster, now.archive)
     return PruneCursor(as_of(now.cluster, now.archive), known.snapshot, Filed(known.events, known.events_before))
 
 

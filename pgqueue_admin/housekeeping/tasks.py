@@ -8,7 +8,7 @@ from celery import shared_task
 
 from pgqueue_admin.history import ledger
 from pgqueue_admin.history.anomalies import hourly_totals
-from pgqueue_admin.history.rollups import closed_periods, compaction, retention
+from pgqueue_admin.history.rollups import closed_periods, retention
 from pgqueue_admin.housekeeping import failure_groups, pruning, resume_operations
 from pgqueue_admin.lease import upkeep
 from pgqueue_admin.lease.schedules import runner
@@ -45,7 +45,7 @@ def forget_figures() -> None:
 @shared_task(ignore_result=True)
 def fold_figures() -> None:
     """What batches left of an hour or a day becomes a row a kind, for a while; the next task goes on."""
-    _for_a_while(compaction.fold)
+    _for_a_while(closed_periods.fold)
 
 
 @shared_task

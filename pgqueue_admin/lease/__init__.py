@@ -1,10 +1,9 @@
 """The lease queue: one table of messages that are locked for a time, and end in an archive. Needs a DSN, no Django."""
 
 from pgqueue_admin.dialects.lease_store import Ended, Expired, Outlook, Result
-from pgqueue_admin.lease.dead_message import DeadMessage
 from pgqueue_admin.lease.errors import LeaseQueueMissing, MessageRefused, MessageUnreadable, Rejected
 from pgqueue_admin.lease.handlers import LeaseHandlers
-from pgqueue_admin.lease.message import LeasedMessage
+from pgqueue_admin.lease.message import DeadMessage, LeasedMessage
 from pgqueue_admin.lease.queue import LeaseQueue
 from pgqueue_admin.lease.settings import LeaseSettings
 from pgqueue_admin.lease.worker import LeaseWorker

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.lease_store import Outlook
 from pgqueue_admin.lease import upkeep
-from pgqueue_admin.lease.in_hand import InHand
+from pgqueue_admin.lease.in_flight import LeasesInFlight
 from pgqueue_admin.lease.queue import LeaseQueue, Leases
 from pgqueue_admin.lease.settings import LeaseSettings
 from pgqueue_admin.lease.slots import Slots
@@ -22,12 +22,12 @@ class ClaimLoop:
     def __init__(
         self,
         queue: LeaseQueue,
-        in_hand: InHand,
+        in_flight: LeasesInFlight,
         settings: Callable[[], LeaseSettings],
         breaker: CircuitBreaker,
         slots: Slots,
     ):
-        self._queue, self._in_hand, self._settings, self._breaker = queue, in_hand, settings, breaker
+        self._queue, self._in_flight, self._settings, self._breaker = queue, in_flight, settings, breaker
         self._slots = slots
         self.paused = False
         self.begun()
@@ -48,7 +48,7 @@ class ClaimLoop:
     def _claim(self, leases: Leases, free: int) -> None:
         settings, now = self._settings(), time.monotonic()
         claimed = leases.claim(free, settings.lock_seconds, releases=settings.releases)
-        self._in_hand.add(claimed, now, settings.lock_seconds)
+        self._in_flight.add(claimed, now, settings.lock_seconds)
         for lease in claimed:
             self._slots.take(lease)
         self._more = len(claimed) == free

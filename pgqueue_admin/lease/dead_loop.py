@@ -5,10 +5,9 @@ import time
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.lease_store import DeadLease, LeaseStore
-from pgqueue_admin.lease.dead_message import DeadMessage
 from pgqueue_admin.lease.errors import MessageUnreadable
-from pgqueue_admin.lease.handler_context import HandlerContext
-from pgqueue_admin.lease.handlers import DeadHandler
+from pgqueue_admin.lease.handlers import DeadHandler, HandlerContext
+from pgqueue_admin.lease.message import DeadMessage
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 from pgqueue_admin.transport.sync_call import ran
 

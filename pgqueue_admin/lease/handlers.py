@@ -1,13 +1,52 @@
 """Which function handles which messages of the lease queue, and what these must look like."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from pgqueue_admin.lease.dead_message import DeadMessage
 from pgqueue_admin.lease.errors import Rejected
-from pgqueue_admin.lease.json_schema import Check, compiled
-from pgqueue_admin.lease.message import LeasedMessage
+from pgqueue_admin.lease.message import DeadMessage, LeasedMessage
+from pgqueue_admin.lease.settings import LeaseSettings
+from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.sync_call import name_of, refuse_async
+
+# JSON Schema per kind of message: a misfit is rejected with the path that does not fit.
+Check = Callable[[Any], None]
+
+_SCHEMES = ("http", "https", "ftp", "file")
+
+
+def compiled(schema: Mapping[str, Any] | None) -> Check:
+    """Raises Rejected when it is called with what does not fit. Raises ValueError for a schema that is none."""
+    if schema is None:
+        return lambda message: None
+    import fastjsonschema  # for those who have schemas
+
+    refused = dict.fromkeys(_SCHEMES, _refuse_reference)
+    try:
+        fits = fastjsonschema.compile(dict(schema), handlers=refused, use_default=False)
+    except fastjsonschema.JsonSchemaDefinitionException as error:
+        raise ValueError(f"not a JSON schema: {error}") from error
+
+    def check(message: Any) -> None:
+        try:
+            fits(message)
+        except fastjsonschema.JsonSchemaValueException as error:
+            raise Rejected(f"{_pointer(error.path)}: {error.message}") from None
+        except RecursionError:
+            raise Rejected("The message is too deep for its schema.") from None
+
+    return check
+
+
+def _pointer(path: list[Any]) -> str:
+    """As RFC 6901 writes it; / for the whole message."""
+    return "/" + "/".join(str(step).replace("~", "~0").replace("/", "~1") for step in path[1:])
+
+
+def _refuse_reference(uri: str) -> Any:
+    raise ValueError(f"a schema may not refer to {uri}: write it under $defs")
+
 
 Handler = Callable[[Any, LeasedMessage], Any]
 DeadHandler = Callable[[DeadMessage], Any]
@@ -99,3 +138,14 @@ class LeaseHandlers:
     @property
     def functions(self) -> list[Callable[..., Any]]:
         return [*(handler.function for handler in self._by_kind.values()), *self._of_dead.values()]
+
+
+# How a worker's messages are handled: by which functions, under which settings, and who is told.
+@dataclass(frozen=True)
+class HandlerContext:
+    """``settings``: as they are at that moment. ``before_each``: called in its thread before a handler is."""
+
+    handlers: LeaseHandlers
+    settings: Callable[[], LeaseSettings]
+    observer: Observer
+    before_each: Callable[[], None]

@@ -11,9 +11,8 @@ from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.lease_store import Ending
 from pgqueue_admin.lease.endings import ending
 from pgqueue_admin.lease.errors import LockLost, MessageUnreadable, Rejected
-from pgqueue_admin.lease.handler_context import HandlerContext
-from pgqueue_admin.lease.held_message import held
-from pgqueue_admin.lease.message import LeasedMessage
+from pgqueue_admin.lease.handlers import HandlerContext
+from pgqueue_admin.lease.message import LeasedMessage, held
 from pgqueue_admin.lease.queue import LeaseQueue
 from pgqueue_admin.transport.failure import message_of
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
@@ -33,18 +32,18 @@ class LeaseProcessor:
     def handle(self, slot: int, lease: LeasedMessage) -> None:
         message = held(lease)
         self._observer.received(message)
-        self._observer.in_hand(slot, message)
+        self._observer.in_flight(slot, message)
         try:
             self._handle(slot, lease)
         finally:
-            self._observer.in_hand(slot, None)
+            self._observer.in_flight(slot, None)
 
     def _handle(self, slot: int, lease: LeasedMessage) -> None:
         kind: str | None = None
         started = time.monotonic()
         try:
             kind = self._kind(lease.message)
-            self._observer.in_hand(slot, held(lease, kind))
+            self._observer.in_flight(slot, held(lease, kind))
             handler = self._handlers.of(kind)
             handler.check(lease.message)
             self._context.before_each()

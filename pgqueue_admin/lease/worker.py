@@ -2,21 +2,96 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
-from pgqueue_admin.dialects.errors import DatabaseDown, TableMissing
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TableMissing
+from pgqueue_admin.lease import claim_loop, dead_loop
+from pgqueue_admin.lease.claim_loop import ClaimLoop
+from pgqueue_admin.lease.dead_loop import DeadLoop
 from pgqueue_admin.lease.errors import LeaseQueueMissing
-from pgqueue_admin.lease.handler_context import HandlerContext
-from pgqueue_admin.lease.handlers import LeaseHandlers
-from pgqueue_admin.lease.in_hand import InHand
+from pgqueue_admin.lease.handlers import HandlerContext, LeaseHandlers
+from pgqueue_admin.lease.in_flight import LeasesInFlight, Renewal
+from pgqueue_admin.lease.lease_processor import LeaseProcessor
+from pgqueue_admin.lease.listener import Listener
+from pgqueue_admin.lease.message import LeasedMessage
 from pgqueue_admin.lease.queue import LeaseQueue
-from pgqueue_admin.lease.running_worker import RunningWorker
 from pgqueue_admin.lease.settings import LeaseSettings
+from pgqueue_admin.lease.slots import Slots
 from pgqueue_admin.osproc import ctrl_c
 from pgqueue_admin.transport.ports import Observer, Unobserved
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreakers
 from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS
+
+
+# What a worker has while it works: made anew at each start.
+class RunningWorker:
+    def __init__(
+        self, queue: LeaseQueue, context: HandlerContext, breakers: CircuitBreakers, in_flight: LeasesInFlight
+    ):
+        name, settings = queue.name, context.settings
+        self._queue, self._settings, self._in_flight = queue, settings, in_flight
+        self._given_up = threading.Event()
+        self._processor = LeaseProcessor(queue, context, breakers.new("Ending lease messages"), self._given_up)
+        self._slots = Slots(settings().concurrency, name, self._handle, self._poke)
+        claiming = breakers.new("Claiming lease messages")
+        self._claims = ClaimLoop(queue, in_flight, settings, claiming, self._slots)
+        self._renewal = Renewal(queue, in_flight, settings, breakers.new("Renewing locks"))
+        giving = breakers.new("Giving dead lease messages to their handlers")
+        self._dead = DeadLoop(queue.store, context, giving)
+        self._claiming = self._giving = None
+        if context.handlers.handles_messages:
+            self._claiming = Listener(f"{name} claims", claim_loop.CHANNEL, queue, self._claims, claiming)
+        if context.handlers.handles_dead:
+            self._giving = Listener(f"{name} dead", dead_loop.CHANNEL, queue, self._dead, giving)
+
+    def start(self, paused: bool) -> None:
+        self._claims.paused = self._dead.paused = paused
+        self._renewal.start()
+        for listener in self._listeners:
+            listener.start()
+
+    def pause(self, paused: bool) -> None:
+        self._claims.paused = self._dead.paused = paused
+        self._poke()
+
+    def apply(self) -> None:
+        """There are new settings."""
+        self._slots.size = self._settings().concurrency
+        self._poke()
+
+    def stop(self, seconds: float) -> bool:
+        """Whether all that was in hand is done. What is not is released where the settings say so."""
+        deadline = time.monotonic() + seconds
+        for listener in self._listeners:
+            listener.ask_to_stop()
+        if self._claiming:
+            self._claiming.stop()
+        is_done = self._in_flight.drain(deadline - time.monotonic())
+        self._given_up.set()
+        self._renewal.stop()
+        self._slots.close()
+        if not is_done and self._settings().on_lock_expired == "release":
+            with suppress(DatabaseError):
+                for lease in self._in_flight.all():
+                    self._queue.release(lease)
+        return (not self._giving or self._giving.wait(deadline - time.monotonic())) and is_done
+
+    def _handle(self, slot: int, lease: LeasedMessage) -> None:
+        try:
+            self._processor.handle(slot, lease)
+        finally:
+            self._in_flight.remove(lease)
+
+    def _poke(self) -> None:
+        for listener in self._listeners:
+            listener.poke()
+
+    @property
+    def _listeners(self) -> list[Listener]:
+        return [listener for listener in (self._claiming, self._giving) if listener]
+
 
 log = logging.getLogger("pgqueue_admin.lease")
 
@@ -45,7 +120,7 @@ class LeaseWorker:
         self.queue = LeaseQueue(dsn, name=name, answer_seconds=answer_seconds)
         self.breakers = CircuitBreakers()
         self.paused = False
-        self._in_hand = InHand()
+        self._in_flight = LeasesInFlight()
         self._running: RunningWorker | None = None
         self._ended = threading.Event()
         self._stopping = threading.RLock()
@@ -61,7 +136,7 @@ class LeaseWorker:
         self._check_tables()
         self._ended.clear()
         context = HandlerContext(self.handlers, self._settings, self.observer, self._handles_here)
-        self._running = RunningWorker(self.queue, context, self.breakers, self._in_hand)
+        self._running = RunningWorker(self.queue, context, self.breakers, self._in_flight)
         self._running.start(self.paused)
         log.info("Lease worker %s handles %s", self.name, ", ".join(self.handlers.kinds) or "whatever comes")
 
@@ -110,9 +185,9 @@ class LeaseWorker:
             self._running.apply()
 
     @property
-    def in_hand(self) -> int:
+    def in_flight(self) -> int:
         """How many messages are being handled at this moment."""
-        return len(self._in_hand)
+        return len(self._in_flight)
 
     def _check_tables(self) -> None:
         try:

@@ -1,15 +1,55 @@
-"""One followed topic: rendered once per wake-up, the difference sent to everybody who follows it."""
+"""One followed topic: rendered once per wake-up, the difference sent to all who follow it and see the same queues."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from django.db import connections
 
-from pgqueue_admin.live import sse
-from pgqueue_admin.live.subscriber import Subscriber
+from pgqueue_admin.dialects import visible_queues
+from pgqueue_admin.dialects.visible_queues import VisibleQueues
 from pgqueue_admin.live.topics import Topic
+
+# Server-sent events as bytes (HTML standard, section 9.2).
+HELLO = b"retry: 2000\n: hello\n\n"
+
+
+def figures_event(values: Mapping[str, str]) -> bytes:
+    """What changed, formatted once for all who follow. JSON keeps it on one line."""
+    data = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return f"event: figures\ndata: {data}\n\n".encode()
+
+
+def beat_event(may: str) -> bytes:
+    """That the stream lives, and the mark of what its person may do; empty while nobody can tell."""
+    return f'event: beat\ndata: {{"may":"{may}"}}\n\n'.encode()
+
+
+# One open stream: a bounded queue. Who reads too slowly loses events, never the server its memory.
+ROOM = 50
+
+
+class Subscriber:
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[bytes] = asyncio.Queue(ROOM)
+
+    def push(self, frame: bytes) -> bool:
+        """Whether there was room for it."""
+        try:
+            self._queue.put_nowait(frame)
+        except asyncio.QueueFull:
+            return False
+        return True
+
+    async def next(self, within: float) -> bytes | None:
+        """The next frame, or None when there was none in time."""
+        try:
+            return await asyncio.wait_for(self._queue.get(), within)
+        except TimeoutError:
+            return None
+
 
 log = logging.getLogger(__name__)
 AGAIN_SECONDS = 1.0
@@ -18,8 +58,8 @@ _THREADS = ThreadPoolExecutor(4, "live")
 
 
 class Feed:
-    def __init__(self, topic: Topic, argument: str):
-        self.topic, self.argument = topic, argument
+    def __init__(self, topic: Topic, argument: str, seen: VisibleQueues | None = None):
+        self.topic, self.argument, self._seen = topic, argument, seen
         self.clients: set[Subscriber] = set()
         self.behind: set[Subscriber] = set()  # of those, who gets everything with the next rendering
         self._last: dict[str, str] = {}
@@ -61,7 +101,8 @@ class Feed:
 
     def _render(self) -> Mapping[str, str]:
         try:
-            return self.topic.render(self.argument)
+            with visible_queues.within(self._seen):
+                return self.topic.render(self.argument)
         finally:
             connections.close_all()  # this thread's; outside a request nobody else gives them back
 
@@ -69,11 +110,11 @@ class Feed:
         changed = {key: value for key, value in values.items() if self._last.get(key) != value}
         self._last = dict(values)
         everything = b""
-        difference = sse.figures(changed) if changed else b""
+        difference = figures_event(changed) if changed else b""
         for client in list(self.clients):
             frame = difference
             if client in self.behind:
-                frame = everything = everything or sse.figures(values)
+                frame = everything = everything or figures_event(values)
                 self.behind.discard(client)
             if frame and not client.push(frame):
                 self.behind.add(client)

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
+from pgqueue_admin.dialects.visible_queues import VisibleQueues
 from pgqueue_admin.live import listener, topics
-from pgqueue_admin.live.feed import Feed
-from pgqueue_admin.live.subscriber import Subscriber
+from pgqueue_admin.live.feed import Feed, Subscriber
 
 MOST_TOPICS = 4  # a page follows two or three; an address with hundreds is no page of ours
-About = tuple[str, str]  # a topic's name and its argument
+About = tuple[str, str, VisibleQueues | None]  # a topic's name, its argument, and of which queues
 
 
 class Hub:
@@ -17,16 +17,18 @@ class Hub:
         self._feeds: dict[About, Feed] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def join(self, addresses: Iterable[str]) -> Subscriber:
-        """Open a stream on these topics; unknown ones are ignored."""
+    def join(self, addresses: Iterable[str], seen: VisibleQueues | None = None) -> Subscriber:
+        """Open a stream on these topics; unknown ones are ignored, and those that cannot be of some queues only."""
         self._listen()
         client = Subscriber()
         for address in sorted(set(addresses))[:MOST_TOPICS]:
             if found := topics.find(address):
                 topic, argument = found
-                about = topic.name, argument
+                if seen is not None and not topic.narrowed:
+                    continue
+                about = topic.name, argument, seen
                 if about not in self._feeds:
-                    self._feeds[about] = Feed(topic, argument)
+                    self._feeds[about] = Feed(topic, argument, seen)
                 self._feeds[about].join(client)
         return client
 

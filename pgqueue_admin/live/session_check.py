@@ -20,10 +20,23 @@ class SignedOut(Exception):
 
 
 def mark(person: Any) -> str:
-    """The same as long as they may do the same. A page carries the one it was made with."""
+    """The same as long as they may do the same. A page carries the one it was made with.
+
+    Behind the dot: of which queues, where their groups have scopes (console.account.backend brings these along).
+    """
     if person.is_superuser:
         return "all"
-    return f"{zlib.crc32(' '.join(sorted(person.get_all_permissions())).encode()):08x}"
+    rights = _hash(" ".join(sorted(person.get_all_permissions())))
+    scopes = getattr(person, "scopes_of_groups", None)
+    return f"{rights}.{_hash(str(scopes))}" if scopes else rights
+
+
+def scopes_in(mark: str) -> str:
+    return mark.partition(".")[2]
+
+
+def _hash(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
 
 
 class SessionCheck:

@@ -1,19 +1,43 @@
 """``/live/?t=overview``: the stream of one page (CONSOLE L1–L11)."""
 
 import time
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
 
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from pgqueue_admin.live import sse
+from pgqueue_admin.dialects import visible_queues
+from pgqueue_admin.dialects.visible_queues import VisibleQueues
+from pgqueue_admin.live import feed
+from pgqueue_admin.live.feed import Subscriber
 from pgqueue_admin.live.hub import Hub
-from pgqueue_admin.live.session_check import SessionCheck, SignedOut
-from pgqueue_admin.live.stream_limit import REFUSAL, StreamLimit
-from pgqueue_admin.live.subscriber import Subscriber
+from pgqueue_admin.live.session_check import SessionCheck, SignedOut, scopes_in
 from pgqueue_admin.models.queue_database import console_dsn
+
+# How many streams each session has open: no browser shows more pages at once than it may have.
+MOST = 12  # a hidden page closes its own, and browsers allow six connections to a host (over HTTP/2 more)
+REFUSAL = f"{MOST} pages of this sign-in are open and followed already: close one, and this one goes on by itself.\n"
+
+
+class StreamLimit:
+    def __init__(self) -> None:
+        self._streams: Counter[str] = Counter()
+
+    def is_full(self, session: str) -> bool:
+        return self._streams[session] >= MOST
+
+    @contextmanager
+    def one(self, session: str) -> Iterator[None]:
+        self._streams[session] += 1
+        try:
+            yield
+        finally:
+            self._streams[session] -= 1
+            self._streams += Counter()  # drops those that have none
+
 
 BEAT_SECONDS = 5.0  # L6: also keeps proxies from closing a quiet stream; as often it is asked who looks
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
@@ -27,17 +51,19 @@ async def live(request: HttpRequest) -> HttpResponseBase:
     """Ends within seconds once its person is signed out; the page asks again, is told 401, and says so."""
     if opened.is_full(_key(request.session)):
         return HttpResponse(REFUSAL, status=429, content_type="text/plain", headers={"Retry-After": "30"})
-    events = _events(request.GET.getlist("t"), request.session)
+    events = _events(request.GET.getlist("t"), request.session, visible_queues.current())
     return StreamingHttpResponse(events, content_type="text/event-stream", headers=HEADERS)
 
 
-async def _events(addresses: list[str], session: SessionBase) -> AsyncIterator[bytes]:
+async def _events(
+    addresses: list[str], session: SessionBase, seen: VisibleQueues | None = None
+) -> AsyncIterator[bytes]:
     if opened.is_full(_key(session)):  # since it was asked: the page asks again, and is told
         return
     with opened.one(_key(session)):
-        client = hub.join(addresses)
+        client = hub.join(addresses, seen)
         try:
-            yield sse.HELLO
+            yield feed.HELLO
             with suppress(SignedOut):
                 async for frame in _frames(client, session):
                     yield frame
@@ -50,11 +76,14 @@ def _key(session: SessionBase) -> str:
 
 
 async def _frames(client: Subscriber, session: SessionBase) -> AsyncIterator[bytes]:
-    """What is told, and a beat each time that its person was asked for."""
-    asked = float("-inf")
+    """What is told, and a beat each time that its person was asked for. Ends once they may see other queues."""
+    asked, scopes = float("-inf"), None
     while True:
         if (rest := asked + BEAT_SECONDS - time.monotonic()) <= 0:
             asked = time.monotonic()
-            yield sse.beat(await persons.may(session))
+            yield feed.beat_event(may := await persons.may(session))
+            if may and scopes not in (None, scopes_in(may)):
+                return
+            scopes = scopes_in(may) if may else scopes
         elif frame := await client.next(rest):
             yield frame

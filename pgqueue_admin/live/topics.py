@@ -17,6 +17,7 @@ class Topic:
     render: Render
     argument: Argument
     woken_by: frozenset[str]  # NOTIFY channels
+    narrowed: bool = False  # whether it is rendered of the queues that a person may see; else it is not for these
 
 
 _topics: dict[str, Topic] = {}
@@ -27,8 +28,8 @@ def nothing(_: str) -> str:
     return ""
 
 
-def register(name: str, render: Render, *woken_by: str, argument: Argument = nothing) -> None:
-    _topics[name] = Topic(name, render, argument, frozenset(woken_by))
+def register(name: str, render: Render, *woken_by: str, argument: Argument = nothing, narrowed: bool = False) -> None:
+    _topics[name] = Topic(name, render, argument, frozenset(woken_by), narrowed)
 
 
 def find(address: str) -> tuple[Topic, str] | None:

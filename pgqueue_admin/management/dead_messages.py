@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from argparse import ArgumentParser
 from collections.abc import Collection, Iterator
 from datetime import datetime
@@ -9,11 +10,16 @@ from typing import Any
 
 from django.conf import settings
 
+from pgqueue_admin.archive.message_edit import MessageEdit
 from pgqueue_admin.archive.messages import ArchivedMessage, ArchiveFilter
-from pgqueue_admin.dialects import Address
-from pgqueue_admin.formatting import confirmations
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.formatting import confirmations, edit_words
+from pgqueue_admin.formatting import trials as words
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.models import Operation, queue_lookup
+from pgqueue_admin.models import Operation, Trial, TrialItem, queue_lookup
+from pgqueue_admin.services import content_access, trials
+from pgqueue_admin.services.operations import edits
+from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.queries import Targets
 from pgqueue_admin.services.operations.targets import parsed
 
@@ -21,13 +27,13 @@ STATES = ("dead", "retried", "succeeded", "dead_again", "discarded", "all")
 MOST = 1_000_000  # of one list
 _LISTED = (
     *("id", "state", "result", "kind", "queue", "message_id", "message_type", "exception_type", "exception_message"),
-    *("endpoint", "died_at", "sent_at", "became_by", "became_at", "operation", "why_no_retry"),
+    *("endpoint", "died_at", "sent_at", "resolved_by", "resolved_at", "operation", "why_no_retry"),
 )
 _ITEM = ("archive_id", "queue", "outcome", "why", "who_before", "when_before", "target", "state")
 
 
 def add_filters(parser: ArgumentParser) -> None:
-    parser.add_argument("--queue", default="", help='Where it died: Billing, or \'"public"."Billing"\'.')
+    parser.add_argument("--queue", default="", help='The queue where it died: Billing, or \'"public"."Billing"\'.')
     parser.add_argument("--type", default="", help="Message type: full name, or its last part.")
     parser.add_argument("--exception", default="", help="Exception type: full name, or its last part.")
     parser.add_argument("--endpoint", default="", help="Who handled it.")
@@ -96,20 +102,26 @@ def _about(targets: Targets, named: Collection[Address]) -> Iterator[str]:
         if why := each.target.refusal(named):
             hint = "" if each.target.why_not else f" With --into '{each.target.name}' it does."
             yield f"{each.messages:>8}  stay dead. {why}{hint}"
-        if each.target.runs and not each.target.why_not:
-            runs = ", ".join(each.target.runs)
-            yield f"{each.target.name} runs code of others with the rights of this console: {runs}"
+    for ruled in targets.ruled:
+        why = f" They are skipped: {ruled.why_not}" if ruled.why_not else ""
+        yield f"{ruled.messages:>8}  go to {ruled.rule.target} by rule {ruled.rule.number}.{why}"
+    for each in targets.running:
+        runs = ", ".join(each.target.runs)
+        yield f"{each.target.name} runs code of others with the rights of this console: {runs}"
     if targets.unfit:
         yield f"{targets.unfit:>8}  stay dead: they can be put into no queue."
 
 
 def print_result(out: Any, operation: Operation, notable: list[Any], as_json: bool) -> None:
-    figures = {name: getattr(operation, name) for name in ("kind", "state", "count", "done", "skipped", "failed")}
+    named = ("kind", "state", "count", "done", "skipped", "failed", "last_error")
+    figures = {name: getattr(operation, name) for name in named}
     if as_json:
         items = [{name: getattr(item, name) for name in _ITEM} for item in notable]
         return dump(out, {"operation": operation.pk, **figures, "queues": operation.queues, "not_done": items})
     for item in notable:
         out.write(f"{item.archive_id:>8}  {item.outcome or 'not done'}  {item.why or ''}")
+    if operation.last_error:
+        out.write(operation.last_error)
     out.write(
         f"Operation {operation.pk} {operation.state}: {operation.done} of {operation.count} done, "
         f"{operation.skipped} skipped, {operation.failed} failed."
@@ -126,3 +138,82 @@ def _plain(value: Any) -> str:
 
 def _one_line(text: str | None) -> str:
     return " ".join((text or "").split())[:120]
+
+
+# How `manage.py dead try` waits for a trial, which the supervisor's process runs, and says what came of it.
+LOOK_EVERY = 0.5  # seconds
+_TRIED = ("archive_id", "endpoint", "message_type", "outcome", "raised", "why", "same_cause", "sends")
+
+
+def wait_for_trial(trial: Trial) -> list[TrialItem]:
+    """Until each is tried, or it is too late for the rest."""
+    items = trials.results(trial)
+    while any(each.outcome == TrialItem.Outcome.WAITING for each in items):
+        time.sleep(LOOK_EVERY)
+        items = trials.results(trial)
+    return items
+
+
+def print_trial(out: Any, trial: Trial, items: list[TrialItem], as_json: bool) -> None:
+    if as_json:
+        found = [{name: getattr(each, name) for name in _TRIED} for each in items]
+        return dump(out, {"trial": trial.pk, "messages": found, "not_covered": words.NOT_COVERED})
+    for each in items:
+        why = " ".join(" ".join((each.raised, each.why)).split())[:160]
+        out.write("  ".join((f"{each.archive_id:>8}", words.OUTCOMES[each.outcome][0], why)).rstrip())
+    out.write(words.sentence(items))
+    out.write(words.NOT_COVERED)
+
+
+# How `manage.py dead retry` changes one header or field of each message, and says how many change.
+def add_edit_arguments(parser: ArgumentParser) -> None:
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument("--set-header", nargs=2, metavar=("NAME", "VALUE"), help="In each: a header. New message ids.")
+    one.add_argument("--set-field", nargs=2, metavar=("PATH", "VALUE"), help="In each: a field of the JSON body.")
+    one.add_argument("--drop-header", metavar="NAME", help="In each: remove a header.")
+    one.add_argument("--drop-field", metavar="PATH", help="In each: remove a field.")
+    parser.add_argument("--where-value", metavar="VALUE", help="With --set-…: only where it has this value now.")
+    parser.add_argument("--or-add", action="store_true", help="With --set-…: also where it is missing.")
+    parser.add_argument("--as-json", action="store_true", help="With --set-field: values are JSON: 12, true, null.")
+
+
+def edit_of(options: dict[str, Any]) -> MessageEdit | None:
+    """Raises OperationRefused where it is none."""
+    found = _named(options)
+    more = options["where_value"] is not None, options["or_add"], options["as_json"]
+    if found is None:
+        if any(more):
+            raise OperationRefused("Nothing was retried: say --set-header or --set-field, too.")
+        return None
+    part, name, value = found
+    if (value is None and any(more)) or (more[0] and more[1]):
+        raise OperationRefused("Nothing was retried: --where-value, --or-add and --drop-… exclude each other.")
+    way = "remove" if value is None else "replace" if more[0] else "add" if more[1] else "set"
+    edit = MessageEdit(part, name, way, value or "", options["where_value"] or "", options["as_json"])
+    if fault := edit.fault():
+        raise OperationRefused(f"Nothing was retried. {fault}")
+    return edit
+
+
+def _named(options: dict[str, Any]) -> tuple[str, str, str | None] | None:
+    for part in ("header", "field"):
+        if given := options[f"set_{part}"]:
+            return part, given[0], given[1]
+        if name := options[f"drop_{part}"]:
+            return part, name, None
+    return None
+
+
+def print_edit(out: Any, connection: Connection, operation: Operation) -> None:
+    """By the function that does it; nothing has happened yet."""
+    kept = edits.of(operation)
+    if kept is None:
+        return
+    edit = kept.edit
+    out.write(f"In each it {edit_words.said(edit.part, edit.name, edit.way, edit.old, edit.new)}.")
+    found = edits.look(connection, operation, edit, content_access.ALL)
+    for name, sentence in edit_words.COUNTED.items():
+        if found.counts[name] or name == "changed":
+            out.write(f"{found.counts[name]:>8}  {sentence.format(part=edit.part)}")
+    if rest := operation.count - found.looked_at:
+        out.write(f"{rest:>8}  were not looked at: each is judged as it is sent")

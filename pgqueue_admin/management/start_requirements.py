@@ -2,10 +2,32 @@
 
 from django.core.management.base import CommandError
 
+from pgqueue_admin.archive import schema
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import pooler_check
+from pgqueue_admin.models.queue_database import queue_database
+
+WAITED = 5.0  # seconds; a table that somebody keeps locked is no reason to stay away
 
 
 def insist_on_own_sessions() -> None:
     """Raises CommandError. A database that does not answer is not waited for: the program does that itself."""
     if said := pooler_check.refusals(["default", "queues"]):
         raise CommandError(" ".join(said))
+
+
+def insist_on_tables() -> None:
+    """Raises CommandError where the engine's tables are older or newer. Nobody waits here, either."""
+    of = queue_database()
+    try:
+        with of.dialect.connect(
+            of.dsn, application_name="pgqueue-admin start", impatient=True, statement_timeout=WAITED
+        ) as connection:
+            found = schema.version(connection)
+    except DatabaseError:
+        return
+    if found is not None and found != schema.VERSION:
+        cure = "run manage.py engine_schema" if found < schema.VERSION else "update the program"
+        raise CommandError(
+            f"The engine's tables are of version {found}, and this program needs {schema.VERSION}: {cure}."
+        )

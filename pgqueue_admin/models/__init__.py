@@ -5,8 +5,10 @@ from pgqueue_admin.models.api_token import ApiToken
 from pgqueue_admin.models.archived_message import ArchivedMessage
 from pgqueue_admin.models.audit import AuditEntry
 from pgqueue_admin.models.baseline import Anomaly, BaselineBucket
+from pgqueue_admin.models.caught_duplicates import CaughtDuplicates
 from pgqueue_admin.models.endpoint import Endpoint
 from pgqueue_admin.models.failure_group import FailureGroup
+from pgqueue_admin.models.foreign_outbox import ForeignOutbox
 from pgqueue_admin.models.history import (
     DataFile,
     FileBatch,
@@ -17,11 +19,15 @@ from pgqueue_admin.models.history import (
     RecomputeRequest,
 )
 from pgqueue_admin.models.in_flight_at_crash import InFlightAtCrash
+from pgqueue_admin.models.masking import MaskingReveal, MaskingRule
 from pgqueue_admin.models.operation import Operation
+from pgqueue_admin.models.payload_choice import PayloadChoice
 from pgqueue_admin.models.posted_mark import PostedMark
 from pgqueue_admin.models.process import Process
 from pgqueue_admin.models.queue import ExpiredCount, MinimumTtbr, Queue
+from pgqueue_admin.models.queue_scope import QueueScope
 from pgqueue_admin.models.retry_plan import RetryPlan
+from pgqueue_admin.models.retry_rule import RetryRule
 from pgqueue_admin.models.rollups import (
     CountBucket,
     DepthBucket,
@@ -32,8 +38,10 @@ from pgqueue_admin.models.rollups import (
     Rollup,
 )
 from pgqueue_admin.models.sample import ArchiveSample, LatestSample, Sample
+from pgqueue_admin.models.saved_view import SavedView
 from pgqueue_admin.models.schedule import Schedule
 from pgqueue_admin.models.sign_in import FailedSignIn
+from pgqueue_admin.models.trial import Trial, TrialItem
 
 __all__ = [
     "Alert",
@@ -44,6 +52,7 @@ __all__ = [
     "ArchivedMessage",
     "AuditEntry",
     "BaselineBucket",
+    "CaughtDuplicates",
     "CountBucket",
     "Cursor",
     "DataFile",
@@ -56,21 +65,30 @@ __all__ = [
     "FailureRollup",
     "FileBatch",
     "FileToken",
+    "ForeignOutbox",
     "HistoryBatch",
     "HistoryCompaction",
     "HistorySource",
     "InFlightAtCrash",
     "LatencyBucket",
     "LatestSample",
+    "MaskingReveal",
+    "MaskingRule",
     "MinimumTtbr",
     "Operation",
+    "PayloadChoice",
     "PostedMark",
     "Process",
     "Queue",
+    "QueueScope",
     "RecomputeRequest",
     "RetryOutcome",
     "RetryPlan",
+    "RetryRule",
     "Rollup",
     "Sample",
+    "SavedView",
     "Schedule",
+    "Trial",
+    "TrialItem",
 ]

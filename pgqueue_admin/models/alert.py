@@ -3,6 +3,7 @@
 from django.db import models
 
 from pgqueue_admin.models.fields import TimestampField
+from pgqueue_admin.models.seen import OfSeenAlerts, OfSeenNames
 
 
 class Alert(models.Model):
@@ -22,15 +23,17 @@ class Alert(models.Model):
     value = models.CharField(max_length=100, blank=True)
     threshold = models.CharField(max_length=100, blank=True)
     count = models.BigIntegerField(default=0)
-    told_count = models.BigIntegerField(default=0, help_text="The count that the last mail named.")
+    notified_count = models.BigIntegerField(default=0, help_text="The count that the last mail named.")
     opened_at = models.DateTimeField()
-    seen_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True)
     acknowledged_by = models.CharField(max_length=150, blank=True)
     acknowledged_at = models.DateTimeField(null=True)
     acknowledged_until = models.DateTimeField(null=True, help_text="It opens again then, if it is not over.")
     acknowledged_reason = models.CharField(max_length=200, blank=True)
     acknowledged_count = models.BigIntegerField(default=0, help_text="The count that somebody knew of.")
+
+    objects = OfSeenNames["Alert"]()
 
     class Meta:
         ordering = ["-opened_at"]
@@ -60,7 +63,7 @@ class AlertMail(models.Model):
     message_id = models.CharField(max_length=200, unique=True)
     in_reply_to = models.CharField(max_length=200, blank=True, help_text="The first mail of the thread.")
     to = models.TextField(help_text="Addresses, separated by a comma and a blank.")
-    taken = models.TextField(blank=True, help_text="Those of them who have it, while others are refused.")
+    accepted_recipients = models.TextField(blank=True, help_text="Those of them who have it, while others are refused.")
     subject = models.CharField(max_length=200)
     text = models.TextField()
     html = models.TextField(blank=True)
@@ -71,6 +74,8 @@ class AlertMail(models.Model):
     tried_at = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
 
+    objects = OfSeenAlerts["AlertMail"]()
+
     class Meta:
         ordering = ["-id"]
         indexes = [models.Index(fields=["state", "tried_at"])]
@@ -78,7 +83,7 @@ class AlertMail(models.Model):
     @property
     def left(self) -> list[str]:
         """Whom the server has not taken it for."""
-        taken = self.taken.split(", ")
+        taken = self.accepted_recipients.split(", ")
         return [to for to in self.to.split(", ") if to not in taken]
 
 

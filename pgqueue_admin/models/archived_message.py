@@ -27,17 +27,17 @@ class ArchivedMessage(models.Model):
     exception_message = models.TextField(null=True)  # noqa: DJ001
     stack_trace = models.TextField(null=True)  # noqa: DJ001
     failed_queue = models.TextField(null=True)  # noqa: DJ001
-    found_in = models.TextField(null=True)  # noqa: DJ001
+    ingested_from = models.TextField(null=True)  # noqa: DJ001
     details = models.TextField(null=True)  # noqa: DJ001
-    no_retry = models.TextField("why it cannot be retried", null=True)  # noqa: DJ001
+    retry_blocked_reason = models.TextField("why it cannot be retried", null=True)  # noqa: DJ001
     endpoint = models.TextField(null=True)  # noqa: DJ001
     machine = models.TextField(null=True)  # noqa: DJ001
     handled_by = models.CharField(max_length=50)
     attempts = models.IntegerField(null=True)
     sent_at = models.DateTimeField("sent", null=True)
     died_at = models.DateTimeField("died or finished")
-    became_by = models.TextField("decided by", null=True)  # noqa: DJ001
-    became_at = models.DateTimeField("decided", null=True)
+    resolved_by = models.TextField("decided by", null=True)  # noqa: DJ001
+    resolved_at = models.DateTimeField("decided", null=True)
     ended_at = models.DateTimeField("ended", null=True)
     operation = models.BigIntegerField(null=True)
 

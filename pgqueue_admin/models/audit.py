@@ -3,9 +3,10 @@
 from django.db import models
 
 from pgqueue_admin.models.fields import TimestampField
+from pgqueue_admin.models.seen import AboutSeenQueues
 
 
-class AuditEntryManager(models.Manager["AuditEntry"]):
+class AuditEntryManager(AboutSeenQueues["AuditEntry"]):
     """Without bodies, until one is asked for: a list of entries must not read them all."""
 
     def get_queryset(self) -> models.QuerySet["AuditEntry"]:
@@ -17,7 +18,7 @@ class AuditEntry(models.Model):
     who = models.CharField(max_length=150)
     verb = models.CharField(max_length=30)  # wording.acts has them all
     # message, operation, endpoint, queue, alert, mail, history, host, person, schedule, outbox, failure,
-    # token, subscription
+    # token, subscription, audit, archive, view, masking, scope
     noun = models.CharField(max_length=30)
     subject = models.CharField(max_length=400)  # an endpoint's name, a queue's address, a number
     count = models.BigIntegerField(default=1)

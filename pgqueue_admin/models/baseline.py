@@ -44,7 +44,7 @@ class Anomaly(BaselineSubject):
         GROWTH = "growth"
 
     kind = models.CharField(max_length=10, choices=Kind.choices)
-    seen = models.FloatField()
+    observed = models.FloatField()
     messages = models.BigIntegerField(null=True, help_text="Finished in that hour; of a depth nobody asks.")
     timed = models.BigIntegerField(null=True, help_text="Of these, with a critical time. Null: not counted.")
     median = models.FloatField()

@@ -59,7 +59,7 @@ class CrashingMessage:
     @property
     def alone(self) -> int:
         """At how many deaths it was the only message in hand: then it is to blame, or no message is."""
-        return sum(not death.beside for death in self.deaths)
+        return sum(not death.others_in_flight for death in self.deaths)
 
     @property
     def first_at(self) -> datetime:
@@ -70,7 +70,7 @@ def suspects(endpoint: str = "") -> list[CrashingMessage]:
     """Of one endpoint or of all, the most recent first. None of the lease queue: there each attempt is counted in the
     row, and the last one ends it.
     """
-    unsettled = InFlightAtCrash.objects.filter(settled_at=None, **({"endpoint": endpoint} if endpoint else {}))
+    unsettled = InFlightAtCrash.objects.filter(resolved_at=None, **({"endpoint": endpoint} if endpoint else {}))
     unsettled = unsettled.exclude(schema=QUEUE.schema, table=QUEUE.table)
     often = unsettled.values("row_id").annotate(deaths=Count("pk")).filter(deaths__gte=LIMIT).values("row_id")
     return _grouped(unsettled.filter(row_id__in=often))
@@ -84,7 +84,7 @@ def suspect(row_id: UUID) -> CrashingMessage | None:
 
 def settle(row_id: UUID) -> None:
     """It is in its queue no more."""
-    InFlightAtCrash.objects.filter(row_id=row_id, settled_at=None).update(settled_at=Now())
+    InFlightAtCrash.objects.filter(row_id=row_id, resolved_at=None).update(resolved_at=Now())
 
 
 def _grouped(deaths: Iterable[InFlightAtCrash]) -> list[CrashingMessage]:

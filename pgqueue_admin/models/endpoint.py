@@ -3,6 +3,7 @@
 from django.db import models
 
 from pgqueue_admin.models.fields import TimestampField
+from pgqueue_admin.models.seen import OfSeenAddresses
 
 
 class Endpoint(models.Model):
@@ -103,6 +104,8 @@ class Endpoint(models.Model):
     archive_success = models.BooleanField(default=True, db_default=True)
     version = models.PositiveIntegerField(default=1, help_text="Counts up with each change; workers report theirs.")
     changed_at = TimestampField(auto_now=True)
+
+    objects = OfSeenAddresses["Endpoint"]()
 
     class Meta:
         ordering = ["name"]

@@ -8,6 +8,7 @@ from django.db.models.functions import RowNumber
 
 from pgqueue_admin.formatting import failures
 from pgqueue_admin.models.fields import TimestampField
+from pgqueue_admin.models.seen import OfAllQueues
 
 LONGEST_NOTE = 2_000
 LONGEST_TICKET = 200
@@ -15,7 +16,10 @@ LONGEST_REASON = 200
 
 
 class FailureGroup(models.Model):
-    """The first part is told by the archive, and stays when its messages are gone; the rest is what people said."""
+    """The first part is told by the archive, and stays when its messages are gone; the rest is what people said.
+
+    Both are of a failure, in whichever queues it happens.
+    """
 
     fingerprint = models.CharField(max_length=16, primary_key=True)
     exception = models.CharField(max_length=400)
@@ -34,6 +38,8 @@ class FailureGroup(models.Model):
     acknowledged_to = models.BigIntegerField(null=True, help_text="Open again when so many lie dead.")
     acknowledged_dead = models.BigIntegerField(default=0, help_text="How many lay dead: open again at twice as many.")
     acknowledged_reason = models.CharField(max_length=LONGEST_REASON, blank=True)
+
+    objects = OfAllQueues["FailureGroup"]()
 
     class Meta:
         ordering = ["exception", "fingerprint"]

@@ -12,34 +12,38 @@ from pgqueue_admin.models.time_grains import midnight
 
 
 class HistorySource(models.Model):
-    """A table that history is read from, and how far. ``way``: snapshots (our archive), numbers (an audit queue)."""
+    """A table that history is read from, and how far. ``cursor_kind``: snapshots, or numbers (an audit queue)."""
 
     table = models.CharField(max_length=200, unique=True, help_text="Its canonical address.")
     reader = models.UUIDField(
         default=uuid4, db_default=RandomUUID(), help_text="As which this ledger is known to others that read the table."
     )
-    way = models.CharField(max_length=10)
+    cursor_kind = models.CharField(max_length=10)
     snapshot = models.TextField(blank=True, help_text="All that was visible in it has been read.")
-    ahead = models.TextField(blank=True, help_text="The snapshot that is being read up to, in parts.")
+    snapshot_target = models.TextField(blank=True, help_text="The snapshot that is being read up to, in parts.")
     seq_done = models.BigIntegerField(default=0)
     oid = models.BigIntegerField(null=True, help_text="Of the table that was read; of another one nothing is.")
     sequence_file = models.BigIntegerField(null=True, help_text="Of its sequence: another one where it was restarted.")
-    head = models.BigIntegerField(null=True, help_text="Of numbers: the highest, when those who write were looked up.")
-    head_at = models.DateTimeField(null=True, help_text="When that, or the snapshot ahead, was looked up.")
-    writers = ArrayField(models.TextField(), default=list, help_text="Who was writing then, by transaction.")
+    candidate_max_seq = models.BigIntegerField(
+        null=True, help_text="Of numbers: the highest, when those who write were looked up."
+    )
+    candidate_at = models.DateTimeField(null=True, help_text="When that, or the snapshot's target, was looked up.")
+    open_transactions = ArrayField(models.TextField(), default=list, help_text="Who was writing then, by transaction.")
     cluster = models.CharField(max_length=40, blank=True)
-    line_began = models.BigIntegerField(null=True, help_text="Where the timeline in cluster began; null: not known.")
-    log_written = models.BigIntegerField(
+    timeline_start_lsn = models.BigIntegerField(
+        null=True, help_text="Where the timeline in cluster began; null: not known."
+    )
+    wal_flush_lsn = models.BigIntegerField(
         null=True, help_text="Bytes of its server's log, when all that is known of it had been seen; and when that was:"
     )
-    log_at = models.DateTimeField(null=True)
+    wal_flush_at = models.DateTimeField(null=True)
     complete_to = models.DateTimeField(null=True, help_text="By the clock of the queues' server.")
     looked_at = models.DateTimeField(null=True)
-    wanted_at = models.DateTimeField(null=True, help_text="When somebody asked for it to be read now.")
-    note = models.TextField(blank=True, help_text="What keeps it back, if anything.")
+    requested_at = models.DateTimeField(null=True, help_text="When somebody asked for it to be read now.")
+    blocked_reason = models.TextField(blank=True, help_text="What keeps it back, if anything.")
     first_seen_at = TimestampField(auto_now_add=True)
     is_there = models.BooleanField(default=True, help_text="A table that is gone keeps nothing back.")
-    held_until = models.DateTimeField(null=True, help_text="Somebody cancelled: not read before then, unless asked.")
+    paused_until = models.DateTimeField(null=True, help_text="Somebody cancelled: not read before then, unless asked.")
     # by the database, too: a driver of the version before goes on finding tables until it is restarted
     events_snapshot = models.TextField(
         blank=True, default="", db_default="", help_text="Of the archive: events that were visible in it, and ..."
@@ -73,7 +77,7 @@ class HistoryBatch(models.Model):
     rows = models.BigIntegerField()
     sum_seq = models.DecimalField(max_digits=40, decimal_places=0)
     # by the database, too: a driver of the version before goes on planning until it is restarted
-    table_files = models.TextField(
+    relfilenodes = models.TextField(
         blank=True, default="", db_default="", help_text="Of numbers: where its table lay; elsewhere once rewritten."
     )
     is_last = models.BooleanField(help_text="Nothing more was there when it was planned.")
@@ -81,7 +85,7 @@ class HistoryBatch(models.Model):
     attempt = models.PositiveIntegerField(default=0)
     token = models.UUIDField(null=True, help_text="Of the attempt that runs: another one cannot commit in its place.")
     # by the database, too: a driver of the version before goes on planning until it is restarted
-    tokens = ArrayField(
+    attempt_tokens = ArrayField(
         models.UUIDField(), default=list, db_default=models.Value([], output_field=ArrayField(models.UUIDField())),
         help_text="Of all its attempts: a folder with any other was written by another ledger.",
     )  # fmt: skip
@@ -92,7 +96,7 @@ class HistoryBatch(models.Model):
     kept = models.BigIntegerField(null=True, help_text="Rows that went into history.")
     rejected = models.JSONField(default=dict, help_text="How many rows, by reason.")
     error = models.TextField(blank=True)
-    summed_at = models.DateTimeField(null=True, help_text="When its hours were taken into what is usual.")
+    aggregated_at = models.DateTimeField(null=True, help_text="When its hours were taken into what is usual.")
 
     class Meta:
         constraints = [
@@ -103,7 +107,7 @@ class HistoryBatch(models.Model):
         indexes = [
             models.Index(fields=["-planned_at"]),
             models.Index(fields=["source", "-ended_at"]),
-            models.Index(fields=["id"], condition=models.Q(summed_at=None), name="batches_to_sum"),
+            models.Index(fields=["id"], condition=models.Q(aggregated_at=None), name="batches_to_sum"),
             models.Index(fields=["id"], condition=~models.Q(rejected={}), name="batches_with_rejected"),
         ]
 
@@ -169,7 +173,7 @@ class RecomputeRequest(models.Model):
     asked_at = models.DateTimeField(help_text="Last.")
     is_wanted = models.BooleanField(default=True, help_text="Not made anew yet, nor cancelled, nor failed.")
     recomputed_at = models.DateTimeField(null=True)
-    summed_at = models.DateTimeField(null=True, help_text="When its hours were taken into what is usual since.")
+    aggregated_at = models.DateTimeField(null=True, help_text="When its hours were taken into what is usual since.")
     error = models.TextField(blank=True)
 
     @property

@@ -60,8 +60,8 @@ def going_on() -> OpenWork:
 @transaction.atomic
 def read_now(person: Any, origin: str) -> None:
     there = HistorySource.objects.filter(is_there=True)
-    there.exclude(held_until=None).update(note="")  # it said that reading rests: now it does not
-    there.update(wanted_at=Now(), held_until=None)
+    there.exclude(paused_until=None).update(blocked_reason="")  # it said that reading rests: now it does not
+    there.update(requested_at=Now(), paused_until=None)
     _audit(person, origin, "run")
 
 
@@ -80,7 +80,7 @@ def cancel(person: Any, origin: str) -> CancelResult:
     )
     note = f"{why} It is read again in an hour, or when somebody presses Read now."
     tables = {each.source_id for each in batches}
-    HistorySource.objects.filter(pk__in=tables).update(held_until=Now() + HELD_FOR, note=note)
+    HistorySource.objects.filter(pk__in=tables).update(paused_until=Now() + HELD_FOR, blocked_reason=note)
     if any(ended):
         _audit(person, origin, "cancel", count=sum(ended))
     return ended
@@ -131,7 +131,9 @@ def _days(since: date, until: date) -> dict[date, bool]:
 
 def wanted_now() -> bool:
     """Whether somebody asked since it was last looked at."""
-    asked = HistorySource.objects.filter(is_there=True).exclude(wanted_at=None).exclude(looked_at__gte=F("wanted_at"))
+    asked = (
+        HistorySource.objects.filter(is_there=True).exclude(requested_at=None).exclude(looked_at__gte=F("requested_at"))
+    )
     return asked.exists() or RecomputeRequest.objects.filter(is_wanted=True).exists()
 
 

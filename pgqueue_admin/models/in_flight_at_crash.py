@@ -16,15 +16,15 @@ class InFlightAtCrash(models.Model):
     seq = models.BigIntegerField()
     message_id = models.CharField(max_length=100, blank=True)
     message_type = models.CharField(max_length=120, blank=True)
-    held_since = models.DateTimeField()
+    received_at = models.DateTimeField()
     died_at = models.DateTimeField()
     host = models.CharField(max_length=255)
     pid = models.IntegerField()
     start_ticks = models.BigIntegerField()
     exit_code = models.IntegerField(help_text="Negative: the number of the signal.")
     how = models.CharField(max_length=200, help_text="How the process ended, in words.")
-    beside = models.PositiveIntegerField(default=0, help_text="Other messages in its hands at that moment.")
-    settled_at = models.DateTimeField(null=True, help_text="When the message had left its queue.")
+    others_in_flight = models.PositiveIntegerField(default=0, help_text="Other messages in its hands at that moment.")
+    resolved_at = models.DateTimeField(null=True, help_text="When the message had left its queue.")
 
     class Meta:
         constraints = [
@@ -32,10 +32,10 @@ class InFlightAtCrash(models.Model):
         ]
         indexes = [
             models.Index(fields=["row_id", "died_at"]),
-            models.Index(fields=["endpoint"], condition=models.Q(settled_at=None), name="held_not_settled"),
+            models.Index(fields=["endpoint"], condition=models.Q(resolved_at=None), name="held_not_settled"),
         ]
 
     @property
     def seconds(self) -> float:
         """How long it was in hand."""
-        return max(0.0, (self.died_at - self.held_since).total_seconds())
+        return max(0.0, (self.died_at - self.received_at).total_seconds())

@@ -2,6 +2,7 @@
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.models import processes
+from pgqueue_admin.models.queue_database import database_of
 
 
 def cannot_empty(where: Address | None) -> str:
@@ -11,6 +12,8 @@ def cannot_empty(where: Address | None) -> str:
 
 def trouble(queue: Address) -> str:
     """All that it said, if this queue is among it; else empty."""
-    told = processes.heard_of().filter(role="ingester").exclude(last_error="").values_list("last_error", flat=True)
+    alias = database_of(queue).alias
+    by = {"role": "source-ingester", "endpoint": alias} if alias else {"role": "ingester"}
+    told = processes.heard_of().filter(**by).exclude(last_error="").values_list("last_error", flat=True)
     begins = (cannot_empty(queue), cannot_empty(None))
     return next((said for said in told if any(each in said for each in begins)), "")

@@ -3,9 +3,11 @@
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from pgqueue_admin.models import endpoint_standings
+from pgqueue_admin.dialects import visible_queues
+from pgqueue_admin.models import Alert, Operation, endpoint_standings
 from pgqueue_admin.models.endpoint_standings import State
 from pgqueue_admin.models.processes import HEARTBEAT_LOST
+from pgqueue_admin.models.queue_database import looked_at
 from pgqueue_admin.models.raw_sql import console_sql, rows_of
 
 
@@ -46,15 +48,44 @@ class NavigationCounts(NamedTuple):
 
 def counts(late: timedelta) -> NavigationCounts:
     """``late``: what is due for longer than that and still there, nobody seems to move."""
-    seconds = {"late": late.total_seconds(), "lost": HEARTBEAT_LOST.total_seconds()}
+    about = {"late": late.total_seconds(), "lost": HEARTBEAT_LOST.total_seconds(), "others": _others()}
     parts = {"newest": console_sql.navigation_counts.newest, "blind": console_sql.navigation_counts.blind}
-    return NavigationCounts(*rows_of(console_sql.navigation_counts.counts(**parts), seconds)[0])
+    found = NavigationCounts(*rows_of(console_sql.navigation_counts.counts(**parts), about)[0])
+    return found if visible_queues.current() is None else _of_some(found)
+
+
+def _of_some(found: NavigationCounts) -> NavigationCounts:
+    """Of the queues that somebody may see. What was counted of all together stays unsaid."""
+    visible = visible_queues.current()
+    assert visible is not None
+    told = Alert.objects.filter(resolved_at=None, acknowledged_at=None)
+    return NavigationCounts(
+        newest=found.newest,
+        blind="" if found.blind is None else "some cannot be read",
+        queues=visible.there,
+        warnings=told.count(),
+        critical=told.filter(severity=Alert.Severity.CRITICAL).count(),
+        dead=None,
+        operations=Operation.objects.filter(state__in=("waiting", "running")).count(),
+        endpoints=0,
+        teams=[],
+        broken=0,
+        delayed=0,
+        delayed_how=None,
+        unmoved=0,
+    )
 
 
 def newest() -> datetime | None:
-    """When queues were last looked at; None: never."""
-    ((found,),) = rows_of(console_sql.navigation_counts.how_new(newest=console_sql.navigation_counts.newest))
+    """When queues of the first database were last looked at; None: never."""
+    asked = console_sql.navigation_counts.how_new(newest=console_sql.navigation_counts.newest)
+    ((found,),) = rows_of(asked, {"others": _others()})
     return found
+
+
+def _others() -> list[str]:
+    r"""Patterns of schemas in other databases, in which ``_`` is no wildcard."""
+    return [each.alias.replace("_", r"\_") + ":%" for each in looked_at()]
 
 
 def blind() -> str:

@@ -3,6 +3,7 @@
 from django.db import models
 
 from pgqueue_admin.models.fields import TimestampField
+from pgqueue_admin.models.seen import WhollySeen
 
 
 class Operation(models.Model):
@@ -12,6 +13,8 @@ class Operation(models.Model):
         RETRY = "retry"
         DISCARD = "discard"
         RESTORE = "restore"
+        CALL_BACK = "call back"
+        PURGE = "purge"
 
     class State(models.TextChoices):
         FROZEN = "frozen"
@@ -32,7 +35,14 @@ class Operation(models.Model):
     selection = models.TextField(blank=True, help_text="The filter that chose the messages, or empty for ticked ones.")
     count = models.PositiveIntegerField(default=0)
     queues = models.JSONField(default=dict, help_text="Count by target address, as frozen.")
+    source = models.PositiveBigIntegerField(null=True, help_text="The operation whose messages it calls back.")
+    restores = models.BooleanField(default=False, help_text="A retry of discarded messages.")
+    up_to = models.BigIntegerField(null=True, help_text="The highest seq that a purge takes.")
+    counted_in = models.JSONField(default=dict, blank=True, help_text="Of a purge: which table it was (archive.purge).")
+    stays = models.PositiveIntegerField(null=True, help_text="Of a purge that has ended: still in the queue.")
     targets = models.JSONField(default=list, blank=True, help_text="No input queues: named by who started it.")
+    rules = models.JSONField(default=list, blank=True, help_text="Of a retry: that were shown to who started it.")
+    edit = models.JSONField(null=True, help_text="Of a retry: what is changed in each (services.operations.edits).")
     done = models.PositiveIntegerField(default=0)
     skipped = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
@@ -42,6 +52,8 @@ class Operation(models.Model):
     cancelled_by = models.CharField(max_length=150, blank=True)
     ended_at = models.DateTimeField(null=True)
     last_error = models.TextField(blank=True)
+
+    objects = WhollySeen["Operation"]()
 
     class Meta:
         ordering = ["-id"]
@@ -53,4 +65,5 @@ class Operation(models.Model):
             ("change_settings", "Can change peek settings and targets"),
             ("change_schedule", "Can change schedules and send their messages"),
             ("read_message", "Can read message bodies and headers' values"),
+            ("reveal_masked", "Can reveal masked parts of messages, and change what is masked"),
         ]

@@ -8,7 +8,7 @@ from django.conf import settings
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.pooler_check import has_own_sessions
-from pgqueue_admin.models.queue_database import console_dsn, queue_database
+from pgqueue_admin.models.queue_database import console_dsn, looked_at, queue_database
 
 ANSWER_SECONDS = 5.0  # a pooler with a single session has none for the second who asks
 
@@ -17,6 +17,12 @@ def refusals(aliases: list[str]) -> list[str]:
     """A sentence for each database, unless it is one of ours, or one that does not answer."""
     dsns = {"default": ("DATABASE_URL", console_dsn()), "queues": ("QUEUES_URL", queue_database().dsn)}
     asked = {dsns[alias][1]: dsns[alias][0] for alias in reversed(aliases) if not _is_ours(alias)}
+    if "queues" in aliases:
+        asked |= {
+            each.dsn: f"QUEUES_URL_{each.alias.upper()}"
+            for each in looked_at()
+            if each.dsn not in asked and each.dialect.supports_notify
+        }
     return [sentence(name) for dsn, name in asked.items() if is_shared(dsn)]
 
 

@@ -16,7 +16,8 @@ class Process(models.Model):
         CRASHED = "crashed"
         LOST = "lost"
 
-    # supervisor, endpoint, sampler, alerter, ingester, expirer, history, celery-worker, celery-beat
+    # supervisor, endpoint, sampler, source-sampler (endpoint: the alias of its database), alerter, ingester, expirer,
+    # history, trial, outbox-keeper, celery-worker, celery-beat
     role = models.CharField(max_length=20)
     endpoint = models.CharField(max_length=200, blank=True)
     host = models.CharField(max_length=255)
@@ -60,3 +61,10 @@ class Process(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["host", "pid", "start_ticks"], name="process_identity")]
         indexes = [models.Index(fields=["ended_at", "role"])]
+
+    @property
+    def label(self) -> str:
+        """What people call it: an endpoint's by its name, others by what they do."""
+        if self.role.startswith("source-"):
+            return f"{self.role.removeprefix('source-')} of {self.endpoint}"
+        return self.endpoint or self.role

@@ -38,7 +38,7 @@ def _known() -> QuerySet[Process]:
     age = ExpressionWrapper(Now() - F("heartbeat_at"), output_field=DurationField())
     silent = Q(ended_at=None, heartbeat_at__lt=Now() - HEARTBEAT_LOST)
     place = Concat(OuterRef("host"), Value(" pid "), Cast(OuterRef("pid"), CharField()))
-    deaf = Alert.objects.filter(kind="deaf", subject=OuterRef("endpoint"), cause=place, resolved_at=None)
+    deaf = Alert._base_manager.filter(kind="deaf", subject=OuterRef("endpoint"), cause=place, resolved_at=None)
     lost = ExpressionWrapper(silent, output_field=BooleanField())
     return Process.objects.annotate(heartbeat_age=age, heartbeat_lost=lost, is_deaf=Exists(deaf))
 

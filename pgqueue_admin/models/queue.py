@@ -4,13 +4,15 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from pgqueue_admin.models.fields import TimestampField
+from pgqueue_admin.models.seen import OfSeenQueues, SeenQueues
 
 
 class Queue(models.Model):
     """Targets judge it: past one, it is off target. NULL means none."""
 
-    schema = models.CharField(max_length=63)
-    table = models.CharField(max_length=63)
+    # with an alias before it, billing:public, where it lies in a database that is looked at beside the first
+    schema = models.CharField(max_length=300)
+    table = models.CharField(max_length=128)
     kind = models.CharField(max_length=20)  # monitor.tables.Kind
     reason = models.TextField(blank=True, help_text="Why a table is of kind unknown.")
     target_age_seconds = models.PositiveIntegerField(null=True, blank=True)
@@ -29,6 +31,8 @@ class Queue(models.Model):
     first_seen_at = TimestampField(auto_now_add=True)
     gone_since = models.DateTimeField(null=True)
 
+    objects = SeenQueues["Queue"]()
+
     class Meta:
         constraints = [models.UniqueConstraint(fields=["schema", "table"], name="queue_address")]
         ordering = ["schema", "table"]
@@ -43,11 +47,15 @@ class MinimumTtbr(models.Model):
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="ttbrs")
     message_type = models.CharField(max_length=512)
     ttbr_ms = models.BigIntegerField()
-    seen_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
     # of the last seven days, kept up to date by history: how long they waited for a handler, how many in vain
-    delivery = ArrayField(models.IntegerField(), default=list, help_text="Buckets of history.rollups.histogram.")
-    delivery_n = ArrayField(models.BigIntegerField(), default=list, help_text="How many in each.")
+    delivery_buckets = ArrayField(
+        models.IntegerField(), default=list, help_text="Buckets of history.rollups.histogram."
+    )
+    delivery_counts = ArrayField(models.BigIntegerField(), default=list, help_text="How many in each.")
     expired = models.BigIntegerField(default=0)
+
+    objects = OfSeenQueues["MinimumTtbr"]()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["queue", "message_type"], name="smallest_ttbr_of_type")]
@@ -61,6 +69,8 @@ class ExpiredCount(models.Model):
     day = models.DateField()
     number = models.BigIntegerField(default=0)
     last_at = models.DateTimeField(null=True, help_text="When the last was told of. Null: before that was kept.")
+
+    objects = OfSeenQueues["ExpiredCount"]()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["queue", "message_type", "day"], name="expired_of_type_and_day")]

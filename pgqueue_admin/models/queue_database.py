@@ -1,5 +1,6 @@
-"""How Django's side reaches the queue database: a source is a DSN, its dialect and the schemas allowed."""
+"""How Django's side reaches the databases with queues: each is a DSN, its dialect and the schemas allowed."""
 
+import re
 from collections.abc import Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -8,12 +9,14 @@ from typing import Any
 
 from django.conf import settings
 from django.db import Error, connections
+from django.db.models import QuerySet
 
-from pgqueue_admin.dialects import Address, Connection, Dialect, Pool, dialect_for
+from pgqueue_admin.dialects import Address, Connection, Dialect, Pool, dialect_for, visible_queues
+from pgqueue_admin.dialects.errors import AddressUnreadable, EngineTablesOlder, TableChanged, TableMissing
 from pgqueue_admin.dialects.postgresql.connect_options import LOCK_SECONDS, LOOK_SECONDS, address
 from pgqueue_admin.dialects.postgresql.session import translated
-from pgqueue_admin.models import session_shares
-from pgqueue_admin.models.session_shares import SEARCH
+from pgqueue_admin.models import Queue, session_shares
+from pgqueue_admin.models.session_shares import EXPORT, SEARCH
 
 _READS: dict[str, Any] = {
     "application_name": "pgqueue-admin reads",
@@ -25,6 +28,8 @@ _SESSIONS = 8
 _OF_A_PERSON, _OF_A_QUEUE, _SEARCHES = 4, 2, 3  # at most, of those
 # A chunk may move large bodies; but on a table that somebody has locked it holds up nobody who wants the rows it has.
 _ACTS: dict[str, Any] = {"application_name": "pgqueue-admin acts", "statement_timeout": 300.0, "lock_timeout": 5.0}
+# columns of the engine's tables since version 8; of other tables the console asks for none of these
+_NAMED_LAST = re.compile(r"\b(resolution|resolved_by|resolved_at|ingested_from|retry_blocked_reason|position)\b")
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,8 @@ class QueueDatabase:
     dsn: str
     schemas: tuple[str, ...]
     is_ours: bool  # the embedded database; otherwise given by URL, and somebody's production
+    alias: str  # of one that is looked at beside the first; the first has none
+    is_writable: bool  # acts may write there: in one with an alias only what crosses (services/operations/crossings)
     dialect: Dialect = field(compare=False)
     _reading: Pool = field(compare=False, repr=False)
     _writing: Pool = field(compare=False, repr=False)
@@ -44,7 +51,10 @@ class QueueDatabase:
 
     def allows(self, address: Address) -> bool:
         """Only these schemas are looked into and written to, whatever a path or a header says."""
-        return address.schema in self.schemas
+        try:
+            return self.dialect.native(address).schema in self.schemas
+        except AddressUnreadable:
+            return False
 
     @contextmanager
     def reading(self, of: Address | None = None, *, searching: bool = False) -> Iterator[Connection]:
@@ -54,22 +64,36 @@ class QueueDatabase:
         ``searching``: texts are to be read row by row, for which a person has one, and all together a few.
         The console's own session is given back before, where it is of a pool: others need it while this one waits.
         """
+        if of and (seen := visible_queues.current()) and not seen.sees(of):
+            raise TableMissing("There is no such queue.")  # of those that may be seen
         _give_back()
         most: dict[Hashable, int] = {of: _OF_A_QUEUE} if of else {}
         if (who := session_shares.person.get()) is not None:
             most["person", who] = _OF_A_PERSON
         if searching:
             most |= {"searches": _SEARCHES, (SEARCH, who): 1}
-        with self._shares.of(most), self._reading.connection() as session:
+        with _told_if_older(), self._shares.of(most), self._reading.connection() as session:
             yield session
+
+    def exporting(self) -> AbstractContextManager[None]:
+        """For as long as somebody's export lasts, which holds no session between its reads: a person has one. Raises
+        Busy."""
+        return self._shares.of({(EXPORT, session_shares.person.get()): 1})
 
     def probing(self) -> AbstractContextManager[Connection]:
         """As ``reading``, to ask whether the database answers, and who holds a lock, however many look and wait."""
         return self._probing.connection()
 
-    def writing(self, answer_seconds: float | None = None) -> AbstractContextManager[Connection]:
-        """Borrow a session for an act. ``answer_seconds``: for one that is short. Raises DatabaseDown."""
-        return self._writing.connection(answer_seconds)
+    @contextmanager
+    def writing(self, answer_seconds: float | None = None) -> Iterator[Connection]:
+        """Borrow a session for an act. ``answer_seconds``: for one that is short. Raises DatabaseDown.
+
+        Raises PermissionError for a database that is only looked at.
+        """
+        if not self.is_writable:
+            raise PermissionError(f"The database {self.alias} is only looked at.")
+        with _told_if_older(), self._writing.connection(answer_seconds) as session:
+            yield session
 
     def close(self) -> None:
         self._reading.close()
@@ -77,9 +101,89 @@ class QueueDatabase:
         self._probing.close()
 
 
+@contextmanager
+def _told_if_older() -> Iterator[None]:
+    """Not where handlers run statements of their own: tables of theirs may have such columns."""
+    try:
+        yield
+    except TableChanged as error:
+        if _NAMED_LAST.search(error.detail.partition("\n")[0]):
+            raise EngineTablesOlder(error.detail, error.sqlstate) from error
+        raise
+
+
 def queue_database() -> QueueDatabase:
-    """The source of the ``queues`` alias as it stands now."""
+    """The first, of the ``queues`` alias as it stands now: the one that is written to."""
     return _source(_dsn(connections["queues"].settings_dict), tuple(settings.PGQUEUE["SCHEMAS"]))
+
+
+def looked_at() -> list[QueueDatabase]:
+    """Those beside the first, by their aliases."""
+    return [_of_alias(alias) for alias in _others()]
+
+
+def of_alias(alias: str) -> QueueDatabase | None:
+    """None where the environment names no such database (any more)."""
+    return _of_alias(alias) if alias in _others() else None
+
+
+def schemas_looked_at() -> list[str]:
+    """With their aliases, as pages name them."""
+    return [of.dialect.address(schema, "").schema for of in looked_at() for schema in of.schemas]
+
+
+def database_of(address: Address) -> QueueDatabase:
+    """Where this table lies: a schema of another database has its alias before it."""
+    alias, said, _ = address.schema.partition(":")
+    return (of_alias(alias) if said else None) or queue_database()
+
+
+def is_watched(address: Address) -> bool:
+    """Whether its schema is one that is looked into, in whichever database."""
+    return database_of(address).allows(address)
+
+
+def only_looked_at(address: Address) -> str:
+    """Why nothing is done to messages that wait there, in a sentence; empty: it is in the first database."""
+    database = database_of(address)
+    if database.alias and database.is_writable:
+        return f"Messages go into queues of the database {database.alias}. Nothing is done to those that wait there."
+    return only_looked(database.alias) if database.alias else ""
+
+
+def why_not_written(address: Address) -> str:
+    """Why nothing is put into a queue there, nor taken out of its error queues, in a sentence; empty: it may be."""
+    database = database_of(address)
+    return "" if database.is_writable else only_looked(database.alias)
+
+
+def only_looked(alias: str) -> str:
+    return f"Queues of the database {alias} are only looked at: nothing is sent, moved or retried there."
+
+
+def sees_locked_rows(address: Address) -> bool:
+    """Whether a look at this table sees what somebody has in hand."""
+    return database_of(address).dialect.sees_locked_rows
+
+
+def queues_in(alias: str) -> QuerySet[Queue]:
+    """The rows of one database's queues. Those of one that is looked at no more are taken for the first's, and gone."""
+    if alias:
+        return Queue.objects.filter(schema__startswith=f"{alias}:")
+    found = Queue.objects.all()
+    for each in _others():
+        found = found.exclude(schema__startswith=f"{each}:")
+    return found
+
+
+def _of_alias(alias: str) -> QueueDatabase:
+    said = _others()[alias]
+    return _source(said["URL"], tuple(said["SCHEMAS"]), alias, bool(said.get("WRITABLE")))
+
+
+def _others() -> dict[str, Any]:
+    others: dict[str, Any] = settings.PGQUEUE["LOOKED_AT"]
+    return others
 
 
 @contextmanager
@@ -117,15 +221,17 @@ def close() -> None:
 _made: list[QueueDatabase] = []
 
 
-@lru_cache(maxsize=8)
-def _source(dsn: str, schemas: tuple[str, ...]) -> QueueDatabase:
-    dialect = dialect_for(dsn)
+@lru_cache(maxsize=64)
+def _source(dsn: str, schemas: tuple[str, ...], alias: str = "", is_writable: bool = False) -> QueueDatabase:
+    dialect = dialect_for(dsn).aliased(alias)
     answer: float = settings.PGQUEUE["ANSWER_SECONDS"]
     probes = {**_READS, "application_name": "pgqueue-admin probes"}
     made = QueueDatabase(
         dsn,
         schemas,
-        settings.PGQUEUE["EMBEDDED"],
+        settings.PGQUEUE["EMBEDDED"] and not alias,
+        alias,
+        is_writable or not alias,
         dialect,
         dialect.pool(dsn, **_READS, answer_seconds=answer, max_size=_SESSIONS),
         dialect.pool(dsn, **_ACTS, answer_seconds=_ACTS["statement_timeout"] + answer),

@@ -3,8 +3,7 @@
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.formatting.names import listed
-from pgqueue_admin.models import Queue
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import queue_database, queues_in
 
 
 class AmbiguousQueueName(AddressUnreadable):
@@ -24,7 +23,7 @@ def canonical(name: str) -> str:
     address = dialect.parse_address(name, queue_database().default_schema)
     if dialect.canonical(address) == name:
         return name
-    named = [Address(*row) for row in Queue.objects.filter(table=name).values_list("schema", "table")]
+    named = [Address(*row) for row in queues_in("").filter(table=name).values_list("schema", "table")]
     if len(named) > 1:
         raise AmbiguousQueueName(name, named)
     return dialect.canonical(named[0] if named else address)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
+from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.models import LatestSample, Queue
 from pgqueue_admin.models.raw_sql import console_sql, rows_of
 
@@ -48,7 +49,7 @@ class QueueFigures:
     oldest_at: datetime | None
     next_due_at: datetime | None
     changed_at: datetime
-    left_at: datetime | None
+    last_departure_at: datetime | None
 
 
 # a page of one queue has the models
@@ -68,8 +69,14 @@ FACTS, INSTANTS = 10, 5  # columns, from the left and from the right
 
 
 def rows() -> list[tuple[QueueFacts, QueueFigures | None]]:
-    """In order of address; a queue that was never sampled has no figures."""
-    return [(QueueFacts(*row[:FACTS]), _figures(row[FACTS:])) for row in rows_of(console_sql.queue_overview.rows())]
+    """In order of address, those that may be seen; a queue that was never sampled has no figures."""
+    found = rows_of(console_sql.queue_overview.rows(), _seen())
+    return [(QueueFacts(*row[:FACTS]), _figures(row[FACTS:])) for row in found]
+
+
+def _seen() -> dict[str, list[int] | None]:
+    visible = visible_queues.current()
+    return {"seen": list(visible.ids) if visible else None}
 
 
 def _figures(row: Sequence[Any]) -> QueueFigures | None:
@@ -82,7 +89,9 @@ def _instant(seconds: float | None) -> datetime | None:
 
 
 def dead(now: datetime) -> DeadCount:
-    return DeadCount(*rows_of(console_sql.queue_overview.dead(), {"then": now - timedelta(hours=1)})[0])
+    """Those of the archive are counted of all queues together: of some of them they are not known."""
+    found = DeadCount(*rows_of(console_sql.queue_overview.dead(), {"then": now - timedelta(hours=1), **_seen()})[0])
+    return found._replace(archived=None, archived_then=None) if visible_queues.current() else found
 
 
 def dead_then(queue_ids: Iterable[int], then: datetime) -> dict[int, int]:

@@ -39,7 +39,7 @@ class RetryPlan(models.Model):
     next_at = models.DateTimeField(null=True, help_text="No message is sent before: taken before each chunk.")
     look_at = models.DateTimeField(null=True, help_text="When it is looked at next what became of what was sent.")
     looking = models.BooleanField(default=False, help_text="A look has begun and has not ended: nothing is sent.")
-    judged_from = models.PositiveIntegerField(default=0, help_text="Deaths up to this place stop it no more.")
+    judged_from = models.PositiveIntegerField(default=0, help_text="Deaths up to this position stop it no more.")
     held = models.BooleanField(default=False)
     says = models.TextField(blank=True, help_text="Why it waits, watches, holds or has stopped, as a sentence.")
     dead_now = models.PositiveIntegerField(default=0, help_text="The most of any stop_of that have died again.")
@@ -62,8 +62,8 @@ class RetryPlan(models.Model):
         ]
         return [each for each in parts if each.count > 0]
 
-    def stage_of(self, place: int) -> Stage:
-        return next(each for each in self.stages if each.first <= place <= each.last)
+    def stage_of(self, position: int) -> Stage:
+        return next(each for each in self.stages if each.first <= position <= each.last)
 
     @property
     def tried(self) -> int:

@@ -26,12 +26,12 @@ class Rollup(models.Model):
     exception = models.TextField()
     messages = models.BigIntegerField()
     skewed = models.BigIntegerField(help_text="Its clocks said that it ended before it began.")
-    critical = ArrayField(models.IntegerField())
-    critical_n = ArrayField(models.BigIntegerField())
-    processing = ArrayField(models.IntegerField())
-    processing_n = ArrayField(models.BigIntegerField())
-    delivery = ArrayField(models.IntegerField())
-    delivery_n = ArrayField(models.BigIntegerField())
+    critical_buckets = ArrayField(models.IntegerField())
+    critical_counts = ArrayField(models.BigIntegerField())
+    processing_buckets = ArrayField(models.IntegerField())
+    processing_counts = ArrayField(models.BigIntegerField())
+    delivery_buckets = ArrayField(models.IntegerField())
+    delivery_counts = ArrayField(models.BigIntegerField())
 
     class Meta:
         indexes = [

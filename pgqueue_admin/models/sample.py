@@ -2,6 +2,8 @@
 
 from django.db import models
 
+from pgqueue_admin.models.seen import OfSeenQueues
+
 
 class SampleFields(models.Model):
     """One queue at one instant. ``how`` says how depth, ready and expired are known: counted, capped, estimate."""
@@ -34,20 +36,26 @@ class LatestSample(SampleFields):
 
     queue = models.OneToOneField("Queue", on_delete=models.CASCADE, primary_key=True, related_name="latest")
     changed_at = models.DateTimeField(help_text="When depth last differed from the sample before.")
-    left_at = models.DateTimeField(null=True, help_text="When a message was last seen to leave.")
+    last_departure_at = models.DateTimeField(null=True, help_text="When a message was last seen to leave.")
     ready_seq = models.BigIntegerField(null=True, help_text="The first that is neither in flight nor expired.")
-    lowest_at = models.DateTimeField(null=True, help_text="When nothing below head_seq was last made sure of.")
+    low_water_checked_at = models.DateTimeField(
+        null=True, help_text="When nothing below head_seq was last made sure of."
+    )
     overdue = models.BigIntegerField(null=True, help_text="Delayed messages that are due and still there.")
     size_bytes = models.BigIntegerField(null=True)
     sqlstate = models.CharField(
         max_length=5, blank=True, default="", db_default="", help_text="The server's code, where it refused."
     )
 
+    objects = OfSeenQueues["LatestSample"]()
+
 
 class Sample(SampleFields):
     """History: a row every ten seconds, thinned to one a minute after two hours, kept eight days."""
 
     queue = models.ForeignKey("Queue", on_delete=models.CASCADE, related_name="samples")
+
+    objects = OfSeenQueues["Sample"]()
 
     class Meta:
         indexes = [models.Index(fields=["queue", "at"])]

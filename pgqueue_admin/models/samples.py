@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from pgqueue_admin.models import ArchiveSample, LatestSample, Queue, Sample, notify
 from pgqueue_admin.models.raw_sql import console_sql, rows_of, run
@@ -14,6 +15,7 @@ HISTORY_EVERY = timedelta(seconds=10)
 FINE_FOR = timedelta(hours=2)
 KEPT_FOR = timedelta(days=8)
 _THINNED_BACK = timedelta(days=1)  # what is older was thinned by earlier runs
+SILENT = "Nobody has looked since: the process that looks at this database is silent. See Workers."
 _CHUNK = 100  # queues a statement: a transaction of its own, which holds up nobody for long
 
 _FIGURES = [field.name for field in SampleFields._meta.get_fields()]
@@ -35,7 +37,8 @@ def store(
     with transaction.atomic():
         LatestSample.objects.bulk_create(changed, update_conflicts=True, unique_fields=["queue"], update_fields=_LATEST)
         still = list(unchanged)
-        LatestSample.objects.filter(queue__in=still).update(at=at)
+        # another sampler may have said meanwhile that this one is silent
+        LatestSample.objects.filter(queue__in=still).update(at=at, error="", sqlstate="")
         if history:
             latest = LatestSample.objects.filter(queue__in=[*still, *(each.queue_id for each in changed)])
             blank = [Sample(queue_id=queue, at=at, error=error) for queue, error in (unread or {}).items()]
@@ -60,6 +63,13 @@ def mark_unreadable(error: str, queues: Iterable[int] | None = None, *, sqlstate
     rows = LatestSample.objects.filter(queue__gone_since=None)
     rows = rows if queues is None else rows.filter(queue__in=list(queues))
     if rows.exclude(error=error, sqlstate=sqlstate).update(error=error, sqlstate=sqlstate):
+        notify.announce(notify.SAMPLE, "error")
+
+
+def mark_silent(queues: QuerySet[Queue], since: datetime) -> None:
+    """Say of queues that another sampler looks at that it has not done so since: their figures are old."""
+    old = LatestSample.objects.filter(queue__gone_since=None, queue__in=queues, at__lt=since, error="")
+    if old.update(error=SILENT, sqlstate=""):
         notify.announce(notify.SAMPLE, "error")
 
 

@@ -1,6 +1,7 @@
 """The same asked of many tables, some in each round trip; one that cannot be read holds up none of the others."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pgqueue_admin.dialects import Connection
@@ -38,3 +39,16 @@ def _alone(connection: Connection, asked: Asked) -> Answer:
         raise
     except DatabaseError as error:
         return error
+
+
+# Time limits of one reading, whatever limit the session has.
+@contextmanager
+def within(connection: Connection, seconds: float) -> Iterator[None]:
+    """A transaction whose statements, waits for locks included, raise TimedOut after ``seconds`` each.
+
+    Where the server ends none they have the session's limit.
+    """
+    with connection.transaction():
+        if connection.dialect.limits_statements:
+            connection.one(connection.dialect.monitor.within(), {"ms": max(1, round(seconds * 1000))})
+        yield

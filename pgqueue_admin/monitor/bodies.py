@@ -1,15 +1,18 @@
 """Bodies of waiting messages, a part at a time, and their readable text (C3, T6)."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.formatting import escape_invisible
+from pgqueue_admin.formatting.payload_fields import BodyStart
 from pgqueue_admin.monitor.queue_table import QueueTable
 
 PART = 65_536
+START = 16_384  # what a list reads of a body for its columns
 
 _ESCAPED = re.compile(rb"\\(\\|[0-3][0-7]{2})")
 _CUT_ESCAPE = re.compile(r"\\[0-7]{0,2}\Z")
@@ -35,25 +38,47 @@ class BodyString:
 
 
 def body(
-    connection: Connection, table: QueueTable, row_id: UUID | str, offset: int = 0, length: int = PART
+    connection: Connection,
+    table: QueueTable,
+    row_id: UUID | str,
+    offset: int = 0,
+    length: int = PART,
+    seq: int | None = None,
 ) -> MessageBody | None:
-    """Bytes from ``offset``, cut in the database; None where the message is not there any more."""
-    values = {"id": row_id, "offset": offset, "length": length}
-    found = connection.one(postgresql().browse.body(table=table.address), values)
+    """Bytes from ``offset``, cut in the database; None where the message is not there any more.
+
+    ``seq``: where it is known, by which a database finds it that has no index of ids.
+    """
+    values: dict[str, Any] = {"id": row_id, "offset": offset, "length": length}
+    by_seq = seq is not None and not connection.dialect.indexes_ids
+    browse = connection.dialect.browse
+    statement = browse.numbered_body if not table.has_ids else browse.body_at if by_seq else browse.body
+    found = connection.one(statement(table=table.address), {**values, "seq": seq} if by_seq else values)
     return MessageBody(None if found.part is None else bytes(found.part), offset, found.size) if found else None
 
 
+def starts(connection: Connection, table: QueueTable, seqs: Sequence[int]) -> dict[UUID, BodyStart]:
+    """Of the messages of these numbers, which are few, and a number each: by row id."""
+    rows = connection.all(connection.dialect.browse.body_starts(table=table.address), {"seqs": seqs, "most": START})
+    return {row.id: BodyStart(None if row.part is None else bytes(row.part), bool(row.is_cut)) for row in rows}
+
+
 def bodystring(
-    connection: Connection, table: QueueTable, row_id: UUID | str, length: int = PART, offset: int = 0
+    connection: Connection,
+    table: QueueTable,
+    row_id: UUID | str,
+    length: int = PART,
+    offset: int = 0,
+    seq: int | None = None,
 ) -> BodyString | None:
     """The first ``length`` characters of the column; None where there is no such message, or its body is NULL.
 
     Without a column, and from a later ``offset``, the body is decoded: no character of the column is known by a byte.
     """
     if offset or not table.has_bodystring:
-        part = body(connection, table, row_id, offset, length)
+        part = body(connection, table, row_id, offset, length, seq)
         return decoded(part.part, part.size or 0, offset) if part and part.part is not None else None
-    found = connection.one(postgresql().browse.bodystring(table=table.address), {"id": row_id, "length": length})
+    found = connection.one(connection.dialect.browse.bodystring(table=table.address), {"id": row_id, "length": length})
     if found is None or found.part is None:
         return None
     begin = decoded(unescaped(found.part), found.size or 0)

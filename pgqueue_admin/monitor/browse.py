@@ -8,12 +8,11 @@ from uuid import UUID
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import batch_query
+from pgqueue_admin.monitor.batch_query import within
 from pgqueue_admin.monitor.depth import BOTTOM
 from pgqueue_admin.monitor.message import WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
-from pgqueue_admin.monitor.statement_timeout import within
 
 TOP = 2**63 - 1
 REACH = 20_000  # rows that one page of "only expired" looks through
@@ -70,12 +69,12 @@ def message(
 
 def is_there(connection: Connection, address: Address, row_id: str) -> bool:
     """Whether a row of this id is in the table. Raises DatabaseError."""
-    return bool(connection.value(postgresql().browse.there(table=address), {"id": row_id}))
+    return bool(connection.value(connection.dialect.browse.there(table=address), {"id": row_id}))
 
 
 def are_there(connection: Connection, rows: Sequence[tuple[Address, UUID]]) -> Iterator[bool | None]:
     """As ``is_there``, of each; None where its table cannot be read. Raises DatabaseDown."""
-    asked = [(postgresql().browse.there(table=address), {"id": row_id}) for address, row_id in rows]
+    asked = [(connection.dialect.browse.there(table=address), {"id": row_id}) for address, row_id in rows]
     for found in batch_query.ask(connection, asked):
         yield None if isinstance(found, DatabaseError) else bool(found[0][0])
 
@@ -84,7 +83,7 @@ def messages(
     connection: Connection, tables: Sequence[QueueTable], row_id: UUID
 ) -> Iterator[WaitingMessage | DatabaseError | None]:
     """As ``message``, of each table, or why it could not be read. Raises DatabaseDown."""
-    browse, values = postgresql().browse, {"id": row_id, "now": None}
+    browse, values = connection.dialect.browse, {"id": row_id, "now": None}
     asked = [(browse.message(table=table.address, columns=browse.columns), values) for table in tables]
     for rows in batch_query.ask(connection, asked):
         if isinstance(rows, DatabaseError):
@@ -137,7 +136,7 @@ def _start(after: Place | None, low_water: int | None) -> Place:
 
 def _expired(connection: Connection, table: QueueTable, after: int, limit: int, now: datetime | None) -> MessagePage:
     """Only forwards: where a stretch held no more than a page can show, the next page goes on behind it."""
-    statement = postgresql().browse.expired(table=table.address, reach=REACH)
+    statement = connection.dialect.browse.expired(table=table.address, reach=REACH)
     found = connection.one(statement, {"after": after, "now": now})
     assert found is not None
     seqs = list(found.seqs or [])
@@ -147,7 +146,7 @@ def _expired(connection: Connection, table: QueueTable, after: int, limit: int, 
 
 
 def _rows(connection: Connection, table: QueueTable, name: str, values: dict[str, Any]) -> list[WaitingMessage]:
-    browse = postgresql().browse
+    browse = connection.dialect.browse
     query = getattr(browse, name)(table=table.address, columns=browse.columns)
     return [WaitingMessage.from_row(row) for row in connection.all(query, values)]
 

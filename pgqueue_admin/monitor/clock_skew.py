@@ -12,7 +12,6 @@ from statistics import median
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import batch_query
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.transport.wire import headers as wire
@@ -49,7 +48,7 @@ def read(connection: Connection, table: Address) -> ClockSkew | None:
 
 def of_all(connection: Connection, tables: Sequence[Address]) -> dict[Address, ClockSkew | None]:
     """As ``read``, of each."""
-    due_and_headers = postgresql().browse.due_and_headers
+    due_and_headers = connection.dialect.browse.due_and_headers
     answers = batch_query.ask(connection, [(due_and_headers(table=table, most=LOOKED_AT), None) for table in tables])
     # whoever asks for messages of one that cannot be read is told why
     told = (None if isinstance(rows, DatabaseError) else of((row.due, row.headers) for row in rows) for rows in answers)

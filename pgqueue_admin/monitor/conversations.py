@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TimedOut
-from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import batch_query
+from pgqueue_admin.monitor.batch_query import within
 from pgqueue_admin.monitor.message import DelayedMessage, StoredMessage, WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
-from pgqueue_admin.monitor.statement_timeout import within
 from pgqueue_admin.transport.wire import header_spellings
 from pgqueue_admin.transport.wire import headers as wire
 
@@ -37,6 +36,7 @@ class TableMessages(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Question:
+    dialect: Any
     conversation_id: str
     now: datetime
     ends: float  # of time.monotonic
@@ -46,16 +46,16 @@ class _Question:
         return self.ends - time.monotonic()
 
     def keys(self, table: QueueTable) -> batch_query.Asked:
-        browse = postgresql().browse
+        browse = self.dialect.browse
         delayed = table.kind is TableKind.DELAYED
         statement = browse.delayed_in_conversation if delayed else browse.in_conversation
         asked = header_spellings.as_asked(wire.CONVERSATION_ID, self.conversation_id)
-        query = statement(table=table.address, has_conversation=postgresql().archive.has_conversation)
+        query = statement(table=table.address, has_conversation=self.dialect.archive.has_conversation)
         return query, {**asked, "newest": NEWEST}
 
     def messages(self, table: QueueTable, keys: list[Any]) -> batch_query.Asked:
         """Those of these keys, whole but for their bodies."""
-        browse = postgresql().browse
+        browse = self.dialect.browse
         if table.kind is TableKind.DELAYED:
             query = browse.delayed_listed(table=table.address, columns=browse.delayed_columns)
             return query, {"ids": keys}
@@ -67,7 +67,7 @@ def read(
     connection: Connection, tables: Sequence[QueueTable], conversation_id: str, now: datetime
 ) -> list[TableMessages]:
     """Of each table, in their order. Raises DatabaseDown."""
-    question = _Question(conversation_id, now, time.monotonic() + SECONDS)
+    question = _Question(connection.dialect, conversation_id, now, time.monotonic() + SECONDS)
     readable = [table for table in tables[:TABLES] if not _why_not(table)]
     looked = dict(zip((each.address for each in readable), _answers(connection, readable, question), strict=True))
     told, left = list[TableMessages](), MOST

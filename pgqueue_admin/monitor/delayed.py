@@ -8,7 +8,6 @@ from uuid import UUID
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import batch_query
 from pgqueue_admin.monitor.message import DelayedMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
@@ -29,6 +28,7 @@ class DelayedPage:
     messages: list[DelayedMessage]
     previous: Cursor | None = None
     next: Cursor | None = None
+    looked_at: int | None = None  # of a search: how many rows it looked through
 
 
 def page(
@@ -70,7 +70,8 @@ def spread(connection: Connection, table: Address, most: int = MOST, zone: timed
 def spreads(connection: Connection, zones: Mapping[Address, timedelta], most: int = MOST) -> list[list[int]]:
     """As ``spread``, of each table with its zone. Raises DatabaseError where one cannot be read."""
     about = {"edges": list(map(float, EDGES)), "most": most}
-    asked = [(postgresql().browse.due_spread(table=table), {**about, "zone": zone}) for table, zone in zones.items()]
+    due_spread = connection.dialect.browse.due_spread
+    asked = [(due_spread(table=table), {**about, "zone": zone}) for table, zone in zones.items()]
     return [_by_stretch(rows) for rows in batch_query.ask(connection, asked)]
 
 
@@ -91,6 +92,6 @@ def _key(message: DelayedMessage) -> Cursor:
 
 
 def _rows(connection: Connection, table: QueueTable, name: str, values: dict[str, Any]) -> list[DelayedMessage]:
-    browse = postgresql().browse
+    browse = connection.dialect.browse
     query = getattr(browse, name)(table=table.address, columns=browse.delayed_columns)
     return [DelayedMessage.from_row(row) for row in connection.all(query, values)]

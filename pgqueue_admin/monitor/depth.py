@@ -1,12 +1,13 @@
 """How much waits in a queue, measured without a lock on any row (C2; wire sheet 2.7, 3)."""
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import lease_depth
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.statements import Statements
 from pgqueue_admin.monitor.queue_depth import BETWEEN, FEW, PROBES, QueueDepth
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 
@@ -33,11 +34,12 @@ def measure(
 
     ``skew``: how far the due times of a delayed table are off, as ``skew.read`` tells.
     """
-    query, params = asked(table, cap=cap, now=now, low_water=low_water, skew=skew)
+    query, params = asked(connection.dialect.monitor, table, cap=cap, now=now, low_water=low_water, skew=skew)
     return read(table, connection.one(query, params), cap)
 
 
 def asked(
+    monitor: Statements,
     table: QueueTable,
     *,
     cap: int = CAP,
@@ -45,25 +47,30 @@ def asked(
     low_water: int | None = None,
     skew: timedelta = NO_SKEW,
 ) -> Asked:
-    """The statement that measures this table and its values, for a caller that asks many at once."""
-    monitor = postgresql().monitor
+    """The statement of ``monitor`` that measures this table, and its values, for a caller that asks many at once."""
     if table.kind is TableKind.DELAYED:
         query = monitor.delayed(table=table.address, cap=cap, pages=PAGES, bytes=monitor.heap_bytes)
         return query, {"now": now, "skew": skew, "oid": table.oid}
-    common: dict[str, Any] = {"table": table.address, "cap": cap, "probes": PROBES, "step": BETWEEN, **_sent(table)}
+    common: dict[str, Any] = {
+        "table": table.address,
+        "cap": cap,
+        "probes": PROBES,
+        "step": BETWEEN,
+        **_sent(monitor, table),
+    }
     if table.kind is TableKind.LEASE:
-        return lease_depth.asked(table, common), {"now": now}
+        return lease_query(monitor, table, common), {"now": now}
     if not table.seq_indexed:
         return monitor.depth_unindexed(table=table.address, cap=cap), {"now": now}
     query = monitor.depth(few=FEW, window=WINDOW, **common)
     return query, {"now": now, "low": BOTTOM if low_water is None else low_water}
 
 
-def _sent(table: QueueTable) -> dict[str, Any]:
+def _sent(monitor: Statements, table: QueueTable) -> dict[str, Any]:
     if not table.sequence_is_readable:
-        return {"sent": postgresql().monitor.not_told}
+        return {"sent": monitor.not_told}
     increment = table.sequence_step or 1
-    return {"sent": postgresql().monitor.sent, "sequence": table.sequence, "increment": increment}
+    return {"sent": monitor.sent, "sequence": table.sequence, "increment": increment}
 
 
 def read(table: QueueTable, row: Any, cap: int = CAP) -> QueueDepth:
@@ -71,7 +78,7 @@ def read(table: QueueTable, row: Any, cap: int = CAP) -> QueueDepth:
     if table.kind is TableKind.DELAYED:
         return _delayed(row, cap)
     if table.kind is TableKind.LEASE:
-        return lease_depth.read(table, row, cap)
+        return read_lease(table, row, cap)
     seen = _queue(row, cap)
     if table.descends:  # what is received next is the newest: it tells nothing of the one that waits longest
         return replace(seen, step=None, ready_seq=None)
@@ -103,3 +110,114 @@ def _delayed(row: Any, cap: int) -> QueueDepth:
         rows, how = (row.estimate, "estimate") if row.estimate > cap else (cap, "capped")
     overdue = min(row.overdue, cap)
     return QueueDepth(row.at, rows, how=how, delayed=rows, delayed_how=how, overdue=overdue, next_due_at=row.next_due)
+
+
+# How large tables are, indexes and large values included.
+def table_sizes(connection: Connection, tables: Iterable[QueueTable]) -> dict[int, int]:
+    """Bytes by oid; nothing where one of the tables is locked just now, and the catalog's older sizes must do."""
+    try:
+        rows = connection.all(connection.dialect.monitor.sizes(), {"oids": [table.oid for table in tables]})
+    except DatabaseDown:
+        raise
+    except DatabaseError:
+        return {}
+    return {row.oid: row.size_bytes for row in rows if row.size_bytes is not None}
+
+
+# How much waits in the lease queue, is locked, has a lock that is over, or was released for later.
+_OURS = {
+    "place": "lease_place",
+    "order": "lease_order",
+    "is_due": "lease_is_due",
+    "since": "lease_since",
+    "later": "lease_later",
+}
+_ORIGINAL = {
+    "place": "original_place",
+    "order": "original_order",
+    "is_due": "original_is_due",
+    "since": "original_since",
+    "later": "original_later",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseDepth(QueueDepth):
+    """Ready waits, in flight is locked, expired has a lock that is over: these are its depth. Delayed was released for
+    later. A lock is a fact, no hint. ``head_seq`` and ``tail_seq`` are the lowest and the highest id.
+
+    ``first`` and ``last`` are places in the order of claims, which is not that of ids: what comes back goes to its end.
+    """
+
+    first: int | None = None
+    last: int | None = None
+
+    @property
+    def head(self) -> int | None:
+        return self.first
+
+    @property
+    def rows(self) -> int | None:
+        return self.depth + (self.delayed or 0) if self.how == self.delayed_how == "counted" else None
+
+    @property
+    def to_receive(self) -> int:
+        return self.ready
+
+    def moved_on(self, before: Self) -> bool:
+        """Rows that leave prove nothing: locks that are over are ended without anybody who receives."""
+        return before.first is not None and self.first is not None and self.first > before.first
+
+    def below(self, seq: int) -> float:
+        return self._below(seq, self.ready, (self.last or 0) - (self.first or 0) + 1)
+
+
+def lease_query(monitor: Statements, table: QueueTable, common: dict[str, Any]) -> Any:
+    """The statement, also of a table that has no column of ours."""
+    parts = _OURS if table.has_attempts else _ORIGINAL
+    return monitor.lease(**common, **{name: getattr(monitor, part) for name, part in parts.items()})
+
+
+def read_lease(table: QueueTable, row: Any, cap: int) -> LeaseDepth:
+    parts = {name: _part(row, name, cap) for name in ("waiting", "locked", "over")}
+    later, how_later = _part(row, "later", cap)
+    how = max((each.how for each in parts.values()), key=_HOWS.index)
+    ready, locked, over = (cap if how == "capped" and each.number > cap else each.number for each in parts.values())
+    return LeaseDepth(
+        row.at,
+        ready + locked + over,
+        ready,
+        locked,
+        over,
+        how,
+        row.head,
+        row.tail,
+        marks=tuple(map(int, row.marks or ())),
+        seconds=row.seconds,
+        sent_total=row.sent_total,
+        step=table.sequence_step,
+        delayed=later,
+        delayed_how=how_later,
+        next_due_at=row.next_due,
+        oldest_at=row.oldest_at,
+        oldest_how="exact" if table.has_attempts else "estimate",
+        first=None if row.first is None else int(row.first),
+        last=None if row.last is None else int(row.last),
+    )
+
+
+_HOWS = ("counted", "estimate", "capped")
+
+
+class _Part(NamedTuple):
+    number: int
+    how: str
+
+
+def _part(row: Any, name: str, cap: int) -> _Part:
+    """Rows of one state: counted up to the cap, else from the probes that hit one, or at least the cap."""
+    counted, hits = getattr(row, name), getattr(row, f"hits_{name}")
+    if counted <= cap:
+        return _Part(counted, "counted")
+    estimate = round((row.tail - row.head + 1) * hits / PROBES) if hits >= FEW else 0
+    return _Part(estimate, "estimate") if estimate > cap else _Part(cap, "capped")

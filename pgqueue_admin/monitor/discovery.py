@@ -5,10 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, Dialect, visible_queues
 from pgqueue_admin.dialects.connection import Row
-from pgqueue_admin.dialects.errors import DatabaseError, Locked, NotLookedInto
-from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError, Locked, NotLookedInto
 from pgqueue_admin.monitor import batch_query, table_classifier
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 
@@ -44,7 +43,7 @@ def by_shape(connection: Connection, schemas: Sequence[str]) -> list[QueueTable]
 def find_one(connection: Connection, address: Address) -> QueueTable | None:
     """One table, or None where it is gone or no queue. Reads the catalog only of what shares its name. Raises Locked:
     whatever is asked of it next would wait as long again."""
-    family = paired(_catalog(connection, [address.schema], address.table))
+    family = paired(_catalog(connection, [connection.dialect.native(address).schema], address.table))
     found = [table for table in family if table.address == address]
     return next(iter(_by_evidence(connection, found, {}, raising=(Locked,))), None)
 
@@ -59,7 +58,9 @@ def readable(connection: Connection, address: Address) -> QueueTable | None:
 
 def unwatched(connection: Connection, schemas: Sequence[str]) -> list[Unwatched]:
     """Other schemas with queue-shaped tables, most first. Asks the catalog once, and no table."""
-    return [Unwatched(*row) for row in connection.all(postgresql().monitor.unwatched(), {"schemas": list(schemas)})]
+    return [
+        Unwatched(*row) for row in connection.all(connection.dialect.monitor.unwatched(), {"schemas": list(schemas)})
+    ]
 
 
 def paired(tables: Sequence[QueueTable]) -> list[QueueTable]:
@@ -95,20 +96,27 @@ def _base(address: Address) -> Address:
 
 
 def _catalog(connection: Connection, schemas: Sequence[str], family: str | None = None) -> list[QueueTable]:
-    monitor = postgresql().monitor
+    monitor = connection.dialect.monitor
     asked = (monitor.tables(), {"schemas": list(schemas), "family": family})
     rows, calls = connection.batch([asked, (monitor.calls(), None)])
     by_oid = {row.oid: row.name for row in calls}
-    return [
-        QueueTable.from_catalog(row, *judged, by_oid.get(row.oid, ""))
-        for row in rows
-        if (judged := table_classifier.judge(row))
-    ]
+    judged = ((row, table_classifier.judge(row)) for row in rows)
+    named = (_named(connection.dialect, row, told, by_oid.get(row.oid, "")) for row, told in judged if told)
+    seen = visible_queues.current()
+    return [table for table in named if table and (seen is None or seen.sees(table.address))]
+
+
+def _named(dialect: Dialect, row: Row, told: tuple[TableKind, str], calls: str) -> QueueTable | None:
+    """None where no address can hold its name: nobody sends there."""
+    try:
+        return QueueTable.from_catalog(dialect, row, *told, calls)
+    except AddressUnreadable:
+        return None
 
 
 def calls(connection: Connection) -> dict[int, str]:
     """By oid of a table the function of somebody's that looking into it would run."""
-    return {row.oid: row.name for row in connection.all(postgresql().monitor.calls())}
+    return {row.oid: row.name for row in connection.all(connection.dialect.monitor.calls())}
 
 
 def _by_evidence(
@@ -138,9 +146,8 @@ def _evidence(
     connection: Connection, tables: Sequence[Address], raising: tuple[type[DatabaseError], ...]
 ) -> list[Row | None]:
     """None where a table cannot be read. Raises what is in ``raising``."""
-    answers = list(
-        batch_query.ask(connection, [(postgresql().monitor.evidence(table=table), None) for table in tables])
-    )
+    evidence = connection.dialect.monitor.evidence
+    answers = list(batch_query.ask(connection, [(evidence(table=table), None) for table in tables]))
     if refused := next((each for each in answers if isinstance(each, raising)), None):
         raise refused
     return [None if isinstance(rows, DatabaseError) else rows[0] for rows in answers]

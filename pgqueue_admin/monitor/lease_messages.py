@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.statements import Statements
 from pgqueue_admin.monitor.queue_table import QueueTable
 
 REACH = 5_000  # rows that one page of a filter looks through
+FIELDS = 8  # of a document, at most
 ENDINGS = 10_000  # are counted; of more it is said since when these are
 
 State = Literal["waiting", "locked", "over", "later"]
@@ -115,15 +116,17 @@ def page(
     before: int = 2**63 - 1,
 ) -> list[LeaseMessage]:
     """By number also from a number on; by lock or by turn the first ones."""
-    browse, values = postgresql().browse, {"limit": limit, "after": after, "before": before}
+    browse, values = connection.dialect.browse, {"limit": limit, "after": after, "before": before}
     if order == "number":
-        query = browse.lease_by_number(**_parts(table))
+        query = browse.lease_by_number(**_parts(connection.dialect, table))
     elif order == "newest":
-        query = browse.lease_by_number_back(**_parts(table))
+        query = browse.lease_by_number_back(**_parts(connection.dialect, table))
     elif order == "locked":
-        query = browse.lease_locked(**_parts(table))
+        query = browse.lease_locked(**_parts(connection.dialect, table))
     else:
-        query = browse.lease_waiting(order=_turn(table), **_parts(table))
+        query = browse.lease_waiting(
+            order=_turn(connection.dialect.monitor, table), **_parts(connection.dialect, table)
+        )
     return [LeaseMessage.of(row) for row in connection.all(query, values)]
 
 
@@ -138,7 +141,7 @@ def filtered(
     before: int = 2**63 - 1,
 ) -> FilteredPage:
     """By number, of the next REACH rows those that fit."""
-    browse = postgresql().browse
+    browse = connection.dialect.browse
     parts = {
         "table": table.address,
         "state": browse.lease_state,
@@ -160,42 +163,42 @@ def filtered(
 
 def listed(connection: Connection, table: QueueTable, numbers: Sequence[int]) -> list[LeaseMessage]:
     """Those of these numbers that are there, by number."""
-    query = postgresql().browse.lease_listed(**_parts(table))
+    query = connection.dialect.browse.lease_listed(**_parts(connection.dialect, table))
     return [LeaseMessage.of(row) for row in connection.all(query, {"numbers": list(numbers)})]
 
 
 def message(connection: Connection, table: QueueTable, number: int) -> LeaseMessage | None:
     """With how large its document is; None where it is not there any more."""
-    row = connection.one(postgresql().browse.lease_message(**_parts(table)), {"id": number})
+    row = connection.one(connection.dialect.browse.lease_message(**_parts(connection.dialect, table)), {"id": number})
     return LeaseMessage.of(row) if row else None
 
 
 def document(connection: Connection, table: QueueTable, number: int, offset: int, length: int) -> DocumentPart | None:
-    query = postgresql().browse.lease_document(table=table.address)
+    query = connection.dialect.browse.lease_document(table=table.address)
     row = connection.one(query, {"id": number, "offset": offset, "length": length})
     return DocumentPart(bytes(row.part), row.size) if row else None
 
 
 def listeners(connection: Connection) -> Listeners:
-    browse = postgresql().browse
+    browse = connection.dialect.browse
     found = [Listener(*row) for row in connection.all(browse.listeners())]
     return Listeners(found, connection.value(browse.hidden_sessions()))
 
 
 def endings(connection: Connection, since: timedelta = timedelta(hours=1)) -> Endings:
     """How many ended how in that time, by result; of the newest ENDINGS."""
-    rows = connection.all(postgresql().browse.lease_endings(cap=ENDINGS), {"since": since})
+    rows = connection.all(connection.dialect.browse.lease_endings(cap=ENDINGS), {"since": since})
     more = any(row.more for row in rows)
     return Endings({row.result: row.number for row in rows}, min(row.oldest_at for row in rows) if more else None)
 
 
-def _parts(table: QueueTable) -> dict[str, Any]:
-    browse, common = postgresql().browse, {"table": table.address, "columns": postgresql().browse.lease_columns}
+def _parts(dialect: Any, table: QueueTable) -> dict[str, Any]:
+    browse = dialect.browse
+    common = {"table": table.address, "columns": browse.lease_columns, "fields": FIELDS}
     if not table.has_attempts:
         return {**common, "ours": browse.lease_theirs}
-    return {**common, "ours": browse.lease_ours, "seen": postgresql().lease.seen}
+    return {**common, "ours": browse.lease_ours, "seen": dialect.lease.seen}
 
 
-def _turn(table: QueueTable) -> Any:
-    monitor = postgresql().monitor
+def _turn(monitor: Statements, table: QueueTable) -> Any:
     return monitor.lease_order if table.has_attempts else monitor.original_order

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.postgresql import postgresql
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,5 +19,6 @@ class Holder:
 
 def of(connection: Connection, table: Address) -> Holder | None:
     """None where nobody does. Raises DatabaseError."""
-    row = connection.one(postgresql().monitor.holders(), {"schema": table.schema, "table": table.table})
+    names = connection.dialect.native(table)._asdict()
+    row = connection.one(connection.dialect.monitor.holders(), names)
     return Holder(row.pid, row.granted, row.application_name or "", row.user or "", row.since) if row else None

@@ -10,6 +10,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 
 MOST_TABLES = 200
 COUNTED_TO = 1_000
+PAGE = 1_000
 SHOWN_OPERATIONS = 2_000_000  # characters of one record
 INDEXED = ("Dispatched", "DispatchedAt")
 _CALLS = "to plan a look would run {calls} of somebody's as the console's role"
@@ -50,6 +51,11 @@ class PendingRecord(NamedTuple):
     created_at: datetime | None
     size: int
     operations: int | None
+
+
+class DispatchedRecord(NamedTuple):
+    id: str
+    dispatched_at: datetime | None
 
 
 class ShownRecord(NamedTuple):
@@ -113,6 +119,23 @@ def pending(connection: Connection, table: OutboxTable, most: int, after: str = 
     """By message id. Raises DatabaseError."""
     query = postgresql().outbox.list_pending(table=table.address, created_at=_created_at(table), most=most)
     return [PendingRecord(*row) for row in connection.all(query, {"after": after})]
+
+
+def dispatched(connection: Connection, table: OutboxTable, most: int, after: str = "") -> list[DispatchedRecord]:
+    """By message id. Raises DatabaseError."""
+    rows = connection.all(postgresql().outbox.list_dispatched(table=table.address, most=most), {"after": after})
+    return [DispatchedRecord(*row) for row in rows]
+
+
+def pending_ids(connection: Connection, table: Address, most: int) -> list[str]:
+    """The first so many by message id, read a page at a time; nothing is locked. Raises DatabaseError."""
+    found, query = list[str](), postgresql().outbox.pending_ids(table=table, most=PAGE)
+    while len(found) < most:
+        page = [row.id for row in connection.all(query, {"after": found[-1] if found else ""})]
+        found += page
+        if len(page) < PAGE:
+            break
+    return found
 
 
 def record(connection: Connection, table: OutboxTable, message_id: str) -> ShownRecord | None:

@@ -15,7 +15,8 @@ class QueueDepth:
     """Depth = ready + in flight + expired, each counted, capped (at least so many) or an estimate, as ``how`` says.
 
     In flight is a hint in any case: rows whose deleting transaction still runs, or which it has locked. None where
-    it is not known, on a standby or in a copy without an index: there they count as ready.
+    it is not known: on a standby or in a copy without an index they count as ready, and where locked rows are read past
+    they are in none of the figures.
     """
 
     at: datetime  # the server's clock, or the ``now`` that was passed

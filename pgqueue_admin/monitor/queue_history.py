@@ -1,12 +1,136 @@
 """What the sampler remembers of one queue from look to look."""
 
+from bisect import bisect_left
+from collections import deque
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
-from pgqueue_admin.monitor.arrivals import Arrivals
 from pgqueue_admin.monitor.depth import LATE
 from pgqueue_admin.monitor.queue_depth import QueueDepth
-from pgqueue_admin.monitor.rates import QueueRates, RateWindow, someone_received, went_back
+
+# When messages arrived. The tables do not say, but whoever watches the tail grow knows.
+_MOST = 4096
+
+
+class Arrivals:
+    """A seq had arrived when the tail was first seen at or past it: exact to one sample."""
+
+    def __init__(self) -> None:
+        self._seqs: list[int] = []
+        self._times: list[datetime] = []
+
+    def note(self, tail_seq: int, at: datetime) -> None:
+        """Only growth counts: a tail that left takes nothing back. The first note is where watching began."""
+        if not self._seqs or tail_seq > self._seqs[-1]:
+            self._seqs.append(tail_seq)
+            self._times.append(at)
+        if len(self._seqs) > _MOST:
+            self._thin()
+
+    def of(self, seq: int) -> datetime | None:
+        """None for what was there before watching began, and for what was not seen yet."""
+        place = bisect_left(self._seqs, seq)
+        return self._times[place] if 0 < place < len(self._seqs) else None
+
+    def before(self, seq: int) -> datetime | None:
+        """The instant before which it had arrived; None where ``of`` knows when, and for what was not seen yet."""
+        return self._times[0] if self._seqs and seq <= self._seqs[0] else None
+
+    def forget_below(self, seq: int) -> None:
+        """What is before the head is never asked for again; the last note below it stays as the beginning."""
+        place = bisect_left(self._seqs, seq)
+        if place > _MOST // 8:
+            del self._seqs[: place - 1], self._times[: place - 1]
+
+    def _thin(self) -> None:
+        """Drop every second note of the older half: a seq there then seems to have arrived a little later."""
+        half = len(self._seqs) // 2
+        del self._seqs[1:half:2], self._times[1:half:2]
+
+
+# Messages per second in and out of a queue, from two looks at it.
+WINDOW_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRates:
+    """None: needs two samples, or cannot be known."""
+
+    in_per_second: float | None = None
+    out_per_second: float | None = None
+
+
+class RateSample(NamedTuple):
+    at: datetime
+    depth: QueueDepth
+    left: float | None  # since the look before
+
+
+class RateWindow:
+    """The looks of the last half minute; the rates are those between the oldest of them and the newest."""
+
+    def __init__(self) -> None:
+        self._looks: deque[RateSample] = deque()
+
+    def add(self, at: datetime, depth: QueueDepth) -> QueueRates:
+        """In is how many numbers were given, rolled-back inserts included; out is in minus what the queue grew by.
+
+        The table's own statistics would not do: they count receives that were rolled back.
+        """
+        if self._looks and went_back(self._looks[-1].depth.sent_total, depth.sent_total):
+            self._looks.clear()
+        while len(self._looks) > 1 and (at - self._looks[0].at).total_seconds() > WINDOW_SECONDS:
+            self._looks.popleft()
+        self._looks.append(RateSample(at, depth, departures(self._looks[-1].depth, depth) if self._looks else 0))
+        seconds = (at - self._looks[0].at).total_seconds()
+        if seconds <= 0:
+            return QueueRates()
+        counts = arrivals(self._looks[0].depth, depth), self._left()
+        return QueueRates(*(None if count is None else max(0, count) / seconds for count in counts))
+
+    def _left(self) -> float | None:
+        """In the whole window: of each look it is known how its rows lay, and only until the next."""
+        counts = [look.left for look in self._looks][1:]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+
+def arrivals(before: QueueDepth, after: QueueDepth) -> float | None:
+    if after.step is None:
+        return None
+    if before.sent_total is not None or after.sent_total is not None:
+        return ((after.sent_total or 0) - (before.sent_total or 0)) / after.step
+    if after.tail_seq is None or before.tail_seq is None:
+        return None
+    return (after.tail_seq - before.tail_seq) / after.step
+
+
+def departures(before: QueueDepth, after: QueueDepth) -> float | None:
+    """From counts; where they are not counted, about how many rows the head moved over."""
+    arrived = arrivals(before, after)
+    if before.rows is not None and after.rows is not None:
+        return None if arrived is None else arrived - (after.rows - before.rows)
+    if before.head is None or after.head is None:
+        return None
+    return before.below(after.head)
+
+
+def someone_received(before: QueueDepth, after: QueueDepth) -> bool:
+    """Only what rows prove: the sequence runs ahead of those that are not committed yet, or never will be.
+
+    Of a queue that is empty both times it is all there is: received in between, open or undone. That puts off no
+    warning: what is committed later comes later.
+    """
+    if not after.to_receive:
+        return before.to_receive > 0 or (arrivals(before, after) or 0) > 0
+    return after.moved_on(before)
+
+
+def went_back(before: int | None, after: int | None) -> bool:
+    """Whether the sequence did: emptied with a restart, or another table under the same name."""
+    return (after or 0) < (before or 0)
+
 
 BLIND_AFTER = timedelta(seconds=10)  # without a look, what came meanwhile cannot be dated by the next one
 SLOW = 0.02  # seconds; a look that takes longer wades through dead rows before the head
@@ -22,16 +146,18 @@ class RememberedDepth:
     oldest_at: datetime | None = None
     oldest_how: str = "estimate"
     changed_at: datetime | None = None
-    left_at: datetime | None = None
+    last_departure_at: datetime | None = None
     sent_total: int | None = None
 
     def until(self, at: datetime) -> "RememberedDepth":
         """By a clock that stepped back since: what it says was later was before now, and nobody can say how long."""
         how = "least" if self.oldest_at and self.oldest_at > at else self.oldest_how
-        changed_at, left_at, oldest_at = (
-            each and min(each, at) for each in (self.changed_at, self.left_at, self.oldest_at)
+        changed_at, last_departure_at, oldest_at = (
+            each and min(each, at) for each in (self.changed_at, self.last_departure_at, self.oldest_at)
         )
-        return replace(self, oldest_at=oldest_at, oldest_how=how, changed_at=changed_at, left_at=left_at)
+        return replace(
+            self, oldest_at=oldest_at, oldest_how=how, changed_at=changed_at, last_departure_at=last_departure_at
+        )
 
 
 class QueueHistory:
@@ -44,9 +170,11 @@ class QueueHistory:
         self._noted_at = datetime.min.replace(tzinfo=UTC)
         self.rates = QueueRates()
         self.changed_at = self.remembered.changed_at
-        self.left_at = self.remembered.left_at
+        self.last_departure_at = self.remembered.last_departure_at
         self.low_water: int | None = None
-        self.lowest_at: datetime | None = None  # when everything down to the lowest seq was last looked through
+        self.low_water_checked_at: datetime | None = (
+            None  # when everything down to the lowest seq was last looked through
+        )
         self._look_again_at: datetime | None = None
         self._arrivals, self._window = Arrivals(), RateWindow()
         self._sent: tuple[int, datetime | None] | None = None
@@ -61,7 +189,7 @@ class QueueHistory:
             self.begin_anew()  # before comparing: a table that was emptied would look received from
         left = self._someone_received(depth)
         self.changed_at = at if self.last is None or self.last.depth != depth.depth else self.changed_at
-        self.left_at = at if left else self.left_at
+        self.last_departure_at = at if left else self.last_departure_at
         if self.last and (stepped_back or at - self._noted_at > self._blind_after):
             self._begin(self._known(self.last))  # after comparing, which holds however long nobody looked
         if self.last is None:
@@ -112,18 +240,20 @@ class QueueHistory:
 
     def _forget_the_future(self, at: datetime) -> None:
         self.remembered = self.remembered.until(at)
-        instants = self.changed_at, self.left_at, self.lowest_at
-        self.changed_at, self.left_at, self.lowest_at = (each and min(each, at) for each in instants)
+        instants = self.changed_at, self.last_departure_at, self.low_water_checked_at
+        self.changed_at, self.last_departure_at, self.low_water_checked_at = (
+            each and min(each, at) for each in instants
+        )
 
     def _known(self, last: QueueDepth) -> RememberedDepth:
         return RememberedDepth(
-            last.ready_seq, last.head_seq, *self.oldest(), self.changed_at, self.left_at, last.sent_total
+            last.ready_seq, last.head_seq, *self.oldest(), self.changed_at, self.last_departure_at, last.sent_total
         )
 
     def _note_water(self, at: datetime, depth: QueueDepth) -> None:
         whole = self.begin_at(at) is None
         if whole:
-            self.lowest_at = at
+            self.low_water_checked_at = at
             slow = depth.seconds > SLOW
             self._look_again_at = at + timedelta(seconds=max(10.0, _SHARE * depth.seconds)) if slow else None
         head = depth.head_seq if depth.head_seq is not None else depth.sent_total

@@ -4,12 +4,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects import Address, Dialect
 
 INTEGER_END = 2**31 - 1
 _HIDDEN = (
     "Row-level security hides rows of it from the console's role, so nothing can be counted: a policy is code of the"
     " table's owner, and looking runs none. BYPASSRLS for the role shows it, or row-level security switched off."
+)
+_POLICY = (
+    "A security policy hides rows of it, so nothing can be counted: it runs a function of somebody's at each look, and"
+    " looking runs none. It is looked into once the policy is switched off."
 )
 _CALLS = (
     "It is not looked into: to plan that would run {calls} as the console's role. An index, statistics, a partition key"
@@ -73,6 +77,11 @@ class QueueTable:
         return "bodystring" in self.columns
 
     @property
+    def has_ids(self) -> bool:
+        """Delayed messages on SQL Server have none: their number stands for it."""
+        return "id" in self.columns
+
+    @property
     def seq_type(self) -> str:
         return self.columns.get("seq", "")
 
@@ -101,7 +110,9 @@ class QueueTable:
     @property
     def why_unread(self) -> str:
         """Why nobody may look into it, or nothing: looking runs no code of other people's."""
-        return _HIDDEN if self.hides_rows else _CALLS.format(calls=self.calls) if self.calls else ""
+        if self.hides_rows:
+            return _POLICY if "rowversion" in self.columns else _HIDDEN
+        return _CALLS.format(calls=self.calls) if self.calls else ""
 
     @property
     def descends(self) -> bool:
@@ -118,14 +129,14 @@ class QueueTable:
         return self.has_messages or self.kind is TableKind.DELAYED
 
     @classmethod
-    def from_catalog(cls, row: Any, kind: TableKind, reason: str, calls: str = "") -> "QueueTable":
+    def from_catalog(cls, dialect: Dialect, row: Any, kind: TableKind, reason: str, calls: str = "") -> "QueueTable":
         return cls(
-            Address(row.schema, row.table),
+            dialect.address(row.schema, row.table),
             kind,
             reason,
             row.columns,
             row.oid,
-            Address(row.sequence_schema, row.sequence) if row.sequence else None,
+            dialect.address(row.sequence_schema, row.sequence) if row.sequence else None,
             row.sequence_max,
             bool(row.sequence_is_readable),
             row.sequence_step if row.sequence else 1,

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TableMissing, TimedOut
-from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import clock_skew, depth, discovery, sizes
+from pgqueue_admin.monitor import clock_skew, depth, discovery
 from pgqueue_admin.monitor.depth import CAP
 from pgqueue_admin.monitor.queue_depth import QueueDepth
 from pgqueue_admin.monitor.queue_history import BLIND_AFTER, QueueHistory, RememberedDepth
@@ -47,8 +46,8 @@ class QueueSample:
     oldest_at: datetime | None = None
     oldest_how: str = "exact"
     changed_at: datetime | None = None
-    left_at: datetime | None = None
-    lowest_at: datetime | None = None
+    last_departure_at: datetime | None = None
+    low_water_checked_at: datetime | None = None
     size_bytes: int | None = None
     error: str = ""
     sqlstate: str = ""
@@ -108,7 +107,7 @@ class Sampler:
 
     def _pass(self, now: datetime | None) -> list[QueueSample]:
         connection = self._session()
-        at = now or connection.value(postgresql().monitor.server_time())
+        at = now or connection.value(connection.dialect.monitor.server_time())
         self._find(connection)
         return self._look(connection, at)
 
@@ -123,7 +122,7 @@ class Sampler:
         if self._connection is None or self._connection.closed:
             connection = self._connect()
             try:
-                connection.one(postgresql().monitor.patience())
+                connection.one(connection.dialect.monitor.patience())
                 self._settings = connection.settings()
             except DatabaseError:
                 connection.close()  # or it would be kept without its patience
@@ -155,7 +154,7 @@ class Sampler:
         """Which tables there are, and now and then how large they are, and how far their due times are off."""
         self._tables = discovery.find(connection, self._schemas, self._evidence, self._doubted())
         if clock >= self._ask_again_at:
-            self._sizes = sizes.of(connection, self._tables) or self._sizes
+            self._sizes = depth.table_sizes(connection, self._tables) or self._sizes
             self._skews = clock_skew.zones(connection, self._tables, self._skews)
             self._ask_again_at = clock + ASK_AGAIN_EVERY
 
@@ -210,7 +209,7 @@ class Sampler:
     def _together(self, connection: Connection, tables: list[QueueTable], at: datetime) -> Found:
         """All or nothing: where one fails, each is asked by itself."""
         try:
-            answers = connection.batch([self._asked(table, at) for table in tables])
+            answers = connection.batch([self._asked(connection, table, at) for table in tables])
         except DatabaseDown:
             raise
         except DatabaseError:
@@ -219,7 +218,7 @@ class Sampler:
 
     def _by_itself(self, connection: Connection, table: QueueTable, at: datetime) -> QueueDepth | Unread:
         try:
-            row = connection.one(*self._asked(table, at))
+            row = connection.one(*self._asked(connection, table, at))
         except DatabaseDown:
             raise
         except DatabaseError as error:
@@ -229,9 +228,10 @@ class Sampler:
         self._alone.discard(table.address)
         return depth.read(table, row, self._cap)
 
-    def _asked(self, table: QueueTable, at: datetime) -> depth.Asked:
+    def _asked(self, connection: Connection, table: QueueTable, at: datetime) -> depth.Asked:
         off = self._skews.get(table.address, depth.NO_SKEW)
-        return depth.asked(table, cap=self._cap, now=at, low_water=self._track(table).begin_at(at), skew=off)
+        low, monitor = self._track(table).begin_at(at), connection.dialect.monitor
+        return depth.asked(monitor, table, cap=self._cap, now=at, low_water=low, skew=off)
 
     def _track(self, table: QueueTable) -> QueueHistory:
         if table.address not in self._tracks:
@@ -279,15 +279,15 @@ class Sampler:
             oldest_at,
             oldest_how,
             track.changed_at,
-            track.left_at,
-            track.lowest_at,
+            track.last_departure_at,
+            track.low_water_checked_at,
             size,
         )
 
 
 def _sent_at(connection: Connection, table: QueueTable, seq: int) -> datetime | None:
     """None where the headers do not say. Raises DatabaseError where they cannot be read."""
-    text = connection.value(postgresql().browse.headers_at(table=table.address), {"seq": seq})
+    text = connection.value(connection.dialect.browse.headers_at(table=table.address), {"seq": seq})
     try:
         return wire.parse_time(wire.parse(text).get(wire.TIME_SENT))
     except wire.HeadersUnreadable:

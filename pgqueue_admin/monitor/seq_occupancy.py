@@ -2,9 +2,8 @@
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import TimedOut
-from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor.batch_query import within
 from pgqueue_admin.monitor.queue_table import QueueTable
-from pgqueue_admin.monitor.statement_timeout import within
 
 STEPS = 96
 TIMEOUT = 0.1  # seconds; over dead rows not yet vacuumed the first look is slow, and the picture is not worth more
@@ -15,7 +14,7 @@ def steps(
 ) -> list[bool] | None:
     """Whether a row exists in each of equal steps of the span; None where looking took too long."""
     span = tail_seq - head_seq + 1
-    query = postgresql().browse.ruler(table=table.address, steps=min(STEPS, span))
+    query = connection.dialect.browse.ruler(table=table.address, steps=min(STEPS, span))
     try:
         with within(connection, timeout):
             return [row.filled for row in connection.all(query, {"head": head_seq, "span": span})]

@@ -13,6 +13,13 @@ _QUEUE = {
     "seq": {"integer", "bigint"},
 }
 _DELAYED = {"id": {"uuid"}, "headers": {"text"}, "body": {"bytea"}, "due": {"timestamp with time zone"}}
+_NUMBERED_DELAYED = {  # SQL Server's
+    "headers": {"text"},
+    "body": {"bytea"},
+    "due": {"timestamp without time zone"},
+    "rowversion": {"bigint"},
+}
+_SQL_SERVERS = {"rowversion", "recoverable", "correlationid", "replytoaddress"}  # of the transport's tables there
 _SUBSCRIPTION = {name: {"character varying", "text"} for name in ("queueaddress", "endpoint", "topic")}
 _NUMBER = {"integer", "bigint"}
 _TIME = {"timestamp without time zone", "timestamp with time zone"}
@@ -36,6 +43,8 @@ def judge(row: Any) -> Judged:
         return _queue(row)
     if _has(columns, _DELAYED):
         return TableKind.DELAYED, "has id, headers, body and due"
+    if _has(columns, _NUMBERED_DELAYED):
+        return TableKind.DELAYED, "has headers, body, due and rowversion"
     if _has(columns, _SUBSCRIPTION):
         return TableKind.SUBSCRIPTION, "has queueaddress, endpoint and topic"
     if _has(columns, _LEASE):
@@ -85,9 +94,10 @@ def by_evidence(found: Any, told: Judged = None) -> Judged:
 
 
 def _note(columns: Columns) -> str:
-    extra = sorted(columns.keys() - _QUEUE.keys() - {"bodystring"})
-    notes = ["has id, expires, headers, body and seq"]
-    notes += ["seq is widened to bigint"] if columns["seq"] == "bigint" else []
+    is_sql_servers = "rowversion" in columns
+    extra = sorted(columns.keys() - _QUEUE.keys() - {"bodystring"} - (_SQL_SERVERS if is_sql_servers else set()))
+    notes = [f"has id, expires, headers, body and {'rowversion' if is_sql_servers else 'seq'}"]
+    notes += ["seq is widened to bigint"] if columns["seq"] == "bigint" and not is_sql_servers else []
     notes += [f"and columns of its own: {', '.join(extra)}"] if extra else []
     return "; ".join(notes)
 

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor.depth import BOTTOM
 from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.transport.wire import headers as wire
@@ -13,7 +12,7 @@ def smallest(connection: Connection, table: QueueTable, low_water: int | None = 
     """The smallest time to be received of each message type near the head."""
     low = BOTTOM if low_water is None else low_water
     found: dict[str, timedelta] = {}
-    for row in connection.all(postgresql().browse.lifetimes(table=table.address), {"low": low}):
+    for row in connection.all(connection.dialect.browse.lifetimes(table=table.address), {"low": low}):
         kind, span = _lifetime(row.headers)
         if span is not None and span > timedelta():  # with none nobody could receive it: its sender's mistake
             found[kind] = min(span, found.get(kind, span))

@@ -3,6 +3,6 @@
 ``EndpointSettings(transaction_mode="receive_only", outbox=Outbox())``. Needs no Django.
 """
 
-from pgqueue_admin.outbox.outbox import Outbox
+from pgqueue_admin.outbox.endpoint_outbox import Outbox
 
 __all__ = ["Outbox"]

@@ -9,8 +9,7 @@ from pgqueue_admin.dialects import Address, Connection, dialect_for
 from pgqueue_admin.dialects.connection import Command
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.outbox import operations
-from pgqueue_admin.outbox.coordinator import Coordinator
-from pgqueue_admin.outbox.enlisted_database import EnlistedDatabase
+from pgqueue_admin.outbox.coordinator import Coordinator, EnlistedDatabase
 from pgqueue_admin.outbox.settings import OutboxSettings
 from pgqueue_admin.outbox.transactional_session import TransactionalSession
 from pgqueue_admin.outbox.upkeep import OutboxUpkeep
@@ -89,13 +88,17 @@ class EndpointOutbox:
         The mark comes first: it fails where somebody else has sent them meanwhile.
         """
         outgoing = self.undispatched(row)
-        session.run(*self.marking(row.id))
+        self.send_these(session, row.id, outgoing)
+        return outgoing
+
+    def send_these(self, session: Connection, record_id: str, outgoing: list[OutgoingMessage]) -> None:
+        """As ``send``: what a record held when it was read."""
+        session.run(*self.marking(record_id))
         if self.is_beside_queues:
             self._dispatcher.dispatch(session, outgoing)
         else:
             with self._client.opening.short() as queues:
                 self._dispatcher.dispatch(queues, outgoing)
-        return outgoing
 
     def dispatched(self, outgoing: list[OutgoingMessage]) -> None:
         """And committed: who waits for it is told."""
@@ -145,3 +148,13 @@ class EndpointOutbox:
         upkeep, self._upkeep = self._upkeep, None
         if upkeep:
             upkeep.stop()
+
+
+# What an endpoint is given: how it is to have an outbox, and what makes that (transport.ports.MakeOutbox).
+class Outbox(OutboxSettings):
+    """``EndpointSettings(transaction_mode="receive_only", outbox=Outbox(concurrency="pessimistic"))``."""
+
+    __slots__ = ()
+
+    def for_endpoint(self, client: Client, dispatcher: Dispatcher) -> EndpointOutbox:
+        return EndpointOutbox(self, client, dispatcher)

@@ -48,7 +48,7 @@ def _foreign(latest: Newest | None, now: datetime) -> ConsumerText:
         return ConsumerText("not known")
     if latest.in_flight:
         return ConsumerText("somebody receives")
-    if latest.left_at and now - latest.left_at < SEEMS_AFTER:
+    if latest.last_departure_at and now - latest.last_departure_at < SEEMS_AFTER:
         return ConsumerText("somebody receives")
     if not latest.ready:
         return ConsumerText("unknown while empty")

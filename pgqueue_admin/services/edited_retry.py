@@ -3,19 +3,21 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pgqueue_admin.archive import edited_retry
+from pgqueue_admin.archive import crossings, edited_retry
 from pgqueue_admin.archive.edited_retry import EditedMessage, EditedRetry
+from pgqueue_admin.archive.message_edit import MOST_BYTES
 from pgqueue_admin.archive.messages import Outcome, clean
-from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.models import AuditEntry, Operation
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.audited_act import audited
+from pgqueue_admin.services.operations import edits
+from pgqueue_admin.services.operations.crossings import NotCarried, send_out
 from pgqueue_admin.services.operations.errors import OperationNotAllowed
 from pgqueue_admin.services.operations.kinds import ours
 from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import name_of, refusal_for
-
-MOST_BYTES = 500_000  # of a body that is typed: it travels through a form
 
 
 class EditChanges(NamedTuple):
@@ -46,17 +48,43 @@ def retry_edited(
         why = f"Its body has more than {MOST_BYTES:,} bytes."
         return EditedRetry(Outcome(archive_id, "failed", why), "")
 
+    who = name_of(person)
+    about = {"who": who, "origin": origin, "reason": reason, **_kept(changes)}
+    with audited(verb="edit", noun="message", subject=queue[:400], **about) as act:
+        with queue_database().writing() as connection:
+            send = _cross if aliases.alias_of(target) else _put
+            sent = send(connection, archive_id, edited, target, who)
+        act.done = int(sent.outcome.result == "done" or sent.is_on_its_way)
+        unknown = {"outcome": "not known"} if sent.is_on_its_way else {}
+        act.note(archive_id=archive_id, message_id=sent.message_id, queue=sent.outcome.target, **unknown)
+    return sent
+
+
+def _put(connection: Connection, archive_id: int, edited: EditedMessage, target: Address, who: str) -> EditedRetry:
     def why_not(connection: Connection) -> str:
         return judge(connection, [target])[target].refusal()
 
-    about = {"who": name_of(person), "origin": origin, "reason": reason, **_kept(changes)}
-    with audited(verb="edit", noun="message", subject=queue[:400], **about) as act:
-        with queue_database().writing() as connection:
-            is_ours, who = ours()(target), name_of(person)
-            sent = edited_retry.retry(connection, archive_id, edited, target, who, is_ours=is_ours, judge=why_not)
-        act.done = int(sent.outcome.result == "done")
-        act.note(archive_id=archive_id, message_id=sent.message_id, queue=sent.outcome.target)
-    return sent
+    is_ours = ours()(target)
+    return edited_retry.retry(connection, archive_id, edited, target, who, is_ours=is_ours, judge=why_not)
+
+
+def _cross(connection: Connection, archive_id: int, edited: EditedMessage, target: Address, who: str) -> EditedRetry:
+    """Into another database, which is asked before the message is locked."""
+    if why := judge(connection, [target])[target].refusal():
+        return EditedRetry(Outcome(archive_id, "failed", why), "")
+    with crossings.all_let_go(connection):
+        sent, crossing = edited_retry.set_out(connection, archive_id, edited, target, who)
+        if crossing is None:
+            return sent
+        try:
+            if outcomes := send_out(connection, crossing):
+                return sent._replace(outcome=outcomes[0])
+            why = crossings.how_it_stands(connection, crossing, target)
+        except NotCarried:
+            raise
+        except DatabaseError:  # nobody can be asked here now, and it may arrive: so the audit has it
+            why = sent.outcome.why or ""
+    return sent._replace(outcome=sent.outcome._replace(why=why), is_on_its_way=True)
 
 
 def _kept(changes: EditChanges) -> dict[str, Any]:
@@ -73,7 +101,16 @@ def _cleaned(headers: Mapping[str, str | None]) -> dict[str, str | None]:
     return {clean(name) or "": clean(value) for name, value in headers.items()}
 
 
-def edited_as(archive_id: int) -> str:
-    """The id of the message that was sent in the place of an archived one, last; empty: none, as far as is kept."""
-    newest = AuditEntry.objects.filter(noun="message", verb="edit", after__archive_id=archive_id).first()
+def edited_as(archive_id: int, operation: int | None = None) -> str:
+    """The id of the message that was sent in the place of an archived one: by an operation on many, or by itself last.
+    Empty: none, as far as is kept.
+    """
+    if operation:
+        of_many = Operation.objects.filter(pk=operation).first()
+        return edits.sent_as(of_many, archive_id) if of_many else ""
+    newest = (
+        AuditEntry._base_manager.order_by("-pk")
+        .filter(noun="message", verb="edit", after__archive_id=archive_id)
+        .first()
+    )
     return str((newest.after or {}).get("message_id", "")) if newest else ""

@@ -9,10 +9,10 @@ from django.conf import settings
 from django.db import transaction
 
 from pgqueue_admin.archive import failure_groups, fingerprints
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.models import AuditEntry, FailureGroup, database_clock
 from pgqueue_admin.models.failure_group import LONGEST_NOTE, LONGEST_REASON, LONGEST_TICKET
-from pgqueue_admin.services.permissions import name_of, refusal_for
+from pgqueue_admin.services.permissions import Refusal, name_of, refusal_for
 
 LASTS = timedelta(days=7)  # unless another end is given: no acknowledgement is for ever
 LONGEST = timedelta(days=90)
@@ -39,6 +39,13 @@ class AcknowledgementEnd:
 
     lasts: timedelta | None = None
     count: int | None = None
+
+
+def refusal(person: Any) -> Refusal | None:
+    """Why this person may say nothing of a failure; None: they may."""
+    if visible_queues.current() is not None:
+        return Refusal("is for who sees every queue: what is said of a failure holds for all of them")
+    return refusal_for(person, "acknowledge")
 
 
 def assign(connection: Connection, fingerprint: str, said: Assignment, person: Any, origin: str) -> FailureGroup:
@@ -138,8 +145,8 @@ def _cleaned(said: Assignment) -> dict[str, str | None]:
 
 
 def _refuse(person: Any, what: str) -> None:
-    if refusal := refusal_for(person, "acknowledge"):
-        raise FailureActRefused(f"Nothing was changed. {what} {refusal}.")
+    if why := refusal(person):
+        raise FailureActRefused(f"Nothing was changed. {what} {why}.")
 
 
 def _refuse_end(end: AcknowledgementEnd, dead: int) -> None:

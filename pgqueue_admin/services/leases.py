@@ -67,16 +67,21 @@ class LeaseOutcome:
 def publish(queue: Address, text: str, person: Any, origin: str, reason: str = "") -> int:
     """Insert a message of this JSON text, digit by digit as it was typed; its id. Raises Refused, or Unknown."""
     _allow(PUBLISH, queue, person)
-    document = _checked(text)
+    document, lost = _checked(text), None
     try:
         with queue_database().writing() as connection, audited(**_about("publish", person, origin, reason)) as entry:
-            (number,) = _store(connection).publish(connection, [document])
+            store = _store(connection)
+            try:
+                (number,) = store.publish(connection, [document])
+                entry.note(id=number)
+            except DatabaseDown as error:
+                lost = error
+                entry.note(outcome="not known")
             entry.done = 1
-            entry.note(id=number)
-    except DatabaseDown as error:
-        raise OutcomeUnknown(f"It may have been {PUBLISH.done}, or not: {PUBLISH.look}. {error}") from error
     except DatabaseError as error:
         raise OperationRefused(f"Nothing was published. {error}") from error
+    if lost:
+        raise OutcomeUnknown(f"It may have been {PUBLISH.done}, or not: {PUBLISH.look}. {lost}") from lost
     return number
 
 

@@ -60,13 +60,14 @@ def dispatch(outbox: DispatchableOutbox, ids: Iterable[str], person: Any, origin
         ) from error
     finally:
         if records:
-            _note(outbox, records, messages, person, origin, reason)
+            note_sent(outbox, records, messages, person, origin, reason)
     if refused and not records:
         raise OperationRefused(f"Nothing was sent. {refused[0]}")
     return Dispatched(records, messages, passed, refused)
 
 
-def _note(outbox: DispatchableOutbox, records: int, messages: int, person: Any, origin: str, reason: str) -> None:
+def note_sent(outbox: object, records: int, messages: int, person: Any, origin: str, reason: str = "") -> None:
+    """They are sent: an audit that cannot be written is said in the log."""
     about = {"who": name_of(person), "verb": "dispatch", "noun": "outbox", "origin": origin, "reason": reason}
     try:
         AuditEntry.objects.create(**about, subject=str(outbox), after={"records": records, "messages": messages})

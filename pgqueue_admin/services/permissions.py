@@ -6,8 +6,12 @@ from pgqueue_admin.models import Operation, database_role
 
 PERMISSIONS = {
     "retry": "pgqueue.retry_message",
+    "try": "pgqueue.retry_message",
     "discard": "pgqueue.discard_message",
     "restore": "pgqueue.discard_message",
+    "call back": "pgqueue.retry_message",
+    "decide": "pgqueue.retry_message",
+    "purge": "pgqueue.discard_message",
     "move_out": "pgqueue.discard_message",
     "move": "pgqueue.retry_message",
     "run_now": "pgqueue.retry_message",
@@ -24,10 +28,13 @@ PERMISSIONS = {
     "log": "pgqueue.run_endpoint",
     "schedule": "pgqueue.change_schedule",
     "export": "pgqueue.change_settings",
+    "share": "pgqueue.change_settings",
     "read": "pgqueue.read_message",
+    "reveal": "pgqueue.reveal_masked",
 }
 _NAMES: dict[str, str] = dict(Operation._meta.permissions)  # as Django admin lists them
-ON_QUEUES = frozenset(PERMISSIONS) - {"run", "set", "acknowledge", "log", "export", "read"}
+_NOT_ON_ONE_QUEUE = frozenset({"schedule", "log", "export", "share", "read", "reveal"})
+ON_QUEUES = frozenset(PERMISSIONS) - {"run", "set", "acknowledge", "log", "export", "share", "read", "reveal"}
 
 
 class Refusal(NamedTuple):
@@ -40,10 +47,15 @@ class Refusal(NamedTuple):
 
 
 def refusal_for(person: Any, verb: str) -> Refusal | None:
-    """None if ``person`` may. A name instead of a user is somebody with a shell here: they may, and are audited."""
-    if isinstance(person, str) or person.has_perm(PERMISSIONS[verb]):
+    """None if ``person`` may. A name instead of a user is somebody with a shell here: they may, and are audited.
+
+    ``refused_here``: a person may only look at the queue whose address they asked for, whatever their rights.
+    """
+    if isinstance(person, str):
         return None
-    return missing(verb)
+    if not person.has_perm(PERMISSIONS[verb]):
+        return missing(verb)
+    return None if verb in _NOT_ON_ONE_QUEUE else getattr(person, "refused_here", None)
 
 
 def missing(verb: str) -> Refusal:

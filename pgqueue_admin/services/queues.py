@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Queue
+from pgqueue_admin.models.queue_database import why_not_written
 from pgqueue_admin.models.queue_overview import Known
 from pgqueue_admin.services.endpoints import ActRefused, ChangedMeanwhile
 
@@ -50,6 +51,12 @@ def undo(queue: Queue, audit_id: int, person: Any, origin: str) -> Queue:
         return _change(row.pk, entry.before or {}, "undo", person, origin, f"undoes change {entry.id}")
 
 
+def stands(queue: Known, entry: AuditEntry) -> bool:
+    """Whether what a change set is there still, so that it can be taken back."""
+    changed = entry.after or {}  # perhaps by a version that knew other settings
+    return all(hasattr(queue, name) and getattr(queue, name) == value for name, value in changed.items())
+
+
 def version_of(queue: Known | Address) -> int:
     """The number of its last change: each is in the audit, in the transaction that made it. Read it before the row."""
     last = history(queue).first()
@@ -71,6 +78,9 @@ def _change(pk: int, changes: Mapping[str, Any], verb: str, person: Any, origin:
         after = {field: value for field, value in changes.items() if getattr(row, field) != value}
         if after.get("ingest") and row.kind != "error":
             raise NotAnErrorQueue(f"Nothing was changed. {row.table} is no error queue.")
+        address = Address(row.schema, row.table)
+        if why := why_not_written(address) if after.get("ingest") or "acts_allowed" in after else "":
+            raise ActRefused(f"Nothing was changed. {why}")
         if after:
             _write(row, after, verb, person, origin, reason)
         return row

@@ -1,11 +1,12 @@
-"""Ending a subscription by hand: the row that was seen, and no other."""
+"""Ending a subscription by hand, and taking that back: the row that was seen, and no other."""
 
 from typing import Any
 
 from pgqueue_admin.archive import held_row
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import TableKind
@@ -15,6 +16,7 @@ from pgqueue_admin.services.operations.errors import OperationNotAllowed, Operat
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
 NOTHING = "Nothing was unsubscribed"
+NOT_AGAIN = "Nothing was subscribed again"
 
 
 def unsubscribe(row: SubscriptionRow, person: Any, origin: str, reason: str = "") -> None:
@@ -43,6 +45,62 @@ def unsubscribe(row: SubscriptionRow, person: Any, origin: str, reason: str = ""
         raise OperationRefused(f"{NOTHING}. {error}") from error
     if lost:
         raise OutcomeUnknown(f"Whether it was unsubscribed is not known. Look at the list. {lost}") from lost
+
+
+def subscribe_again(entry: AuditEntry, person: Any, origin: str) -> None:
+    """Put back the row that an entry of the audit ended, where nothing stands in its place. Raises OperationRefused, or
+    OutcomeUnknown.
+    """
+    if refusal := refusal_for(person, "unsubscribe"):
+        raise OperationNotAllowed(f"{NOT_AGAIN}: {refusal}.")
+    table = queue_database().dialect.parse_address(entry.subject)
+    was = {name: str((entry.before or {}).get(name, "")) for name in ("endpoint", "topic", "queueaddress")}
+    about = {"who": name_of(person), "verb": "undo", "noun": "subscription", "origin": origin}
+    lost: DatabaseDown | None = None
+    try:
+        with (
+            audited(**about, subject=entry.subject, reason=f"undoes change {entry.pk}", before={}, after=was) as act,
+            queue_database().writing() as connection,
+        ):
+            try:
+                _put_back(connection, table, was)
+            except DatabaseDown as error:
+                lost = error
+                act.note(outcome="not known")
+            act.done = 1
+    except DatabaseError as error:
+        raise OperationRefused(f"{NOT_AGAIN}. {error}") from error
+    if lost:
+        raise OutcomeUnknown(f"Whether it was subscribed again is not known. Look at the list. {lost}") from lost
+
+
+def _put_back(connection: Connection, table: Address, was: dict[str, str]) -> None:
+    with connection.transaction():
+        found = discovery.readable(connection, table) if queue_database().allows(table) else None
+        if found is None or found.kind is not TableKind.SUBSCRIPTION:
+            raise OperationRefused(f"{NOT_AGAIN}. {table.table} is no subscription table that is watched here.")
+        if why := _would_run(connection, table) or _leads_nowhere(connection, was["queueaddress"], table):
+            raise OperationRefused(f"{NOT_AGAIN}. {why}")
+        if connection.run(postgresql().subscription.subscribe_seen(table=table), was) != 1:
+            raise OperationRefused(f"{NOT_AGAIN}. {was['endpoint']} has subscribed to it since.")
+
+
+def _would_run(connection: Connection, table: Address) -> str:
+    """What of other roles runs as ours when a row is inserted, by the catalog alone; empty: nothing."""
+    asked = {"schemas": [table.schema], "tables": [table.table]}
+    row = connection.one(postgresql().operation.targets(), asked)
+    return held_row.others_code(tuple(row.runs or ()) if row else ())
+
+
+def _leads_nowhere(connection: Connection, queueaddress: str, table: Address) -> str:
+    """A publisher fails where a subscriber's queue is not there."""
+    try:
+        queue = queue_database().dialect.parse_address(queueaddress, table.schema)
+    except AddressUnreadable:
+        return f"{queueaddress} is no address."
+    asked = {"schemas": [queue.schema], "tables": [queue.table]}
+    is_there = bool(connection.all(postgresql().subscription.present(), asked))
+    return "" if is_there else f"Its queue {queueaddress} is not there, and whoever publishes would fail."
 
 
 def _delete(connection: Connection, table: Address, was: dict[str, str]) -> None:

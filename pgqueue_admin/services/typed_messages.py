@@ -3,18 +3,20 @@
 import json
 from typing import Any, NamedTuple
 
-from pgqueue_admin.archive.edited_retry import is_locked
+from pgqueue_admin.archive import crossings
+from pgqueue_admin.archive.held_row import others_code
+from pgqueue_admin.archive.message_edit import MOST_BYTES, is_locked
 from pgqueue_admin.archive.messages import clean
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, aliases
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, RowsDropped
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Queue
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import database_of, is_watched, queue_database, why_not_written
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.services import waiting_messages
 from pgqueue_admin.services.audited_act import audited
-from pgqueue_admin.services.edited_retry import MOST_BYTES
+from pgqueue_admin.services.operations.crossings import NotCarried, send_out
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import name_of, refusal_for
@@ -46,30 +48,37 @@ def send(queue: Address, typed: TypedMessage, person: Any, origin: str, reason: 
     after = {"message_id": headers[h.MESSAGE_ID], "type": clean(typed.type), "bytes": len(_body(typed))}
     about = {"who": name_of(person), "verb": "send", "noun": "message", "origin": origin, "reason": reason}
     subject = queue_database().dialect.canonical(queue)[:400]
-    lost: DatabaseDown | None = None
+    lost, send = "", _cross if aliases.alias_of(queue) else _put
     try:
-        with audited(**about, subject=subject, after=after) as act, queue_database().writing() as connection:
-            try:
-                _insert(connection, queue, headers, _body(typed))
-            except DatabaseDown as error:
-                lost = error
+        with audited(**about, subject=subject, after=after) as act:
+            if lost := send(queue, headers, _body(typed), name_of(person)):
                 act.note(outcome="not known")
             act.done = 1
     except DatabaseError as error:
         raise OperationRefused(f"{NOTHING}. {error}") from error
     if lost:
-        raise OutcomeUnknown(f"Whether it was sent is not known. Its id is {headers[h.MESSAGE_ID]}. {lost}") from lost
+        raise OutcomeUnknown(f"Whether it was sent is not known. Its id is {headers[h.MESSAGE_ID]}. {lost}")
     return str(headers[h.MESSAGE_ID])
 
 
 def why_not(connection: Connection, queue: Address) -> str:
-    """Why nothing can be sent there by hand; empty: it can. Raises DatabaseError."""
-    if not queue_database().allows(queue):
+    """Why nothing can be sent there by hand; empty: it can. Raises DatabaseError. ``connection``: where it lies."""
+    if why := why_not_written(queue):
+        return why
+    if not is_watched(queue):
         return f"The schema {queue.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS)."
     table = discovery.readable(connection, queue)
     if table is None:
         return f"There is no queue table {queue.table} now."
-    return _unfit(table) or waiting_messages.why_foreign(table) or judge(connection, [queue])[queue].refusal_by_hand()
+    return _unfit(table) or waiting_messages.why_foreign(table) or _refusal(connection, queue)
+
+
+def _refusal(connection: Connection, queue: Address) -> str:
+    if not aliases.alias_of(queue):
+        return judge(connection, [queue])[queue].refusal_by_hand()
+    with queue_database().reading() as here:
+        target = judge(here, [queue])[queue]
+    return target.refusal() or others_code(target.runs)
 
 
 def _unfit(table: QueueTable) -> str:
@@ -123,6 +132,33 @@ def _own(text: str) -> h.Headers:
             raise OperationRefused(f"{NOTHING}: {name[:80]} is given by whoever sends, and cannot be typed.")
         found[name] = value
     return found
+
+
+def _put(queue: Address, headers: h.Headers, body: bytes, who: str) -> str:
+    """What was heard where nobody knows whether it was sent; empty: it was."""
+    with queue_database().writing() as connection:
+        try:
+            _insert(connection, queue, headers, body)
+        except DatabaseDown as error:
+            return str(error)
+    return ""
+
+
+def _cross(queue: Address, headers: h.Headers, body: bytes, who: str) -> str:
+    """Likewise into a queue of another database."""
+    with database_of(queue).reading(queue) as there:
+        why = why_not(there, queue)
+    if why:
+        raise OperationRefused(f"{NOTHING}. {why}")
+    with queue_database().writing() as here, crossings.all_let_go(here):
+        with here.transaction():
+            crossing = crossings.put_typed(here, queue, h.dump(headers), body, who)
+        try:
+            return crossings.how_it_stands(here, crossing, queue) if send_out(here, crossing) is None else ""
+        except NotCarried:
+            raise
+        except DatabaseError as error:  # of what is asked here: it may arrive all the same
+            return str(error)
 
 
 def _insert(connection: Connection, queue: Address, headers: h.Headers, body: bytes) -> None:

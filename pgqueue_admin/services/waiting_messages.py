@@ -16,21 +16,25 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TimedOut
 from pgqueue_admin.models import Queue
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.services.audited_act import audited
+from pgqueue_admin.services.operations import called_back
+from pgqueue_admin.services.operations.acts_allowed import (
+    home_of,
+    is_allowed,
+    is_ours,
+    not_allowed,
+    table_of,
+    why_foreign,
+)
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
-from pgqueue_admin.services.operations.kinds import ours
 from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
+__all__ = ["home_of", "is_allowed", "is_ours", "not_allowed", "table_of", "why_foreign"]  # as well
 MOST = 50  # at once: what one page shows
 IN_HAND = "It is being received, or was, since you looked."
-TAKEN_OUT = "Its own program never sees a message that is taken out here, and nothing tells it."
-_NOT_ALLOWED = (
-    "No endpoint of this console receives from {}. Acts on its messages can be switched on in its settings, by whoever"
-    " may change settings."
-)
+TAKEN_OUT = "Its own program never sees a message that is taken out here, and is not notified."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,42 +63,6 @@ class ActOutcome:
     result: Literal["done", "skipped", "failed", "unknown"]
     why: str = ""
     archive_id: int | None = None
-
-
-def table_of(connection: Connection, address: Address) -> QueueTable:
-    """Raises OperationRefused where no act can be done on its messages, DatabaseError."""
-    if not queue_database().allows(address):
-        raise OperationRefused(f"The schema {address.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS).")
-    table = discovery.readable(connection, address)
-    if table is None:
-        raise OperationRefused(f"There is no queue table {address.table} now.")
-    home_of(table)
-    return table
-
-
-def home_of(table: QueueTable) -> Address:
-    """The queue whose messages lie there. Raises OperationRefused where no act can be done on them."""
-    if table.kind is TableKind.DELAYED:
-        if table.delayed_of is None:
-            raise OperationRefused(f"No queue is known to which the messages of {table.address.table} go.")
-        return table.delayed_of
-    if not table.has_messages or table.kind in (TableKind.LEASE, TableKind.ARCHIVE):
-        raise OperationRefused(f"{table.address.table} is no queue whose messages can be acted on.")
-    return table.address
-
-
-def why_foreign(table: QueueTable) -> str:
-    """Why no act is done there; empty: an endpoint of ours receives from it, or somebody allowed it."""
-    home = table.delayed_of or table.address
-    return "" if is_ours(home) or is_allowed(home) else _NOT_ALLOWED.format(home.table)
-
-
-def is_ours(queue: Address) -> bool:
-    return ours()(queue)
-
-
-def is_allowed(queue: Address) -> bool:
-    return Queue.objects.filter(schema=queue.schema, table=queue.table, acts_allowed=True).exists()
 
 
 def target_refusal(connection: Connection, source: Address, target: Address) -> str:
@@ -183,6 +151,7 @@ def _audited(
         outcomes = _each(connection, seen, do)
         act.done = sum(each.result in ("done", "unknown") for each in outcomes)
         act.note(**_after(outcomes, canonical(target) if target else ""))
+    called_back.recount_retries([each.archive_id for each in outcomes if each.archive_id])
     return outcomes
 
 

@@ -11,9 +11,8 @@ from pgqueue_admin.transport.delayed.due_message_mover import MoverAlarm
 from pgqueue_admin.transport.delayed.table import DelayedTable
 from pgqueue_admin.transport.handling.behaviours import PLAIN, BehaviourChain
 from pgqueue_admin.transport.sending.dispatcher import Dispatcher
-from pgqueue_admin.transport.sending.external_transaction import ExternalTransaction
 from pgqueue_admin.transport.sending.message_factory import MessageFactory, Sheet
-from pgqueue_admin.transport.sending.send_api import SendApi
+from pgqueue_admin.transport.sending.send_api import ExternalTransaction, SendApi
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreakers
 from pgqueue_admin.transport.sessions.queue_notifications import QueueNotifications, tell_with_commit
 from pgqueue_admin.transport.sessions.reconnecting_session import Sessions
@@ -107,13 +106,13 @@ class Client(SendApi):
             return self.queue.purge(session, expired_only)
 
     def subscribe(self, topic: str) -> None:
-        """Get copies of what is published under this type name, or under one that derives from it."""
+        """Get copies of events of this type, or of types that derive from it."""
         self._needs_queue("subscribe")
         with self._sessions.one() as session:
             self.subscriptions.subscribe(session, self.name, self.queue.address, topic)
 
     def unsubscribe(self, topic: str) -> None:
-        """Get no more of them; of another topic nothing changes."""
+        """Get no more of them; other topics stay."""
         with self._sessions.one() as session:
             self.subscriptions.unsubscribe(session, self.name, topic)
 

@@ -15,12 +15,12 @@ from pgqueue_admin.transport import checks, peek_range
 from pgqueue_admin.transport.client import Client
 from pgqueue_admin.transport.delayed.due_message_mover import DueMessageMover
 from pgqueue_admin.transport.errors import QueueUnfit
+from pgqueue_admin.transport.handling.attempt import MessageHandling
 from pgqueue_admin.transport.handling.behaviours import BehaviourChain
 from pgqueue_admin.transport.handling.callbacks import Callbacks, PendingRequest
 from pgqueue_admin.transport.handling.handlers import Handlers
 from pgqueue_admin.transport.ports import EndpointOutbox, Exhausted, Observer, Unobserved
-from pgqueue_admin.transport.receiving.endpoint_receivers import EndpointReceivers
-from pgqueue_admin.transport.receiving.message_pump import MessagePump
+from pgqueue_admin.transport.receiving.message_pump import EndpointReceivers, MessagePump
 from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
 from pgqueue_admin.transport.wire import addresses
@@ -79,7 +79,7 @@ class Endpoint(Client):
         self._stopping = threading.RLock()
 
     def start(self) -> None:
-        """Receive in threads of its own. A database that is down is waited for; an unfit queue raises QueueUnfit.
+        """Receive in threads of its own. Waits for a database that is down; an unfit queue raises QueueUnfit.
 
         Raises RuntimeError where it receives already: a second set of receivers would outlive ``stop``.
         """
@@ -90,7 +90,19 @@ class Endpoint(Client):
         peek_range.warn(self.name, self.settings)
         if self.outbox:
             self.outbox.start()
-        parts = Wiring(
+        self._receivers = self._wiring().receivers(self.paused)
+        self._receivers.start()
+        self._mover = self._made_mover()
+        self._mover.start()
+        self._listen()
+        log.info("Endpoint %s receives from %s", self.name, self.queue)
+
+    def handling(self) -> MessageHandling:
+        """Reads and handles a message in a transaction of the caller's; receives nothing."""
+        return self._wiring().handling()
+
+    def _wiring(self) -> Wiring:
+        return Wiring(
             self,
             self._outbound,
             self._sender,
@@ -100,12 +112,6 @@ class Endpoint(Client):
             self.replies,
             lambda: self.outbox,
         )
-        self._receivers = parts.receivers(self.paused)
-        self._receivers.start()
-        self._mover = self._made_mover()
-        self._mover.start()
-        self._listen()
-        log.info("Endpoint %s receives from %s", self.name, self.queue)
 
     def _made_outbox(self, settings: EndpointSettings) -> EndpointOutbox | None:
         wanted = settings.outbox
@@ -140,7 +146,7 @@ class Endpoint(Client):
             self._receivers.wait()
 
     def stop(self, drain_seconds: float = 30) -> bool:
-        """Finish what is in flight. False: some was not done in time, and is back in its queue.
+        """Finish messages in flight. False: some were not done in time, and are back in the queue.
 
         A second call waits for the first. Raises RuntimeError in a handler of this endpoint, which is in flight itself.
         """
@@ -159,7 +165,7 @@ class Endpoint(Client):
         return drained
 
     def pause(self) -> None:
-        """Receive nothing more, finish what is in flight; also before ``start``. Sending and due messages go on."""
+        """Receive nothing more and finish messages in flight; also before ``start``. Sending and due messages go on."""
         self.paused = True
         if self._receivers:
             self._receivers.pause()
@@ -186,9 +192,9 @@ class Endpoint(Client):
             self._listen()
 
     @property
-    def in_hand(self) -> int:
-        """How many messages are being handled at this moment."""
-        return self._receivers.in_hand if self._receivers else 0
+    def in_flight(self) -> int:
+        """How many messages are being handled now."""
+        return self._receivers.in_flight if self._receivers else 0
 
     def ask(
         self,
@@ -199,7 +205,7 @@ class Endpoint(Client):
         headers: h.Headers | None = None,
         ttbr: timedelta | None = None,
     ) -> PendingRequest:
-        """Send, and have the answer come to this instance's own queue: ``ask(…).reply(timeout=5)``.
+        """Send, and receive the answer in this instance's own queue: ``ask(…).reply(timeout=5)``.
 
         Any number may be open at once. Raises ValueError without ``instance=``, and where it does not receive.
         """

@@ -15,7 +15,7 @@ MOST_TRACE = 131_072  # characters: an exception may have the whole of a file in
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What was raised, where and when. ``attempts`` counts this one and those before it in this process."""
+    """The error, where and when. ``attempts`` counts attempts in this process, this one included."""
 
     endpoint: str
     queue: Address

@@ -11,7 +11,7 @@ from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessag
 
 
 class Exhausted(Protocol):
-    """Takes a message that will not be tried again."""
+    """Takes an exhausted message."""
 
     def __call__(self, connection: Any, message: IncomingMessage, failure: Failure) -> None:
         """Called inside the receive transaction, with its session: what it writes and the message's end are one commit.
@@ -119,37 +119,41 @@ class MakeOutbox(Protocol):
 
 
 class Observer(Protocol):
-    """Is told what happens, from the threads in which it happens. Must not raise, and must be quick."""
+    """Receives events from the threads in which they happen. Must not raise, and must be quick."""
 
     def received(self, message: HeldMessage) -> None:
-        """Neither expired nor on its way elsewhere; told again with each attempt."""
+        """A message for this endpoint, not expired; called again with each attempt."""
 
     def handled(self, seconds: float) -> None:
-        """And committed; ``seconds``: how long its handlers took."""
+        """A message was handled and committed; ``seconds``: how long its handlers took."""
 
     def failed(self, error: BaseException) -> None:
-        """An attempt did, whatever comes next."""
+        """An attempt failed, whatever comes next."""
 
     def retried(self) -> None:
-        """After a failure: it is tried again, at once or later."""
+        """A failed message will be tried again, at once or later."""
 
     def expired(self, type: str) -> None:
-        """T3: a message was dropped because nobody received it in time."""
+        """T3: a message expired and was dropped."""
 
-    def in_hand(self, slot: int, message: HeldMessage | None) -> None:
+    def duplicate(self) -> None:
+        """A message was dropped: the outbox has a record that it was handled."""
+
+    def in_flight(self, slot: int, message: HeldMessage | None) -> None:
         """Slots count from 0; None: the slot's hand is empty again."""
 
     def critical_time(self, seconds: float) -> None:
-        """From when a handled message was sent, or was due, until now; untold where it says neither."""
+        """From sent (or due) until now, of a handled message; not called if it says neither."""
 
 
 class Unobserved:
-    """An observer for whoever counts nothing; also a base for one that counts a little."""
+    """An observer that ignores everything; also a base class."""
 
     def received(self, message: HeldMessage) -> None: ...
     def handled(self, seconds: float) -> None: ...
     def failed(self, error: BaseException) -> None: ...
     def retried(self) -> None: ...
     def expired(self, type: str) -> None: ...
-    def in_hand(self, slot: int, message: HeldMessage | None) -> None: ...
+    def duplicate(self) -> None: ...
+    def in_flight(self, slot: int, message: HeldMessage | None) -> None: ...
     def critical_time(self, seconds: float) -> None: ...

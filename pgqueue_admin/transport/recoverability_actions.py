@@ -11,14 +11,14 @@ class Immediately:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """Handle it again later: until then it waits in the delayed table."""
+    """Handle it again later; it waits in the delayed table."""
 
     delay: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class Exhaust:
-    """Put it away: where the settings say, or into this error queue."""
+    """Put it away, where the settings say or into this error queue."""
 
     error_queue: str = ""
 

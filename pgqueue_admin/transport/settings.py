@@ -32,7 +32,7 @@ _MAY_BE_NONE = ("max_records_to_peek", "audit_ttbr")
 
 
 class SettingsRefused(ValueError):
-    """An endpoint cannot run like this; the message names every fault."""
+    """The settings are invalid; the message names every fault."""
 
     def __init__(self, faults: list[str]):
         self.faults = faults
@@ -84,7 +84,7 @@ class EndpointSettings:
     create_message_body_computed_column: bool = False
 
     def faults(self) -> list[str]:
-        """Sentences. What is not even of its type is said alone: it cannot be compared."""
+        """Sentences. Values of a wrong type are reported first and alone."""
         return list(self._type_faults()) or [
             *self._range_faults(),
             *self._choice_faults(),

@@ -24,7 +24,7 @@ _SENT = {"Publish": "publish event", "Reply": "reply"}
 
 
 class Tracing:
-    """Needs the package opentelemetry-api; without an SDK that is set up its spans cost little and go nowhere."""
+    """Needs the package opentelemetry-api. Without a configured SDK its spans cost little and go nowhere."""
 
     def __init__(self, provider: Any = None):
         """``provider``: a TracerProvider; the global one, if none is given. Raises RuntimeError without the package."""

@@ -12,16 +12,12 @@ from pgqueue_admin.transport.handling.callbacks import Callbacks
 from pgqueue_admin.transport.handling.handlers import Handlers
 from pgqueue_admin.transport.handling.message_processor import MessageProcessor
 from pgqueue_admin.transport.ports import Exhausted, Observer, Outbox
-from pgqueue_admin.transport.receiving.endpoint_receivers import EndpointReceivers, IndexedObserver
-from pgqueue_admin.transport.receiving.in_flight_rows import InFlightRows
-from pgqueue_admin.transport.receiving.low_water_mark import LowWaterMarks
-from pgqueue_admin.transport.receiving.message_pump import MessagePump
-from pgqueue_admin.transport.receiving.queue_peeker import QueuePeeker
+from pgqueue_admin.transport.receiving.in_flight import InFlightRows, LowWaterMarks
+from pgqueue_admin.transport.receiving.message_pump import EndpointReceivers, IndexedObserver, MessagePump, QueuePeeker
+from pgqueue_admin.transport.receiving.pump_state import Signals, SingleReceiveFallback
 from pgqueue_admin.transport.receiving.receive_task import ReceiverContext
 from pgqueue_admin.transport.receiving.receive_transaction import MODES, ReceiveTransaction
 from pgqueue_admin.transport.receiving.receive_with_outbox import ReceiveWithOutbox
-from pgqueue_admin.transport.receiving.signals import Signals
-from pgqueue_admin.transport.receiving.single_receive_fallback import SingleReceiveFallback
 from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot, WorkerSlots
 from pgqueue_admin.transport.recoverability.dead_lettering import DeadLettering
 from pgqueue_admin.transport.recoverability.executor import RecoverabilityExecutor
@@ -50,6 +46,10 @@ class Wiring:
         observers = [IndexedObserver(self.observer, place, several) for place in range(several)]
         pairs = zip(queues, observers if several > 1 else [self.observer], strict=True)
         return EndpointReceivers({queue.address: self._receiver(queue, observer, paused) for queue, observer in pairs})
+
+    def handling(self) -> MessageHandling:
+        """How its messages are read and handled, apart from any receive."""
+        return self._attempts(self._recovery(self.client.queue, FailureCache()))
 
     def _receiver(self, queue: TableQueue, observer: Observer, paused: bool) -> MessagePump:
         client, signals, low_water = self.client, Signals(), LowWaterMarks()

@@ -10,8 +10,7 @@
 
   const figure = (value) => (value === null || value === undefined ? "–" : integer(Math.round(value)));
 
-  // ---- what is drawn under and over the lines
-  function marks(u) { // the target dashed, the breach from its since mark on
+  function marks(u) { // target dashed, breach from its since mark
     const { ctx, bbox } = u, ratio = devicePixelRatio;
     ctx.save();
     ctx.font = `600 ${12 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
@@ -36,7 +35,7 @@
     }
     ctx.restore();
   }
-  function texture(u) { // in flight as stripes on the base, at most 8 px; expired as crosses
+  function texture(u) { // in flight as stripes on the base; expired as crosses
     const { ctx } = u, ratio = devicePixelRatio, base = u.valToPos(0, "y", true);
     ctx.save();
     ctx.lineWidth = ratio;
@@ -77,10 +76,10 @@
   const newest = () => data.ready.reduce((last, value, i) => (value === null ? last : i), 0);
 
   const charts = [];
-  function add(plot, names, styles, under, hooks) {
+  function add(plot, names, styles, under, hooks, label) {
     const place = document.querySelector(`[data-plot="${plot}"]`);
-    const top = (high) => Math.max(1, target && names[0] === "ready" ? target * 1.05 : 0, high * 1.08);
-    charts.push({ u: draw(place, data, names, styles, { top, under, hooks, readout }), names, place });
+    const top = (high) => label ? high * 1.08 || 1 : Math.max(1, target * 1.05, high * 1.08);
+    charts.push({ u: draw(place, data, names, styles, { top, under, hooks, label, readout }), names, place });
   }
   const depth_styles = () => [
     { stroke: colours.ready, width: 1.75, fill: alpha(colours.ready, 0.2), points: { show: false } },
@@ -93,7 +92,7 @@
   ];
   function draw_all() {
     add("depth", ["ready", "delayed", "expired"], depth_styles(), 20, [texture, marks]);
-    add("rate", ["in", "out"], rate_styles(), 32, [deaths, marks]);
+    add("rate", ["in", "out"], rate_styles(), 32, [deaths, marks], rate);
     readout(null);
   }
   document.querySelectorAll("[data-plot]").forEach((place, i) => { // a stretch that is chosen is shown by Trends

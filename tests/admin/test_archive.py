@@ -16,11 +16,14 @@ from django.urls import reverse
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
 from pgqueue_admin.admin.list_cells import WIDEST
-from pgqueue_admin.models import AuditEntry, Operation, database_role
+from pgqueue_admin.archive.message_edit import MessageEdit
+from pgqueue_admin.models import AuditEntry, Operation, RetryPlan, database_role
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import edits
+from pgqueue_admin.services.operations.plans import Planned
 from tests.admin.conftest import VIEWER
-from tests.archived_messages import BILLING, REFUSED, archived, dead, number_in
+from tests.archived_messages import BILLING, OPERATOR, REFUSED, archived, dead, number_in
 from tests.waiting import until
 
 SignIn = Callable[..., Client]
@@ -344,3 +347,47 @@ def test_a_queue_database_that_is_down_is_said(sign_in: SignIn) -> None:
         page = client.get(LIST)
     assert page.status_code == 200
     assert "The database does not answer." in text(page)
+
+
+def test_a_retry_of_many_is_offered_in_stages_and_steered(sign_in: SignIn) -> None:
+    client = sign_in("ana")
+    page = ask(client, "retry", [each.id for each in dead(21, exception=REFUSED)])
+    said, confirm = page.content.decode(), page.redirect_chain[0][0]
+    assert re.search(r'name="plan" value="careful" checked>\s*try 5, watch', said)
+    client.post(confirm, {"go": "Retry 21", "reason": "gateway is back", "plan": "careful", "edit": ""})
+    operation = Operation.objects.get()
+    plan = RetryPlan.objects.get(pk=operation.pk)
+    assert (operation.state, plan.try_first, plan.rest_rate) == ("waiting", 5, 20.0)
+
+    def steer(action: str) -> str:
+        posted = {"action": action, "_selected_action": [operation.pk]}
+        answer = client.post("/admin/pgqueue/operation/", posted, follow=True)
+        operation.refresh_from_db()
+        return text(answer)
+
+    assert f"Operations paused: {operation.pk}" in steer("pause")
+    assert operation.state == "paused"
+    assert "ana paused operation" in steer("pause")
+    assert f"Operations resumed: {operation.pk}" in steer("resume")
+    assert operation.state == "waiting"
+    assert f"Operations cancelled: {operation.pk}" in steer("cancel_rest")
+    assert operation.state == "cancelled"
+
+
+def test_who_may_not_retry_steers_nothing(sign_in: SignIn) -> None:
+    client = sign_in("bob", ("discard_message",))
+    operation = operations.freeze("retry", [dead(exception=REFUSED)[0].id], "ana", "admin")
+    operations.start(operation.pk, "ana", planned=Planned())
+    client.post("/admin/pgqueue/operation/", {"action": "pause", "_selected_action": [operation.pk]}, follow=True)
+    operation.refresh_from_db()
+    assert operation.state == "waiting"
+
+
+def test_what_a_retry_changes_in_each_is_asked_too(sign_in: SignIn) -> None:
+    client = sign_in("ana", (*OPERATOR, "read_message"))
+    confirm = ask(client, "retry", [dead(exception=REFUSED)[0].id]).redirect_chain[0][0]
+    edits.propose(Operation.objects.get().pk, MessageEdit("header", "Tenant", "add", "blue"), "tomas")
+    assert "sets header Tenant to “blue”" in text(client.get(confirm))
+    said = text(client.post(confirm, {"go": "Retry 1", "edit": ""}, follow=True))
+    assert "set anew since you looked" in said
+    assert Operation.objects.get().state == "frozen"

@@ -32,7 +32,7 @@ select '{}', 'success', 'Shop', 'transport', '"public"."Q' || n % 9 || '"', 'Sho
     now() - n * interval '1 s', now() from generate_series(1, 60000) n
 """
 ONE = """
-insert into messages.message_archive (message, result, handled_by, kind, queue, exception_type, became,
+insert into messages.message_archive (message, result, handled_by, kind, queue, exception_type, resolution,
     created_at)
 values ('{}', 'failed', 'Shop', 'lease', '"public"."Rare"', 'Rare', 'discarded', now())
 """

@@ -31,7 +31,7 @@ def look() -> AlertSnapshot:
 
 def evaluate() -> AlertChanges:
     """A minute after whatever is open was seen."""
-    Alert.objects.update(seen_at=F("seen_at") - timedelta(minutes=1))
+    Alert.objects.update(last_seen_at=F("last_seen_at") - timedelta(minutes=1))
     return Evaluation(look()).run()
 
 
@@ -71,7 +71,7 @@ def opened(queues: Connection) -> None:
     out_of_sight(queues, make(queues))
     sample()
     alert = Alert(kind="queue_age", subject='"public"."Q"', queue='"public"."Q"', severity="critical")
-    alert.opened_at = alert.seen_at = database_clock.now()
+    alert.opened_at = alert.last_seen_at = database_clock.now()
     alert.save()
     assert kinds(evaluate().resolved) == []
 

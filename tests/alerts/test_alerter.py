@@ -72,7 +72,7 @@ def test_what_lay_there_at_the_first_start_counts_as_told(alerter: Alerter, mail
     alerter.start()
     until(watching, what="the alerter watches")
     seeded = until(Alert.objects.filter(kind="dead_message").first, what="it is shown all the same")
-    assert (seeded.count, seeded.told_count) == (4, 4)
+    assert (seeded.count, seeded.notified_count) == (4, 4)
     die(1, "Shop.New")
     until(lambda: mailbox.mails, what="a mail about the new one")
     assert list(AlertMail.objects.values_list("alert__cause", flat=True)) == ["Shop.New"]

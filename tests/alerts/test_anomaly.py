@@ -20,7 +20,7 @@ def found(now: datetime) -> list[Finding]:
 
 
 def failing(at: datetime) -> None:
-    numbers = {"seen": 31, "messages": 90, "median": 1, "low": 0, "high": 10, "weeks": 8}
+    numbers = {"observed": 31, "messages": 90, "median": 1, "low": 0, "high": 10, "weeks": 8}
     Anomaly.objects.create(kind="failures", at=at, queue="", endpoint="Sales", type="Shop.Messages.Order", **numbers)
 
 

@@ -43,7 +43,9 @@ def test_a_variable_by_its_old_name_does_nothing_and_is_named() -> None:
 def test_peek_settings_are_asked_only_with_the_database() -> None:  # T15, T16
     slow = Endpoint.objects.create(name="Warehouse", table="Warehouse", peek_delay_ms=12_000)
     queue = Queue.objects.create(schema="public", table="Warehouse", kind="input")
-    MinimumTtbr.objects.create(queue=queue, message_type="Shop.StockHold", ttbr_ms=5_000, seen_at=queue.first_seen_at)
+    MinimumTtbr.objects.create(
+        queue=queue, message_type="Shop.StockHold", ttbr_ms=5_000, last_seen_at=queue.first_seen_at
+    )
     assert [number for number, _ in ours() if number > "pgqueue.W002"] == []
     found = dict(ours(databases=["default"]))
     for fault in peek_delay_rules.faults(slow, queue.ttbrs.all()):

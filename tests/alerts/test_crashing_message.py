@@ -39,7 +39,7 @@ def test_the_third_is_warned_of_and_mailed_until_it_is_gone(session: Connection,
     alerter.turn()
     alert.refresh_from_db()
     assert alert.resolved_at is not None
-    assert not InFlightAtCrash.objects.filter(settled_at=None).exists()
+    assert not InFlightAtCrash.objects.filter(resolved_at=None).exists()
     assert AlertMail.objects.filter(alert=alert, about="resolved").exists()
 
 
@@ -49,7 +49,7 @@ def test_more_deaths_are_counted_on_in_the_same_warning(session: Connection, con
     alerter.turn()
     now = datetime.now(UTC)
     last = InFlightAtCrash.objects.order_by("-died_at")[0]
-    last.pk, last.pid, last.died_at, last.beside = None, 999, now, 2
+    last.pk, last.pid, last.died_at, last.others_in_flight = None, 999, now, 2
     last.save()
     alerter.turn()
     alert = Alert.objects.get(kind="crashing_message")

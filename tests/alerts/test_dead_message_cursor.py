@@ -129,7 +129,7 @@ def test_a_cursor_that_was_not_committed_reads_the_same_again(console_database: 
 def test_what_is_retried_meanwhile_has_died_all_the_same(console_database: str, die: Die, connect: Connect) -> None:
     read()
     die(1)
-    connect(console_database).run("update messages.message_archive set became = 'retried'")
+    connect(console_database).run("update messages.message_archive set resolution = 'retried'")
     reading = read()
     assert died(reading) == {(BILLING, "Shop.Refused"): 1}
     assert reading.lying == []

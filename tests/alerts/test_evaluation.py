@@ -12,9 +12,9 @@ from pgqueue_admin.alerts.dead_message_cursor import DeadGroup, NewDeaths
 from pgqueue_admin.alerts.evaluation import AlertChanges, Evaluation
 from pgqueue_admin.alerts.mail import policy
 from pgqueue_admin.alerts.mail.mail_settings import MailSettings
-from pgqueue_admin.alerts.mail.rate_limit import RateLimit
+from pgqueue_admin.alerts.mail.policy import RateLimit
 from pgqueue_admin.alerts.snapshot import AlertSnapshot
-from pgqueue_admin.models import Alert, AlertMail, AuditEntry, Endpoint, FailureGroup, LatestSample, Queue
+from pgqueue_admin.models import Alert, AlertMail, AuditEntry, Endpoint, FailureGroup, LatestSample, MaskingRule, Queue
 from tests.alerts.conftest import BILLING
 
 START = datetime(2026, 11, 20, 2, 47, tzinfo=UTC)
@@ -233,6 +233,14 @@ def test_a_mail_carries_what_is_known_of_its_error(clock: Clock) -> None:
     assert "KNOWN OF THIS ERROR owner Ivo, SHOP-7; Relay mx-2 drops us (at mailer.send)" in last_text()
     assert "Tomas" not in last_text()
     assert "/failures/?q=" in last_text()
+
+
+def test_a_mail_has_nothing_that_a_rule_hides(clock: Clock) -> None:
+    """Its readers have no account: nobody reveals anything there."""
+    FailureGroup.objects.create(fingerprint="a" * 16, exception="Refused", owner="Ivo", frame="Shop.Card4711.pay")
+    MaskingRule.objects.create(name="Cards", kind="regex", pattern=r"Card\d+")
+    clock.turn(died={"Refused": 2})
+    assert "owner Ivo (at Shop.⟦masked: Cards⟧.pay)" in last_text()
 
 
 def test_many_causes_are_held_back_and_told_when_the_hour_has_room(clock: Clock) -> None:

@@ -50,7 +50,7 @@ def test_an_audit_queue_that_nobody_began_to_read_is_told_after_the_limit() -> N
     audited(LIMIT + 5 * MINUTE)
     (warned,) = found()
     said = f"{warned.said.sentence} {warned.said.meaning}".replace("\u00a0", " ")
-    assert f"History of {AUDIT} has not begun: messages lie there for 20 min, the limit is 15 min" in said
+    assert f"History of {AUDIT} has not begun: its messages have waited for 20 min, the limit is 15 min" in said
     assert "No process for history has ever run. Nothing is lost" in said
     assert warned.identity == ("history_stalled", "history", AUDIT)
 
@@ -109,7 +109,7 @@ def test_the_process_that_runs_says_why_and_not_one_that_ended_beside_it() -> No
 
 def test_a_table_that_the_ledger_has_is_judged_by_the_ledger() -> None:
     audited(LIMIT + 5 * MINUTE)
-    HistorySource.objects.create(table=AUDIT, way="numbers")
+    HistorySource.objects.create(table=AUDIT, cursor_kind="numbers")
     assert found() == []
 
 

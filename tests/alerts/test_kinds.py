@@ -105,7 +105,7 @@ def test_who_has_just_died_is_dead_once() -> None:
     [(119, 500, []), (120, 500, ["warning"]), (500, 119, []), (None, 500, ["warning"])],
 )
 def test_nobody_seems_to_receive_a_foreign_queue(left: int | None, oldest: int, expected: list[str]) -> None:
-    sample = {"ready": 4, "left_at": ago(left) if left else None, "oldest_at": ago(oldest)}
+    sample = {"ready": 4, "last_departure_at": ago(left) if left else None, "oldest_at": ago(oldest)}
     assert found("no_consumer", look(queues=[queue(sample={**sample, "in_flight": 1})])) == []
     seen = found("no_consumer", look(queues=[queue(sample=sample)]))
     assert [each.severity for each in seen] == expected
@@ -128,7 +128,7 @@ def unread(seconds: float = 60, **facts: Any) -> Queue:
         "sent_total": 9,
     }
     about = {"target_age_seconds": 60, "target_depth": 1, "target_dead": 0, "seq_end": 9}
-    return queue(sample={**sample, "oldest_at": ago(500), "left_at": ago(500)}, **{**about, **facts})
+    return queue(sample={**sample, "oldest_at": ago(500), "last_departure_at": ago(500)}, **{**about, **facts})
 
 
 def test_of_a_queue_that_cannot_be_read_only_that_is_said() -> None:
@@ -163,7 +163,7 @@ def test_the_only_queue_is_said_to_be_unreadable_while_the_sampler_looks() -> No
 
 
 def test_an_empty_queue_needs_nobody() -> None:
-    assert found("no_consumer", look(queues=[queue(sample={"ready": 0, "left_at": ago(9_999)})])) == []
+    assert found("no_consumer", look(queues=[queue(sample={"ready": 0, "last_departure_at": ago(9_999)})])) == []
 
 
 @pytest.mark.parametrize(

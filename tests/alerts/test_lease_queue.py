@@ -14,6 +14,7 @@ from pgqueue_admin.console.archive import search
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AlertMail, Queue
+from pgqueue_admin.services.content_access import ALL
 
 PUBLIC = "https://pgqueue.ravenhill.example"
 LEASE = '"messages"."message"'
@@ -62,11 +63,11 @@ def test_page_count_and_frozen_set_agree(session: Connection) -> None:
     store.archive_failed(session, DeadMessage(queue=LEASE))
     store.archive_failed(session, DeadMessage(queue='"public"."Billing"'))
     for typed, number in ((f"queue:{LEASE}", 2), ("queue:messages.message result:lock_expired", 1)):
-        chosen = search.read(typed).filter
+        chosen = search.read(typed, ALL).filter
         assert len(store.page(session, chosen).messages) == store.count(session, chosen, 10).number == number
         frozen = postgresql().operation.freeze_matching(**store.matching(chosen))
         assert session.run(frozen, {**chosen.params(), "operation_id": number}) == number
-    assert store.count(session, search.read("queue:Billing").filter, 10).number == 1
+    assert store.count(session, search.read("queue:Billing", ALL).filter, 10).number == 1
 
 
 @pytest.mark.parametrize(("schemas", "opens"), [(["public"], False), (["public", "messages"], True)])

@@ -13,6 +13,7 @@ from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.console.archive import search
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.services.content_access import ALL
 from tests.alerts.conftest import BILLING
 from tests.console.pages import Connect
 
@@ -34,10 +35,10 @@ def counted(archive: Connection, queue: str) -> dict[str, int]:
 
 
 def behind(archive: Connection, queue: str, cause: str) -> int:
-    query = search.read(parse_qs(urlsplit(links.archive_path(queue, cause)).query)["q"][0])
+    query = search.read(parse_qs(urlsplit(links.archive_path(queue, cause)).query)["q"][0], ALL)
     assert query.error is None
     assert len(store.page(archive, query.filter, limit=1_000).messages) == store.count(archive, query.filter, 1_000)[0]
-    failures = search.read(parse_qs(urlsplit(links.failures_path(queue, cause)).query)["q"][0])
+    failures = search.read(parse_qs(urlsplit(links.failures_path(queue, cause)).query)["q"][0], ALL)
     groups = failure_groups.groups(archive, failures.filter)
     assert sum(group.dead for group in groups) == store.count(archive, query.filter, 1_000).number
     return store.count(archive, query.filter, 1_000).number

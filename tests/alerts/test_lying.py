@@ -127,7 +127,7 @@ def test_a_cause_that_is_warned_of_keeps_its_name(console_database: str, die: Di
     for number in range(dead_message_cursor.MOST_CAUSES):
         Alert.objects.create(
             kind="dead_message", subject=BILLING, queue=BILLING, cause=f"Shop.Known{number}", severity="critical",
-            opened_at=datetime.now(UTC), seen_at=datetime.now(UTC),
+            opened_at=datetime.now(UTC), last_seen_at=datetime.now(UTC),
         )  # fmt: skip
     die(1, "Shop.Known7")
     die(9, "Shop.New")

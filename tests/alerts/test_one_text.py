@@ -35,7 +35,9 @@ CASES = {
     "at risk": (5_000, 5_000),
     "at risk, as was seen": (2_000, 5_001),
 }
-SEEN = {5_001: {"delivery": [bucket(300), bucket(3_500)], "delivery_n": [90, 10]}}  # by TTBR: waits that are too long
+SEEN = {
+    5_001: {"delivery_buckets": [bucket(300), bucket(3_500)], "delivery_counts": [90, 10]}
+}  # by TTBR: waits that are too long
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def lives(milliseconds: int | None) -> list[MinimumTtbr]:
     queue = Queue.objects.create(schema="public", table="Warehouse", kind="input")
     if milliseconds is None:
         return []
-    about = {"message_type": "Shop.Warehouse.StockHold", "ttbr_ms": milliseconds, "seen_at": queue.first_seen_at}
+    about = {"message_type": "Shop.Warehouse.StockHold", "ttbr_ms": milliseconds, "last_seen_at": queue.first_seen_at}
     about |= SEEN.get(milliseconds, {})
     return [MinimumTtbr.objects.create(queue=queue, **about)]
 

@@ -121,7 +121,7 @@ def test_a_long_type_name_costs_no_warning_and_no_mail(console_database: str, di
     Endpoint.objects.create(name="Billing", schema="public", table="Billing", peek_delay_ms=9_000)
     queue = Queue.objects.create(schema="public", table="Billing", kind="input")
     kind = "Shop." + "Long" * 120
-    MinimumTtbr.objects.create(queue=queue, message_type=kind, ttbr_ms=2_000, seen_at=database_clock.now())
+    MinimumTtbr.objects.create(queue=queue, message_type=kind, ttbr_ms=2_000, last_seen_at=database_clock.now())
     alerter = Alerter()
     alerter.turn()
     die(1)

@@ -10,9 +10,12 @@ from django.test import Client
 
 from pgqueue_admin.alerts.mail import composer
 from pgqueue_admin.alerts.mail.mail_settings import MailSettings
+from pgqueue_admin.console.alerts import rows
 from pgqueue_admin.console.overview import activity
+from pgqueue_admin.live import topics
 from pgqueue_admin.models import Alert, AlertMail, AuditEntry, Process
 from pgqueue_admin.models.processes import HEARTBEAT_LOST
+from tests.console.pages import matched
 
 pytestmark = pytest.mark.usefixtures("console_database")
 
@@ -21,7 +24,7 @@ def warning(**facts: Any) -> Alert:
     at = datetime.now(UTC) - timedelta(minutes=14, seconds=30)  # half a minute for two clocks and a busy machine
     usual = {
         "kind": "peek_range", "subject": "Notifications", "severity": "warning", "sentence": "Peek delay is 12 s",
-        "meaning": "Set it lower.", "value": "12 s", "threshold": "10 s", "opened_at": at, "seen_at": at,
+        "meaning": "Set it lower.", "value": "12 s", "threshold": "10 s", "opened_at": at, "last_seen_at": at,
     }  # fmt: skip
     return Alert.objects.create(**{**usual, **facts})
 
@@ -49,8 +52,8 @@ def test_the_page_opens_with_its_answer(operator: Client) -> None:
     warning()
     said = text(operator, "/alerts/")
     assert "2 open: 1 critical, 1 can wait" in said
-    assert said.index("critical dead messages · Billing") < said.index(
-        "warning peek delay out of range · Notifications"
+    assert said.index("critical Billing · dead messages") < said.index(
+        "warning Notifications · peek delay out of range"
     )
     assert "Peek delay is 12 s . Set it lower. Open its settings 12 s 10 s" in said
     assert "14 min" in said
@@ -124,7 +127,7 @@ def test_that_nobody_watches_is_said(operator: Client) -> None:
 
 
 def test_who_was_told(operator: Client) -> None:
-    alert = dead(told_count=3)
+    alert = dead(notified_count=3)
     assert "not mailed: older than this console" in text(operator, "/alerts/")
     mail = AlertMail.objects.create(alert=alert, message_id="<1@x>", to="oncall@x", subject="[p] s", text="t")
     assert "mail to oncall@x waits" in text(operator, "/alerts/")
@@ -194,7 +197,7 @@ def test_open_ones_are_paged_the_gravest_first(operator: Client) -> None:
         seen, path = [], f"/alerts/?state={state}&by=list"
         while path:
             page = operator.get(path).content.decode()
-            rows = re.findall(r'((?:Endpoint|Grave)\d\d)\s*<span class="sub"', page.partition("<tbody")[2])
+            rows = re.findall(r"((?:Endpoint|Grave)\d\d) ·", page.partition("<tbody")[2])
             seen += list(dict.fromkeys(rows))
             more = re.search(r'href="(\?[^"]*after=[^"]*)">More', page)
             path = "/alerts/" + more[1].replace("&amp;", "&") if more else ""
@@ -219,3 +222,37 @@ def test_looking_changes_nothing(operator: Client) -> None:
     for path in ("/alerts/", f"/alerts/{alert.pk}/", "/alerts/mail/", f"/alerts/mail/{mail.pk}/"):
         text(operator, path)
     assert [list(model.objects.values()) for model in (Alert, AlertMail, AuditEntry)] == before
+
+
+# What an open page of warnings is told: the counts, and of the rows those that it shows.
+def followed(client: Client, path: str) -> dict[str, str]:
+    """What the topics of that page say."""
+    said: dict[str, str] = {}
+    for address in matched(r'data-topics="([^"]*)"', client.get(path).content.decode()).split():
+        if found := topics.find(address):
+            said |= found[0].render(found[1])
+    return said
+
+
+def test_of_thousands_of_warnings_a_page_is_told_those_that_it_shows(operator: Client) -> None:
+    made = [warning(subject=f"Sales{number}") for number in range(rows.PAGE + 5)]
+    newest, oldest = made[-1].pk, made[0].pk
+    said = followed(operator, "/alerts/?by=list")
+    assert said["alerts.open"] == str(len(made))
+    assert sum(key.endswith(".sentence") for key in said) == rows.PAGE
+    assert f"alert.{newest}.told" in said
+    assert f"alert.{oldest}.told" not in said
+    assert f"alert.{oldest}.told" in followed(operator, f"/alerts/{oldest}/")
+
+
+def test_the_next_page_is_told_its_own(operator: Client) -> None:
+    made = [warning(subject=f"Sales{number}") for number in range(rows.PAGE + 5)]
+    after = matched(r'href="\?([^"]*after=[^"]*)"', operator.get("/alerts/?by=list").content.decode()).replace(
+        "&amp;", "&"
+    )
+    said = followed(operator, f"/alerts/?{after}")
+    assert {key for key in said if key.endswith(".value")} == {f"alert.{each.pk}.value" for each in made[:5]}
+
+
+def test_a_page_without_warnings_follows_the_counts(operator: Client) -> None:
+    assert followed(operator, "/alerts/")["alerts.open"] == "0"

@@ -103,7 +103,7 @@ def test_what_is_only_declared_is_called_so() -> None:
 def seen(expired: int = 0, **milliseconds: int) -> MinimumTtbr:
     """``ms_300=2``: two messages waited 300 ms for their handler."""
     numbers = {bucket(int(name.removeprefix("ms_"))): number for name, number in milliseconds.items()}
-    waits = {"delivery": list(numbers), "delivery_n": list(numbers.values()), "expired": expired}
+    waits = {"delivery_buckets": list(numbers), "delivery_counts": list(numbers.values()), "expired": expired}
     return MinimumTtbr(message_type=HOLD.message_type, ttbr_ms=HOLD.ttbr_ms, **waits)
 
 

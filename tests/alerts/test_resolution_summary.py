@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("console_database")
 
 DECIDE = """
 update messages.message_archive
-set became = %(became)s, became_by = 'ana', became_at = clock_timestamp(), operation = %(operation)s
+set resolution = %(resolution)s, resolved_by = 'ana', resolved_at = clock_timestamp(), operation = %(operation)s
 where id in (select id from messages.message_archive where state = 'dead' and exception_type = %(of)s limit %(most)s)
 """
 
@@ -32,8 +32,8 @@ def clock() -> Clock:
 def decide(connect: Callable[[str], Connection], console_database: str) -> Callable[..., None]:
     connection = connect(console_database)
 
-    def decide(became: str, operation: int | None, most: int = 100, of: str = "Shop.Refused") -> None:
-        about = {"became": became, "operation": operation, "most": most, "of": of}
+    def decide(resolution: str, operation: int | None, most: int = 100, of: str = "Shop.Refused") -> None:
+        about = {"resolution": resolution, "operation": operation, "most": most, "of": of}
         connection.run(DECIDE, about)
 
     return decide

@@ -43,7 +43,7 @@ def of(name: str, found: dict[Series, float]) -> list[float]:
 
 def dead_warning(cause: str, count: int, queue: str = "public.Sales") -> None:
     now = timezone.now()
-    about: dict[str, Any] = {"severity": "critical", "sentence": "", "opened_at": now, "seen_at": now}
+    about: dict[str, Any] = {"severity": "critical", "sentence": "", "opened_at": now, "last_seen_at": now}
     Alert.objects.create(kind="dead_message", subject=queue, queue=queue, cause=cause, count=count, **about)
 
 

@@ -105,7 +105,7 @@ def test_the_image_has_a_python_that_is_asked_for() -> None:
 
 
 def test_containers_keep_their_state_where_the_image_writes_it() -> None:
-    made = re.search(r"--home-dir (\S+) --create-home pgqueue-admin$", IMAGE, re.MULTILINE)
+    made = re.search(r"install -d -o \d+ -g 0 -m 770 (\S+)$", IMAGE, re.MULTILINE)
     var = re.search(r"PGQUEUE_STATE_DIR=(\S+)", " ".join(in_image("ENV")))
     assert made is not None
     assert var is not None
@@ -183,7 +183,8 @@ def test_the_console_finds_logs_and_is_found() -> None:
 
 def test_the_user_of_the_image_is_a_number_and_owns_its_state() -> None:
     """A cluster that lets no root in refuses a name; the number is that of the account that was made."""
-    (made,) = re.findall(r"useradd --uid (\d+) --gid (\d+) --home-dir (\S+) --create-home", IMAGE)
+    (made,) = re.findall(r"useradd --uid (\d+) --gid (\d+) --home-dir (\S+) --no-create-home", IMAGE)
+    assert f"install -d -o {made[0]} -g 0 -m 770 {made[2]}\n" in IMAGE
     assert in_image("USER") == [f"{made[0]}:{made[1]}"]
     assert int(made[0]) >= 10_000, "no account of a host"
     assert f"PGQUEUE_STATE_DIR={made[2]} " in in_image("ENV")[0]

@@ -25,6 +25,9 @@ DECIDED_THERE = {
     "PGQUEUE_PG_BIN": "no embedded PostgreSQL",
     "PGQUEUE_INSTALL_HISTORY": "the image has Spark",
     "JAVA_HOME": "the image has a Java; that of your shell is none of the container's",
+    "QUEUES_URL_": "the beginning of names: who has another database looked at adds its variable to the services",
+    "PGQUEUE_QUEUE_SCHEMAS_": "likewise",
+    "PGQUEUE_WRITABLE_": "likewise",
     "PGQUEUE_OUTBOX_URL_": "the beginning of names: who enlists a database adds its variable to the services",
     "DEBUG": "never where others reach the console",
 }

@@ -1,6 +1,7 @@
 """Each step of CI names the rooms where its tests are, as collecting all takes long; none may lie elsewhere."""
 
 import importlib.util
+import subprocess
 from pathlib import Path
 from types import ModuleType
 
@@ -26,6 +27,26 @@ def test_a_marked_test_lies_in_a_room_of_its_step(steps: ModuleType, marker: str
     marked = [path for path in (ROOT / "tests").rglob("test_*.py") if f"pytest.mark.{marker}" in path.read_text()]
     assert marked
     assert [path for path in marked if not any(path.is_relative_to(room) for room in rooms)] == []
+
+
+def test_the_image_is_built_where_it_is_asked_for(steps: ModuleType) -> None:
+    """It takes minutes, and a network that has packages of Debian."""
+    (image,) = (step for step in steps.STEPS if step.name not in steps.BY_ITSELF)
+    assert (image.name, image.command, image.needs) == ("image", "scripts/image.sh", "buildah")
+    assert "pytest.mark.image" in (ROOT / "tests/installation/test_image.py").read_text(encoding="utf-8")
+    assert "-m image tests/installation/test_image.py" in (ROOT / "scripts/image.sh").read_text(encoding="utf-8")
+
+
+def test_each_room_is_in_one_of_the_two_runs_or_all_marked(steps: ModuleType) -> None:
+    runs = [subprocess.check_output(["make", "-n", name], cwd=ROOT, text=True) for name in ("test", "test-slow")]
+    (quick, slow) = ({word for word in said.split() if word.startswith("tests/")} for said in runs)
+    rooms = {f"tests/{path.parent.name}" for path in (ROOT / "tests").glob("*/test_*.py")}
+    assert not quick & slow
+    assert rooms - quick - slow == {"tests/journeys", "tests/installation"}
+    for room in ("journeys", "installation"):
+        files = (ROOT / "tests" / room).glob("test_*.py")
+        assert all("pytest.mark." in path.read_text(encoding="utf-8") for path in files)
+    assert {"make test", "make test-slow"} <= {step.command for step in steps.STEPS}
 
 
 def test_one_that_runs_beside_others_is_judged_and_heard_before_one_that_runs_alone(

@@ -54,8 +54,10 @@ def test_the_verbs_are_found() -> None:
         "acknowledgements.py", "endpoint_change.py", "external_endpoints.py", "history_requests.py", "hosts.py",
         "lifecycle.py", "login_throttle.py", "move_to_archive.py", "queues.py", "sample_mail.py",
         "audit_exports.py", "edited_retry.py", "failure_groups.py", "leases.py", "outboxes.py", "pg_cron.py",
-        "schedules.py", "api_tokens.py", "waiting_messages.py", "typed_messages.py", "subscriptions.py",
-        "retry_controls.py", "audited_act.py",
+        "foreign_outboxes.py", "schedules.py", "api_tokens.py", "waiting_messages.py", "typed_messages.py",
+        "subscriptions.py",
+        "retry_controls.py", "audited_act.py", "saved_views.py", "retry_rules.py", "masking_rules.py", "reveals.py",
+        "message_copies.py", "trials.py", "queue_scopes.py", "crossing_decision.py",
     }  # fmt: skip
     assert {"restart", "create", "run", "recompute", "move out", "withdraw", "retry", "undo"} <= written()
 

@@ -7,8 +7,9 @@ import pytest
 
 from pgqueue_admin.archive import conversations
 from pgqueue_admin.archive.messages import ArchiveKey
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.visible_queues import VisibleQueues
 from pgqueue_admin.transport.wire import header_spellings
 from pgqueue_admin.transport.wire import headers as wire
 from tests.explain import BY_INDEX, executed
@@ -36,6 +37,21 @@ def test_those_of_the_newest_are_found(engine: Connection) -> None:
     bury(engine, "b", "another")
     bury(engine, "c")
     assert sorted(found(engine)) == ["a", "c"]
+
+
+def test_what_lies_where_somebody_does_not_see_is_neither_found_nor_followed(engine: Connection) -> None:
+    first = bury(engine, "first")
+    hidden = bury(engine, "hidden", **{wire.RELATED_TO: "first"})
+    third = bury(engine, "third", **{wire.RELATED_TO: "hidden"})
+    engine.run("update messages.message_archive set queue = 'mine' where id = any (%s)", [[first, third]])
+    engine.run("update messages.message_archive set queue = 'theirs' where id = %s", [hidden])
+    at = engine.value("select died_at from messages.message_archive where id = %s", [hidden])
+    with visible_queues.within(VisibleQueues(frozenset(), frozenset(), names=("mine",))):
+        assert sorted(found(engine, around=ArchiveKey(at, 0))) == ["first", "third"]
+        told = conversations.read(engine, ID, [first, hidden, third], ["hidden", "first"])
+        assert sorted(each.row.message_id for each in told.messages) == ["first", "third"]
+        assert found(engine, named=("hidden",)) == found(engine)
+    assert sorted(found(engine, around=ArchiveKey(at, 0))) == ["first", "hidden", "third"]
 
 
 def test_older_ones_are_found_by_what_names_them(engine: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +129,7 @@ def test_no_more_is_read_than_is_promised(ingested: Connection) -> None:
     sql = postgresql().archive
     asked: dict[str, Any] = {**header_spellings.as_asked(wire.CONVERSATION_ID, ID), "limit": 10}
     query = sql.in_conversation(has_conversation=sql.has_conversation)
-    plan = executed(ingested, query, {**asked, "newest": 20})
+    plan = executed(ingested, query, {**asked, "newest": 20, "seen": None})
     assert plan.indexes == {"message_archive_died"}
-    of_ids = executed(ingested, sql.of_ids(), {"message_ids": ["a"], "ids": [1], "limit": 10})
+    of_ids = executed(ingested, sql.of_ids(), {"message_ids": ["a"], "ids": [1], "limit": 10, "seen": None})
     assert of_ids.reads("message_archive") <= BY_INDEX

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from pgqueue_admin.archive import schema, store
+from pgqueue_admin.archive import schema, store, text_index, text_search
 from pgqueue_admin.archive.ingester import ingest
-from pgqueue_admin.archive.messages import DeadMessage
+from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
+from pgqueue_admin.archive.search_terms import Lane, Term
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.tables.table_queue import TableQueue
@@ -52,3 +53,18 @@ def test_an_endpoint_archives_whatever_it_was(archive: Connection, read: str) ->
     store.archive_failed(archive, replace(dead, message_id=None, message_type="plain"))
     found = archive.all("select exception_message, message_type, message from messages.message_archive order by seq")
     assert [(row.exception_message, row.message["type"]) for row in found] == [(read, read), (read, "plain")]
+
+
+@pytest.mark.parametrize("encoded", READ, indirect=["encoded"])
+@pytest.mark.parametrize("word", ["owes", "OWES", "Zoë owes", r"Zo\u00eb owes", "u00eb", "4711", "303 253"])
+def test_texts_are_found_by_their_index_whatever_the_encoding(archive: Connection, word: str) -> None:
+    for body in (SAID.encode(), SAID.encode("latin-1", "replace"), b"\xff\x004711", b"\\303\\253", None):
+        store.archive_failed(archive, DeadMessage(queue="q", headers='{"a":"Zo\\u00eb owes"}', body=body))
+    text_index.build(archive)
+    archive.run("set enable_seqscan = off")
+    for field in ("", "headers", "body"):
+        asked = ArchiveFilter(state="", also=(Term(field, word),))
+        looked = text_search.look_through(archive, asked)
+        assert looked.is_by_index
+        rows = text_search.look_for(archive, asked.columns, asked.texts, (Lane("all"),))
+        assert sorted(looked.ids) == sorted(rows.ids)

@@ -7,8 +7,9 @@ import pytest
 
 from pgqueue_admin.archive import failure_groups, store
 from pgqueue_admin.archive.messages import ArchiveFilter
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.visible_queues import VisibleQueues
 from tests.databases import Databases
 from tests.explain import BY_INDEX, executed
 from tests.waiting import until
@@ -16,11 +17,12 @@ from tests.waiting import until
 ROWS, GROUPS = 30_000, 300
 FILLED = f"""
 insert into messages.message_archive
-    (created_at, message, result, handled_by, queue, kind, body, fingerprint, died_at, became)
+    (created_at, message, result, handled_by, queue, kind, body, fingerprint, died_at, resolution)
 select now(), '{{}}', 'failed', 'w', 'q' || n % 7, 'transport', decode(repeat('ab', 1500), 'hex'),
     lpad(to_hex(n % {GROUPS}), 16, '0'), now() - n * interval '1 minute', case when n % 3 = 0 then 'discarded' end
 from generate_series(1, {ROWS}) n
 """
+SOME = VisibleQueues(frozenset(), frozenset(), names=("q3", "q5"))
 ONE = {"fingerprint": "0000000000000007"}
 
 
@@ -56,9 +58,42 @@ def test_counts_are_those_of_a_recount(filled: Connection) -> None:
     assert len(every) == GROUPS > len(found)
 
 
+def test_who_sees_some_queues_is_told_a_recount_of_these(filled: Connection) -> None:
+    recount = filled.all(
+        "select fingerprint, count(*) filter (where state = 'dead') as dead, min(died_at), count(*)"
+        " from messages.message_archive where queue in ('q3', 'q5') group by 1"
+    )
+    with visible_queues.within(SOME):
+        found = failure_groups.groups(filled)
+        assert {group.fingerprint: (group.dead, group.first_at) for group in found} == {
+            row[0]: (row[1], row[2]) for row in recount if row[1]
+        }
+        one = recount[0]
+        assert {each.queue for each in failure_groups.places(filled, [one[0]])} <= set(SOME.names)
+        assert {each.queue for each in failure_groups.members(filled, one[0])} <= set(SOME.names)
+        assert sum(failure_groups.bars(filled, one[0], 86_400, 30)) == one[3]
+        died_today = {group.fingerprint: group.died_today for group in found}
+        assert {
+            each: sum(hours) for each, hours in failure_groups.hours(filled, list(died_today)).items()
+        } == died_today
+    with visible_queues.within(VisibleQueues(frozenset(), frozenset())):
+        assert failure_groups.groups(filled) == []
+        assert failure_groups.group(filled, one[0]) is None
+        assert failure_groups.newest(filled, [one[0]]) == {}
+
+
+@pytest.mark.parametrize("name", ["places", "hours", "members", "operations"])
+def test_one_group_in_some_queues_is_read_by_its_index(filled: Connection, name: str) -> None:
+    sql = postgresql().failure_groups
+    params = {**ONE, "fingerprints": [ONE["fingerprint"]], "most": 20, "seen": list(SOME.names)}
+    plan = executed(filled, getattr(sql, name)(seen=sql.in_seen), params)
+    assert plan.reads("message_archive") <= BY_INDEX
+    assert plan.blocks < 200
+
+
 def test_all_groups_are_read_from_the_index_alone(filled: Connection) -> None:
     sql = postgresql().failure_groups
-    plan = executed(filled, sql.groups(figures=sql.figures, dead=sql.all_dead), {"most": 1_000})
+    plan = executed(filled, sql.groups(figures=sql.figures, dead=sql.all_dead, seen=sql.everywhere), {"most": 1_000})
     assert plan.scans == {("message_archive", "Index Only Scan")}
     assert plan.indexes == {"message_archive_fingerprint"}
     assert plan.blocks < 700
@@ -77,14 +112,16 @@ def test_all_groups_are_read_from_the_index_alone(filled: Connection) -> None:
 def test_one_group_is_read_by_its_index(
     filled: Connection, name: str, params: dict[str, Any], most_blocks: int
 ) -> None:
-    plan = executed(filled, getattr(postgresql().failure_groups, name)(), params)
+    sql = postgresql().failure_groups
+    plan = executed(filled, getattr(sql, name)(seen=sql.everywhere), params)
     assert plan.reads("message_archive") <= BY_INDEX
     assert plan.blocks < most_blocks
 
 
 def test_what_tells_a_failure_is_read_by_its_index(filled: Connection) -> None:
     sql = postgresql().failure_groups
-    plan = executed(filled, sql.newest(told_by=sql.told_by), {"fingerprints": [ONE["fingerprint"]]})
+    newest = sql.newest(told_by=sql.told_by, seen=sql.everywhere)
+    plan = executed(filled, newest, {"fingerprints": [ONE["fingerprint"]]})
     assert plan.reads("message_archive") <= BY_INDEX
     assert plan.blocks < 20
 

@@ -10,7 +10,6 @@ from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting.fingerprint import fingerprint
 from tests.archive.conftest import ERROR
-from tests.older_schema import set_back
 
 REFUSED = DeadMessage(
     queue='"public"."Sales"', exception_type="Shop.Refused", exception_message="order 7", stack_trace="   at Shop.Pay()"
@@ -113,12 +112,6 @@ def test_own_code_makes_other_groups(engine: Connection) -> None:
     trace = "   at Vendor.Call()\n   at Shop.Pay()"
     store.archive_failed(engine, DeadMessage(queue="q", exception_type="E", stack_trace=trace), ("Shop.",))
     assert kept(engine) == [fingerprint("E", None, "   at Shop.Pay()").digest]
-
-
-def test_tables_of_a_version_before_take_dead_messages(engine: Connection) -> None:
-    set_back(engine, 5)
-    assert store.archive_failed(engine, REFUSED)
-    assert fingerprints.catch_up(engine) == 0
 
 
 def test_it_is_found_by_an_index_however_many_succeeded(engine: Connection) -> None:

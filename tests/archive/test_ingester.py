@@ -107,7 +107,7 @@ def test_poison_of_every_kind_is_archived_and_says_why(recorded: Connection) -> 
         assert (result.moved, result.control) == (len(before), 0)
         assert recorded.value(f"select count(*) from {table}") == 0
         archived = "select row_id, expires::text, headers, body from messages.message_archive"
-        after = recorded.all(archived + " where found_in = %(t)s order by seq", {"t": table})
+        after = recorded.all(archived + " where ingested_from = %(t)s order by seq", {"t": table})
         assert after == before
         for message in store.page(recorded, ArchiveFilter(queue=table), limit=100).messages:
             assert message.why_no_retry, message.headers

@@ -75,7 +75,7 @@ def test_a_retried_message_lies_in_its_queue_as_it_was_sent(ingested: Connection
     assert sent[h.MESSAGE_ID] == dead.message_id
     assert (row.body, row.expires) == (body.content, None)
     assert row.id != archived.row_id
-    assert (archived.state, archived.became_by, archived.operation) == ("retried", "ana", 7)
+    assert (archived.state, archived.resolved_by, archived.operation) == ("retried", "ana", 7)
     assert events(ingested, dead.id) == [("ana", "retried", 7, BILLING)]
 
 
@@ -86,8 +86,8 @@ def test_the_second_retry_is_told_who_and_when(ingested: Connection) -> None:
     [second] = replay.retry(ingested, [dead.id], "ana")
     archived = store.get(ingested, dead.id)
     assert archived
-    assert (second.result, second.who_before, second.when_before) == ("skipped", "Tomas Berg", archived.became_at)
-    assert second.why == f"It was retried by Tomas Berg at {archived.became_at:%Y-%m-%d %H:%M:%S} UTC."
+    assert (second.result, second.who_before, second.when_before) == ("skipped", "Tomas Berg", archived.resolved_at)
+    assert second.why == f"It was retried by Tomas Berg at {archived.resolved_at:%Y-%m-%d %H:%M:%S} UTC."
     assert ingested.value(f"select count(*) from {BILLING}") == before
     assert len(events(ingested, dead.id)) == 1
 
@@ -224,7 +224,7 @@ def test_one_of_ours_goes_all_the_way_to_succeeded(ingested: Connection) -> None
     [outcome] = replay.retry(ingested, [dead.id], "bob")
     archived = store.get(ingested, dead.id)
     assert archived
-    assert outcome.why == f"It was retried by ana at {archived.became_at:%Y-%m-%d %H:%M:%S} UTC and succeeded."
+    assert outcome.why == f"It was retried by ana at {archived.resolved_at:%Y-%m-%d %H:%M:%S} UTC and succeeded."
 
 
 def test_discarded_ones_are_kept_and_come_back(ingested: Connection) -> None:

@@ -179,7 +179,7 @@ def test_an_operation_by_what_became_of_its_messages(engine: Connection) -> None
     ids = [store.archive_failed(engine, DeadMessage(queue="q", message_id=name)) for name in "abc"]
     for place, (archive_id, outcome) in enumerate(zip(ids, ["done", "skipped", None], strict=True)):
         engine.run(
-            "insert into messages.operation_item (operation, place, archive_id, outcome) values (7, %s, %s, %s)",
+            "insert into messages.operation_item (operation, position, archive_id, outcome) values (7, %s, %s, %s)",
             [place, archive_id, outcome],
         )
     assert found(engine, Term("op", "7")) == ["a", "b", "c"]

@@ -26,7 +26,7 @@ select now(), '{}', case when i %% 10 = 0 then 'failed' else 'success' end::publ
 from generate_series(1, %(rows)s) i
 """
 FILL_OPERATION = """
-insert into messages.operation_item (operation, place, archive_id) select 7, i, 10 * i from generate_series(1, 50) i
+insert into messages.operation_item (operation, position, archive_id) select 7, i, 10 * i from generate_series(1, 50) i
 """
 
 
@@ -45,6 +45,47 @@ def plan_of(connection: Connection, asked: ArchiveFilter) -> Plan:
     archive = postgresql().archive
     query = archive.page(listed=archive.listed, is_queue=archive.is_queue, **store.matching(asked))
     return executed(connection, query, {**asked.params(), "died_at": None, "seq": None, "limit": 51})
+
+
+@pytest.mark.parametrize("state", ["", "dead"])
+def test_a_read_for_a_file_costs_as_a_page_does(filled: Connection, state: str) -> None:
+    asked = ArchiveFilter(state=state, since="2020-01-01T00:00:00+00:00")
+    query = postgresql().archive.page(listed=postgresql().archive.exported, is_queue="", **store.matching(asked))
+    middle = filled.one("select died_at, seq from messages.message_archive where message_id = 'm-15000'")
+    assert middle
+    key = {"died_at": middle.died_at, "seq": middle.seq, "limit": 101}
+    plan = executed(filled, query, {**asked.params(), **key})
+    assert plan.reads("message_archive") <= BY_INDEX, plan
+    assert plan.blocks < 1_500, plan
+
+
+@pytest.mark.parametrize(
+    "asked", [ArchiveFilter(state=""), ArchiveFilter(), ArchiveFilter(state="", queue='"public"."Q7"')]
+)
+def test_what_narrows_a_search_is_counted_from_so_many_and_no_more(filled: Connection, asked: ArchiveFilter) -> None:
+    query = postgresql().archive.facets(**store.matching(asked))
+    plan = executed(filled, query, {**asked.params(), "cap": 1_000, "most": 6})
+    assert plan.reads("message_archive") <= BY_INDEX, plan
+    assert plan.blocks < 1_300, plan
+
+
+@pytest.mark.parametrize("by", ["by_sent", "by_size"])
+def test_what_no_index_orders_is_sorted_in_so_many_and_no_more(filled: Connection, by: str) -> None:
+    archive, asked = postgresql().archive, ArchiveFilter(state="", kind="transport")
+    parts = {"order": archive.most_first, "behind": archive.behind_most, "value": getattr(archive, by)}
+    query = archive.sorted(listed=archive.listed, is_queue=archive.is_queue, **parts, **store.matching(asked))
+    key = {"value": "1", "seq": 1, "top": None, "top_seq": None}
+    plan = executed(filled, query, {**asked.params(), **key, "cap": 1_000, "limit": 51})
+    assert plan.reads("message_archive") <= BY_INDEX, plan
+    assert plan.blocks < 1_600, plan
+
+
+def test_the_oldest_first_come_by_the_same_index(filled: Connection) -> None:
+    archive, asked = postgresql().archive, ArchiveFilter(state="dead")
+    query = archive.page_back(listed=archive.listed, is_queue=archive.is_queue, **store.matching(asked))
+    plan = executed(filled, query, {**asked.params(), "died_at": None, "seq": None, "limit": 51})
+    assert plan.reads("message_archive") <= BY_INDEX, plan
+    assert plan.blocks < 300, plan
 
 
 def test_a_sequential_scan_would_be_seen(filled: Connection) -> None:

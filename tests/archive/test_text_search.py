@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
-from pgqueue_admin.archive import store, text_search
+from pgqueue_admin.archive import store, text_search, walk
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.archive.search_terms import Excluded, Lane, Term
 from pgqueue_admin.dialects import Connection
@@ -13,6 +14,7 @@ from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+DEAD = ArchiveFilter(state="dead")
 FOUND = ArchiveFilter(state="", bodies=("wanted",))
 ROWS = 40  # every fourth is dead; every second has what is looked for
 
@@ -152,3 +154,88 @@ def test_what_was_read_before_a_statement_was_stopped_counts(
     assert [lane.read for lane in looked.lanes] == [5, 0]
     assert looked.lanes[0].oldest
     blocker.run("rollback")
+
+
+class Impatient:
+    """A session in which reading by key takes too long, as where an index finds few rows in a long archive."""
+
+    def __init__(self, connection: Connection, reads: int):
+        self._connection, self._left = connection, reads
+
+    def all(self, query: Any, params: Any) -> Any:
+        by_ids = any(isinstance(value, list) for value in params.values())
+        if "limit" in params and not by_ids:
+            self._left -= 1
+            if self._left < 0:
+                raise TimedOut("canceling statement due to statement timeout")
+        return self._connection.all(query, params)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+@pytest.mark.parametrize("reads", [0, 1, 2])
+@pytest.mark.parametrize(
+    "asked", [ArchiveFilter(state="dead"), ArchiveFilter(state="", also=(Term("id", "1", "starts"),))]
+)
+def test_a_walk_goes_on_row_by_row_where_a_read_by_key_takes_too_long(
+    filled: Connection, monkeypatch: pytest.MonkeyPatch, reads: int, asked: ArchiveFilter
+) -> None:
+    monkeypatch.setattr(walk, "ROWS", 3)
+    meant = [row.id for row in store.page(filled, asked, limit=100).messages]
+    assert walked(Impatient(filled, reads), asked) == meant
+    assert walked(filled, asked) == meant
+
+
+class LateOnce:
+    """A session in which what was found is put in order too late, once."""
+
+    def __init__(self, connection: Connection):
+        self._connection, self._was = connection, False
+
+    def all(self, query: Any, params: Any) -> Any:
+        if params.keys() == {"ids"} and not self._was:
+            self._was = True
+            raise TimedOut("canceling statement due to statement timeout")
+        return self._connection.all(query, params)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+def test_a_walk_loses_nothing_of_what_it_had_found(filled: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "ROWS", 3)
+    assert of_ids(filled, tuple(walked(LateOnce(filled), FOUND))) == list(range(0, ROWS, 2))
+
+
+def test_a_walk_of_texts_covers_all_windows_once(filled: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "ROWS", 3)
+    assert of_ids(filled, tuple(walked(filled, FOUND))) == list(range(0, ROWS, 2))
+    assert len(walked(filled, FOUND)) == ROWS // 2
+
+
+@pytest.mark.parametrize(
+    "change", ["resolution = 'retried' where state = 'dead'", "result = 'failed' where state <> 'dead'"]
+)
+def test_a_walk_meets_once_what_changes_its_state_meanwhile(
+    filled: Connection, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    monkeypatch.setattr(walk, "ROWS", 3)
+    walking = walk.ArchiveWalk(FOUND)
+    walking.read(filled)
+    filled.run(f"update messages.message_archive set {change}")
+    found = read_on(filled, walking)
+    assert found == [row.id for row in store.page(filled, FOUND, limit=100).messages]
+
+
+def walked(connection: Any, asked: ArchiveFilter) -> list[int]:
+    return read_on(connection, walk.ArchiveWalk(asked))
+
+
+def read_on(connection: Any, walking: walk.ArchiveWalk) -> list[int]:
+    found = list[int]()
+    while not walking.is_over:
+        some = walking.read(connection)
+        assert len(some) <= 3
+        found += [row.id for row in some]
+    return found

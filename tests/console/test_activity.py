@@ -43,7 +43,7 @@ def test_an_endpoint_and_its_queue_are_told_apart(console_database: str) -> None
     queue = Queue.objects.create(schema="public", table="Segv", kind="input")
     many_queues(1)
     now = timezone.now()
-    about = {"severity": "critical", "sentence": "s", "opened_at": now, "seen_at": now}
+    about = {"severity": "critical", "sentence": "s", "opened_at": now, "last_seen_at": now}
     Alert.objects.create(kind="no_consumer", subject="x", queue=f'"public"."{queue.table}"', **about)
     Alert.objects.create(kind="worker_crashing", subject="Segv", **about)
     Alert.objects.create(kind="circuit_breaker_open", subject="Segv", cause="Peeking", **about)

@@ -31,7 +31,15 @@ def seen(at: datetime, messages: int, grain: str = "hour", failed: int = 0, **na
 
 def unusual(kind: str, hours: int = 2, **changes: Any) -> None:
     """The hours up to noon, and noon's."""
-    about = {"queue": "", "endpoint": "Sales", "type": "Shop.Order", "seen": 31, "messages": 90, "median": 1, "low": 0}
+    about = {
+        "queue": "",
+        "endpoint": "Sales",
+        "type": "Shop.Order",
+        "observed": 31,
+        "messages": 90,
+        "median": 1,
+        "low": 0,
+    }
     numbers = {**about, "high": 10, "weeks": 8, **changes}
     for back in range(hours):
         Anomaly.objects.create(kind=kind, at=NOON - back * HOUR, **numbers)
@@ -43,7 +51,7 @@ def page(client: Client, **asked: str) -> str:
 
 def rows(text: str) -> list[str]:
     """What the list says, line by line, without its tags."""
-    (table,) = re.findall(r'aria-label="What was unusual, scrolls">.*?</table>', text) or [""]
+    (table,) = re.findall(r'aria-label="Unusual hours, scrolls">.*?</table>', text) or [""]
     lines = re.findall(r"<tr>(.*?)</tr>", table)[1:]
     return [re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", line)).replace("\xa0", " ").strip() for line in lines]
 
@@ -94,7 +102,7 @@ def test_that_nothing_was_unusual_is_said_of_hours_that_were_judged(
 
 
 def test_the_band_lies_behind_the_hours_that_are_known(as_viewer: Client) -> None:
-    rolled_up(NOON, 90, grain="hour", critical=[SPAN], critical_n=[90])
+    rolled_up(NOON, 90, grain="hour", critical_buckets=[SPAN], critical_counts=[90])
     for week, messages in ((1, 101), (2, 105), (3, 109), (4, 113)):
         seen(NOON - week * WEEK, messages, failed=10)
     text = page(as_viewer, table="steps")
@@ -106,7 +114,7 @@ def test_the_band_lies_behind_the_hours_that_are_known(as_viewer: Client) -> Non
     assert (data["share_low"][place], data["share_high"][place]) == (0, 22.7)
     assert data["share_high"][place - 1] is None, "nothing finished: of none there is no share"
     assert data["usual_high"][place - 1] == 4, "in three weeks nothing finished then"
-    assert "Shaded: what is usual, from the same hour of the week in the 3 to 4 weeks before." in text
+    assert "Shaded: the usual range, from the same hour of the week in the 3 to 4 weeks before." in text
     (row,) = [each for each in re.findall("<tr>.*?</tr>", text, re.S) if "53 to 157" in each]
     cells = [" ".join(re.sub("<[^>]*>", " ", cell).split()) for cell in re.findall("<td.*?</td>", row, re.S)]
     assert cells[-4] == "53 to 157"
@@ -146,13 +154,13 @@ def test_a_queue_has_a_band_where_nobody_knows_the_endpoint_of_anything_in_its_l
     text = page(as_viewer, **queue)
     data = drawn(text)
     assert (data["usual_high"][data["at"].index(int(NOON.timestamp()))] is not None) == has_band
-    assert ("What is usual is known of endpoints" in text) != has_band
+    assert ("The usual range is kept by endpoint" in text) != has_band
 
 
 def test_each_finding_has_its_numbers_its_window_and_its_messages(as_viewer: Client) -> None:
     Endpoint.objects.create(name="Sales", table="SalesQueue")
     unusual("failures")
-    unusual("growth", queue='"public"."SalesQueue"', type="", seen=500, messages=None, median=3, high=23)
+    unusual("growth", queue='"public"."SalesQueue"', type="", observed=500, messages=None, median=3, high=23)
     text = page(as_viewer)
     growth, failures = sorted(rows(text), reverse=True, key=lambda row: row.startswith("Growth"))
     assert "31 of 90 failed 1, at most 10 8 weeks counted" in failures
@@ -180,7 +188,7 @@ def test_how_long_it_took_is_told_of_those_of_which_it_is_known(
 
 def test_what_lasts_says_so_and_hours_apart_are_two(as_viewer: Client) -> None:
     seen(NOON, 5)
-    unusual("silence", seen=0, messages=0, median=150, low=60)
+    unusual("silence", observed=0, messages=0, median=150, low=60)
     Anomaly.objects.filter(at=NOON - HOUR).update(at=NOON - 3 * HOUR)
     newest, older = rows(page(as_viewer))
     assert "still nothing finished 150, at least 60" in newest

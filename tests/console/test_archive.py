@@ -11,6 +11,7 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.archive.search_terms import Excluded, Term
 from pgqueue_admin.console.archive import search
 from pgqueue_admin.models import queue_database
+from pgqueue_admin.services.content_access import ALL
 from tests.console.pages import Connect
 from tests.console.recorded import REFUSED, Recorded
 
@@ -62,7 +63,7 @@ def ids(html: str) -> list[str]:
     ],
 )
 def test_what_is_typed_is_what_is_searched(looked_at: Recorded, typed: str | None, filter: ArchiveFilter) -> None:
-    query = search.read(typed)
+    query = search.read(typed, ALL)
     assert query.error is None
     assert query.filter == filter
 
@@ -91,7 +92,7 @@ def test_what_is_typed_is_what_is_searched(looked_at: Recorded, typed: str | Non
     ],
 )
 def test_a_wrong_term_is_named_and_nothing_runs(looked_at: Recorded, typed: str, wrong: str) -> None:
-    error = search.read(typed).error
+    error = search.read(typed, ALL).error
     assert error is not None
     assert error.wrong == wrong
     html = page(looked_at.operator, q=typed)
@@ -221,7 +222,7 @@ def test_the_page_says_what_is_removed(looked_at: Recorded, settings: Any) -> No
 def test_a_search_takes_twenty_words_at_most(recorded: Recorded) -> None:
     """Each is looked for in each message: a stack trace that was pasted would keep the database busy."""
     most = " ".join(f"word{number}" for number in range(search.MOST_WORDS))
-    assert search.read(most).error is None
+    assert search.read(most, ALL).error is None
     said = page(recorded.operator, q=f"{most} more")
     assert "21 words" in said
     assert "at most 20" in said

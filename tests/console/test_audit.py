@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.models import AuditEntry, Endpoint, Queue
 
 HOSTILE = "<script>alert(1)</script>\u202e"
 
@@ -167,3 +167,61 @@ def test_lists_read_no_bodies_and_an_export_has_them(as_operator: Client) -> Non
         "before": "old",
         "after": "new",
     }
+
+
+def test_a_change_that_stands_is_taken_back_from_here(as_operator: Client, as_viewer: Client) -> None:
+    for each in (2, 4):
+        Endpoint.objects.update_or_create(name="Billing", defaults={"table": "Billing", "concurrency": each})
+    older = entry(verb="set", noun="endpoint", subject="Billing", before={"concurrency": 1}, after={"concurrency": 2})
+    newer = entry(verb="set", noun="endpoint", subject="Billing", before={"concurrency": 2}, after={"concurrency": 4})
+    html = as_operator.get("/audit/?q=on:Billing").content.decode()
+    assert f'action="/endpoints/Billing/undo/{newer.pk}/"' in html
+    assert f"/undo/{older.pk}/" not in html, "somebody changed it since"
+    assert "/undo/" not in as_viewer.get("/audit/?q=on:Billing").content.decode()
+    as_operator.post(f"/endpoints/Billing/undo/{newer.pk}/")
+    assert Endpoint.objects.get(name="Billing").concurrency == 2
+    assert f"/undo/{newer.pk}/" not in as_operator.get("/audit/?q=on:Billing").content.decode()
+
+
+def test_a_target_of_a_queue_is_taken_back_from_here(as_operator: Client) -> None:
+    queue = Queue.objects.create(schema="public", table="Billing", target_depth=9)
+    change = entry(verb="set", noun="queue", before={"target_depth": 3}, after={"target_depth": 9})
+    path = f"/settings/queues/public/Billing/undo/{change.pk}/"
+    assert f'action="{path}"' in as_operator.get("/audit/?q=did:set").content.decode()
+    as_operator.post(path)
+    queue.refresh_from_db()
+    assert queue.target_depth == 3
+    assert f'action="{path}"' not in as_operator.get("/audit/?q=did:set").content.decode()
+
+
+def narrowed(client: Client, q: str = "") -> dict[str, list[tuple[str, int, str]]]:
+    """Of each field the names with their numbers, and the search of each."""
+    facets = client.get("/audit/", {"q": q, "facets": "open"}).context["narrow"].facets
+    return {each.word: [(value.name, value.number, value.q) for value in each.values] for each in facets}
+
+
+def test_it_is_narrowed_by_what_its_entries_have_and_each_press_finds_just_these(as_viewer: Client) -> None:
+    entry(who="ANA", verb="discard")
+    entry(who="Anabel", subject="Orders.Retries", reason='say "x"')
+    found = narrowed(as_viewer)
+    today = timezone.now().date().isoformat()
+    assert [each[:2] for each in found["Who"]] == [("ana", 2), ("ivo", 2), ("anabel", 1), ("tomas berg", 1)]
+    assert found["Did"][0][:2] == ("retried", 2)
+    assert {name for name, number, _ in found["Did"] if number == 1} > {"discarded", "stopped"}
+    assert found["Day, UTC"][0][:2] == (today, 6)
+    for values in found.values():
+        for name, number, q in values:
+            if q:
+                said = shown(as_viewer, q)
+                assert re.search(rf"\b{number} entr", said), (name, q, said[:300])
+    only = dict((name, q) for name, _, q in found["Who"])["ana"]
+    assert dict((name, q) for name, _, q in narrowed(as_viewer, only)["Who"])["ana"] == ""
+
+
+def test_of_more_than_so_many_entries_the_newest_are_counted(
+    as_viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgqueue_admin.console.audit.facets.CAP", 3)
+    html = as_viewer.get("/audit/?facets=open").content.decode()
+    assert "Counted in the newest 3 that match; there are older ones." in " ".join(html.split())
+    assert "Narrow by person, act, object, day" in as_viewer.get("/audit/").content.decode()

@@ -10,6 +10,7 @@ from pgqueue_admin.console.bin import rows
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation, database_clock
 from pgqueue_admin.services import content_access, operations
+from tests.console.operating import choose, follow, start
 from tests.console.pages import shown
 from tests.console.recorded import Recorded
 
@@ -44,8 +45,10 @@ def test_ticked_ones_are_restored(recorded: Recorded, cards: list[int]) -> None:
 
 
 def _discarded(connection: Connection, archive_id: int, **ago: int) -> None:
-    decided = "died_at = now() - %(ago)s, became_at = now() - %(ago)s"
-    mark = f"update messages.message_archive set became = 'discarded', became_by = 'bo', {decided} where id = %(id)s"
+    decided = "died_at = now() - %(ago)s, resolved_at = now() - %(ago)s"
+    mark = (
+        f"update messages.message_archive set resolution = 'discarded', resolved_by = 'bo', {decided} where id = %(id)s"
+    )
     connection.run(mark, {"id": archive_id, "ago": timedelta(**ago)})
 
 
@@ -67,7 +70,7 @@ def test_what_is_gone_soon_is_red_and_what_is_over_waits_for_the_clean_up(
 
 def test_pages_follow_one_another(recorded: Recorded) -> None:
     recorded.connection.run(
-        "update messages.message_archive set became = 'discarded', became_by = 'bo', became_at = now()"
+        "update messages.message_archive set resolution = 'discarded', resolved_by = 'bo', resolved_at = now()"
         " where state = 'dead' and id in (select id from messages.message_archive where state = 'dead' limit 60)"
     )
     first = shown(recorded.viewer, "/bin/")
@@ -88,9 +91,28 @@ def _past_all() -> str:
 
 def test_times_beyond_any_calendar_are_not_counted_down(recorded: Recorded, cards: list[int]) -> None:
     recorded.connection.run(
-        "update messages.message_archive set became = 'discarded', became_by = 'bo', became_at = now(),"
+        "update messages.message_archive set resolution = 'discarded', resolved_by = 'bo', resolved_at = now(),"
         " died_at = 'infinity' where id = %(id)s",
         {"id": cards[0]},
     )
     assert "1 discarded" in shown(recorded.viewer, "/bin/")
     assert rows.of([], 30, database_clock.now(), content_access.ALL) == []
+
+
+def test_ticked_ones_are_restored_and_retried(recorded: Recorded, cards: list[int]) -> None:
+    before = recorded.rows("Billing")
+    frozen = choose(recorded.operator, "discard", cards)
+    start(recorded.operator, frozen["Location"])
+    operations.run(Operation.objects.get().pk)
+    assert "Restore and retry…" in shown(recorded.operator, "/bin/")
+    asked = choose(recorded.operator, "restore and retry", cards[:2])
+    preview = follow(recorded.operator, asked)
+    assert "Restore and retry 2 messages to Billing in" in preview
+    assert "one that cannot be retried stays there" in preview
+    assert re.search("(Their|of their) causes struck", preview)
+    start(recorded.operator, asked["Location"])
+    operations.run(Operation.objects.latest("pk").pk)
+    assert "2 retried." in shown(recorded.operator, asked["Location"])
+    assert recorded.rows("Billing") == before + 2
+    assert choose(recorded.viewer, "restore and retry", cards[2:]).status_code == 303
+    assert recorded.rows("Billing") == before + 2

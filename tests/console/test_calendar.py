@@ -36,7 +36,7 @@ def root(console_database: str, connect: Connect) -> Client:
     sample()
     for at in ENDS:
         about = {"subject": str(at), "queue": '"public"."Sales"', "severity": "warning", "sentence": "One lies dead."}
-        Alert.objects.create(kind="dead_message", opened_at=at, seen_at=at, **about)
+        Alert.objects.create(kind="dead_message", opened_at=at, last_seen_at=at, **about)
     assert Queue.objects.count() == len(QUEUES)
     return client
 

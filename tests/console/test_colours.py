@@ -24,7 +24,7 @@ def queue(**figures: object) -> Queue:
 def warn(severity: str, **facts: object) -> None:
     now = timezone.now() - timedelta(minutes=3)
     about = {"kind": "no_consumer", "subject": "Billing", "queue": '"public"."Billing"', "sentence": "Nobody"}
-    Alert.objects.create(**about, severity=severity, opened_at=now, seen_at=now, **facts)
+    Alert.objects.create(**about, severity=severity, opened_at=now, last_seen_at=now, **facts)
 
 
 def colours(client: Client) -> set[str]:

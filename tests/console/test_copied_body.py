@@ -2,15 +2,16 @@
 
 from pgqueue_admin.console.messages.detail import body
 from pgqueue_admin.formatting.body_views import BodyPart
-from pgqueue_admin.formatting.text_spans import joined
+from pgqueue_admin.formatting.escape_invisible import joined
 from pgqueue_admin.monitor.bodies import PART
+from pgqueue_admin.services.content_access import ALL
 
 KEPT = b"{" + "\u00fc".encode() * PART
 
 
 def part(start: str = "") -> BodyPart:
     asked = {"body": "bodystring", "from": start}
-    found = body.of_copy(lambda at, length: KEPT[at : at + length], len(KEPT), None, asked).part
+    found = body.of_copy(lambda at, length: KEPT[at : at + length], len(KEPT), None, asked, ALL, ()).part
     assert found
     return found
 

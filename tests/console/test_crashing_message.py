@@ -69,7 +69,7 @@ def test_moving_it_out_leads_to_it_in_the_archive(as_operator: Client, row: Any,
     response = as_operator.post(f"/crashing-messages/{row.id}/move-out/", {"reason": "segfaults"})
     assert response.status_code == 303
     html = text(as_operator.get(response["Location"]))
-    assert "Moved out of Sales. It lies dead in the archive; Sales goes on." in html
+    assert "Moved out of Sales. It is dead, in the archive; Sales goes on." in html
     assert "Moved out by ana" in html
     assert "segfaults" in html
     assert AuditEntry.objects.get(verb="move out").reason == "segfaults"
@@ -99,7 +99,7 @@ def test_an_endpoint_that_does_not_go_on_is_not_said_to(
     )
     Endpoint.objects.update(**facts)
     html = text(as_operator.post(f"/crashing-messages/{row.id}/move-out/", follow=True))
-    assert f"It lies dead in the archive; {said}" in html
+    assert f"It is dead, in the archive; {said}" in html
     assert "goes on" not in html
     assert f'action="/endpoints/Sales/{act}/"' in html
 

@@ -78,7 +78,7 @@ def test_what_is_typed_is_sent_as_a_new_message(session: Connection, as_operator
     assert not {h.EXCEPTION_TYPE, h.RETRIES, RETRIED_FROM} & found.keys()
     message = store.get(session, archive_id)
     assert message is not None
-    assert (message.state, message.became_by) == ("retried", "ana")
+    assert (message.state, message.resolved_by) == ("retried", "ana")
     assert [event.verb for event in store.events(session, archive_id)] == ["edited and retried"]
 
 

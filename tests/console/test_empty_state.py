@@ -134,7 +134,7 @@ def test_depth_that_nobody_knows_is_not_that_of_all(
 
 def test_depth_of_a_queue_that_is_gone_is_there_while_it_was(page: Page, database: None) -> None:
     text = page(queue='"public"."Old"', w="24h", at="2026-10-31T10:00:00Z")
-    assert "At most 9 lay there" in text
+    assert "At most 9 waited" in text
 
 
 @pytest.fixture

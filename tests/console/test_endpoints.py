@@ -15,6 +15,7 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.console.archive import search
 from pgqueue_admin.models import AuditEntry, Endpoint, MinimumTtbr, Process, Queue
 from pgqueue_admin.services import endpoints
+from pgqueue_admin.services.content_access import ALL
 from tests.console.pages import Answer, matched, shown
 
 SETTINGS = {
@@ -32,7 +33,7 @@ PAGE = "/endpoints/Shop.Orders/"
 @pytest.fixture
 def orders(console_database: str) -> Endpoint:
     queue = Queue.objects.create(schema="shop", table="Orders", kind="input")
-    MinimumTtbr.objects.create(queue=queue, message_type="Shop.MailToSend", ttbr_ms=8_000, seen_at=timezone.now())
+    MinimumTtbr.objects.create(queue=queue, message_type="Shop.MailToSend", ttbr_ms=8_000, last_seen_at=timezone.now())
     return Endpoint.objects.create(name="Shop.Orders", schema="shop", table="Orders", desired_processes=1)
 
 
@@ -247,7 +248,7 @@ def test_the_list_and_the_page_say_who_is_short(as_operator: Client, orders: End
 def test_its_dead_lead_to_what_lies_dead_of_its_own_queue(as_operator: Client, orders: Endpoint) -> None:
     Endpoint.objects.update(schema="shop eu", table='My "Orders"')
     asked = parse_qs(urlsplit(unescape(matched(r'<a href="([^"]*)">in the archive', text(as_operator)))).query)["q"][0]
-    found = search.read(asked)
+    found = search.read(asked, ALL)
     assert (found.error, found.filter) == (None, ArchiveFilter(state="dead", queue='"shop eu"."My ""Orders"""'))
 
 

@@ -9,8 +9,10 @@ import pytest
 
 from pgqueue_admin.archive import failure_groups, fingerprints, store
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
+from pgqueue_admin.console.failures import chosen as chosen_page
 from pgqueue_admin.console.failures.comparison import Comparison, compare
 from pgqueue_admin.models import AuditEntry, FailureGroup, Operation, database_clock, queue_database
+from pgqueue_admin.services.content_access import ALL
 from tests.console.pages import matched, shown
 from tests.console.recorded import Recorded
 
@@ -104,7 +106,7 @@ def test_more_names_than_are_shown_are_said(recorded: Recorded) -> None:
 def died(recorded: Recorded, fingerprint: str, ago: str, state: str = "dead", queue: str = "q") -> None:
     recorded.connection.run(
         "insert into messages.message_archive"
-        " (created_at, message, result, handled_by, queue, fingerprint, died_at, became)"
+        " (created_at, message, result, handled_by, queue, fingerprint, died_at, resolution)"
         " values (now(), '{}', 'failed', 'w', %(queue)s, %(fp)s, now() - %(ago)s::interval, nullif(%(state)s, 'dead'))",
         {"fp": fingerprint, "ago": ago, "state": state, "queue": queue},
     )
@@ -301,7 +303,7 @@ def alike(recorded: Recorded, bodies: list[dict[str, Any]], headers: list[dict[s
     digest = recorded.connection.value(
         "select fingerprint from messages.message_archive where exception_type = 'Alike' limit 1"
     )
-    return compare(failure_groups.members(recorded.connection, digest))
+    return compare(failure_groups.members(recorded.connection, digest), ALL)
 
 
 def test_what_was_not_read_is_not_said_to_be_missing(recorded: Recorded) -> None:
@@ -344,7 +346,7 @@ def test_what_people_say_stays_with_the_cause(recorded: Recorded, largest: str) 
     said = {"owner": "Shop team", "ticket": "https://tickets.example/SHOP-1", "note": "Waits for 7.2.1"}
     assert recorded.operator.post(f"/failures/{largest}/assignment/", said).status_code == 303
     recorded.connection.run(
-        "update messages.message_archive set became = 'retried' where fingerprint = %(f)s", {"f": largest}
+        "update messages.message_archive set resolution = 'retried' where fingerprint = %(f)s", {"f": largest}
     )
     recorded.connection.run("delete from messages.message_archive where fingerprint = %(f)s", {"f": largest})
     page = shown(recorded.operator, f"/failures/{largest}/")
@@ -517,6 +519,30 @@ def test_several_ask_for_the_right(recorded: Recorded) -> None:
     page = recorded.viewer.post(address, {"act": "assign", "owner": "Ana"}, follow=True).content.decode()
     assert "Nothing was changed. Assigning needs the right" in page
     assert not FailureGroup.objects.filter(pk__in=digests, owner="Ana").exists()
+
+
+def test_several_are_retried_in_one_operation(recorded: Recorded) -> None:
+    address, digests = chosen(recorded)
+    page = shown(recorded.operator, address)
+    asked = "select count(*) from messages.message_archive where state = 'dead' and fingerprint = any (%s)"
+    dead = recorded.connection.value(asked, [digests])
+    assert f"Retry {dead:,} in stages…" in page
+    q = re.search(r'name="q" value="([^"]+)"', page)
+    assert q
+    posted = {"act": "retry", "all": "matching", "q": unescape(q[1])}
+    answer = recorded.operator.post("/operations/", posted)
+    operation = Operation.objects.get()
+    assert answer["Location"] == f"/operations/{operation.pk}/"
+    assert (operation.count, operation.state) == (dead, "frozen")
+    assert "Careful" in shown(recorded.operator, answer["Location"])
+    assert "Can retry dead messages" in shown(recorded.viewer, address)
+
+
+def test_too_many_for_one_search_are_not_offered(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chosen_page, "MOST_RETRIED", 1)
+    page = shown(recorded.operator, chosen(recorded)[0])
+    assert "At most 1 failures are retried in one operation" in page
+    assert 'value="retry"' not in page
 
 
 @pytest.mark.parametrize("address", ["/failures/chosen/", "/failures/chosen/?f=9&f=x%27&f=0123456789abcdef"])

@@ -17,6 +17,7 @@ from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.console.archive import search
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import database_clock
+from pgqueue_admin.services.content_access import ALL
 from tests.console.pages import Connect, Page, drawn, matched
 from tests.history.files import message, write
 from tests.history.rollup_factory import failed, rolled_up, told
@@ -57,7 +58,7 @@ def archived(console_database: str, connect: Connect) -> Connection:
 
 
 def found_in_archive(connection: Connection, address: str) -> list[tuple[str, str]]:
-    query = search.read(parse_qs(urlsplit(address).query)["q"][0])
+    query = search.read(parse_qs(urlsplit(address).query)["q"][0], ALL)
     assert query.error is None
     return sorted((each.result, each.kind) for each in store.page(connection, query.filter, None, 10).messages)
 

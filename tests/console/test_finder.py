@@ -1,12 +1,14 @@
 """The finder leads from any id to the message, or says what it searched."""
 
 import json
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.test import Client
 
-from pgqueue_admin.archive import store
+from pgqueue_admin.archive import store, text_index
 from pgqueue_admin.dialects.errors import TimedOut
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Queue
 from pgqueue_admin.services import operations
 from tests.console.pages import shown
@@ -82,7 +84,7 @@ def test_an_order_number_in_bodies_is_not_denied(recorded: Recorded) -> None:
     html = response.content.decode()
     assert response.status_code == 404
     assert "Bodies: an order number in a body is not found by this box" in html
-    assert 'href="/archive/?q=message%3A4711-x"' in html
+    assert 'href="/archive/?q=%224711-x%22"' in html
     archived = shown(recorded.operator, "/archive/?q=message%3A4711-x")
     assert "bodies, headers and ids were not searched" in archived
     assert "Searched the whole archive," not in archived
@@ -92,6 +94,65 @@ def test_an_order_number_in_bodies_is_not_denied(recorded: Recorded) -> None:
 def test_an_id_may_have_a_colon(looked_at: Recorded) -> None:
     assert goes_to(looked_at.operator, "/messages/?q=order:4711") == "/messages/order:4711/"
     assert goes_to(looked_at.operator, "/messages/?q=boom+queue:Billing").startswith("/archive/")
+
+
+@pytest.mark.parametrize(
+    "q", ["card refused", '"card refused"', "-Bill", "card OR bill", "(card OR bill) -test", '"card', "card (", "a -"]
+)
+def test_a_search_is_handed_to_the_archive_as_it_was_typed(looked_at: Recorded, q: str) -> None:
+    """Also one that it cannot read: there its place is marked."""
+    response = looked_at.operator.get("/messages/", {"q": q})
+    assert response.status_code == 302
+    assert parse_qs(urlsplit(response["Location"]).query) == {"q": [q]}
+    assert urlsplit(response["Location"]).path == "/archive/"
+    assert looked_at.operator.get(response["Location"]).status_code == 200
+
+
+def test_an_id_that_reads_as_a_search_is_an_id_still(looked_at: Recorded) -> None:
+    looked_at.connection.run(
+        """insert into messages.message_archive (created_at, message, result, handled_by, message_id)
+        values (now(), '{}', 'failed', 'test', 'order 4711 (again)')"""
+    )
+    newest = looked_at.connection.value("select max(id) from messages.message_archive")
+    response = looked_at.operator.get("/messages/", {"q": "order 4711 (again)"}, follow=True)
+    assert response.redirect_chain[-1][0] == f"/archive/{newest}/"
+    response = looked_at.operator.get("/messages/", {"q": "order 4711 (twice)"}, follow=True)
+    assert response.redirect_chain[-1][0].startswith("/archive/?q=")
+
+
+def with_body(recorded: Recorded, number: int) -> None:
+    recorded.connection.run(
+        """insert into messages.message_archive (created_at, message, result, handled_by, kind, message_type, body)
+        select now(), '{}', 'failed', 'test', 'transport', 'Shop.Bill', 'order ORD-4711' from generate_series(1, %s)""",
+        [number],
+    )
+    with postgresql().connect(recorded.dsn) as connection:
+        text_index.build(connection)
+    recorded.connection.run("analyze messages.message_archive")
+
+
+@pytest.mark.parametrize(("number", "said"), [(1, "1 message"), (2, "2 messages"), (101, "100+ messages")])
+def test_where_texts_are_indexed_an_order_number_is_found(recorded: Recorded, number: int, said: str) -> None:
+    with_body(recorded, number)
+    html = " ".join(shown(recorded.operator, "/messages/ORD-4711/").split())
+    assert f"<h1>In the texts of {said} </h1>" in html
+    assert html.count('<tr role="row">') == min(number, store.SIGHTINGS) + 1
+    assert "archived messages by index." in html
+    assert 'href="/archive/?q=%22ORD-4711%22"' in html
+    response = recorded.operator.get("/messages/ORD-4712/")
+    html = " ".join(response.content.decode().split())
+    assert response.status_code == 404
+    assert "headers and bodies of all" in html
+    assert "Bodies: an order number" not in html
+
+
+def test_who_may_not_read_messages_is_told_nothing_of_their_texts(recorded: Recorded) -> None:
+    with_body(recorded, 1)
+    for word in ("ORD-4711", "ORD-4712"):
+        response = recorded.counter.get(f"/messages/{word}/")
+        assert response.status_code == 404
+        html = " ".join(response.content.decode().replace(word, "").split())
+        assert "by index" not in html
 
 
 def test_several_sightings_are_listed(recorded: Recorded) -> None:

@@ -17,7 +17,7 @@ PATH = "/queues/public/Old.Orders/"
 
 def died_there(recorded: Recorded, dead: int, discarded: int = 0) -> None:
     recorded.connection.run(
-        """insert into messages.message_archive (created_at, message, result, handled_by, queue, kind, became)
+        """insert into messages.message_archive (created_at, message, result, handled_by, queue, kind, resolution)
         select now(), '{}', 'failed', 'test', %s, 'transport', case when n > %s then 'discarded' end
         from generate_series(1, %s) n""",
         [OLD, dead, dead + discarded],
@@ -52,7 +52,12 @@ def test_endpoint_warnings_and_what_people_did_are_known_without_an_archive(cons
     address = Address("public", "Old.Orders")
     Endpoint.objects.create(name="Old.Orders", schema="public", table="Old.Orders")
     Alert.objects.create(
-        kind="dead", queue=OLD, severity="critical", sentence="2 dead", opened_at=timezone.now(), seen_at=timezone.now()
+        kind="dead",
+        queue=OLD,
+        severity="critical",
+        sentence="2 dead",
+        opened_at=timezone.now(),
+        last_seen_at=timezone.now(),
     )
     AuditEntry.objects.create(who="ana", verb="set", noun="queue", subject=queues.subject(address), origin="console")
     html = text(shown(signed_in(), PATH))

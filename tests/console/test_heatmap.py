@@ -87,7 +87,7 @@ def test_without_any_timing_there_is_no_map(page: Page) -> None:
     rolled_up(TEN, 3)
     text = page()
     assert "data-heat" not in text
-    assert "Nothing tells how long they took." in text
+    assert "How long they took is unknown." in text
     assert rows(page(format="heat")) == []
 
 

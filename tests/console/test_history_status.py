@@ -10,7 +10,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from pgqueue_admin.history.runtime import installation, java
-from pgqueue_admin.models import HistoryBatch, HistorySource, Process, database_clock
+from pgqueue_admin.models import AuditEntry, HistoryBatch, HistorySource, Process, database_clock
 from tests.console.pages import Page
 from tests.history.rollup_factory import batch
 
@@ -42,6 +42,19 @@ def test_switched_off_is_said_and_nothing_else_is_wrong(page: Page, settings: Se
     text = page()
     assert "History is switched off. SPARK_MASTER is empty, so nothing that finishes after" in text
     assert "does not run" not in text
+
+
+def test_where_it_is_switched_off_nothing_can_be_asked_for(as_operator: Client, settings: Settings) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": ""}
+    said = as_operator.post("/history/run/", follow=True).content.decode()
+    assert "Nothing was asked for: history is switched off." in said
+    assert not AuditEntry.objects.filter(verb="run").exists()
+
+
+def test_that_there_is_no_table_to_read_is_said_only_once_somebody_has_looked(page: Page) -> None:
+    assert "No source yet" not in page()
+    process()
+    assert "No source yet" in page()
 
 
 def test_without_any_process_it_says_who_keeps_one(page: Page) -> None:
@@ -150,7 +163,7 @@ def test_before_the_first_batch_has_ended_one_notice_says_so_and_nothing_is_comp
     page: Page, as_viewer: Client, opened: bool
 ) -> None:
     """A table that was never read to its end was said to be complete up to when it was found."""
-    source = HistorySource.objects.create(table='"public"."audit"', way="numbers")
+    source = HistorySource.objects.create(table='"public"."audit"', cursor_kind="numbers")
     HistorySource.objects.update(first_seen_at=database_clock.now() - 18 * MINUTE)
     process()
     if opened:

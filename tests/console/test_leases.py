@@ -14,6 +14,7 @@ from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.services import endpoints
 from tests.console.sampled import sample
+from tests.console.test_payload_columns import keeping
 
 Connect = Callable[..., Connection]
 PATH = "/queues/messages/message/"
@@ -60,6 +61,19 @@ def test_it_stands_among_the_queues_and_its_page_says_what_it_holds(queue: Lease
     assert "purge 4 /img/*" in looked
     assert "How they ended" in looked
     assert text(as_viewer, f"{PATH}?ends=1").count("sku/a.png") == 1
+
+
+def test_columns_are_chosen_and_kept_for_a_kind(queue: LeaseQueue, as_viewer: Client) -> None:
+    queue.publish({"kind": "Pay", "a": 1, "amount": 5, "card": "A", "deep": {"x": 1}})
+    queue.publish({"kind": "Big", **{f"n{number}": number for number in range(9)}, "some": "x" * 50})
+    sample()
+    address = f"{PATH}messages/?order=number"
+    assert "Pay 1 1 A waiting" in text(as_viewer, address)
+    said = text(as_viewer, f"{address}&cols=card&cols=some")
+    assert "Pay 1 A waiting" in said
+    assert "Big 2 not read not read waiting" in said  # of its document the first eight are
+    as_viewer.post("/columns/", keeping(as_viewer.get(f"{address}&cols=card").content.decode()))
+    assert "Pay 1 A" in text(as_viewer, address)
 
 
 def test_how_they_ended_leads_to_the_archive(queue: LeaseQueue, as_viewer: Client) -> None:

@@ -4,16 +4,18 @@ import re
 from html import unescape
 
 import pytest
+from django.template.loader import render_to_string
 from django.urls import reverse
 from pytest_django import Settings
 
 from pgqueue_admin.console.operations import progress
 from pgqueue_admin.console.operations.operation_progress import OperationProgress
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.models import AuditEntry, Operation
+from pgqueue_admin.models import AuditEntry, Operation, Queue, RetryRule
 from pgqueue_admin.models import queue_database as queue_databases
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import operations
+from tests import strangers_code
 from tests.console.operating import choose, follow, start
 from tests.console.pages import Connect, matched, shown
 from tests.console.recorded import REFUSED, Recorded
@@ -61,7 +63,7 @@ def test_one_that_lost_its_set_says_so(recorded: Recorded, cards: list[int]) -> 
     frozen = choose(recorded.operator, "retry", cards)
     start(recorded.operator, frozen["Location"])
     with queue_database().writing() as connection:
-        connection.run("delete from messages.operation_item where place > 2")
+        connection.run("delete from messages.operation_item where position > 2")
     operations.run(Operation.objects.get().pk)
     html = shown(recorded.operator, frozen["Location"])
     for said in ("It ended early.", "3 of its 5 messages are in its set no more", "cancelled by the console"):
@@ -157,7 +159,7 @@ def test_the_result_of_a_cancel_waits_for_what_is_in_hand(
     with worker.transaction():
         worker.run(postgresql().operation.begin_chunk(), {"operation_id": operation.pk})
         html = follow(recorded.operator, recorded.operator.post(f"{frozen['Location']}cancel/"))
-        assert html.count("Cancelled; what is in hand is finished first.") == 2
+        assert html.count("Cancelled; messages in hand are finished first.") == 2
         assert 'id="going-on"' in html
         assert "Restore all" not in html
         assert "not touched and still dead" not in html
@@ -243,6 +245,21 @@ def test_per_cent_are_all_only_when_all_are_acted_on(acted: tuple[int, int, int]
     assert OperationProgress(Operation(count=1000, done=done, skipped=skipped, failed=failed)).percent == said
 
 
+@pytest.mark.parametrize(
+    ("stays", "said"),
+    [
+        (None, "received meanwhile, or in hand"),
+        (0, "received meanwhile<"),
+        (2, "2 stay in the queue: in hand, or with a value that the archive has no place for; the rest was received"),
+        (3, "3 stay in the queue: in hand, or with a value that the archive has no place for<"),
+    ],
+)
+def test_a_purge_says_what_stays_apart_from_what_was_received(stays: int | None, said: str) -> None:
+    operation = Operation(pk=1, kind="purge", state="done", count=10, done=7, skipped=3, stays=stays)
+    about = {"operation": operation, "progress": OperationProgress(operation)}
+    assert said in render_to_string("pgqueue_admin/operations/progress.html", about)
+
+
 def test_looking_starts_nothing(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
     for address in (f"{frozen['Location']}start/", f"{frozen['Location']}cancel/"):
@@ -274,3 +291,107 @@ def test_a_role_that_only_selects_disables_acts_and_says_so(recorded: Recorded, 
         recorded.connection.run(f"drop owned by {name}; drop role {name}")
     assert not Operation.objects.exists()
     assert {recorded.state(each) for each in cards} == {"dead"}
+
+
+def test_what_still_waits_is_called_back_from_the_page_of_the_retry(recorded: Recorded, cards: list[int]) -> None:
+    before = recorded.rows("Billing")
+    frozen = choose(recorded.operator, "retry", cards)
+    start(recorded.operator, frozen["Location"])
+    operations.run(Operation.objects.get().pk)
+    assert "Call back 5 that still wait…" in shown(recorded.operator, frozen["Location"])
+    assert "needs the right" in shown(recorded.viewer, frozen["Location"]).split("Call back 5")[1][:900]
+
+    with strangers_code.put_into_billing(recorded.connection, "index"):
+        assert "Call back what still waits…" in shown(recorded.operator, frozen["Location"]), "it is not looked into"
+
+    asked = {"act": "call back", "operation": str(Operation.objects.get().pk)}
+    back = recorded.operator.post("/operations/", asked)
+    preview = follow(recorded.operator, back)
+    assert "Call back 5 messages from Billing in" in preview
+    assert "no receiver waits" in preview
+    assert recorded.rows("Billing") == before + 5
+    start(recorded.operator, back["Location"])
+    operations.run(Operation.objects.latest("pk").pk)
+    assert recorded.rows("Billing") == before
+    assert "5 called back." in shown(recorded.operator, back["Location"])
+    sent = shown(recorded.operator, f"{frozen['Location']}?o=skipped")
+    assert sent.count("Called back by ana, operation") == 5
+    assert "that still wait" not in sent
+    refused = recorded.operator.post("/operations/", asked, follow=True)
+    assert "nothing is known to wait" in refused.content.decode()
+
+
+def test_a_queue_is_purged_from_its_page_by_typing_the_count(recorded: Recorded) -> None:
+    about = {"kind": "input", "acts_allowed": True}
+    Queue.objects.update_or_create(schema="public", table="Billing", defaults=about)
+    before = recorded.rows("Billing")
+    page = shown(recorded.operator, "/queues/public/Billing/")
+    assert "Purge…" in page
+    assert "needs the right" in shown(recorded.viewer, "/queues/public/Billing/").split("Purge…")[1][:400]
+    frozen = recorded.operator.post("/operations/", {"act": "purge", "schema": "public", "table": "Billing"})
+    preview = follow(recorded.operator, frozen)
+    assert f"Purge {before:,} messages of Billing in" in preview
+    assert f"Type the count, {before:,}, to go on" in preview
+    assert "Messages that arrived since stay" in preview
+    wrong = start(recorded.operator, frozen["Location"], count="1", reason="flood")
+    assert wrong.status_code == 422
+    start(recorded.operator, frozen["Location"], count=str(before), reason="flood")
+    operations.run(Operation.objects.get().pk)
+    ended = shown(recorded.operator, frozen["Location"])
+    assert f"{before:,} purged." in ended
+    assert f"Restore all {before:,}…" in ended
+    assert recorded.rows("Billing") == 0
+    refused = recorded.operator.post("/operations/", {"act": "purge", "schema": "no\0", "table": "x"}, follow=True)
+    assert "Nothing was purged." in refused.content.decode()
+
+
+V2 = '"public"."Billing.V2"'
+
+
+def test_a_retry_shows_what_a_rule_would_do_before_it_starts(recorded: Recorded, cards: list[int]) -> None:
+    recorded.connection.run('create table "Billing.V2" (like "Billing" including all)')
+    Queue.objects.create(schema="public", table="Billing.V2", kind="input")
+    rules = "/settings/retry-rules/"
+    assert "No rule yet" in shown(recorded.viewer, rules)
+    kept = {"queue": '"public"."Billing"', "target": V2, "reason": "renamed"}
+    assert recorded.viewer.post(rules, kept).status_code == 403
+    assert recorded.operator.post(rules, {**kept, "target": "nothing"}).status_code == 422
+    assert "Billing.V2" in follow(recorded.operator, recorded.operator.post(rules, kept))
+
+    number = RetryRule.objects.get().pk
+    assert "Retry by a rule…" in shown(recorded.operator, f"/archive/{cards[0]}/")
+    at_once = choose(recorded.operator, "retry", cards[:1], at_once="yes")
+    assert "1 of 1" in follow(recorded.operator, at_once), "nothing is sent elsewhere unseen"
+    frozen = choose(recorded.operator, "retry", cards)
+    preview = re.sub(r"\s+", " ", unescape(follow(recorded.operator, frozen)))
+    assert f"5 of 5 go to {V2} by rule {number}" in preview
+    start(recorded.operator, frozen["Location"], rule=str(number))
+    operations.run(Operation.objects.latest("pk").pk)
+    assert recorded.rows("Billing.V2") == 5
+    ended = shown(recorded.operator, frozen["Location"])
+    assert f"Rule {number}</dt>" in ended
+    assert "Retry 5 messages to Billing.V2" in ended
+
+    assert "needs the right" in shown(recorded.viewer, rules)
+    removed = recorded.operator.post(f"{rules}{number}/remove/")
+    assert "No rule yet" in follow(recorded.operator, removed)
+    assert AuditEntry.objects.filter(noun="retry rule").count() == 2
+
+
+def test_a_message_is_copied_from_its_page(recorded: Recorded, cards: list[int]) -> None:
+    about = {"kind": "input", "acts_allowed": True}
+    Queue.objects.update_or_create(schema="public", table="Billing", defaults=about)
+    before, place = recorded.rows("Billing"), f"/archive/{cards[0]}/"
+    assert f"{place}copy/" in shown(recorded.operator, place)
+    assert "Send 1 copy in" in shown(recorded.operator, f"{place}copy/")
+    done = follow(recorded.operator, recorded.operator.post(f"{place}copy/", {"target": '"public"."Billing"'}))
+    assert "The original stays as it is." in done
+    assert "Copied by ana, as a new message" in done
+    assert recorded.rows("Billing") == before + 1
+    assert recorded.viewer.post(f"{place}copy/", {"target": '"public"."Billing"'}).status_code == 403
+    assert recorded.operator.post(f"{place}copy/", {"target": '"pg_catalog"."pg_class"'}).status_code == 422
+    row_id = recorded.connection.value('select id from "Billing" order by seq limit 1')
+    waits = f"/queues/public/Billing/messages/{row_id}/"
+    assert f"{waits}copy/" in shown(recorded.operator, waits)
+    assert recorded.operator.post(f"{waits}copy/", {"target": '"public"."Billing"'}).status_code == 303
+    assert recorded.rows("Billing") == before + 2

@@ -5,6 +5,7 @@ import re
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +15,13 @@ from pgqueue_admin.console.outbox import rows
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.two_phase import Branch
-from pgqueue_admin.models import AuditEntry, Endpoint
+from pgqueue_admin.models import AuditEntry, Endpoint, ForeignOutbox, Queue
 from pgqueue_admin.monitor import in_doubt
+from pgqueue_admin.monitor.queue_table import TableKind
 from pgqueue_admin.transport import Endpoint as Engine
+from pgqueue_admin.workers.reporting.in_flight_file import InFlightFile
+from pgqueue_admin.workers.reporting.metrics import Counters
+from pgqueue_admin.workers.reporting.reporter import Reporter
 from tests.console.pages import Connect, shown
 from tests.waiting import held_up, until
 
@@ -112,6 +117,25 @@ def test_sending_by_hand_is_once_and_audited(
     assert entry.after == {"records": many, "messages": many}
 
 
+def test_duplicates_are_counted_and_say_since_when(as_viewer: Client, billing: Endpoint, tmp_path: Path) -> None:
+    """By each process of an endpoint; a count begins when the first one tells that there is none."""
+    assert "unknown: none of its processes has reported yet" in text(as_viewer, "/outbox/public/Billing_OutboxData/")
+    for caught in (0, 2, 1):
+        counters = Counters(InFlightFile(tmp_path / str(caught)))
+        reporter = Reporter(billing, counters, lambda row: None, lambda: "running")
+        reporter.beat()
+        for _ in range(caught):
+            counters.duplicate()
+        reporter.beat()
+        reporter.beat()
+    assert re.search(r"Duplicates caught 3 ?, counted by processes .* since .*, the last", words(as_viewer))
+    assert "since" in text(as_viewer)
+
+
+def words(client: Client) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", text(client, "/outbox/public/Billing_OutboxData/")).split())
+
+
 def test_who_may_only_look_sends_nothing(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
     look.run(PENDING.format('"Billing_OutboxData"'), [1])
     as_viewer.post("/outbox/public/Billing_OutboxData/dispatch/", {})
@@ -129,6 +153,147 @@ def test_a_table_of_others_is_only_looked_at(as_operator: Client, look: Connecti
     assert "it is only looked at" in text(as_operator, "/outbox/public/Partner_OutboxData/")
     as_operator.post("/outbox/public/Partner_OutboxData/dispatch/", {})
     assert look.value('select count(*) from "Sales"') == 0
+
+
+@pytest.fixture
+def partner(look: Connection) -> Connection:
+    """Two records of an outbox of others, for a known input queue."""
+    postgresql().outbox_store(Address("public", "Partner_OutboxData")).create(look)
+    look.run('alter table "Partner_OutboxData" drop column "CreatedAt"')
+    look.run(PENDING.format('"Partner_OutboxData"'), [2])
+    Queue.objects.create(schema="public", table="Sales", kind=TableKind.INPUT)
+    return look
+
+
+def send(client: Client) -> int:
+    return client.post("/outbox/public/Partner_OutboxData/dispatch/", {"reason": "it stays down"}).status_code
+
+
+def switch(client: Client, allow: str) -> int:
+    return client.post("/outbox/public/Partner_OutboxData/allow/", {"allow": allow, "reason": "agreed"}).status_code
+
+
+def test_sending_from_a_table_of_others_is_switched_on_for_it_and_audited(
+    as_operator: Client, partner: Connection
+) -> None:
+    assert "sending from here is off" in text(as_operator, "/outbox/public/Partner_OutboxData/")
+    assert switch(as_operator, "yes") == 303
+    (entry,) = AuditEntry.objects.filter(noun="outbox")
+    assert (entry.verb, entry.subject, entry.reason) == ("set", '"public"."Partner_OutboxData"', "agreed")
+    assert (entry.before, entry.after) == ({"dispatch_allowed": False}, {"dispatch_allowed": True})
+    assert "sending from here is on" in text(as_operator, "/outbox/public/Partner_OutboxData/")
+    send(as_operator)
+    send(as_operator)
+    assert [bytes(row.body) for row in partner.all('select body from "Sales" order by seq')] == [b"1", b"2"]
+    switch(as_operator, "no")
+    partner.run('update "Partner_OutboxData" set "Dispatched" = false')
+    send(as_operator)
+    assert partner.value('select count(*) from "Sales"') == 2
+
+
+def test_who_may_change_no_settings_switches_nothing(as_viewer: Client, partner: Connection) -> None:
+    switch(as_viewer, "yes")
+    assert not ForeignOutbox.objects.filter(dispatch_allowed=True).exists()
+    assert "Switching it needs the right" in text(as_viewer, "/outbox/public/Partner_OutboxData/")
+
+
+def test_an_outbox_of_ours_has_no_such_switch(as_operator: Client, billing: Endpoint) -> None:
+    as_operator.post("/outbox/public/Billing_OutboxData/allow/", {"allow": "yes"})
+    assert not ForeignOutbox.objects.exists()
+
+
+KEEPING = {"relay": "on", "relay_after": "10 min", "clean_up": "on", "keep": "14 days", "reason": "it is retired"}
+
+
+def keeping(client: Client, **typed: str) -> str:
+    answer = client.post("/outbox/public/Partner_OutboxData/keep/", typed, follow=True)
+    return html.unescape(answer.content.decode()).replace("\u00a0", " ")
+
+
+def test_relay_and_clean_up_are_switched_each_by_itself_and_audited(as_operator: Client, partner: Connection) -> None:
+    assert "relay off, clean-up off" in text(as_operator, "/outbox/public/Partner_OutboxData/")
+    assert "The relay is on, clean-up is on." in keeping(as_operator, **KEEPING)
+    (entry,) = AuditEntry.objects.filter(noun="outbox")
+    assert (entry.verb, entry.subject, entry.reason) == ("set", '"public"."Partner_OutboxData"', "it is retired")
+    before, after = entry.before or {}, entry.after or {}
+    assert (before["relay_seconds"], after["relay_seconds"]) == (None, 600)
+    assert (before["keep_seconds"], after["keep_seconds"]) == (None, 14 * 86_400)
+    page = text(as_operator, "/outbox/public/Partner_OutboxData/")
+    assert "relay on, clean-up on" in page
+    assert "Not looked at yet" in page
+    assert 'value="10 min"' in page
+    assert "It was so already." in keeping(as_operator, **KEEPING)
+    assert "The relay is off, clean-up is on." in keeping(as_operator, **{**KEEPING, "relay": ""})
+    assert AuditEntry.objects.filter(noun="outbox").count() == 2
+    row = ForeignOutbox.objects.get()
+    assert (row.relay_seconds, row.keep_seconds, row.dispatch_allowed) == (None, 14 * 86_400, False)
+    assert partner.value('select count(*) from "Partner_OutboxData" where not "Dispatched"') == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        ({"relay_after": "1 s"}, "1 min at least"),
+        ({"keep": "1 min"}, "1 d"),
+        ({"keep": "soon"}, "is not a duration"),
+        ({"relay_after": ""}, "required"),
+    ],
+)
+def test_times_that_would_do_harm_are_refused(
+    as_operator: Client, partner: Connection, typed: dict[str, str], why: str
+) -> None:
+    page = keeping(as_operator, **{**KEEPING, **typed})
+    assert "Nothing was changed" in page
+    assert why in page
+    assert not ForeignOutbox.objects.exists()
+
+
+def test_who_may_change_no_settings_keeps_none(as_viewer: Client, partner: Connection) -> None:
+    assert "needs the right" in keeping(as_viewer, **KEEPING)
+    assert not ForeignOutbox.objects.exists()
+    assert "Switching these needs the right" in text(as_viewer, "/outbox/public/Partner_OutboxData/")
+
+
+def test_an_outbox_of_ours_is_kept_by_its_endpoint(as_operator: Client, billing: Endpoint) -> None:
+    as_operator.post("/outbox/public/Billing_OutboxData/keep/", KEEPING)
+    assert not ForeignOutbox.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ('set "Operations" = jsonb_set("Operations", \'{0,Options,Destination}\', \'"error"\')', "error"),
+        (
+            'set "Operations" = jsonb_set("Operations", \'{0,Options,DelayDeliveryFor}\', \'"00:01:00"\')',
+            "delayed messages",
+        ),
+    ],
+)
+def test_what_others_wrote_chooses_no_other_place(
+    as_operator: Client, partner: Connection, wrong: str, says: str
+) -> None:
+    switch(as_operator, "yes")
+    partner.run(f'update "Partner_OutboxData" {wrong}')
+    send(as_operator)
+    assert says in text(as_operator, "/outbox/public/Partner_OutboxData/")
+    assert partner.value('select count(*) from "Sales"') == 0
+    assert partner.value('select count(*) from "Partner_OutboxData" where "Dispatched"') == 0
+
+
+def test_code_of_others_is_not_run_by_marking(as_operator: Client, partner: Connection) -> None:
+    switch(as_operator, "yes")
+    partner.run("create role stranger")
+    try:
+        partner.run(
+            "create function public.theirs() returns trigger language plpgsql as $$ begin return new; end $$;"
+            "alter function public.theirs() owner to stranger;"
+            'create trigger theirs before update on "Partner_OutboxData" for each row execute function public.theirs()'
+        )
+        send(as_operator)
+        assert "Code of others would run" in text(as_operator, "/outbox/public/Partner_OutboxData/")
+        assert partner.value('select count(*) from "Sales"') == 0
+    finally:
+        partner.run("drop owned by stranger cascade; drop role stranger")
 
 
 def test_a_destination_that_is_gone_is_said_and_nothing_is_marked(

@@ -44,7 +44,7 @@ def warn(about: Queue, **facts: object) -> Alert:
         "subject": "x",
         "severity": "critical",
         "sentence": "24 dead messages",
-        "seen_at": now,
+        "last_seen_at": now,
     }
     address = f'"public"."{about.table}"'
     return Alert.objects.create(**{**given, "queue": address, "opened_at": now - timedelta(minutes=25), **facts})
@@ -123,7 +123,7 @@ def test_a_cause_carries_what_is_known_of_it(page: Page) -> None:
 @pytest.mark.parametrize(
     ("archived", "lying", "said"),
     [
-        (4, 0, ["4 messages dead in the archive", "not known until the alerter has looked"]),
+        (4, 0, ["4 messages dead in the archive", "unknown until the alerter has looked"]),
         (4, 1, ["4 messages dead in the archive", "1 message dead, not in the archive"]),
         (0, 2, ["2 messages dead, not in the archive", "They wait in error queues."]),
         (0, 0, ["Nothing has died"]),
@@ -196,11 +196,11 @@ def test_all_others_say_which_of_them_are_critical(page: Page) -> None:
 
 def test_warnings_about_addresses_without_a_table_are_counted_apart(page: Page) -> None:
     warn(queue("Billing"))
-    assert "without a table" not in page()
+    assert "no table;" not in page()
     warn(Queue(schema="public", table="Gone"), subject="y")
     said = page()
     assert "Two queues need you" in said
-    assert "1 of them is an address without a table, which Queues does not list." in said
+    assert "1 has no table; see its dead messages." in said
 
 
 def test_only_warnings_can_wait(page: Page) -> None:
@@ -260,4 +260,4 @@ def test_the_two_hundredth_queue_does_not_break_it(page: Page) -> None:
     many_queues(200)
     said = page()
     assert "200 queues need you" in said
-    assert "195 more need you" in said
+    assert "195 more queues – show all" in said

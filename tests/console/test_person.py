@@ -42,6 +42,7 @@ def test_each_right_says_who_gives_it(ana: User) -> None:
         "Can start, stop, scale and pause endpoints",
         "Can change peek settings and targets",
         "Can read message bodies and headers' values",
+        "Can reveal masked parts of messages, and change what is masked",
     ]
 
 
@@ -57,7 +58,7 @@ def test_the_page(ana: User, client: Client) -> None:
     client.force_login(ana)
     page = client.get("/me/").content.decode()
     assert "Nothing yet" in page
-    assert len(re.findall("may not; an administrator gives it", page)) == 6
+    assert len(re.findall("may not; an administrator gives it", page)) == 7
     AuditEntry.objects.create(who="ana", verb="pause", noun="endpoint", subject="Billing", origin="console")
     AuditEntry.objects.create(who="tomas", verb="pause", noun="endpoint", subject="Sales", origin="console")
     page = client.get("/me/").content.decode()

@@ -34,7 +34,9 @@ def words(page: str) -> str:
 
 @pytest.fixture
 def batch(console_database: str) -> HistoryBatch:
-    source = HistorySource.objects.create(table='"public"."audit"', way="numbers", complete_to=database_clock.now())
+    source = HistorySource.objects.create(
+        table='"public"."audit"', cursor_kind="numbers", complete_to=database_clock.now()
+    )
     about = {"seq_lo": 1, "seq_hi": 9, "rows": 9, "sum_seq": 45, "is_last": True, "complete_to": database_clock.now()}
     batch = HistoryBatch.objects.create(source=source, state="done", kept=5, ended_at=database_clock.now(), **about)
     file = DataFile.objects.create(source=source, path="v3/a", day="2026-11-14", rows=5, bytes=1)
@@ -56,7 +58,9 @@ def test_what_was_rejected_is_shown_with_its_reasons(as_viewer: Client, batch: H
 
 
 def test_a_stall_is_told_as_the_warning_tells_it(as_viewer: Client, batch: HistoryBatch, settings: Settings) -> None:
-    HistorySource.objects.update(complete_to=database_clock.now() - timedelta(minutes=20), note="Somebody is writing.")
+    HistorySource.objects.update(
+        complete_to=database_clock.now() - timedelta(minutes=20), blocked_reason="Somebody is writing."
+    )
     assert "stands still" not in as_viewer.get("/history/").content.decode()
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "local[2]"}
     page = as_viewer.get("/history/").content.decode()
@@ -71,7 +75,7 @@ def test_what_somebody_is_to_run_can_be_copied(as_viewer: Client, batch: History
     source = HistorySource.objects.get()
     assert "Copy the statement" not in as_viewer.get("/history/").content.decode()
     why = f"A standby was promoted. {ledger.to_go_on(source)} Nothing of it is read before that."
-    HistorySource.objects.update(complete_to=database_clock.now() - timedelta(minutes=20), note=why)
+    HistorySource.objects.update(complete_to=database_clock.now() - timedelta(minutes=20), blocked_reason=why)
     page = as_viewer.get("/history/").content.decode()
     said = """update pgqueue_console.pgqueue_historysource set oid = null where "table" = '"public"."audit"';"""
     assert f'data-copy="{escape(said)}"' in page
@@ -125,10 +129,16 @@ def test_a_batch_that_was_cancelled_has_nothing_behind_it(as_operator: Client, b
     assert "Cancelled by ana." in said
 
 
-def test_what_rests_says_so_until_somebody_presses_read_now(as_operator: Client, batch: HistoryBatch) -> None:
+def test_what_rests_says_so_until_somebody_presses_read_now(
+    as_operator: Client, batch: HistoryBatch, settings: Settings
+) -> None:
     """And of how many tables: the others are read meanwhile. What else keeps a table back stays said."""
+    settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "local[2]"}
     HistorySource.objects.create(
-        table="other", way="numbers", complete_to=database_clock.now(), note="Its sequence was restarted."
+        table="other",
+        cursor_kind="numbers",
+        complete_to=database_clock.now(),
+        blocked_reason="Its sequence was restarted.",
     )
     HistoryBatch.objects.update(state="planned")
     said = " ".join(as_operator.post("/history/cancel/", follow=True).content.decode().split())
@@ -209,7 +219,7 @@ def test_who_may_not_is_told_so(as_viewer: Client, batch: HistoryBatch) -> None:
             in said
         )
     assert HistoryBatch.objects.get().state == "planned"
-    assert HistorySource.objects.filter(wanted_at=None, held_until=None).exists()
+    assert HistorySource.objects.filter(requested_at=None, paused_until=None).exists()
     assert not RecomputeRequest.objects.exists()
     assert not AuditEntry.objects.exists()
 

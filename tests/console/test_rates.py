@@ -82,10 +82,10 @@ _CELLS = [
 def test_sentences_tell_times_as_the_rest_of_the_page_does(page: Page, hours: None, as_viewer: Client) -> None:
     """In the reader's zone, which they name: nothing tells a browser to say them again."""
     as_viewer.cookies["zone"] = "Europe/Vienna"
-    rolled_up(TEN, 3, grain="hour", critical=[300], critical_n=[3])
+    rolled_up(TEN, 3, grain="hour", critical_buckets=[300], critical_counts=[3])
     HistorySource.objects.update(complete_to=TEN + 1.5 * HOUR)
     text = page(queue="")
-    assert "At most 8 lay there, in the hour from 14 Nov 2026 11:00 CET." in page()
+    assert "At most 8 waited, in the hour from 14 Nov 2026 11:00 CET." in page()
     assert "waited at least 10 min, in the hour from 14 Nov 2026 13:00 CET." in page()
     assert "From 14 Nov 2026 13:00 CET on not every table is read yet: left blank." in text
     assert "last from 14 Nov 2026 11:00 CET on." in text
@@ -128,7 +128,7 @@ def test_depths_say_how_they_are_known(page: Page, sales: Queue) -> None:
     for hour, how in enumerate(("counted", "capped", None)):
         folded(sales, hour, how=how)
     DepthBucket.objects.filter(how="capped").update(high=10_000)
-    assert "At most 10,000+ lay there" in page()
+    assert "At most 10,000+ waited" in page()
     assert drawn(page())["how"] == ["", ", at least", ""]
     assert re.search(r'data-kind="capped">10,000\+<', page(table="depth"))
     assert [row["depth_known"] for row in csv.DictReader(page(format="depth").splitlines())] == [

@@ -104,7 +104,9 @@ def test_targets_are_undone_and_done_again(as_operator: Client) -> None:
 
 def test_an_acknowledged_warning_is_put_back(as_operator: Client) -> None:
     now = timezone.now()
-    alert = Alert.objects.create(kind="dead", queue='"public"."B"', severity="critical", opened_at=now, seen_at=now)
+    alert = Alert.objects.create(
+        kind="dead", queue='"public"."B"', severity="critical", opened_at=now, last_seen_at=now
+    )
     response = as_operator.post(f"/alerts/{alert.pk}/acknowledgement/", {"next": "/alerts/"})
     notice = answer(as_operator, response)
     assert f'<a href="/alerts/{alert.pk}/">See the warning</a>' in notice

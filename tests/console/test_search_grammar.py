@@ -12,6 +12,7 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.archive.search_terms import AllOf, AnyOf, Excluded, Span, Term
 from pgqueue_admin.console.archive import fields, search, tokens
 from pgqueue_admin.models import FailureGroup
+from pgqueue_admin.services.content_access import ALL
 from tests.console.recorded import Recorded
 
 VALUES = [
@@ -54,7 +55,7 @@ TYPED = st.lists(TERMS | WORDS | st.text(max_size=6), max_size=9).flatmap(
 @example('header."***:(?i)":x header."\\":"\\')
 @example("op:9223372036854775807 op:9223372036854775807/skipped")
 def test_any_text_is_searched_or_refused_with_its_place(looked_at: Recorded, typed: str) -> None:
-    query = search.read(typed)
+    query = search.read(typed, ALL)
     if query.error:
         assert query.error.why
         assert 0 <= query.error.start <= query.error.end <= len(query.text)
@@ -64,7 +65,7 @@ def test_any_text_is_searched_or_refused_with_its_place(looked_at: Recorded, typ
         return
     found = store.page(looked_at.connection, query.filter, limit=5).messages
     written = search_query.written(query.filter)
-    again = search.read(written)
+    again = search.read(written, ALL)
     assert again.error is None, written
     assert again.filter == query.filter, written
     assert [each.id for each in store.page(looked_at.connection, again.filter, limit=5).messages] == [
@@ -104,11 +105,11 @@ NODES = st.recursive(
 
 @given(st.lists(NODES, min_size=1, max_size=2).map(tuple))
 def test_a_tree_that_is_written_is_read_again(looked_at: Recorded, nodes: tuple[Term, ...]) -> None:
-    once = search.read(search_query.written(ArchiveFilter(state="", also=nodes)))
+    once = search.read(search_query.written(ArchiveFilter(state="", also=nodes)), ALL)
     if once.error:
         assert "is there already" in once.error.why or "takes at most" in once.error.why
         return
-    again = search.read(search_query.written(once.filter))
+    again = search.read(search_query.written(once.filter), ALL)
     assert (again.error, again.filter) == (None, once.filter)
 
 
@@ -136,16 +137,16 @@ def test_a_tree_that_is_written_is_read_again(looked_at: Recorded, nodes: tuple[
     ],
 )
 def test_what_is_wrong_is_said_where_it_stands(looked_at: Recorded, typed: str, start: int, end: int, why: str) -> None:
-    error = search.read(typed).error
+    error = search.read(typed, ALL).error
     assert error is not None
     assert (error.start, error.end) == (start, end)
     assert why in error.why
 
 
 def test_or_joins_its_neighbours_and_widens_nothing_else(looked_at: Recorded) -> None:
-    query = search.read("state:dead type:A OR type:B")
+    query = search.read("state:dead type:A OR type:B", ALL)
     assert query.filter == ArchiveFilter(state="dead", also=(AnyOf((Term("type", "A"), Term("type", "B"))),))
-    assert search.read("(state:dead type:A) OR type:B").filter.state == ""
+    assert search.read("(state:dead type:A) OR type:B", ALL).filter.state == ""
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,7 @@ def test_or_joins_its_neighbours_and_widens_nothing_else(looked_at: Recorded) ->
     ],
 )
 def test_amounts_and_times(looked_at: Recorded, typed: str, low: object, high: object) -> None:
-    (span,) = search.read(typed).filter.also
+    (span,) = search.read(typed, ALL).filter.also
     assert isinstance(span, Span)
     assert (span.low, span.high) == (low, high)
 
@@ -175,10 +176,12 @@ def test_an_owner_stands_for_failures(recorded: Recorded) -> None:
     look = recorded.connection
     fingerprint = look.value("select fingerprint from messages.message_archive where state = 'dead' limit 1")
     FailureGroup.objects.create(pk=fingerprint, owner="Ana B")
-    query = search.read('owner:"Ana B"')
+    query = search.read('owner:"Ana B"', ALL)
     assert query.error is None
-    assert store.count(look, query.filter, 10_000) == store.count(look, search.read(f"fp:{fingerprint}").filter, 10_000)
-    assert store.count(look, search.read("owner:nobody-known").filter, 10).number == 0
+    assert store.count(look, query.filter, 10_000) == store.count(
+        look, search.read(f"fp:{fingerprint}", ALL).filter, 10_000
+    )
+    assert store.count(look, search.read("owner:nobody-known", ALL).filter, 10).number == 0
 
 
 def test_a_long_search_is_read_in_linear_time_or_refused(looked_at: Recorded) -> None:
@@ -191,14 +194,14 @@ def test_a_long_search_is_read_in_linear_time_or_refused(looked_at: Recorded) ->
         "a(" * 5_000,
     ):
         started = perf_counter()
-        search.read(typed)
+        search.read(typed, ALL)
         assert perf_counter() - started < 1.0
-    error = search.read("a" * (tokens.MOST_LETTERS + 1)).error
+    error = search.read("a" * (tokens.MOST_LETTERS + 1), ALL).error
     assert error is not None
     assert "at most 10,000" in error.why
 
 
 def test_a_state_within_brackets_leaves_acts_to_what_they_can_act_on(looked_at: Recorded) -> None:
-    query = search.read("state:dead OR state:discarded")
+    query = search.read("state:dead OR state:discarded", ALL)
     assert query.filter.state == ""
     assert replace(query.filter, state="dead").also == query.filter.also

@@ -3,13 +3,12 @@
 import re
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from pgqueue_admin.console.operations import progress
-from pgqueue_admin.models import AuditEntry, Endpoint, Operation, Queue, RetryPlan
+from pgqueue_admin.models import AuditEntry, Endpoint, MaskingRule, Operation, Queue, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
 from pgqueue_admin.services.operations.plans import Planned
 from tests.archived_messages import OPERATOR, REFUSED, person
 from tests.console.operating import choose, start
@@ -136,15 +135,12 @@ def test_with_nobody_receiving_the_safe_button_is_first(browser: Client) -> None
 
 
 def test_tables_of_the_version_before_offer_none_and_say_what_to_run(browser: Client) -> None:
+    address = frozen(browser)
     with queue_database().writing() as connection:
         set_back(connection, 6)
-    address = frozen(browser)
     html = shown(browser, f"{address}?plan=careful")
     assert "manage.py engine_schema" in html
     assert fields(html) == {}
-    start(browser, address, plan="none", reason="x")
-    operations.run(Operation.objects.get().pk)
-    assert "ended" in shown(browser, address)
 
 
 def test_the_page_tells_every_class_and_its_figures_are_those_of_its_lists(browser: Client, ana: User) -> None:
@@ -228,3 +224,15 @@ def test_who_may_not_steers_nothing_and_reads_why(ana: User, browser: Client) ->
     for verb in ("pause", "resume", "rate"):
         assert "Can retry dead messages" in follow(viewer, f"{address}{verb}/", rate="5")
     assert plan_of(operation).operation.state == "waiting"
+
+
+def test_what_it_says_when_it_dies_again_is_content(browser: Client, ana: User) -> None:
+    operation = planned(ana, ALL_AT_ONCE)
+    look(operation, Clock())
+    die(operation, sent(operation)[:1], exception_message="no card 4711 here")
+    address = f"/operations/{operation.pk}/"
+    assert "no card" not in shown(browser, address)
+    ana.user_permissions.add(Permission.objects.get(codename="read_message"))
+    assert "no card 4711 here" in shown(browser, address)
+    MaskingRule.objects.create(name="Card", kind="regex", pattern=r"card \d+")
+    assert "no ⟦masked: Card⟧ here" in shown(browser, address)

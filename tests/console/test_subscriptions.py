@@ -182,6 +182,58 @@ def test_one_is_ended_that_was_asked_for(recorded: Recorded) -> None:
     assert entry.before == {name: row[name] for name in ("endpoint", "topic", "queueaddress")}
 
 
+def ended(recorded: Recorded) -> tuple[dict[str, str], str]:
+    """The row, and where it is put back."""
+    row = row_of(recorded)
+    recorded.operator.post("/subscriptions/unsubscribe/", {**row, "sure": "yes", "reason": "gone"})
+    return row, f"/subscriptions/undo/{AuditEntry.objects.get(verb='unsubscribe').pk}/"
+
+
+def test_an_end_is_taken_back_from_the_audit(recorded: Recorded) -> None:
+    before = recorded.connection.all('select * from "SubscriptionRouting" order by 1, 2, 3')
+    row, path = ended(recorded)
+    assert f'action="{path}"' in recorded.operator.get("/audit/").content.decode()
+    assert path not in recorded.viewer.get("/audit/").content.decode()
+    assert recorded.viewer.post(path).status_code == 303
+    assert number(recorded) == len(before) - 1
+    assert f"{row['endpoint']} is subscribed again" in recorded.operator.post(path, follow=True).content.decode()
+    assert recorded.connection.all('select * from "SubscriptionRouting" order by 1, 2, 3') == before
+    entry = AuditEntry.objects.get(verb="undo")
+    assert entry.after == {name: row[name] for name in ("endpoint", "topic", "queueaddress")}
+    assert "has subscribed to it since" in recorded.operator.post(path, follow=True).content.decode()
+    assert number(recorded) == len(before)
+
+
+def test_an_end_is_not_taken_back_where_publishers_would_fail(recorded: Recorded) -> None:
+    subscribe(recorded, '"NoSuchQueue"', "AAA")
+    row, path = ended(recorded)
+    assert row["endpoint"] == "AAA"
+    before = number(recorded)
+    assert "whoever publishes would fail" in recorded.operator.post(path, follow=True).content.decode()
+    assert number(recorded) == before
+    assert not AuditEntry.objects.filter(verb="undo").exists()
+
+
+def test_an_end_is_not_taken_back_where_code_of_others_would_run(recorded: Recorded) -> None:
+    _, path = ended(recorded)
+    before = number(recorded)
+    for statement in (
+        "create role stranger",
+        "create schema stranger authorization stranger",
+        "create function stranger.says() returns trigger language plpgsql as 'begin return new; end'",
+        "alter function stranger.says() owner to stranger",
+        'create trigger says before insert on "SubscriptionRouting" for each row execute function stranger.says()',
+    ):
+        recorded.connection.run(statement)
+    try:
+        said = recorded.operator.post(path, follow=True).content.decode()
+        assert "Nothing was subscribed again" in said
+        assert number(recorded) == before
+    finally:
+        recorded.connection.run("drop schema stranger cascade")
+        recorded.connection.run("drop role stranger")
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -17,6 +17,6 @@ pytestmark = pytest.mark.usefixtures("console_database")
 def test_overview_and_warnings_lead_to_the_same(kind: str) -> None:
     now = timezone.now()
     about = {"subject": str(uuid4()) if kind == "crashing_message" else "Sales", "queue": '"public"."Sales"'}
-    alert = Alert.objects.create(kind=kind, severity="critical", opened_at=now, seen_at=now, **about)
+    alert = Alert.objects.create(kind=kind, severity="critical", opened_at=now, last_seen_at=now, **about)
     (row,), (need,) = rows.rows([alert]), needs_attention.find([alert], [])
     assert need.step == (row.next_step or ("See the warning", "/alerts/"))

@@ -5,9 +5,11 @@ import threading
 from html import unescape
 
 import pytest
+from django.contrib.auth.models import Permission
 
-from pgqueue_admin.archive import text_search
+from pgqueue_admin.archive import text_index, text_search
 from pgqueue_admin.console import pagination
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Operation, session_shares
 from pgqueue_admin.models.queue_database import queue_database
 from tests.console.recorded import Recorded
@@ -156,3 +158,67 @@ def test_a_person_has_one_search_of_texts_at_a_time(recorded: Recorded, monkeypa
 def test_whatever_is_asked_for_is_text_on_the_page(recorded: Recorded, windows: None) -> None:
     html = page(recorded, "/archive/?q=%3Cscript%3Ealert(1)%3C/script%3E")
     assert "<script>alert" not in html
+
+
+@pytest.fixture
+def indexed(recorded: Recorded) -> None:
+    with postgresql().connect(queue_database().dsn) as connection:
+        text_index.build(connection)
+
+
+def test_where_texts_are_indexed_the_line_says_that_all_were_searched(recorded: Recorded, indexed: None) -> None:
+    recorded.connection.run("analyze messages.message_archive")
+    html = page(recorded, f"/archive/?q={Q}")
+    number = recorded.connection.value("select count(*) from messages.message_archive")
+    assert "in bodies, by index" in line(html)
+    assert f"Searched all ≈ {number:,} by index." in line(html)
+    assert f"{len(with_body(recorded)):,} match." in line(html)
+    narrowed = line(page(recorded, f"/archive/?q=state:dead type:PlaceOrder {Q}"))
+    assert "Searched the whole archive by index." in narrowed
+    assert "read row by row" in line(page(recorded, "/archive/?q=body:Id"))  # two letters
+
+
+def test_further_pages_and_acts_have_what_the_index_found(recorded: Recorded, indexed: None, windows: None) -> None:
+    address, found = f"/archive/?q={Q}", list[int]()
+    first = page(recorded, address)
+    while address:
+        html = page(recorded, address)
+        assert "by index" in line(html)
+        found += ids(html)
+        older = re.search(r'rel="next" href="([^"]+)"', html)
+        address = "/archive/" + unescape(older[1]) if older else ""
+    assert sorted(found) == sorted(with_body(recorded))
+    covered = re.search(r'name="w" value="([^"]+)"', first)
+    assert covered
+    posted = {"act": "discard", "all": "matching", "q": Q, "w": covered[1]}
+    response = recorded.operator.post("/operations/", posted)
+    operation = Operation.objects.get(pk=int(response["Location"].strip("/").split("/")[-1]))
+    frozen = recorded.connection.all(
+        "select archive_id from messages.operation_item where operation = %s", [operation.pk]
+    )
+    dead = recorded.connection.all("select id from messages.message_archive where state = 'dead'")
+    assert {row.archive_id for row in frozen} == {row.id for row in dead} & set(with_body(recorded)) != set()
+    assert operation.selection == Q
+
+
+def test_a_page_of_an_index_that_is_gone_searches_anew(recorded: Recorded, indexed: None, windows: None) -> None:
+    covered = re.search(r'name="w" value="([^"]+)"', page(recorded, f"/archive/?q={Q}"))
+    assert covered
+    with postgresql().connect(queue_database().dsn) as connection:
+        text_index.drop(connection)
+    html = page(recorded, f"/archive/?q={Q}&w={covered[1]}")
+    assert "Searched the newest 100 dead" in line(html)
+    assert ids(html)
+
+
+def test_who_may_not_read_messages_finds_nothing_by_the_index_either(recorded: Recorded, indexed: None) -> None:
+    others = Permission.objects.filter(content_type__app_label="pgqueue").exclude(codename="read_message")
+    acts = recorded.signed_in("noor", others)
+    covered = pagination.pack(["index", None, None])
+    for q in ("OrderId", Q, f"-{Q}", f"state:dead OR {Q}", "header.Tenant:ravenhill"):
+        html = acts.get("/archive/", {"q": q, "w": covered}).content.decode()
+        assert "Reading what messages say" in unescape(html)
+        assert not ids(html)
+        posted = {"act": "discard", "all": "matching", "q": q, "w": covered}
+        acts.post("/operations/", posted)
+    assert not Operation.objects.exists()

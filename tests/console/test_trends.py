@@ -15,6 +15,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.history.rollups import queries
 from pgqueue_admin.history.rollups.histogram import value
 from pgqueue_admin.models import DepthBucket, Endpoint, Queue, RetryOutcome, Sample, database_clock, depth_history
+from pgqueue_admin.services.content_access import ALL
 from tests.console.pages import Connect, drawn, matched
 from tests.history.rollup_factory import failed, rolled_up, told
 
@@ -45,7 +46,7 @@ def test_a_point_leads_to_exactly_its_messages(as_viewer: Client, database: Conn
         store.archive_failed(database, DeadMessage(queue=queue, message_type=kind, died_at=TEN + minute * MINUTE))
     for minute, messages in ((5, 41), (6, 42)):
         rolled_up(TEN + minute * MINUTE, messages, result="failed", queue=BILLING, type="Bill")
-    query = search.read(linked(page(as_viewer, queue=BILLING, type="Bill", table="steps"), "41"))
+    query = search.read(linked(page(as_viewer, queue=BILLING, type="Bill", table="steps"), "41"), ALL)
     assert query.error is None
     (found,) = store.page(database, query.filter, None, 10).messages
     assert (found.queue, found.message_type, found.died_at) == (BILLING, "Bill", TEN + 5 * MINUTE)
@@ -60,7 +61,7 @@ def test_a_figure_of_any_name_leads_to_that_name(as_viewer: Client, database: Co
     text = page(as_viewer, type=name, table="steps")
     address = urlsplit(unescape(matched(r'<a href="([^"]*)">\s*(?:<[^>]*>)*41', text)))
     asked = parse_qs(address.query)
-    found = search.read(asked["q"][0]).filter.type_is if address.path == "/archive/" else asked["type"][0]
+    found = search.read(asked["q"][0], ALL).filter.type_is if address.path == "/archive/" else asked["type"][0]
     assert found == name
     assert drawn(text)["failed"][-36] == 41
 
@@ -69,10 +70,10 @@ def test_what_clocks_disagree_about_is_left_out_and_nothing_else_of_the_message(
     as_viewer: Client, console_database: str
 ) -> None:
     """Sent by a clock that is ahead, it is timed in its handler all the same: “not timed” would be wrong."""
-    rolled_up(TEN + 5 * MINUTE, 3, skewed=3, processing=[200], processing_n=[3])
+    rolled_up(TEN + 5 * MINUTE, 3, skewed=3, processing_buckets=[200], processing_counts=[3])
     text = re.sub(r"\s+", " ", page(as_viewer, m="processing"))
     assert "Not timed" not in text
-    assert re.search(r'<dt>Clocks disagree</dt> <dd class="v"><span[^>]*>3</span></dd>', text)
+    assert re.search(r'<dt>Clock skew</dt> <dd class="v"><span[^>]*>3</span></dd>', text)
     assert drawn(text)["p50"][-36] == round(value(200))
 
 
@@ -258,7 +259,7 @@ def test_every_line_has_the_same_steps_a_week_before(as_viewer: Client, console_
     ],
 )
 def test_offsets_that_the_database_does_not_read_are_read(typed: str, utc: str) -> None:
-    assert search.read(f"since:{typed}").filter.since == utc
+    assert search.read(f"since:{typed}", ALL).filter.since == utc
 
 
 @pytest.mark.parametrize(
@@ -266,11 +267,11 @@ def test_offsets_that_the_database_does_not_read_are_read(typed: str, utc: str) 
     ["since:yesteryear", "since:0001-01-01T00:00+01:00", "until:9999-12-31T23:59-01:00", "until:2026-99-99", "since:"],
 )
 def test_a_time_that_is_none_searches_nothing(wrong: str) -> None:
-    assert search.read(wrong).error is not None
+    assert search.read(wrong, ALL).error is not None
 
 
 def test_a_time_without_a_zone_is_utc() -> None:
-    found = search.read("since:2026-11-14 until:2026-11-14T10:30").filter
+    found = search.read("since:2026-11-14 until:2026-11-14T10:30", ALL).filter
     assert (found.since, found.until) == ("2026-11-14T00:00:00+00:00", "2026-11-14T10:30:00+00:00")
 
 

@@ -11,6 +11,7 @@ from pgqueue_admin.archive import search_query
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.console import pagination, url_converters
 from pgqueue_admin.console.archive import search
+from pgqueue_admin.services.content_access import ALL
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=55)
 
@@ -41,7 +42,7 @@ def test_a_name_survives_the_path(name: str) -> None:
 def test_a_cause_survives_the_way_into_the_archive(cause: str) -> None:
     assume(cause not in search.RESULTS)  # a lease message without an exception is told by how it ended
     asked = parse_qs(urlsplit(url_converters.dead("Billing", cause)).query)["q"][0]
-    found = search.read(asked.replace("queue:Billing", "")).filter  # a queue is looked for in the database
+    found = search.read(asked.replace("queue:Billing", ""), ALL).filter  # a queue is looked for in the database
     whole = len(cause) < 400
     assert found == ArchiveFilter(
         state="dead", exception_is=cause if whole else None, exception_from="" if whole else cause
@@ -67,7 +68,7 @@ def test_a_filter_that_is_written_is_read_again(
 ) -> None:
     names: dict[str, Any] = {f"type{one}": type_, f"exception{other}": error}
     asked = replace(asked, **names)
-    query = search.read(search_query.written(asked))
+    query = search.read(search_query.written(asked), ALL)
     assert (query.error, query.filter) == (None, asked)
 
 

@@ -122,7 +122,7 @@ def test_a_foreign_queue_is_switched_on_in_its_settings(mailer: Recorded) -> Non
     assert 'name="id"' not in html
     settings = "/settings/queues/public/Mailer/"
     html = shown(mailer.operator, settings)
-    assert "Its own program never sees a message that is taken out here, and nothing tells it." in html
+    assert "Its own program never sees a message that is taken out here, and is not notified." in html
     version = re.search(r'name="version" value="(\d+)"', html)
     assert version
     mailer.operator.post(settings, {"version": version[1], "acts_allowed": "on", "reason": "asked by Tom"})

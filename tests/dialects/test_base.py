@@ -14,17 +14,24 @@ from pgqueue_admin.dialects.errors import AddressUnreadable, TableMissing
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.statements import Statements
 
-BELOW_STORES = ["queue", "body_column", "table_repair", "delayed", "decision", "two_phase"]
+BELOW_STORES = ["queue", "body_column", "table_repair", "delayed", "decision", "two_phase", "crossing"]
 NOUNS = [*BELOW_STORES, *(noun for noun, kind in Dialect.__annotations__.items() if kind is Statements)]
 OF_POSTGRESQL = {
     "archive_search",
+    "call_back",
+    "crossing_intent",
     "cron",
     "demo",
     "lease",
+    "message_copy",
     "notify",
     "outbox_script",
+    "purge",
     "schedule",
     "server",
+    "text_index",
+    "trial",
+    "waiting_search",
 }  # beside the contract
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=63)
 SOURCE = "\n".join(path.read_text() for path in Path(pgqueue_admin.__file__).parent.rglob("*.py"))

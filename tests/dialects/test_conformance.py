@@ -37,6 +37,7 @@ IDENTIFIERS = {
     "index": "Sales.Delayed_Due",
     "number": "seq",
     "target": QUEUE,
+    "calls": postgresql().monitor.calls,
     "matches": search_condition.compiled(AllOf((Term("state", "dead"), Term("", "vat")))).statement,
 }
 SUBSCRIPTIONS = Address("public", "SubscriptionRouting")
@@ -161,7 +162,7 @@ def test_each_statement_of_history_is_understood_by_this_server(
     server = session.raw.pgconn
     parts = {each.name: each for other in (*OF_HISTORY, noun) for each in getattr(console_sql, other)}
     filled: dict[str, Any] = {**parts, "of": parts["of_one"], "measure": "critical"}
-    filled |= {"steps": parts["steps_to_sum"], "buckets": "critical", "numbers": "critical_n"}
+    filled |= {"steps": parts["steps_to_sum"], "buckets": "critical_buckets", "numbers": "critical_counts"}
     filled |= {"counted": parts["counted_cut"], "doubted": parts["of_batch"]}
     for statement in (getattr(getattr(console_sql, noun), name) for name in OF_HISTORY[noun]):
         whole = statement(**{part: filled[part] for part in nested(statement.text, filled)}).as_string(None)
@@ -197,11 +198,13 @@ def sql_of(statement: Statement) -> str:
 def numbered(statement: Statement, noun: str, parts: dict[str, Statement]) -> str:
     """As the driver sends it."""
     filled: dict[str, Any] = parts | IDENTIFIERS
-    filled |= {"between": parts["between_snapshots"], "kept": parts["kept_of_queue"]}
+    filled |= {"between": parts["between_snapshots"], "kept": parts["kept_of_queue"], "seen": parts["in_seen"]}
     if noun == "delayed" or "delayed" in statement.name or statement.name.startswith("due_"):
         filled |= {"table": Address("public", "Sales.Delayed"), "columns": parts["delayed_columns"]}
     if statement.name == "look_through":
         filled |= {"columns": filled["matches"], "texts": filled["matches"]}
+    if statement.name == "sorted":
+        filled |= {"value": parts["by_sent"], "order": parts["most_first"], "behind": parts["behind_most"]}
     if statement.name == "into_queue":
         filled |= {"columns": ("id", "headers", "body")}
     if noun == "outbox":

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
-from pgqueue_admin.dialects.postgresql import connect_breaker as module
-from pgqueue_admin.dialects.postgresql.connect_breaker import PAUSE, ConnectBreaker
+from pgqueue_admin.dialects import connect_breaker as module
+from pgqueue_admin.dialects.connect_breaker import PAUSE, ConnectBreaker
 from tests.waiting import until
 
 
@@ -45,14 +45,14 @@ def refused(circuit: ConnectBreaker, server: Server) -> int:
 
 
 def test_after_a_silence_nobody_waits_again_at_once(clock: SimpleNamespace, server: Server) -> None:
-    circuit = ConnectBreaker()
+    circuit = ConnectBreaker(psycopg.Error, psycopg.OperationalError)
     assert [refused(circuit, server) for _ in range(3)] == [1, 1, 1]
     clock.now += PAUSE
     assert refused(circuit, server) == 2
 
 
 def test_a_server_that_is_back_is_noticed_within_a_second(clock: SimpleNamespace, server: Server) -> None:
-    circuit = ConnectBreaker()
+    circuit = ConnectBreaker(psycopg.Error, psycopg.OperationalError)
     refused(circuit, server)
     server.up = True
     clock.now += 1.0
@@ -60,12 +60,12 @@ def test_a_server_that_is_back_is_noticed_within_a_second(clock: SimpleNamespace
 
 
 def test_who_is_refused_without_waiting_may_ask_again_at_once(server: Server) -> None:
-    circuit, server.silent = ConnectBreaker(), 0.0
+    circuit, server.silent = ConnectBreaker(psycopg.Error, psycopg.OperationalError), 0.0
     assert [refused(circuit, server) for _ in range(3)] == [1, 2, 3]
 
 
 def test_while_one_tries_others_are_told_what_was_known(clock: SimpleNamespace, server: Server) -> None:
-    circuit, answered = ConnectBreaker(), threading.Event()
+    circuit, answered = ConnectBreaker(psycopg.Error, psycopg.OperationalError), threading.Event()
     refused(circuit, server)
     clock.now += PAUSE
     trying, got = threading.Event(), []

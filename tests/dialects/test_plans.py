@@ -9,9 +9,14 @@ import pytest
 
 from pgqueue_admin.archive import conversations, store
 from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.archive.search_terms import AllOf, reads_json
+from pgqueue_admin.console.messages import waiting_query
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import ServerTooOld
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import browse
+from pgqueue_admin.monitor.delayed import FIRST
+from pgqueue_admin.services import content_access
 from pgqueue_admin.transport.delayed.table import BATCH
 from tests import large_queue as large
 from tests.databases import Databases
@@ -92,6 +97,26 @@ def test_browsing_pages_by_key(connection: Connection, name: str, values: dict[s
     assert plan.blocks < most_blocks
 
 
+SEARCHES = ("type:PlaceOrder", "zq7 -headers:x", "body.order.no:5 OR id:m-1", "sent:2026-11-20 size:>1mb")
+
+
+@pytest.mark.parametrize("q", SEARCHES)
+@pytest.mark.parametrize(("way", "end"), [("up", "highest"), ("down", "lowest")])
+def test_a_search_of_what_waits_reads_its_piece_alone(connection: Connection, q: str, way: str, end: str) -> None:
+    sql = postgresql().waiting_search
+    wanted = waiting_query.read(q, content_access.ALL).wanted or AllOf(())
+    if reads_json(wanted) and connection.raw.info.server_version < 160_000:
+        with pytest.raises(ServerTooOld, match="PostgreSQL 16"):
+            waiting_query.condition(connection, wanted)
+        return
+    asked = waiting_query.condition(connection, wanted)
+    parts = {"place": getattr(sql, way), "end": getattr(sql, end), "waiting": sql.waiting, "matches": asked.matches}
+    values = {**asked.params, "only_expired": False, "seq": DEAD + ROWS // 2, "rows": 500}
+    plan = executed(connection, sql.look_through(table=QUEUE, **parts), values)
+    assert plan.reads("Q") <= BY_INDEX
+    assert plan.blocks < 700
+
+
 @pytest.fixture(scope="module")
 def large_delayed(databases: Databases) -> Iterator[Large]:
     with large.delayed(databases) as made:
@@ -148,6 +173,26 @@ def test_delayed_messages_are_paged_by_key(
     assert plan.blocks < 120
 
 
+@pytest.mark.parametrize("q", SEARCHES)
+def test_a_search_of_delayed_messages_reads_its_piece_alone(
+    large_delayed: Large, connect: Callable[..., Connection], q: str
+) -> None:
+    connection, sql = connect(large_delayed.dsn), postgresql().waiting_search
+    wanted = waiting_query.read(q, content_access.ALL).wanted or AllOf(())
+    if reads_json(wanted) and connection.raw.info.server_version < 160_000:
+        with pytest.raises(ServerTooOld, match="PostgreSQL 16"):
+            waiting_query.condition(connection, wanted)
+        return
+    asked = waiting_query.condition(connection, wanted)
+    statement = sql.look_through_delayed(
+        table=QUEUE._replace(table="Q.Delayed"), waiting=sql.waiting, matches=asked.matches
+    )
+    due, id = FIRST
+    plan = executed(connection, statement, {**asked.params, "due": due, "id": id, "rows": 500})
+    assert plan.reads("Q.Delayed") <= BY_INDEX
+    assert plan.blocks < 700
+
+
 @pytest.fixture(scope="module")
 def large_archive(databases: Databases) -> Iterator[Large]:
     with large.archive(databases) as made:
@@ -159,12 +204,12 @@ def test_a_conversation_reads_the_newest_of_the_archive(
 ) -> None:
     """And those near one, and by index those that are named: never all of it."""
     connection, archive = connect(large_archive.dsn), postgresql().archive
-    asked: dict[str, Any] = {"name": '"NServiceBus.ConversationId"', "values": ['"c"'], "limit": 501}
+    asked: dict[str, Any] = {"name": '"NServiceBus.ConversationId"', "values": ['"c"'], "limit": 501, "seen": None}
     near = {**asked, "died_at": datetime.now(UTC) - timedelta(days=6), "seq": 0, "near": conversations.NEAR}
     looks = [
         (archive.in_conversation, {**asked, "newest": conversations.NEWEST}, 2 * conversations.NEWEST),
         (archive.around_conversation, near, 4 * conversations.NEAR),
-        (archive.of_ids, {"message_ids": ["m"], "ids": [7, 8], "limit": 501}, 200),
+        (archive.of_ids, {"message_ids": ["m"], "ids": [7, 8], "limit": 501, "seen": None}, 200),
     ]
     for statement, values, most in looks:
         plan = executed(connection, statement(has_conversation=archive.has_conversation), values)
@@ -188,7 +233,7 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
     connection, archive = connect(large_archive.dsn), postgresql().archive
     parts = {"listed": archive.listed, "is_queue": archive.is_queue}
     connection.run(
-        "insert into messages.operation_item (operation, place, archive_id)"
+        "insert into messages.operation_item (operation, position, archive_id)"
         " select 7, i, 10 * i from generate_series(1, 200) i"
     )
     filters = [
@@ -237,7 +282,7 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
     values = {**exact.params(), "died_at": None, "seq": None, "limit": 51}
     plan = executed(connection, archive.page(**parts, **store.matching(exact)), values)
     assert {"message_archive_exception", "message_archive_dead"} & plan.indexes
-    ids = {"text": "42", "row_id": "00000000-0000-0000-0000-000000000000", "id": 42, "limit": 101}
+    ids = {"text": "42", "row_id": "00000000-0000-0000-0000-000000000000", "id": 42, "limit": 101, "seen": None}
     for analyzed in (True, False):
         with connection.raw.transaction(force_rollback=True):
             if not analyzed:
@@ -256,19 +301,20 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
 def test_looks_of_a_staged_retry(large_archive: Large, connect: Callable[[str], Connection]) -> None:
     """Of 20,000 messages among a million, 3,000 acted on: each second's looks read the set, and no other row."""
     connection, sql = connect(large_archive.dsn), postgresql().operation
-    made = "insert into messages.operation_item (operation, place, archive_id, outcome, at, sent_as, left_at)"
+    made = "insert into messages.operation_item (operation, position, archive_id, outcome, at, sent_as, left_at)"
     acted = "case when i <= 3000 then 'done' end, case when i <= 3000 then now() end"
     connection.run(
         f"{made} select 9, i, i, {acted}, case when i <= 3000 then gen_random_uuid()::text end,"
         " case when i <= 2900 then now() end from generate_series(1, 20000) i"
     )
-    others = "insert into messages.operation_item (operation, place, archive_id, outcome)"
+    others = "insert into messages.operation_item (operation, position, archive_id, outcome)"
     connection.run(f"{others} select 10 + i / 10000, i % 10000, i, 'done' from generate_series(1, 300000) i")
     connection.run("analyze messages.operation_item")
-    of, whole = {"operation_id": 9}, {"known_as": sql.known_as, "with_class": sql.with_class}
-    patience = {"patience": timedelta(minutes=30)}
+    of = {"operation_id": 9}
+    whole = {"known_as": sql.known_as, "with_class": sql.with_class, "edited_id": sql.edited_id}
+    patience = {"patience": timedelta(minutes=30), "seed": None}
     looks: list[tuple[Any, dict[str, Any], int]] = [
-        (sql.next_place(), {}, 50),
+        (sql.next_position(is_here=sql.is_here), {}, 50),
         (sql.sent_waiting(), {"after": 0, "limit": 2000}, 200),
         (sql.tried(), {"last": 5}, 100),
         (sql.deaths(), {"judged_from": 0, "tried": 5, "others": 49}, 30_000),

@@ -30,7 +30,7 @@ def test_every_choice_is_named(value: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in dir(Endpoint) if not name.startswith("_") and name not in {"connect", "wait", "in_hand"}],
+    [name for name in dir(Endpoint) if not name.startswith("_") and name not in {"connect", "wait", "in_flight"}],
 )
 def test_every_call_of_an_endpoint_is_named(name: str) -> None:
     assert f"- `{name}(" in API.partition("\n## Endpoint\n")[2].partition("\n## ")[0]

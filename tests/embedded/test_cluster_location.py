@@ -1,5 +1,6 @@
 """A project folder that PostgreSQL's account cannot enter: root's own, closed to others."""
 
+import fcntl
 import importlib.util
 import os
 import shutil
@@ -93,6 +94,27 @@ def test_a_project_is_no_left_over_of_tests(tmp_path: Path) -> None:
     assert not stale_clusters.is_of_tests(server_location.SHARED / "shop/var/postgresql")
     assert not stale_clusters.is_of_tests(Path("/opt/pgqueue-admin/var/postgresql"))
     assert not stale_clusters.is_of_tests(Path())
+
+
+def test_a_folder_that_no_run_holds_any_more_is_a_left_over(tmp_path: Path) -> None:
+    held, served, new, left = (
+        tmp_path / f"{server_location.PREFIX}{name}" for name in ("held", "served", "new", "left")
+    )
+    for folder in (held, served, new, left):
+        (folder / "postgresql/data").mkdir(parents=True)
+    (served / "postgresql/data/postmaster.pid").write_text(f"{os.getpid()}\n")
+    for folder in (held, served, left):
+        os.utime(folder, (0, 0))
+    with stale_clusters.opened(held) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert list(stale_clusters.abandoned(tmp_path)) == [left]
+
+
+def test_a_run_holds_the_folder_of_its_server() -> None:
+    with server_location.server_folder() as folder:
+        os.utime(folder.parent, (0, 0))
+        assert folder.parent not in list(stale_clusters.abandoned(folder.parent.parent))
+    assert not folder.parent.exists()
 
 
 def test_an_open_folder_is_used_as_it_is() -> None:

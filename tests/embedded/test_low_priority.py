@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from pgqueue_admin.osproc import idle_cgroup
 
 _SAY = """
 import os
@@ -25,3 +28,57 @@ def test_a_session_of_its_own_goes_last_and_another_s_stays(alone: bool, session
     command = [sys.executable, "-c", _SAY] if alone else shell
     said = subprocess.check_output(command, start_new_session=True, text=True).split()
     assert said == [str(os.SCHED_BATCH), "19", session]
+
+
+# What is put into the idle group is there with all it starts, and takes a share only while it insists.
+_PARENT = "import subprocess, sys; sys.stdin.readline(); subprocess.run(['cat', '/proc/self/cgroup'])"
+
+
+@pytest.fixture
+def group(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """One of its own, beside that of a driver on this machine."""
+    monkeypatch.setattr(idle_cgroup, "NAME", f"pgqueue-test-{tmp_path.name}")
+    place = idle_cgroup._place()
+    yield place
+    if place.exists():
+        place.rmdir()
+
+
+def test_what_a_process_starts_is_in_its_group(group: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", _PARENT], stdin=-1, stdout=-1, text=True) as process:
+        if not idle_cgroup.put(process.pid):
+            process.communicate("go\n")
+            pytest.skip("the system lets us make no control group")
+        said, _ = process.communicate("go\n")
+    assert f"/{group.name}\n" in said
+    assert (group / "cpu.idle").read_text() == "1\n"
+
+
+def test_it_takes_a_share_while_it_insists(group: Path) -> None:
+    with subprocess.Popen(["cat"], stdin=-1) as process:
+        if not idle_cgroup.put(process.pid):
+            process.communicate()
+            pytest.skip("the system lets us make no control group")
+        idle_cgroup.insist()
+        insisting = (group / "cpu.idle").read_text()
+        idle_cgroup.stand_back()
+        process.communicate()
+    assert [insisting, (group / "cpu.idle").read_text()] == ["0\n", "1\n"]
+
+
+def test_a_system_without_such_groups_is_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing happens there, and nothing fails."""
+    (tmp_path / "cgroup").write_text("3:memory:/\n")
+    monkeypatch.setattr(idle_cgroup, "_PROC", tmp_path)
+    assert not idle_cgroup.put(1)
+    idle_cgroup.insist()
+    idle_cgroup.stand_back()
+
+
+def test_a_read_only_hierarchy_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As containers have it: the mount is there, the folder of our group cannot be made."""
+    (tmp_path / "cgroup").write_text("0::/unit\n")
+    (tmp_path / "mountinfo").write_text(f"31 23 0:28 / {tmp_path}/nowhere ro - cgroup2 cgroup2 ro\n")
+    monkeypatch.setattr(idle_cgroup, "_PROC", tmp_path)
+    assert idle_cgroup._place() == tmp_path / "nowhere/unit" / idle_cgroup.NAME
+    assert not idle_cgroup.put(1)

@@ -1,12 +1,15 @@
-"""The embedded broker on a real process."""
+"""The embedded broker on a real process, its port, and the file that says where embedded servers are."""
 
 import os
 import signal
+import socket
 from pathlib import Path
 
 import pytest
 import redis
 
+from pgqueue_admin.embedded import ports, state_file
+from pgqueue_admin.embedded.state_file import ServerState
 from pgqueue_admin.embedded.valkey import Valkey
 from tests.waiting import until
 
@@ -27,3 +30,38 @@ def test_it_answers_with_its_password_only_and_heals_on_its_port(tmp_path: Path)
         assert redis.Redis.from_url(url).ping()
     finally:
         broker.stop()
+
+
+# A port is asked for where it will be listened on: IPv4 and IPv6 have each their own.
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::1", "::"])
+def test_a_port_is_busy_while_somebody_listens_there(host: str) -> None:
+    port, is_v6 = ports.free(), ":" in host
+    with socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET) as listening:
+        try:
+            listening.bind((host, port))
+        except OSError:
+            pytest.skip(f"{host} is no address here")
+        assert ports.is_busy(port, host)
+        assert not ports.answers(port, host)
+        listening.listen()
+        assert ports.answers(port, host)
+    assert not ports.is_busy(port, host)
+
+
+# Where the embedded servers are, as a file.
+def test_never_started_is_empty(tmp_path: Path) -> None:
+    assert state_file.read(tmp_path) == ServerState()
+
+
+def test_what_was_written_is_read_by_nobody_else(tmp_path: Path) -> None:
+    written = ServerState(dsn="postgresql://x", secret_key="y", postgresql_port=5)
+    state_file.write(tmp_path / "var", written)
+    assert state_file.read(tmp_path / "var") == written
+    assert (tmp_path / "var/state.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_field_of_a_newer_version_and_half_a_file_do_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text('{"dsn": "x", "newer": 1}')
+    assert state_file.read(tmp_path).dsn == "x"
+    (tmp_path / "state.json").write_text('{"dsn": ')
+    assert state_file.read(tmp_path) == ServerState()

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgqueue_admin.formatting import body_views, escape_invisible, hexdump, pretty_print
+from pgqueue_admin.formatting import body_views, escape_invisible, pretty_print
+from pgqueue_admin.formatting.escape_invisible import joined
 from pgqueue_admin.formatting.pretty_print import MAX_LEVELS
-from pgqueue_admin.formatting.text_spans import joined
 
 HOSTILE = ['"', "\\", "[", "{", "<", "<!--", "<![CDATA[", "<a '", '<a "', "&", "{[", '"\\', "1 ", "<?", "\0"]
 STRINGS = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*"?)', re.DOTALL)
@@ -138,7 +138,7 @@ def test_line_ends_of_windows_are_no_marks() -> None:
 
 
 def test_hex_has_offsets_and_sixteen_a_row() -> None:
-    assert list(hexdump.rows(bytes(range(0x30, 0x42)), 32)) == [
+    assert list(body_views.hex_rows(bytes(range(0x30, 0x42)), 32)) == [
         "00000020  30 31 32 33 34 35 36 37  38 39 3a 3b 3c 3d 3e 3f  |0123456789:;<=>?|",
         "00000030  40 41                                             |@A|",
     ]

@@ -2,22 +2,19 @@
 
 import fcntl
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pgqueue_admin.embedded import cluster_location
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.history.batch_loop import BatchLoop
 from pgqueue_admin.history.runtime import jvm_cds, jvm_watchdog
 from pgqueue_admin.osproc import idle_cgroup
 from pgqueue_admin.osproc.child_process import kill_session
-from tests import server_location
 from tests.history.standby import following
+from tests.own_server import own_server
 from tests.waiting import PATIENCE, until
 
 
@@ -109,11 +106,5 @@ def follower(server: PostgreSQL, console_database: str) -> Iterator[PostgreSQL]:
 @pytest.fixture
 def restarted() -> Iterator[PostgreSQL]:
     """A server of the queues alone, that a test may restart, or have crash: its log is slow to come to the disk."""
-    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=server_location.folder()))
-    root.chmod(0o755)
-    server = PostgreSQL(root / "postgresql", conf={"fsync": "off", "wal_writer_delay": "2s"})
-    server.start()
-    yield server
-    server.stop()
-    cluster_location.remove(root / "postgresql")
-    shutil.rmtree(root, ignore_errors=True)
+    with own_server({"fsync": "off", "wal_writer_delay": "2s"}) as server:
+        yield server

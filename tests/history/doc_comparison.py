@@ -62,5 +62,5 @@ def _rolled_up() -> tuple[Counter[Kind], dict[Kind, Counter[int]]]:
     for row in Rollup.objects.filter(grain="minute"):
         kind = row.at, row.endpoint, row.type, row.result
         messages[kind] += row.messages
-        critical[kind].update(dict(zip(row.critical, row.critical_n, strict=True)))
+        critical[kind].update(dict(zip(row.critical_buckets, row.critical_counts, strict=True)))
     return messages, critical

@@ -73,8 +73,8 @@ _FOUND = {
     "histograms": f"""
         select {_KIND}, exception, measure, bucket, sum(number) as number
         from pgqueue_console.pgqueue_rollup, lateral (values
-            ('critical', critical, critical_n), ('processing', processing, processing_n),
-            ('delivery', delivery, delivery_n)
+            ('critical', critical_buckets, critical_counts), ('processing', processing_buckets, processing_counts),
+            ('delivery', delivery_buckets, delivery_counts)
         ) as timed (measure, buckets, numbers), unnest(buckets, numbers) as histogram (bucket, number)
         where queue = any(%(queues)s) group by {_KIND}, exception, measure, bucket
     """,

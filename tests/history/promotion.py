@@ -16,8 +16,8 @@ def rests(database: Any, source: HistorySource, why: str) -> None:
     source.refresh_from_db()
     assert planning.plan_batch(database, source) is None
     source.refresh_from_db()
-    assert why in source.note
-    assert "docs/how-to/resume-history.md" in source.note
+    assert why in source.blocked_reason
+    assert "docs/how-to/resume-history.md" in source.blocked_reason
 
 
 def lags_from_now_on(standby: Any) -> None:

@@ -99,9 +99,9 @@ def write() -> None:
         _copy("depthbucket", DEPTH, (("hour", at, queue.pk, 0, each, 2 * each) for at, each in middle))
 
 
-NOT_TIMED = ("processing", "processing_n", "delivery", "delivery_n")
+NOT_TIMED = ("processing_buckets", "processing_counts", "delivery_buckets", "delivery_counts")
 _NAMED = ("batch_id", "grain", "at", "endpoint", "type", "skewed", *NOT_TIMED, "queue", "result", "exception")
-ROLLUP = (*_NAMED, "messages", "critical", "critical_n")
+ROLLUP = (*_NAMED, "messages", "critical_buckets", "critical_counts")
 DEPTH = ("grain", "at", "queue", "low", "median", "high")
 
 

@@ -2,15 +2,13 @@
 
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from urllib.parse import urlsplit
 
-from pgqueue_admin.embedded import binaries, cluster_location, os_account
+from pgqueue_admin.embedded import binaries, os_account
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from tests import server_location
+from tests.server_location import server_folder
 
 PASSWORD = "postgres.password"
 
@@ -18,20 +16,21 @@ PASSWORD = "postgres.password"
 @contextmanager
 def following(server: PostgreSQL) -> Iterator[PostgreSQL]:
     """With all databases that it has now."""
-    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=server_location.folder()))
-    root.chmod(0o755)
-    made = PostgreSQL(root / "postgresql", conf={"fsync": "off", "hot_standby": "on"})
+    with server_folder() as folder:
+        made = PostgreSQL(folder, conf={"fsync": "off", "hot_standby": "on"})
+        _copy(server, made)
+        made.start()
+        yield made
+        made.stop()
+
+
+def _copy(server: PostgreSQL, made: PostgreSQL) -> None:
     whose = os_account.unprivileged()
     copy = [binaries.runnable(binaries.postgresql(), whose, made.home) / "pg_basebackup", "-d", server.dsn()]
     copy += ["-D", made.home / "data", "-R", "-c", "fast"]
     subprocess.run(list(map(str, copy)), check=True, cwd=made.home, **whose.popen(made.home))
     shutil.copy(server.home / PASSWORD, made.home / PASSWORD)
     whose.own(made.home / PASSWORD)
-    made.start()
-    yield made
-    made.stop()
-    cluster_location.remove(root / "postgresql")
-    shutil.rmtree(root, ignore_errors=True)
 
 
 def there(follower: PostgreSQL, database: str) -> str:

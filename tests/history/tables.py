@@ -32,7 +32,7 @@ def read(connection: Any, source: HistorySource, most: int = 100) -> list[int]:
 def told(source: HistorySource) -> str:
     """What the ledger says of it now."""
     source.refresh_from_db()
-    return source.note
+    return source.blocked_reason
 
 
 def audit(connection: Any) -> HistorySource:

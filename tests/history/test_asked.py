@@ -91,7 +91,7 @@ def test_a_batch_that_is_just_ending_is_not_cancelled_and_its_table_does_not_res
     pressing.join(PATIENCE)
     assert said == [(0, 0, 0)]
     assert not is_held(HistorySource.objects.get())
-    assert HistorySource.objects.get().note == ""
+    assert HistorySource.objects.get().blocked_reason == ""
 
 
 WAITS = """select exists (select from pg_stat_activity
@@ -100,12 +100,12 @@ WAITS = """select exists (select from pg_stat_activity
 
 def test_what_is_gone_is_not_wanted(planned: HistoryBatch) -> None:
     """Nobody looks at it any more, so the wish would never be fulfilled."""
-    HistorySource.objects.create(table='"public"."gone"', way="numbers", is_there=False)
+    HistorySource.objects.create(table='"public"."gone"', cursor_kind="numbers", is_there=False)
     history_requests.read_now(ANA, "console")
     assert history_requests.wanted_now()
     HistorySource.objects.filter(pk=planned.source.pk).update(looked_at=Now())
     assert not history_requests.wanted_now()
-    HistorySource.objects.filter(is_there=False).update(wanted_at=Now())  # as earlier versions did
+    HistorySource.objects.filter(is_there=False).update(requested_at=Now())  # as earlier versions did
     assert not history_requests.wanted_now()
 
 
@@ -113,7 +113,7 @@ def test_after_a_cancel_reading_rests_until_somebody_asks(planned: HistoryBatch)
     history_requests.cancel(ANA, "console")
     held = HistorySource.objects.get()
     assert is_held(held)
-    assert "when somebody presses Read now" in held.note
+    assert "when somebody presses Read now" in held.blocked_reason
     history_requests.read_now(ANA, "console")
     assert not is_held(HistorySource.objects.get())
     assert history_requests.wanted_now()
@@ -192,7 +192,9 @@ def test_a_source_that_stands_still_is_a_stall(planned: HistoryBatch) -> None:
 
 
 def test_a_table_that_is_gone_holds_nothing_back(database: Any) -> None:
-    HistorySource.objects.create(table='"public"."audit_of_old"', way="numbers", note="Somebody is writing.")
+    HistorySource.objects.create(
+        table='"public"."audit_of_old"', cursor_kind="numbers", blocked_reason="Somebody is writing."
+    )
     (archive,) = sources(database)
     assert planning.plan_batch(database, archive) is None
     archive.refresh_from_db()
@@ -205,7 +207,7 @@ def test_a_table_that_is_gone_holds_no_other_back(database: Any) -> None:
     """Else no hour since it went is judged any more, and none is cut."""
     now = database_clock.now()
     for table, days in (("gone", 900), ("read", 0)):
-        about = {"way": "numbers", "is_there": table != "gone", "complete_to": now - timedelta(days=days)}
+        about = {"cursor_kind": "numbers", "is_there": table != "gone", "complete_to": now - timedelta(days=days)}
         HistorySource.objects.create(table=table, **about)
     assert ledger.complete_to() == HistoryFreshness().complete_to == now
 
@@ -214,5 +216,5 @@ def test_where_no_table_is_left_history_ends_with_the_last_to_go(database: Any) 
     """One that went years ago does not undo what was read since."""
     now = database_clock.now()
     for table, complete_to in (("old", now - timedelta(days=900)), ("newer", now), ("never", None)):
-        HistorySource.objects.create(table=table, way="numbers", complete_to=complete_to, is_there=False)
+        HistorySource.objects.create(table=table, cursor_kind="numbers", complete_to=complete_to, is_there=False)
     assert HistoryFreshness().complete_to == now

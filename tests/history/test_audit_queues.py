@@ -24,7 +24,7 @@ def test_an_audit_queue_waits_for_its_writers(database: Any, console_database: s
         pid, began = slow.one("select pg_backend_pid() as pid, now() at time zone 'utc' as began")
         assert planning.plan_batch(database, source) is None
         source.refresh_from_db()
-        assert f"is open since {began:%Y-%m-%d %H:%M:%S} UTC (process {pid})" in source.note
+        assert f"is open since {began:%Y-%m-%d %H:%M:%S} UTC (process {pid})" in source.blocked_reason
     assert read(database, source) == [1, 2]
     assert read(database, source) == []
 
@@ -61,7 +61,7 @@ def test_a_driver_that_dies_while_it_waits_has_not_seen_less(
         put(database)
         assert planning.plan_batch(database, source) is None
         again = HistorySource.objects.get(pk=source.pk)
-        assert (again.head, len(again.writers)) == (2, 1)
+        assert (again.candidate_max_seq, len(again.open_transactions)) == (2, 1)
         assert planning.plan_batch(database, again) is None
     assert read(database, again) == [1, 2]
 
@@ -126,9 +126,9 @@ def test_where_a_table_lies_is_told_with_its_partitions(database: Any) -> None:
     database.run("delete from audit")
     assert safe_upper_bound.why_not_of_it(database, batch, batch.rows - 1) == "", "its owner took it"
     database.run("create table part () inherits (audit)")
-    parted = database.value(postgresql().history.table_files(), {"table": source.table})
+    parted = database.value(postgresql().history.relfilenodes(), {"table": source.table})
     database.run("vacuum full part")
-    assert database.value(postgresql().history.table_files(), {"table": source.table}) != parted
+    assert database.value(postgresql().history.relfilenodes(), {"table": source.table}) != parted
     assert safe_upper_bound.why_not_of_it(database, batch, batch.rows) == ""
     assert "rewritten" in safe_upper_bound.why_not_of_it(database, batch, batch.rows - 1)
 

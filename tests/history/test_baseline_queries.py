@@ -10,9 +10,8 @@ from psycopg.sql import SQL
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.history.anomalies import findings, hourly_totals
-from pgqueue_admin.history.rollups import baseline_queries, queries
-from pgqueue_admin.history.rollups.baseline import WEEKS, Baseline
-from pgqueue_admin.history.rollups.baseline_queries import BaselineSubject
+from pgqueue_admin.history.rollups import baseline, queries
+from pgqueue_admin.history.rollups.baseline import WEEKS, Baseline, BaselineSubject
 from pgqueue_admin.history.rollups.histogram import value
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.models import Anomaly, BaselineBucket, HistoryBatch, HistorySource, Rollup
@@ -31,12 +30,21 @@ def stepped(at: datetime, messages: int, grain: str = "hour", critical: list[int
 
 
 def messages(at: datetime, grain: str = "hour") -> Baseline | None:
-    found = baseline_queries.of_one(SALES, grain, [at], "critical")
+    found = baseline.of_one(SALES, grain, [at], "critical")
     return found[int(at.timestamp())].messages if found else None
 
 
 def finished(at: datetime, number: int, **changes: Any) -> None:
-    rolled_up(at, number, grain="hour", endpoint="Sales", type="Bill", critical=[200], critical_n=[number], **changes)
+    rolled_up(
+        at,
+        number,
+        grain="hour",
+        endpoint="Sales",
+        type="Bill",
+        critical_buckets=[200],
+        critical_counts=[number],
+        **changes,
+    )
 
 
 def read_up_to(at: datetime) -> int:
@@ -65,7 +73,7 @@ def test_shares_and_times_are_usual_after_three_weeks_that_have_any(busy: int, w
         BaselineBucket.objects.create(
             grain="hour", at=NOON - week * WEEK, failed=0, **SALES._asdict(), **finished_in_it
         )
-    known = baseline_queries.of_one(SALES, "hour", [NOON], "critical")[int(NOON.timestamp())]
+    known = baseline.of_one(SALES, "hour", [NOON], "critical")[int(NOON.timestamp())]
     assert (known.messages and known.messages.weeks) == 5
     cut = (known.half, known.nearly_all, known.all_but_one)
     assert [each and each.weeks for each in (known.failed, *cut)] == [weeks] * 4
@@ -75,7 +83,7 @@ def test_hours_that_a_version_before_saw_say_nothing_of_99_in_100() -> None:
     for week in range(1, 5):
         spans = [100, 200, None] if week > 2 else [100, 200, None, 300]
         stepped(NOON - week * WEEK, 9, critical=spans)
-    known = baseline_queries.of_one(SALES, "hour", [NOON], "critical")[int(NOON.timestamp())]
+    known = baseline.of_one(SALES, "hour", [NOON], "critical")[int(NOON.timestamp())]
     assert (known.nearly_all and known.nearly_all.weeks, known.all_but_one) == (4, None)
 
 
@@ -152,7 +160,7 @@ def test_what_batches_bring_later_is_summed_and_judged_again() -> None:
     assert read_up_to(NOON + 91 * timedelta(minutes=1)) == 1
     assert told() == []
     assert read_up_to(NOON + 92 * timedelta(minutes=1)) == 0
-    HistoryBatch.objects.filter(rollups__at=NOON).update(summed_at=None)
+    HistoryBatch.objects.filter(rollups__at=NOON).update(aggregated_at=None)
     assert read_up_to(NOON + 93 * timedelta(minutes=1)) == 1
 
 
@@ -172,14 +180,14 @@ def test_whoever_comes_second_leaves_all_of_it_due(console_database: str, connec
     with first.raw.transaction():
         first.value(console_sql.baseline.alone())
         assert read_up_to(NOON + HOUR) == 0
-        assert HistoryBatch.objects.filter(summed_at=None).count() == 1
+        assert HistoryBatch.objects.filter(aggregated_at=None).count() == 1
     assert read_up_to(NOON + HOUR) == 1
 
 
 def test_an_hour_whose_rollups_were_forgotten_stays_as_it_was_summed(settings: Any) -> None:
     finished(NOON, 100)
     read_up_to(NOON + HOUR)
-    HistoryBatch.objects.update(summed_at=None)
+    HistoryBatch.objects.update(aggregated_at=None)
     Rollup.objects.update(messages=1)
     settings.PGQUEUE = {**settings.PGQUEUE, "TRENDS_HOUR_RETENTION_DAYS": 30}
     HistorySource.objects.update(complete_to=NOON + HOUR)
@@ -210,7 +218,7 @@ def test_a_day_is_summed_with_its_last_hour() -> None:
 
 def test_what_was_unusual_is_forgotten_with_its_hours() -> None:
     finished(NOON, 100)
-    about = {"kind": "slower", "endpoint": "Sales", "seen": 9, "median": 1, "low": 0, "high": 2, "weeks": 8}
+    about = {"kind": "slower", "endpoint": "Sales", "observed": 9, "median": 1, "low": 0, "high": 2, "weeks": 8}
     for at in (NOON - hourly_totals.KEPT_FOR["hour"], NOON - hourly_totals.KEPT_FOR["hour"] + HOUR):
         Anomaly.objects.create(at=at, **about)
     read_up_to(NOON + HOUR)
@@ -226,8 +234,12 @@ def test_a_night_without_traffic_is_not_silent() -> None:
 
 def test_percentiles_are_those_of_the_charts() -> None:
     """Batches, results and types are merged by bucket before they are cut."""
-    rolled_up(NOON, 60, grain="hour", endpoint="Sales", type="Bill", critical=[100, 200], critical_n=[50, 10])
-    rolled_up(NOON, 40, grain="hour", endpoint="Sales", type="Order", critical=[50, 300], critical_n=[38, 2])
+    rolled_up(
+        NOON, 60, grain="hour", endpoint="Sales", type="Bill", critical_buckets=[100, 200], critical_counts=[50, 10]
+    )
+    rolled_up(
+        NOON, 40, grain="hour", endpoint="Sales", type="Order", critical_buckets=[50, 300], critical_counts=[38, 2]
+    )
     read_up_to(NOON + HOUR)
     step = BaselineBucket.objects.get(grain="hour", endpoint="Sales", type="")
     asked = queries.TrendQuery(NOON, NOON + HOUR, "hour", endpoint="Sales")

@@ -18,8 +18,8 @@ from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.console.archive import search
 from pgqueue_admin.console.trends import drilldown
 from pgqueue_admin.history.batch_loop import BatchLoop
+from pgqueue_admin.history.freshness import rejections
 from pgqueue_admin.history.plan import planning
-from pgqueue_admin.history.rejections import rejections
 from pgqueue_admin.history.rollups import queries
 from pgqueue_admin.history.sources.size_limits import BODY_MOST, HEADERS_MOST
 from pgqueue_admin.history.sources.tables import ARCHIVE, sources
@@ -38,6 +38,7 @@ from pgqueue_admin.models import (
     Rollup,
 )
 from pgqueue_admin.models import history_requests as asking
+from pgqueue_admin.services.content_access import ALL
 from tests.history.doc_comparison import figures_are_those_of_duckdb, figures_are_those_of_plain_sql
 from tests.history.independent_recount import Recount
 from tests.history.independent_recount.extra_failures import added
@@ -114,7 +115,7 @@ def queues_lead_to_their_messages(database: Any) -> None:
     for queue in queues:
         narrowed = drilldown.narrowed(replace(asked, queue=queue.name))
         q = " ".join([*narrowed, "since:2026-11-13", "until:2026-11-22", "kind:transport"])
-        assert store.count(database, search.read(q).filter, 10_000).number == queue.messages
+        assert store.count(database, search.read(q, ALL).filter, 10_000).number == queue.messages
 
 
 def recomputed_is_the_same(driver: BatchLoop, day: date) -> None:
@@ -229,7 +230,7 @@ def test_what_cannot_be_kept_is_counted_and_stops_nothing(
             about,
         )
     Queue.objects.create(schema="public", table="audit", kind="audit")
-    HistorySource.objects.create(table="messages.message_archive", way="snapshots", snapshot="")
+    HistorySource.objects.create(table="messages.message_archive", cursor_kind="snapshots", snapshot="")
     driver().turn()
     batch = HistoryBatch.objects.get(source__table='"public"."audit"')
     assert (batch.state, batch.error, batch.kept, batch.rows) == ("done", "", 2, 8)

@@ -18,7 +18,7 @@ from pgqueue_admin.history.rollups.queries import MEASURES, Timings
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.models import CountBucket, FailureBucket, HistoryBatch, HistorySource, LatencyBucket, Rollup
 from pgqueue_admin.models.time_grains import STEPS
-from tests.history import figures as made
+from tests.history import rollup_factory as made
 from tests.history.rollup_factory import batch, failed, rolled_up, told
 from tests.waiting import locks_waited_for, until
 
@@ -50,13 +50,13 @@ def figures(grain: str) -> list[Any]:
 
 
 def day(at: datetime, counts: dict[int, int], **changes: Any) -> Rollup:
-    spans = {"critical": list(counts), "critical_n": list(counts.values())}
+    spans = {"critical_buckets": list(counts), "critical_counts": list(counts.values())}
     return rolled_up(at, sum(counts.values()), grain="day", **{**spans, **changes})
 
 
 def anew(row: Rollup, counts: dict[int, int]) -> Rollup:
     """The same kind, in another batch; not stored."""
-    row.pk, row.critical, row.critical_n = None, list(counts), list(counts.values())
+    row.pk, row.critical_buckets, row.critical_counts = None, list(counts), list(counts.values())
     row._state.adding = True
     return row
 
@@ -71,9 +71,9 @@ def test_they_are_what_summing_shows(grain: str) -> None:
     """Of batches, results, types and nameless ones; a step that only failed, untimed, is one too."""
     chance, step = random.Random(7), STEPS[grain]
     for number in range(60):
-        spans = {name: sorted(chance.sample(range(-1, 900), 9)) for name in MEASURES}
-        spans |= {f"{name}_n": [chance.randrange(1, 90) for _ in range(9)] for name in MEASURES}
-        delivery = dict(zip(spans.pop("delivery"), spans.pop("delivery_n"), strict=True))
+        spans = {f"{name}_buckets": sorted(chance.sample(range(-1, 900), 9)) for name in MEASURES}
+        spans |= {f"{name}_counts": [chance.randrange(1, 90) for _ in range(9)] for name in MEASURES}
+        delivery = dict(zip(spans.pop("delivery_buckets"), spans.pop("delivery_counts"), strict=True))
         kind = {name: chance.choice(["", *values]) for name, values in KINDS.items()}
         at, result = MONDAY + number % 3 * step, chance.choice(RESULTS)
         rolled_up(at, 1, delivery, grain=grain, result=result, **spans, **kind)
@@ -199,13 +199,19 @@ def test_whole_days_of_a_window_by_the_hour_are_read_as_days() -> None:
     """Their buckets are those of their hours: of a week there are seven times fewer rows so."""
     for begin, bucket in ((MONDAY - 7 * DAY, 100), (MONDAY, 300)):
         for hour in range(-2, 26):
-            rolled_up(begin + hour * HOUR, grain="hour", type="Shop.Bill", critical=[bucket + hour], critical_n=[1])
+            rolled_up(
+                begin + hour * HOUR,
+                grain="hour",
+                type="Shop.Bill",
+                critical_buckets=[bucket + hour],
+                critical_counts=[1],
+            )
         day(begin, {bucket + hour: 1 for hour in range(24)}, type="Shop.Bill")
     asked = queries.TrendQuery(MONDAY - 2 * HOUR, MONDAY + 26 * HOUR, "hour")
     by_hours = [queries.SlowMessage("Shop.Bill", 28, value(311), value(324), value(124))]
     assert queries.slowest(asked, asked.until, 7 * DAY, "critical") == by_hours
     within = Rollup.objects.filter(grain="hour", at__gte=MONDAY, at__lt=MONDAY + DAY)
-    assert within.update(critical=[900]) == 24
+    assert within.update(critical_buckets=[900]) == 24
     assert queries.slowest(asked, asked.until, 7 * DAY, "critical") == by_hours, "not read"
     assert queries.slowest(asked, MONDAY + DAY - HOUR, 7 * DAY, "critical")[0].p95 == value(900), (
         "the day is not all in it"

@@ -48,10 +48,10 @@ def shop(database: Any) -> Any:
     died(database, AT + ms(30_000), result="success", headers={RETRIED[0]: "1"})
     of_a = rollup_factory.batch()
     timed: dict[str, Any] = {
-        "critical": [bucket(900)],
-        "processing": [bucket(100)],
-        "critical_n": [1],
-        "processing_n": [1],
+        "critical_buckets": [bucket(900)],
+        "processing_buckets": [bucket(100)],
+        "critical_counts": [1],
+        "processing_counts": [1],
         **NAMES,
     }
     for grain, begin in BEGINS.items():
@@ -99,8 +99,8 @@ def test_what_history_says_is_what_was_committed(shop: Any) -> None:
             "delete from pgqueue_console.pgqueue_rollup where grain = 'minute' and result = 'failed'",
             {"rollups", "histograms"},
         ),
-        ("update pgqueue_console.pgqueue_rollup set critical_n = '{2}' where grain = 'minute'", {"histograms"}),
-        ("update pgqueue_console.pgqueue_rollup set processing = '{1}' where grain = 'day'", {"histograms"}),
+        ("update pgqueue_console.pgqueue_rollup set critical_counts = '{2}' where grain = 'minute'", {"histograms"}),
+        ("update pgqueue_console.pgqueue_rollup set processing_buckets = '{1}' where grain = 'day'", {"histograms"}),
         ("update pgqueue_console.pgqueue_failurerollup set messages = 2", {"failures"}),
         ("update pgqueue_console.pgqueue_failurerollup set exception = 'Torture.TooLate'", {"failures"}),
         ("update pgqueue_console.pgqueue_failurerollup set at = at - interval '1 minute'", {"failures"}),

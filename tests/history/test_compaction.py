@@ -12,7 +12,7 @@ from django.db.models import Count
 from psycopg.sql import SQL
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.history.rollups import closed_periods, compaction, queries
+from pgqueue_admin.history.rollups import closed_periods, queries
 from pgqueue_admin.history.rollups.queries import MEASURES
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.models import (
@@ -47,9 +47,9 @@ def left_by_batches(number: int = 40) -> None:
                 kind = {name: chance.choice(values) for name, values in KINDS.items()}
                 at = MONDAY + chance.randrange(3) * step
                 timings = {each: histogram(chance) for each in MEASURES}
-                spans = {each: list(timings[each]) for each in MEASURES}
-                spans |= {f"{each}_n": list(timings[each].values()) for each in MEASURES}
-                delivery = dict(zip(spans.pop("delivery"), spans.pop("delivery_n"), strict=True))
+                spans = {f"{each}_buckets": list(timings[each]) for each in MEASURES}
+                spans |= {f"{each}_counts": list(timings[each].values()) for each in MEASURES}
+                delivery = dict(zip(spans.pop("delivery_buckets"), spans.pop("delivery_counts"), strict=True))
                 rolled_up(at, 5, delivery, grain=grain, batch=whose, skewed=chance.randrange(2), **spans, **kind)
 
 
@@ -70,7 +70,7 @@ def shown() -> list[Any]:
 
 
 def seen_by_what_is_usual() -> None:
-    HistoryBatch.objects.update(summed_at=database_clock.now())
+    HistoryBatch.objects.update(aggregated_at=database_clock.now())
 
 
 def rows_a_kind() -> set[int]:
@@ -87,7 +87,7 @@ def test_sums_stay_and_rows_go() -> None:
     assert shown() == before
     assert rows_a_kind() == {1}
     assert Rollup.objects.filter(grain="minute", batch__isnull=False).count() == minutes, "they are forgotten soon"
-    assert compaction.fold() == 0
+    assert closed_periods.fold() == 0
 
 
 def test_what_comes_later_joins_what_was_folded() -> None:
@@ -116,7 +116,7 @@ def test_what_was_counted_and_cut_of_a_step_stays() -> None:
 
 def test_a_batch_that_what_is_usual_has_not_seen_is_left_alone() -> None:
     """It asks by batch which hours to sum: folded before, they would stay as they were."""
-    rolled_up(MONDAY, 3, grain="hour", endpoint="Sales", batch=batch(summed_at=database_clock.now()))
+    rolled_up(MONDAY, 3, grain="hour", endpoint="Sales", batch=batch(aggregated_at=database_clock.now()))
     late = rolled_up(MONDAY, 4, grain="hour", endpoint="Sales")
     tasks.fold_figures()
     assert list(Rollup.objects.values_list("batch", "messages").order_by("messages")) == [(None, 3), (late.batch_id, 4)]
@@ -130,16 +130,16 @@ def test_a_batch_that_what_is_usual_has_not_seen_is_left_alone() -> None:
 def test_a_batch_a_minute_leaves_a_row_a_kind() -> None:
     """Folded now and then, also while the day goes on."""
     for minute in range(60):
-        rolled_up(MONDAY, 1, {minute: 1}, grain="day", batch=batch(summed_at=database_clock.now()))
+        rolled_up(MONDAY, 1, {minute: 1}, grain="day", batch=batch(aggregated_at=database_clock.now()))
         if minute % 20 == 19:
             tasks.fold_figures()
     (row,) = Rollup.objects.all()
-    assert (row.messages, row.delivery, row.delivery_n) == (60, list(range(60)), [1] * 60)
+    assert (row.messages, row.delivery_buckets, row.delivery_counts) == (60, list(range(60)), [1] * 60)
 
 
 def test_who_folds_waits_for_who_makes_a_day_anew(console_database: str, connect: Callable[..., Connection]) -> None:
     """Else figures that were taken away would come back, merged."""
-    rolled_up(MONDAY, 3, grain="day", batch=batch(summed_at=database_clock.now()))
+    rolled_up(MONDAY, 3, grain="day", batch=batch(aggregated_at=database_clock.now()))
     folding_now = threading.Thread(target=_fold)
     with transaction.atomic():
         closed_periods.alone()

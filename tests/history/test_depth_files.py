@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from pgqueue_admin.history.storage import depth_files, foreign_files, layout, orphan_cleanup
+from pgqueue_admin.history.storage import depth_files, layout, orphan_cleanup
 from pgqueue_admin.history.storage.retention import retain
 from pgqueue_admin.models import DataFile, DepthBucket, Queue
 
@@ -83,6 +83,6 @@ def test_no_retention_takes_it_and_the_sweep_only_what_a_kill_left(tmp_path: Pat
     depth_files.keep(tmp_path)
     assert retain(tmp_path, 1, NOON.date() + 99 * DAY) == 0
     (kept,) = tmp_path.rglob("*.parquet")
-    (kept.parent / f"{foreign_files.noted()}.parquet").touch()
+    (kept.parent / f"{orphan_cleanup.noted()}.parquet").touch()
     assert orphan_cleanup.sweep(tmp_path, kept.stat().st_mtime + orphan_cleanup.OLD + 60) == 1
     assert list(tmp_path.rglob("*.parquet")) == [kept]

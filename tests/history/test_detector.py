@@ -56,7 +56,7 @@ def test_what_a_table_told_that_is_gone_is_no_silence() -> None:
 
 @pytest.mark.usefixtures("console_database")
 def test_of_silent_hours_the_one_in_which_most_is_missing_stands_for_all() -> None:
-    about = {"kind": "silence", "endpoint": "Billing", "seen": 0, "messages": 0, "low": 5, "high": 900, "weeks": 8}
+    about = {"kind": "silence", "endpoint": "Billing", "observed": 0, "messages": 0, "low": 5, "high": 900, "weeks": 8}
     for place, median in enumerate((100, 300, 200)):
         Anomaly.objects.create(at=SINCE + place * HOUR, median=median, **about)
     (stretch,) = findings.stretches(SINCE, UNTIL, Q())
@@ -90,7 +90,7 @@ def test_slower_with_its_numbers(told: list[AnomalyPeriod]) -> None:
     hour = happened(row.at, *BILL)
     assert (row.weeks, row.messages, row.timed) == (8, hour.messages, hour.spans.total())
     assert hour.failed, "of what failed nobody knows how long it took"
-    assert row.seen == pytest.approx(slowest(row.at), rel=0.01)
+    assert row.observed == pytest.approx(slowest(row.at), rel=0.01)
     assert row.median == pytest.approx(median, rel=0.01)
     assert row.high == pytest.approx(max(upper + 3 * (upper - lower), median * 1.5), rel=0.08)  # of two within 1 %
 
@@ -98,7 +98,7 @@ def test_slower_with_its_numbers(told: list[AnomalyPeriod]) -> None:
 def test_more_failures_with_their_numbers(told: list[AnomalyPeriod]) -> None:
     row = worst(told, "failures").worst
     lower, median, upper = quartiles([happened(at, *CANCEL).failed for at in weeks(row.at)])
-    assert (row.seen, row.messages) == (happened(row.at, *CANCEL).failed, happened(row.at, *CANCEL).messages)
+    assert (row.observed, row.messages) == (happened(row.at, *CANCEL).failed, happened(row.at, *CANCEL).messages)
     assert (row.median, row.weeks) == (median, 8)
     assert row.high == max(upper + 3 * (upper - lower), median * 1.5, median + 4 * math.sqrt(median + 1))
 
@@ -106,14 +106,14 @@ def test_more_failures_with_their_numbers(told: list[AnomalyPeriod]) -> None:
 def test_silence_with_its_numbers(told: list[AnomalyPeriod]) -> None:
     row = worst(told, "silence").worst
     lower, median, upper = quartiles([happened(at, *BILL).messages for at in weeks(row.at)])
-    assert (row.seen, row.messages, row.median, row.weeks) == (0, 0, median, 8)
+    assert (row.observed, row.messages, row.median, row.weeks) == (0, 0, median, 8)
     assert row.low == min(lower - 3 * (upper - lower), median / 2, median - 4 * math.sqrt(median + 1)) > 0
 
 
 def test_growth_with_its_numbers(told: list[AnomalyPeriod]) -> None:
     row = worst(told, "growth").worst
     lower, median, upper = quartiles([depth(at, "Billing") for at in weeks(row.at)])
-    assert (row.seen, row.messages, row.median, row.weeks) == (500, None, median, 8)
+    assert (row.observed, row.messages, row.median, row.weeks) == (500, None, median, 8)
     assert row.high == max(upper + 3 * (upper - lower), median * 1.5, median + 20)
 
 

@@ -71,9 +71,9 @@ def test_a_turn_is_due_in_its_time_when_asked_and_when_much_came(
     assert keeping._is_due(), "much came"
     keeping._driver.turn()
     assert not keeping._is_due()
-    HistorySource.objects.update(wanted_at=database_clock.now())
+    HistorySource.objects.update(requested_at=database_clock.now())
     assert keeping._is_due(), "somebody asked"
-    HistorySource.objects.update(wanted_at=None)
+    HistorySource.objects.update(requested_at=None)
     assert not keeping._is_due()
     monkeypatch.setattr(keeping, "_due_at", time.monotonic())
     assert keeping._is_due(), "its time has come"

@@ -253,7 +253,7 @@ def test_after_a_server_was_put_back_nothing_goes_into_files(
     event(database, buried(database))
     HistorySource.objects.update(events_snapshot=f"{10**9}:{10**9}:")
     assert kept(database, tmp_path) == 0
-    assert "put back" in HistorySource.objects.get().note
+    assert "put back" in HistorySource.objects.get().blocked_reason
     HistorySource.objects.update(cluster="", events_snapshot="")
     assert kept(database, tmp_path) == 1
 
@@ -262,7 +262,7 @@ def test_an_archive_that_has_no_events_is_left_alone(database: Connection, tmp_p
     database.run("drop schema messages cascade")
     assert sources(database) == []
     assert event_files.keep(database, tmp_path) == 0
-    HistorySource.objects.create(table=ARCHIVE, way="numbers")
+    HistorySource.objects.create(table=ARCHIVE, cursor_kind="numbers")
     assert event_files.keep(database, tmp_path) == 0
     assert not DataFile.objects.exists()
 

@@ -28,7 +28,7 @@ def test_the_archive_waits_until_it_is_in_a_file_what_became_of_a_message(
     buried(database, result="success", died_at=died)
     discarded = buried(database, died_at=died)
     replay.discard(database, [discarded], "ana")
-    database.run("update messages.message_archive set became_at = became_at - interval '31 days'")
+    database.run("update messages.message_archive set resolved_at = resolved_at - interval '31 days'")
     batch = planning.plan_batch(database, archive)
     assert batch
     ledger.done(batch, ledger.begin(batch, "test"), batch.rows, {}, [], [])

@@ -33,7 +33,7 @@ def test_a_standby_that_had_all_goes_on_when_somebody_says_so(
     one_is_read_and_the_other_promoted(source, comes, database, promoted)
     comes(promoted)
     rests(promoted, source, "standby was promoted")
-    statement = history.statement(source.note)
+    statement = history.statement(source.blocked_reason)
     assert statement == how
     with connections["default"].cursor() as cursor:
         cursor.execute(statement)
@@ -81,7 +81,7 @@ def test_a_standby_that_is_proven_to_have_all_goes_on_by_itself(
 
 
 @pytest.mark.parametrize("way", ["the archive", "an audit queue"])
-@pytest.mark.parametrize("missing", ["log_written", "log_at", "line_began", "older"])
+@pytest.mark.parametrize("missing", ["wal_flush_lsn", "wal_flush_at", "timeline_start_lsn", "older"])
 def test_nothing_is_taken_for_proven_of_which_something_is_not_known(
     missing: str, way: str, follower: PostgreSQL, database: Any, console_database: str, connect: Connect
 ) -> None:
@@ -90,7 +90,7 @@ def test_nothing_is_taken_for_proven_of_which_something_is_not_known(
     may_see_timelines(database)
     promoted = connect(there(follower, console_database))
     one_is_read_and_the_other_promoted(source, comes, database, promoted)
-    noted = {"complete_to": F("log_at") + timedelta(seconds=1)} if missing == "older" else {missing: None}
+    noted = {"complete_to": F("wal_flush_at") + timedelta(seconds=1)} if missing == "older" else {missing: None}
     HistorySource.objects.filter(pk=source.pk).update(**noted)
     rests(promoted, source, "standby was promoted")
 
@@ -108,7 +108,7 @@ def test_one_byte_of_what_was_seen_is_enough_to_prove_nothing(
     branched_off = timelines.of(promoted, here, source).began
     assert branched_off is not None
     for written, is_proven in ((branched_off, True), (branched_off + 1, False)):
-        source.log_written = written
+        source.wal_flush_lsn = written
         assert timelines.has_all(promoted, here, source) == is_proven
 
 

@@ -10,7 +10,7 @@ import pytest
 from django.db import connections
 
 from pgqueue_admin.history import ledger
-from pgqueue_admin.history.storage import depth_files, foreign_files
+from pgqueue_admin.history.storage import depth_files, orphan_cleanup
 from pgqueue_admin.history.storage.layout import of_attempt, of_compaction, of_events
 from pgqueue_admin.history.storage.orphan_cleanup import sweep
 from pgqueue_admin.models import (
@@ -138,7 +138,7 @@ def test_each_attempt_is_noted_with_its_batch(console_database: str) -> None:
     one = open_batch()
     tokens = [ledger.begin(one, "test") for _ in range(3)]
     one.refresh_from_db()
-    assert (one.tokens, one.attempt) == (tokens, 3)
+    assert (one.attempt_tokens, one.attempt) == (tokens, 3)
 
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -182,7 +182,7 @@ def test_depth_that_a_killed_driver_left_goes(console_database: str, tmp_path: P
 def test_events_that_nobody_names_go_if_this_ledger_began_them(
     is_known: bool, console_database: str, tmp_path: Path
 ) -> None:
-    token = foreign_files.noted() if is_known else uuid4()
+    token = orphan_cleanup.noted() if is_known else uuid4()
     path = of_events(tmp_path, DAY, token)
     path.parent.mkdir(parents=True)
     path.write_bytes(b"PAR1")

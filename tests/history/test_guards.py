@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from pgqueue_admin.history import ledger, watermark
+from pgqueue_admin.history import freshness, ledger
 from pgqueue_admin.history.plan import planning
 from pgqueue_admin.history.plan.planning import MOST, by_snapshots
 from pgqueue_admin.history.sources.tables import ARCHIVE, sources
@@ -20,7 +20,7 @@ from tests.waiting import PATIENCE, until
 
 Connect = Callable[[str], Any]
 WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-MOVED = {"snapshot": "9:9:", "ahead": "9:9:", "seq_done": 9}
+MOVED = {"snapshot": "9:9:", "snapshot_target": "9:9:", "seq_done": 9}
 
 
 def test_after_parts_that_came_out_even_numbers_begin_anew(
@@ -34,7 +34,7 @@ def test_after_parts_that_came_out_even_numbers_begin_anew(
         died(database, 4)
         assert read(database, archive, most=2) == [2, 3, 4, 5]
         archive.refresh_from_db()
-        assert (archive.ahead, archive.seq_done) == ("", 0)
+        assert (archive.snapshot_target, archive.seq_done) == ("", 0)
     assert read(database, archive, most=2) == [1]
 
 
@@ -88,13 +88,18 @@ def test_what_was_read_of_another_archive_was_not_read_of_this_one(database: Any
     """Or what was decided there would be pruned here."""
     now = database_clock.now()
     HistorySource.objects.create(
-        table=ARCHIVE, way="snapshots", cluster="1/00000001", snapshot="9:9:", events_snapshot="8:8:", events_before=now
+        table=ARCHIVE,
+        cursor_kind="snapshots",
+        cluster="1/00000001",
+        snapshot="9:9:",
+        events_snapshot="8:8:",
+        events_before=now,
     )
-    assert watermark.of_archive("1/00000001", 7) == ("9:9:", "8:8:", now), "which table it is was not noted yet"
-    assert watermark.of_archive("1/00000002", 7) == ("", ledger.BEFORE_ALL, None)
+    assert freshness.of_archive("1/00000001", 7) == ("9:9:", "8:8:", now), "which table it is was not noted yet"
+    assert freshness.of_archive("1/00000002", 7) == ("", ledger.BEFORE_ALL, None)
     HistorySource.objects.update(oid=7)
-    assert watermark.of_archive("1/00000001", 7) == ("9:9:", "8:8:", now)
-    assert watermark.of_archive("1/00000001", 8) == ("", ledger.BEFORE_ALL, None)
+    assert freshness.of_archive("1/00000001", 7) == ("9:9:", "8:8:", now)
+    assert freshness.of_archive("1/00000001", 8) == ("", ledger.BEFORE_ALL, None)
 
 
 def test_a_number_that_was_seen_on_another_timeline_is_looked_for_anew(database: Any) -> None:
@@ -106,9 +111,9 @@ def test_a_number_that_was_seen_on_another_timeline_is_looked_for_anew(database:
     ledger.head_seen(source, 5, database_clock.now(), ["3/7"])
     assert source.oid is not None
     ledger.is_of(source, source.oid, source.sequence_file, Timeline("1/00000009", 1))
-    assert (source.head, source.writers) == (None, [])
+    assert (source.candidate_max_seq, source.open_transactions) == (None, [])
     source.refresh_from_db()
-    assert (source.head, source.writers, source.cluster) == (None, [], "1/00000009")
+    assert (source.candidate_max_seq, source.open_transactions, source.cluster) == (None, [], "1/00000009")
 
 
 def test_how_far_the_log_was_written_never_goes_back(database: Any) -> None:
@@ -118,10 +123,10 @@ def test_how_far_the_log_was_written_never_goes_back(database: Any) -> None:
     ledger.nothing_came(archive, found)
     archive.refresh_from_db()
     ledger.nothing_came(archive, replace(found, written=found.written - 1))
-    assert HistorySource.objects.get().log_written == found.written
+    assert HistorySource.objects.get().wal_flush_lsn == found.written
 
 
-@pytest.mark.parametrize("name", ["snapshot", "ahead", "events_snapshot"])
+@pytest.mark.parametrize("name", ["snapshot", "snapshot_target", "events_snapshot"])
 def test_ids_that_come_again_behind_any_snapshot_of_the_ledger_are_noticed(name: str, database: Any) -> None:
     (archive,) = sources(database)
     assert planning.plan_batch(database, archive) is None

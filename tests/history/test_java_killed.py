@@ -98,7 +98,7 @@ def test_a_batch_that_stands_still_ends_and_a_new_process_reads_on(
     assert planning.plan_batch(database, sources(database)[0])
     locking.run("begin")
     locking.run("lock table messages.message_archive in access exclusive mode")
-    driver = start("LOOKS; from pgqueue_admin.history.runtime import stuck; stuck.STILL = 30")
+    driver = start("LOOKS; from pgqueue_admin.history.runtime import cancellation; cancellation.STILL = 30")
     until(lambda: database.value(WAITING), 240, "it waits for the table that it reads")
     workers = workers_of(java_of(driver.pid))
     for worker in workers:

@@ -22,7 +22,7 @@ from pgqueue_admin.history.sources.partition_queries import selects
 from pgqueue_admin.history.sources.size_limits import MESSAGE_MOST
 from pgqueue_admin.history.sources.tables import sources
 from pgqueue_admin.models import HistoryBatch, HistorySource, RetryOutcome
-from tests.history.figures import figures
+from tests.history.rollup_factory import figures
 from tests.history.tables import audit, died, read
 from tests.waiting import PATIENCE, until
 

@@ -41,7 +41,7 @@ def test_complete_is_what_the_snapshot_saw_that_was_read_up_to(database: Any) ->
     assert archive.complete_to < committed
     last = ended(planning.plan_batch(database, archive, 4))
     archive.refresh_from_db()
-    assert (last.rows, archive.complete_to > committed, archive.head_at) == (1, True, None)
+    assert (last.rows, archive.complete_to > committed, archive.candidate_at) == (1, True, None)
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_a_cluster_that_was_not_ready_is_asked_again_by_whoever_comes_next(
     with pytest.raises(cluster_check.ClusterNotReady):
         one.turn()
     assert (asked, stopped) == ([history], [True]), "it is waited for once a turn"
-    notes = HistorySource.objects.values_list("note", flat=True)
+    notes = HistorySource.objects.values_list("blocked_reason", flat=True)
     assert set(notes) == {"PGQUEUE_HISTORY_DIR must be one folder"}
     assert RecomputeRequest.objects.get().is_wanted, "it is no fault of the day"
     with pytest.raises(cluster_check.ClusterNotReady):
@@ -142,7 +142,7 @@ def test_one_that_can_no_longer_be_read_keeps_no_other_back(
     read, error = turned(monkeypatch, looking)
     assert read == ['"public"."b_audit"', "compact"]
     assert error is not None
-    told = HistorySource.objects.get(table='"public"."a_audit"').note
+    told = HistorySource.objects.get(table='"public"."a_audit"').blocked_reason
     assert "a_audit" in told
 
 
@@ -166,7 +166,7 @@ def test_one_whose_numbers_cannot_even_be_looked_up_keeps_no_other_back(
     put(database)
     read, error = turned(monkeypatch, looking)
     assert read == ['"public"."audit"', "compact"], error
-    assert why in HistorySource.objects.get(table='"closed"."audit"').note
+    assert why in HistorySource.objects.get(table='"closed"."audit"').blocked_reason
 
 
 def test_an_archive_in_a_schema_that_may_not_be_entered_keeps_no_queue_back(
@@ -178,7 +178,7 @@ def test_an_archive_in_a_schema_that_may_not_be_entered_keeps_no_queue_back(
     database.run("grant select on audit to only_looks_at_some")
     read, error = turned(monkeypatch, looking)
     assert read == ['"public"."audit"', "compact"], error
-    assert "schema messages" in HistorySource.objects.get(table=ARCHIVE).note
+    assert "schema messages" in HistorySource.objects.get(table=ARCHIVE).blocked_reason
 
 
 def test_one_that_was_never_read_to_its_end_keeps_no_figures_back(database: Any) -> None:
@@ -197,14 +197,14 @@ def test_without_an_archive_audit_queues_are_read(database: Any) -> None:
         database.run(f"drop {'view' if name.endswith('dead') else 'table'} messages.{name}")
     assert sources(database) == []
     audit_queue(database)
-    assert [each.way for each in sources(database)] == ["numbers"]
+    assert [each.cursor_kind for each in sources(database)] == ["numbers"]
 
 
 def test_what_was_planned_of_a_table_that_is_gone_is_given_up(database: Any) -> None:
     """Nobody could read it, and History would offer for ever to cancel it. Should it come back, it is planned anew."""
     audit_queue(database)
     put(database)
-    source = next(each for each in sources(database) if each.way == "numbers")
+    source = next(each for each in sources(database) if each.cursor_kind == "numbers")
     left = planning.plan_batch(database, source)
     Queue.objects.update(gone_since=Now())
     assert batch_loop.BatchLoop().turn() == 0
@@ -212,5 +212,5 @@ def test_what_was_planned_of_a_table_that_is_gone_is_given_up(database: Any) -> 
     left.refresh_from_db()
     assert (left.state, left.error[:35]) == ("abandoned", "Its table was dropped or renamed, o")
     Queue.objects.update(gone_since=None)
-    (source,) = (each for each in sources(database) if each.way == "numbers")
+    (source,) = (each for each in sources(database) if each.cursor_kind == "numbers")
     assert read(database, source) == [1]

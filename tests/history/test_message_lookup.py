@@ -50,6 +50,16 @@ def test_narrowed_as_trends_is(history: Path, narrowed: dict[str, str], result: 
     assert [each.seq for each in message_lookup.newest(asked, result).newest] == seqs
 
 
+def test_what_was_discarded_while_it_waited_is_only_found_by_name(history: Path) -> None:
+    write(history, message(1), message(2, result="failed"), message(3, result="discarded"))
+    write(history, message(4, result="discarded"))
+    found = {asked: message_lookup.newest(HOUR, asked) for asked in ("", "unsuccessful", "discarded")}
+    assert {asked: sorted(each.seq for each in rows.newest) for asked, rows in found.items()} == {
+        "": [1, 2], "unsuccessful": [2], "discarded": [3, 4],
+    }  # fmt: skip
+    assert found[""].matched == 2
+
+
 def test_a_name_that_figures_cut_finds_all_that_they_count_by_it(history: Path) -> None:
     """Beginnings of others do not: up to 800 bytes a name is counted as it is."""
     begin = "T" * 200

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from pgqueue_admin.history.batch_loop import BatchLoop
 from pgqueue_admin.history.plan import recompute_requests
 from pgqueue_admin.history.sources.tables import sources
-from pgqueue_admin.history.storage import mount_check
+from pgqueue_admin.history.storage import layout
 from pgqueue_admin.models import DataFile, HistoryBatch, RecomputeRequest
 from pgqueue_admin.workers.processes import history_process
 from tests.history.events import buried, event
@@ -73,9 +73,9 @@ def test_a_day_that_cannot_be_made_anew_keeps_no_other_waiting(
 
 
 def test_a_file_that_somebody_took_keeps_nothing_back(console_database: str, tmp_path: Path) -> None:
-    assert mount_check.why_not(tmp_path) == ""
+    assert layout.why_not_mounted(tmp_path) == ""
     files = [write(tmp_path, message(number)) for number in range(4)]
     for path in files[:0:-1]:
-        assert mount_check.why_not(tmp_path) == ""
+        assert layout.why_not_mounted(tmp_path) == ""
         path.unlink()
-    assert "none of the 3 newest files" in mount_check.why_not(tmp_path)
+    assert "none of the 3 newest files" in layout.why_not_mounted(tmp_path)

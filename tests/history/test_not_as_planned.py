@@ -43,7 +43,7 @@ def given_up_and_read(source: HistorySource) -> tuple[HistoryBatch, HistoryBatch
     given_up, done = HistoryBatch.objects.order_by("pk")
     assert (given_up.state, given_up.token, done.state) == ("abandoned", None, "done")
     source.refresh_from_db()
-    assert (source.note, source.seq_done) == ("", 3)
+    assert (source.blocked_reason, source.seq_done) == ("", 3)
     return given_up, done
 
 
@@ -58,7 +58,7 @@ def test_other_rows_than_were_planned_are_not_taken_for_them(
     assert driver().turn() == 0
     assert not list(history.glob("*/batch-*"))
     source.refresh_from_db()
-    assert "not all with the numbers that were planned. What is there now is read soon." in source.note
+    assert "not all with the numbers that were planned. What is there now is read soon." in source.blocked_reason
     assert driver().turn() == 1
     given_up, done = given_up_and_read(source)
     assert "not all with the numbers" in given_up.error

@@ -37,7 +37,7 @@ def test_numbers_that_say_nothing_are_not_gone_by(change: str, why: str, databas
     put(database)
     assert planning.plan_batch(database, source) is None
     source.refresh_from_db()
-    assert why in source.note
+    assert why in source.blocked_reason
     assert source.complete_to == before
 
 
@@ -70,7 +70,7 @@ def test_numbers_that_began_anew_and_are_past_what_was_read_are_noticed(
     source.refresh_from_db()
     assert planning.plan_batch(database, source) is None
     source.refresh_from_db()
-    assert why in source.note
+    assert why in source.blocked_reason
     HistorySource.objects.update(oid=None, seq_done=0)  # as docs/how-to/resume-history.md says
     source.refresh_from_db()
     assert read(database, source) == [1, 2, 3]
@@ -111,7 +111,7 @@ def test_a_number_that_was_seen_before_numbers_began_anew_is_looked_for_anew(
         put(database)
         assert planning.plan_batch(database, source) is None
     assert told(source)
-    assert source.head == 2
+    assert source.candidate_max_seq == 2
     rests_until_somebody_says(begin_anew, database, source)
 
 

@@ -29,7 +29,7 @@ def original(database: Any) -> HistorySource:
     for statement in (NONE_OF_OURS, ORIGINAL, EMPTIED):
         database.run(statement)
     (source,) = sources(database)
-    assert (source.table, source.way) == (ARCHIVE, "numbers")
+    assert (source.table, source.cursor_kind) == (ARCHIVE, "numbers")
     return source
 
 
@@ -48,7 +48,7 @@ def adopted(connection: Any) -> None:
 
 def told(source: HistorySource) -> str:
     source.refresh_from_db()
-    return source.note
+    return source.blocked_reason
 
 
 def rows_of(connection: Any, batch: HistoryBatch | None) -> list[Any]:
@@ -96,7 +96,7 @@ def test_adopted_it_is_gone_on_with_and_no_row_is_read_twice(
         died(late)  # 6
         died(database)  # 7
         assert read(database, original) == [4, 7]
-    assert original.way == "snapshots"
+    assert original.cursor_kind == "snapshots"
     assert read(database, original) == [6]
     died(database)
     assert read(database, original) == [8]

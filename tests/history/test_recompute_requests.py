@@ -27,8 +27,7 @@ from pgqueue_admin.models import (
     raw_sql,
 )
 from pgqueue_admin.models.raw_sql import console_sql
-from tests.history.figures import figures
-from tests.history.rollup_factory import failed, rolled_up, told
+from tests.history.rollup_factory import failed, figures, rolled_up, told
 from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.usefixtures("console_database")
@@ -197,8 +196,8 @@ def test_what_goes_is_found_by_indexes() -> None:
 _NAMED = "'q', 'Sales', 'Bill', 'Refused'"
 YEARS = [
     f"""insert into pgqueue_console.pgqueue_rollup
-      (grain, at, queue, endpoint, type, exception, result, messages, skewed, critical,
-        critical_n, processing, processing_n, delivery, delivery_n)
+      (grain, at, queue, endpoint, type, exception, result, messages, skewed, critical_buckets,
+        critical_counts, processing_buckets, processing_counts, delivery_buckets, delivery_counts)
     select grain, %(begin)s::timestamptz - n * interval '1 hour', {_NAMED}, 'failed', 1, 0, b, b, b, b, b, b
     from generate_series(1, 8000) n, unnest(array['minute', 'hour']) grain, (select '{{}}'::int[] as b) empty""",
     f"""insert into pgqueue_console.pgqueue_failurerollup

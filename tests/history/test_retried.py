@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
+from pgqueue_admin.history.spark.jobs.aggregation import figures
+from pgqueue_admin.history.spark.transforms.columns import told_of_old
 from pgqueue_admin.history.spark.transforms.history import history
 from pgqueue_admin.history.spark.transforms.parse_headers import parsed
-from pgqueue_admin.history.spark.transforms.retries import told_of_old
 from pgqueue_admin.history.spark.transforms.retry_outcomes import stories
 from pgqueue_admin.history.spark.transforms.rollups import rollups
+from pgqueue_admin.models import FailureRollup, RetryOutcome, Rollup
 from tests.history.raw_rows import AUDITED, failed, raw
 
 pytestmark = pytest.mark.spark
@@ -30,7 +32,7 @@ def test_what_was_retried_has_no_delivery_time(spark: Any, name: str) -> None:
     (day,) = (
         row for row in rollups(history(parsed(raw(spark, *rows[:2])), "audit", 7)).collect() if row.grain == "day"
     )
-    assert (day.messages, day.delivery_n, day.critical_n) == (2, [1], [2])
+    assert (day.messages, day.delivery_counts, day.critical_counts) == (2, [1], [2])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -38,6 +40,20 @@ def test_who_was_retried_has_a_story(spark: Any, name: str) -> None:
     said = AUDITED.replace("{", f'{{"{name}" : "1",', 1)
     (found,) = stories(history(parsed(raw(spark, {"headers": said})), "audit", 7)).collect()
     assert (found.message_id, found.failed, found.succeeded) == ("m-1", 0, 1)
+
+
+def test_what_was_discarded_while_it_waited_is_in_no_figure(spark: Any) -> None:
+    """A retried message that was taken out of its queue did not die again, and nobody handled it."""
+    said = AUDITED.replace("{", '{"NServiceBus.Retries":"1",', 1)
+    rows = [{"headers": said, "seq": 1, **failed(None, None)}, {"headers": said, "seq": 2}]
+    kept = history(parsed(raw(spark, rows[0] | {"result": "discarded"}, rows[1])), "archive", 7)
+    assert kept.count() == 2
+    told = {made.model: made.table.to_pylist() for made in figures(kept)}
+    assert [(row["grain"], row["result"], row["messages"]) for row in told[Rollup] if row["grain"] == "day"] == [
+        ("day", "success", 1)
+    ]
+    assert told[FailureRollup] == []
+    assert [(row["failed"], row["succeeded"]) for row in told[RetryOutcome]] == [(0, 1)]
 
 
 def test_older_files_tell_it_by_their_headers(spark: Any) -> None:

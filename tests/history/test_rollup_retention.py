@@ -47,8 +47,8 @@ def test_a_chunk_is_the_oldest_by_an_index(monkeypatch: pytest.MonkeyPatch) -> N
     """Those that stay lie before the others, and are not walked through."""
     monkeypatch.setattr(retention, "CHUNK", 50)
     ages = [timedelta(days=1 + 60 * (i // 3_000), minutes=i % 3_000) for i in range(6_000)]
-    timings: dict[str, list[int]] = {name: [] for name in ("critical", "processing", "delivery")}
-    timings |= {f"{name}_n": [] for name in timings}
+    timings: dict[str, list[int]] = {f"{name}_buckets": [] for name in ("critical", "processing", "delivery")}
+    timings |= {name.replace("_buckets", "_counts"): [] for name in timings}
     Rollup.objects.bulk_create(Rollup(grain="minute", at=NOW - age, messages=1, skewed=0, **timings) for age in ages)
     with connections["default"].cursor() as cursor:
         cursor.execute("analyze pgqueue_rollup")

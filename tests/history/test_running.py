@@ -32,14 +32,14 @@ def test_history_fills_and_heals(tmp_path: Path) -> None:
             until(lambda: is_whole(database), 300, "everything audited is in history")
             with held_at(WRITTEN, holder):
                 database.run(MORE)
-                database.run("update pgqueue_console.pgqueue_historysource set wanted_at = now()")
+                database.run("update pgqueue_console.pgqueue_historysource set requested_at = now()")
                 until(lambda: is_waited_for(database), 300, "its next batch is read and written, and not compared")
                 batch = database.value("select id from pgqueue_console.pgqueue_historybatch where state = 'running'")
                 killed = database.value(DRIVER)
                 os.kill(killed, signal.SIGKILL)
                 until(lambda: database.value(DRIVER) not in (None, killed), 60, "the supervisor starts another")
             there = database.value("select max(seq) from demo.audit")
-            database.run("update pgqueue_console.pgqueue_historysource set wanted_at = now()")
+            database.run("update pgqueue_console.pgqueue_historysource set requested_at = now()")
             until(lambda: is_whole(database, there), 300, "a new driver goes on")
             (again,) = database.all(
                 "select state, attempt from pgqueue_console.pgqueue_historybatch where id = %(id)s", {"id": batch}

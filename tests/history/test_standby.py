@@ -12,7 +12,7 @@ from pgqueue_admin.embedded import ports
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.history.batch_loop import BatchLoop
 from pgqueue_admin.history.plan import planning
-from pgqueue_admin.history.sources import standby
+from pgqueue_admin.history.sources import read_sessions
 from pgqueue_admin.history.sources.tables import sources
 from pgqueue_admin.models import HistoryBatch, HistorySource, Rollup
 from tests.history.standby import there
@@ -36,17 +36,17 @@ def test_what_was_planned_is_waited_for(
     database, looking = connect(console_database), connect(there(follower, console_database))
     read_there(settings, there(follower, console_database))
     died(database)
-    assert standby.read_from(database) == there(follower, console_database)
+    assert read_sessions.read_from(database) == there(follower, console_database)
     assert looking.value("select count(*) from messages.message_archive") == 1, "it can be seen there"
     looking.run("select pg_wal_replay_pause()")
     until(lambda: looking.value("select pg_get_wal_replay_pause_state()") == "paused")
     died(database)
-    monkeypatch.setattr(standby, "PATIENCE", 0.3)
-    with pytest.raises(standby.StandbyUnreachable, match="bytes behind"):
-        standby.read_from(database)
+    monkeypatch.setattr(read_sessions, "PATIENCE", 0.3)
+    with pytest.raises(read_sessions.StandbyUnreachable, match="bytes behind"):
+        read_sessions.read_from(database)
     looking.run("select pg_wal_replay_resume()")
     monkeypatch.undo()
-    standby.read_from(database)
+    read_sessions.read_from(database)
     assert looking.value("select count(*) from messages.message_archive") == 2
 
 
@@ -69,7 +69,7 @@ def test_what_is_no_standby_of_it_is_not_read(
             connect(dsn).value("select pg_promote()")
         read_there(settings, dsn)
         assert BatchLoop().turn() == 0
-        assert why in HistorySource.objects.get().note
+        assert why in HistorySource.objects.get().blocked_reason
         batch.refresh_from_db()
         assert (batch.state, batch.attempt) == ("planned", 0)
 
@@ -80,8 +80,8 @@ def test_a_password_is_in_no_note(
 ) -> None:
     """What libpq says of an address that it cannot read has all of it, and everybody reads History."""
     read_there(settings, dsn)
-    with pytest.raises(standby.StandbyUnreachable, match="The URL of the database cannot be read") as refused:
-        standby.read_from(connect(console_database))
+    with pytest.raises(read_sessions.StandbyUnreachable, match="The URL of the database cannot be read") as refused:
+        read_sessions.read_from(connect(console_database))
     assert "s3cret" not in "".join(traceback.format_exception(refused.value))
 
 

@@ -149,13 +149,13 @@ def test_rollups_count_by_minute_hour_and_day(spark: Any) -> None:
     assert counted == [("day", "00:00", 3), ("hour", "12:00", 3), ("minute", "12:00", 2), ("minute", "12:07", 1)]
     day = next(row for row in found if row.grain == "day")
     assert (day.queue, day.endpoint, day.type, day.exception) == ("", "Sales", "Shop.PlaceOrder", "")
-    assert (day.critical, day.critical_n) == ([bucket(1750)], [3])
+    assert (day.critical_buckets, day.critical_counts) == ([bucket(1750)], [3])
 
 
 def test_rollups_of_nothing_measured_have_empty_histograms(spark: Any) -> None:
     died = {"ended_at": ENDED, "result": "failed", "exception_type": "Refused"}
     for row in rollups(history(parsed(raw(spark, died)), "archive", 7)).collect():
-        assert (row.messages, row.critical, row.critical_n, row.exception) == (1, [], [], "Refused")
+        assert (row.messages, row.critical_buckets, row.critical_counts, row.exception) == (1, [], [], "Refused")
 
 
 def test_failures_are_counted_by_minute_and_fingerprint(spark: Any) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pgqueue_admin.history.runtime import java, jvm_exit_cause, unnamed_account
+from pgqueue_admin.history.runtime import driver_environment, java, java_log
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,13 +73,13 @@ def test_what_ends_java_is_said_by_its_cause(tmp_path: Path) -> None:
 
 
 def test_an_account_with_a_name_keeps_it(tmp_path: Path) -> None:
-    assert (unnamed_account.name(), unnamed_account.options(tmp_path)) == ("", "")
+    assert (driver_environment.account_name(), driver_environment.account_options(tmp_path)) == ("", "")
 
 
 def told(*lines: str) -> str:
-    jvm_exit_cause._lines.clear()
-    jvm_exit_cause._lines.extend(f"{line}\n" for line in lines)
-    return jvm_exit_cause.cause()
+    java_log._lines.clear()
+    java_log._lines.extend(f"{line}\n" for line in lines)
+    return java_log.cause()
 
 
 @pytest.mark.parametrize(

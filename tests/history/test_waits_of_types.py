@@ -9,7 +9,7 @@ from django.db import connections
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pgqueue_admin.history.anomalies import waits_of_types
+from pgqueue_admin.history.anomalies import ttbr_risk
 from pgqueue_admin.history.anomalies.ttbr_risk import QueueWaits
 from pgqueue_admin.history.rollups.histogram import RELATIVE_ERROR, bucket
 from pgqueue_admin.models import Endpoint, ExpiredCount, MinimumTtbr, Queue, Rollup, database_clock
@@ -27,7 +27,7 @@ def rolled_up(endpoint: str, type: str, delivery: dict[int, int], **changes: Any
 def hold() -> MinimumTtbr:
     Endpoint.objects.create(name="Warehouse", table="warehouse_in", peek_delay_ms=1_000)
     queue = Queue.objects.create(schema="public", table="warehouse_in", kind="input")
-    about = {"ttbr_ms": 5_000, "seen_at": datetime(2026, 11, 1, tzinfo=UTC)}
+    about = {"ttbr_ms": 5_000, "last_seen_at": datetime(2026, 11, 1, tzinfo=UTC)}
     return MinimumTtbr.objects.create(queue=queue, message_type="Shop.Hold", **about)
 
 
@@ -45,9 +45,9 @@ def test_a_week_merged_by_sql_has_the_percentiles_of_its_raw_spans(hold: Minimum
     for days_ago, spans in week:
         numbers = Counter(map(bucket, spans))
         rolled_up("Warehouse", "Shop.Hold", dict(numbers), at=today - timedelta(days=days_ago))
-    waits_of_types.measure()
+    ttbr_risk.measure_waits()
     hold.refresh_from_db()
-    merged = QueueWaits(dict(zip(hold.delivery, hold.delivery_n, strict=True)))
+    merged = QueueWaits(dict(zip(hold.delivery_buckets, hold.delivery_counts, strict=True)))
     assert [merged.within(share) for share in SHARES] == [
         pytest.approx(exact, rel=RELATIVE_ERROR + 1e-9)
         for exact in exactly([span for _, spans in week for span in spans])
@@ -73,9 +73,9 @@ def test_batches_of_a_week_are_merged_by_bucket(hold: MinimumTtbr) -> None:
     today = database_clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     rolled_up("Warehouse", "Shop.Hold", {400: 9}, at=today - timedelta(days=7))  # the eighth day, today's with it
     rolled_up("Warehouse", "Shop.Hold", {310: 0}, at=today - timedelta(days=6))
-    waits_of_types.measure()
+    ttbr_risk.measure_waits()
     hold.refresh_from_db()
-    assert (hold.delivery, hold.delivery_n, hold.expired) == ([290, 300, 310], [2, 5, 8], 0)
+    assert (hold.delivery_buckets, hold.delivery_counts, hold.expired) == ([290, 300, 310], [2, 5, 8], 0)
 
 
 @pytest.mark.parametrize("names", [("Loader", "Yard"), ("Yard", "Loader"), ("Yard", "Zoo")])
@@ -88,9 +88,9 @@ def test_of_endpoints_that_share_an_input_queue_all_that_waited_in_it_counts(
     rolled_up("Warehouse", "Shop.Hold", {300: 5, 310: 1})
     rolled_up(names[0], "Shop.Hold", {290: 2, 310: 7})
     rolled_up("Elsewhere", "Shop.Hold", {400: 9})
-    waits_of_types.measure()
+    ttbr_risk.measure_waits()
     hold.refresh_from_db()
-    assert (hold.delivery, hold.delivery_n) == ([290, 300, 310], [2, 5, 8])
+    assert (hold.delivery_buckets, hold.delivery_counts) == ([290, 300, 310], [2, 5, 8])
 
 
 def test_what_expired_is_counted_for_as_long(hold: MinimumTtbr) -> None:
@@ -98,15 +98,15 @@ def test_what_expired_is_counted_for_as_long(hold: MinimumTtbr) -> None:
     for days, number in ((0, 3), (6, 4), (7, 100)):
         about = {"queue": hold.queue, "message_type": "Shop.Hold", "day": today - timedelta(days=days)}
         ExpiredCount.objects.create(**about, number=number)
-    waits_of_types.measure()
+    ttbr_risk.measure_waits()
     hold.refresh_from_db()
-    assert (hold.delivery, hold.expired) == ([], 7)
+    assert (hold.delivery_buckets, hold.expired) == ([], 7)
 
 
 def test_what_is_no_longer_seen_goes(hold: MinimumTtbr) -> None:
     rolled_up("Warehouse", "Shop.Hold", {300: 5})
-    waits_of_types.measure()
+    ttbr_risk.measure_waits()
     Rollup.objects.all().delete()
-    waits_of_types.measure()
+    ttbr_risk.measure_waits()
     hold.refresh_from_db()
-    assert (hold.delivery, hold.delivery_n) == ([], [])
+    assert (hold.delivery_buckets, hold.delivery_counts) == ([], [])

@@ -72,5 +72,5 @@ def sorted_out(database: Any, spans: list[int]) -> list[int]:
 def merged() -> Counter[int]:
     counted: Counter[int] = Counter()
     for row in Rollup.objects.filter(grain="hour"):
-        counted.update(dict(zip(row.delivery, row.delivery_n, strict=True)))
+        counted.update(dict(zip(row.delivery_buckets, row.delivery_counts, strict=True)))
     return counted

@@ -8,7 +8,7 @@ import pytest
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.history import ledger, watermark
+from pgqueue_admin.history import freshness, ledger
 from pgqueue_admin.history.plan import planning, safe_upper_bound
 from pgqueue_admin.history.sources.tables import ARCHIVE, sources
 from pgqueue_admin.models import HistoryBatch, HistorySource
@@ -20,14 +20,16 @@ from tests.waiting import until
 
 Connect = Callable[[str], Any]
 NOTHING_WAS_LOST = {"cluster": ""}  # as docs/how-to/resume-history.md says
-MARKED = {"cluster": "", "snapshot": "", "ahead": "", "seq_done": 0}
+MARKED = {"cluster": "", "snapshot": "", "snapshot_target": "", "seq_done": 0}
 
 
 def marked(database: Any, source: HistorySource, at: Any) -> None:
     """What was read, by the very statement of docs/how-to/resume-history.md."""
     source.refresh_from_db()
     mark = of_docs("update messages.message_archive set xid = case").replace("2026-11-25 03:00", str(at))
-    mark = mark.replace("...snapshot...", source.snapshot).replace("...ahead...", source.ahead or source.snapshot)
+    mark = mark.replace("...snapshot...", source.snapshot).replace(
+        "...ahead...", source.snapshot_target or source.snapshot
+    )
     database.run(mark.replace("0 /* seq_done */", str(source.seq_done)))
 
 
@@ -113,7 +115,7 @@ def test_ids_that_went_back_are_noticed_once_and_stay_said(database: Any) -> Non
     used_up(database, 30)
     rests(database, archive, "put back")
     now = database.one(postgresql().history.instant())
-    assert watermark.of_archive(now.cluster, now.archive).snapshot == "", "nothing is pruned behind it"
+    assert freshness.of_archive(now.cluster, now.archive).snapshot == "", "nothing is pruned behind it"
     assert read(database, said(archive, MARKED)) == [1]
 
 
@@ -154,7 +156,7 @@ def test_a_dump_of_which_a_backlog_was_being_read(database: Any) -> None:
     died(database, 3)
     database.run("update messages.message_archive set xid = '900000001'")
     HistorySource.objects.update(
-        cluster="1/00000001", snapshot="900000000:900000000:", ahead="900000002:900000002:", seq_done=2
+        cluster="1/00000001", snapshot="900000000:900000000:", snapshot_target="900000002:900000002:", seq_done=2
     )
     rests(database, archive, "moved to another server")
     marked(database, archive, database.value("select now() at time zone 'utc'"))

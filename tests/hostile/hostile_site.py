@@ -20,6 +20,7 @@ from django_celery_beat.models import ClockedSchedule, CrontabSchedule, Interval
 from django_celery_results.models import GroupResult, TaskResult
 
 from pgqueue_admin.archive import ingester
+from pgqueue_admin.archive.message_edit import MessageEdit
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import addressing, postgresql
 from pgqueue_admin.models import (
@@ -37,10 +38,13 @@ from pgqueue_admin.models import (
     Process,
     Queue,
     RetryPlan,
+    RetryRule,
+    SavedView,
+    TrialItem,
     queue_database,
 )
 from pgqueue_admin.monitor import delayed, discovery
-from pgqueue_admin.services import operations, schedules
+from pgqueue_admin.services import operations, schedules, trials
 from pgqueue_admin.services.operations.plans import Planned
 from pgqueue_admin.services.schedules import Act, ScheduleDraft
 from tests.console.sampled import elsewhere, sample
@@ -150,11 +154,27 @@ def _fill_queues(made: World) -> None:
     _kill(made)
     _leases(made)
     _outbox(made)
+    _crossing(made)
 
 
 def _leases(made: World) -> None:
     for document in ({"kind": MARKUP, MARKUP: TURNED}, [MARKUP], MARKUP, {"deep": {MARKUP: [None, 1e300]}}):
         made.queues.run("insert into messages.message (message) values (%s::jsonb)", [json.dumps(document)])
+
+
+def _crossing(made: World) -> None:
+    """Rows that were taken out of an error queue of another database, or were not: nobody can be told."""
+    about = {"text": MARKUP, "schema": SCHEMA, "table": NAMES[0]}
+    number = made.queues.value(
+        "insert into messages.crossing (alias, takes_in, who, mark, not_known)"
+        " values (%(text)s, true, %(text)s, %(text)s, %(text)s) returning id",
+        about,
+    )
+    made.queues.run(
+        "insert into messages.crossing_copy (crossing, found_schema, found_table, row_id, headers, number)"
+        " values (%(number)s, %(schema)s, %(table)s, gen_random_uuid(), '{}', 1)",
+        {**about, "number": number},
+    )
 
 
 def _outbox(made: World) -> None:
@@ -235,7 +255,7 @@ def _fill_console(made: World) -> None:
     for name in (MARKUP[:190], *NAMES):
         place = {"schema": "public", "table": name[:63]}
         Endpoint.objects.create(name=name, error_queue=MARKUP, ours=len(name) % 2 == 0, **place)
-    MinimumTtbr.objects.create(queue=queue, message_type=MARKUP, ttbr_ms=1, seen_at=now)
+    MinimumTtbr.objects.create(queue=queue, message_type=MARKUP, ttbr_ms=1, last_seen_at=now)
     audit = {"who": MARKUP[:100], "verb": "set", "origin": "console", "reason": MARKUP + TURNED}
     changed = {"before": {"error_queue": MARKUP}, "after": {"error_queue": LINKED, MARKUP: MARKUP}}
     for noun, subject in (("endpoint", MARKUP[:190]), ("queue", '"public"."Sales"'), ("message", str(made.dead[0]))):
@@ -267,7 +287,17 @@ def _operations(made: World) -> None:
     operations.start(staged.pk, person, planned=Planned(hold_above=9))
     Operation.objects.filter(pk=staged.pk).update(state="running")
     RetryPlan.objects.filter(pk=staged.pk).update(says=MARKUP, decided_by=MARKUP[:100], held=True)
-    about = {"who": MARKUP[:100], "origin": "console", "reason": MARKUP, "selection": MARKUP, "last_error": MARKUP}
+    trial = trials.start(made.dead[:5], person, "console", MARKUP, selection=MARKUP)
+    said = {"why": MARKUP, "raised": MARKUP, "died_of": MARKUP, "message_type": MARKUP, "endpoint": MARKUP[:200]}
+    for place, outcome in enumerate(TrialItem.Outcome.values, 1):
+        trial.items.filter(position=place).update(outcome=outcome, **said)
+    about: dict[str, Any] = {"who": MARKUP[:100], "origin": "console", "reason": MARKUP, "last_error": MARKUP}
+    RetryRule.objects.create(message_type=MARKUP[:400], queue=MARKUP[:400], target=MARKUP[:400], who=MARKUP[:100])
+    edit = MessageEdit("header", MARKUP[:100], "replace", MARKUP, MARKUP).as_dict()
+    about |= {"selection": MARKUP, "edit": {"edit": edit, "seed": "seed", "sees_hidden": False, "by": MARKUP[:100]}}
+    ended = {"endpoint": MARKUP, "topic": MARKUP, "queueaddress": MARKUP}
+    by = {"who": MARKUP[:100], "verb": "unsubscribe", "noun": "subscription", "origin": "console"}
+    AuditEntry.objects.create(**by, subject='"public"."SubscriptionRouting"', before=ended)
     for state in Operation.State.values[1:]:
         Operation.objects.create(kind="retry", state=state, queues={MARKUP: 1}, count=1, **about)
 
@@ -301,7 +331,7 @@ def _held(made: World, now: Any) -> None:
     said = {"message_id": MARKUP[:100], "message_type": MARKUP[:120], "host": MARKUP, "how": MARKUP}
     for pid in range(3):
         InFlightAtCrash.objects.create(
-            held_since=now, died_at=now, pid=pid, start_ticks=1, exit_code=-9, beside=pid, **about, **said
+            received_at=now, died_at=now, pid=pid, start_ticks=1, exit_code=-9, others_in_flight=pid, **about, **said
         )
 
 
@@ -322,7 +352,7 @@ def _alerts(now: Any) -> None:
     for number, (kind, queue) in enumerate(kinds.items()):
         alert = Alert.objects.create(
             kind=kind, subject=MARKUP, cause=MARKUP, severity="critical", queue=queue,
-            opened_at=now - timedelta(minutes=5), seen_at=now, resolved_at=now if number == 2 else None, **said,
+            opened_at=now - timedelta(minutes=5), last_seen_at=now, resolved_at=now if number == 2 else None, **said,
         )  # fmt: skip
         AlertMail.objects.create(
             alert=alert, message_id=f"{number}@{MARKUP}"[:200], to=MARKUP, subject=MARKUP, text=MARKUP, html=MARKUP,
@@ -335,6 +365,9 @@ def _others(now: Any) -> None:
     Group.objects.create(name=MARKUP)
     ApiToken.objects.create(name=MARKUP[:60], digest="0" * 64, rights=[MARKUP], created_by=MARKUP[:150])
     PostedMark.objects.create(at=now, who=MARKUP[:60], text=MARKUP[:200], link=f"https://{MARKUP}"[:500])
+    SavedView.objects.create(
+        slug="shared", name=MARKUP[:60], page="archive", query=f"q={MARKUP}", owner=MARKUP[:150], is_shared=True
+    )
     FailedSignIn.objects.create(name=MARKUP[:150], place=MARKUP[:60], address=MARKUP[:60])
     interval = IntervalSchedule.objects.create(every=7, period="days")
     CrontabSchedule.objects.create()

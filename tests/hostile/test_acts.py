@@ -7,7 +7,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from pgqueue_admin.models import AuditEntry, Endpoint, FailureGroup, Operation
+from pgqueue_admin.formatting.crossings import DECISIONS
+from pgqueue_admin.models import AuditEntry, Endpoint, FailureGroup, MaskingRule, Operation, RetryRule
 from pgqueue_admin.services import leases
 from pgqueue_admin.services.waiting_messages import ACTS
 from tests.hostile import crawl, markup
@@ -24,7 +25,9 @@ RIGHTLESS = "needs the right “Can "
 # acts that need no right: one's own choices, signing in and out, one's own password
 FREE = {"person", "sign_in", "sign_out", "admin:login", "admin:logout", "admin:password_change", "admin:index"}
 BY_TOKEN = {"post_mark"}  # of programs: a sign-in says nothing there (tests/api/test_marks.py)
+FILES = {"audit_export", "archive_export"}  # answer with one, and read each field by itself
 FREE |= {"endpoint_effect", "schedule_read"}  # say what a form would do, and save nothing
+FREE |= {"columns"}  # which of them one wants to see
 
 
 def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
@@ -36,16 +39,38 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
     frozen = Operation.objects.get(state="frozen").pk
     staged = Operation.objects.get(plan__isnull=False).pk
     failure = FailureGroup.objects.values_list("pk", flat=True)[0]
+    rule = MaskingRule.objects.values_list("pk", flat=True)[0]
+    ended = AuditEntry.objects.filter(verb="unsubscribe").values_list("pk", flat=True)[0]
+    to_sales = {"target": '"public"."Sales"'}
     settings = {"peek_delay_ms": "2 s", "concurrency": 3, "immediate_retries": 1, "on_exhausted": "archive"}
     return [
         ("operations", reverse("operations"), {"act": "retry", "id": dead[:3]}),
         ("operations", reverse("operations"), {"act": "discard", "id": dead[:1], "at_once": "yes"}),
         ("operations", reverse("operations"), {"act": "restore", "all": "matching", "q": "state:discarded"}),
+        ("operations", reverse("operations"), {"act": "call back", "operation": staged}),
+        ("operations", reverse("operations"), {"act": "restore and retry", "id": dead[:1]}),
+        ("operations", reverse("operations"), {"act": "purge", **sales}),
         ("operation_start", reverse("operation_start", args=[frozen]), {"count": "30", "reason": "x"}),
+        (
+            "operation_edit",
+            reverse("operation_edit", args=[frozen]),
+            {"part": "header", "name": "T", "way": "add", "new": "x"},
+        ),
+        ("operations", reverse("operations"), {"act": "edit and retry", "id": dead[:2]}),
         ("operation_cancel", reverse("operation_cancel", args=[frozen]), {}),
+        ("copy_archived", reverse("copy_archived", args=[dead[0]]), {"target": '"public"."Sales"'}),
+        (
+            "copy_waiting",
+            reverse("copy_waiting", args=[*world.waiting[0][0], world.waiting[0][1]]),
+            {"target": '"public"."Sales"'},
+        ),
+        ("retry_rules", reverse("retry_rules"), {"message_type": "Shop.*", **to_sales}),
+        ("retry_rule_remove", reverse("retry_rule_remove", args=[RetryRule.objects.get().pk]), {}),
         ("operation_pause", reverse("operation_pause", args=[staged]), {}),
         ("operation_rate", reverse("operation_rate", args=[staged]), {"rate": "5 /s", "before": "20"}),
         ("operation_resume", reverse("operation_resume", args=[staged]), {"reason": "x"}),
+        ("trial_new", reverse("trial_new"), {"id": dead[:2], "reason": "x"}),
+        ("trial_new", reverse("trial_new"), {"operation": frozen}),
         ("alert_acknowledgement", reverse("alert_acknowledgement", args=[1]), {}),
         ("alert_acknowledge", f"{reverse('alert_acknowledge')}?n=1", {"until": "1 h", "reason": "x"}),
         ("alert_acknowledgements", reverse("alert_acknowledgements"), {"alerts": "1"}),
@@ -67,6 +92,7 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
             for act in ACTS
         ),
         ("queue_send", reverse("queue_send", kwargs=sales), {"type": "Shop.Ping", "body": "{}"}),
+        ("subscribe_again", reverse("subscribe_again", args=[ended]), {}),
         ("unsubscribe", reverse("unsubscribe"), {**ROUTING, "endpoint": "x", "sure": "yes"}),
         ("host_give_up", reverse("host_give_up", args=[MARKUP[:190]]), {}),
         ("history_run", reverse("history_run"), {}),
@@ -86,7 +112,19 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
         ),
         *((name, reverse(name, kwargs={**crawl.LEASES, "number": 1}), {"reason": "x"}) for name in OF_LEASES),
         ("outbox_dispatch", reverse("outbox_dispatch", kwargs=crawl.OF_OUTBOX), {"reason": "x"}),
+        ("outbox_allow", reverse("outbox_allow", kwargs=crawl.OF_OUTBOX), {"allow": "yes", "reason": "x"}),
+        (
+            "admin:pgqueue_outbox_dispatch",
+            reverse("admin:pgqueue_outbox_dispatch"),
+            {**crawl.OF_OUTBOX, "record": "x", "go": "x", "reason": "x"},
+        ),
+        (
+            "outbox_keep",
+            reverse("outbox_keep", kwargs=crawl.OF_OUTBOX),
+            {"relay": "on", "relay_after": "5 min", "clean_up": "on", "keep": "7 days", "reason": "x"},
+        ),
         ("audit_export", reverse("audit_export"), {"q": "who:ana"}),
+        ("archive_export", reverse("archive_export"), {"q": "state:dead"}),
         ("failure_assignment", reverse("failure_assignment", args=[failure]), {"owner": "x", "note": "x"}),
         ("failure_assignment", reverse("failure_assignment", args=[failure]), {"take": "yes"}),
         ("failures_chosen", f"{reverse('failures_chosen')}?f={failure}", {"act": "assign", "owner": "x"}),
@@ -98,6 +136,18 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
             reverse("admin:pgqueue_failuregroup_changelist"),
             {"action": "take", "_selected_action": [failure]},
         ),
+        *(
+            ("crossing_decide", reverse("crossing_decide", args=[1]), {"decision": decision, "reason": "x"})
+            for decision in DECISIONS
+        ),
+        ("columns", reverse("columns"), {"cols": "OrderId", "of": "WyJhIixbIk9yZGVySWQiXV0"}),
+        ("views", reverse("views"), {"of": "archive", "query": "q=", "name": "x", "shared": "yes"}),
+        ("view_rename", reverse("view_rename", args=["shared"]), {"name": "x"}),
+        ("view_remove", reverse("view_remove", args=["shared"]), {}),
+        ("masking", reverse("masking"), MASKING),
+        ("masking_rule", reverse("masking_rule", args=[rule]), {**MASKING, "version": "1"}),
+        ("masking_rule", reverse("masking_rule", args=[rule]), {"remove": "yes", "version": "1"}),
+        ("masking_reveal", reverse("masking_reveal"), {"reason": "x"}),
         ("person", reverse("person"), {"theme": "dark"}),
         ("sign_out", reverse("sign_out"), {}),
         ("admin:logout", reverse("admin:logout"), {}),
@@ -110,6 +160,12 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def masking_rule(world: World) -> None:
+    MaskingRule.objects.create(name="Nothing", kind="header", pattern=MARKUP)
+
+
+MASKING = {"name": "Cards", "kind": "header", "pattern": "Shop.*", "reason": "x"}
 ROUTING = {"schema": "public", "table": "SubscriptionRouting"}
 SCHEDULE = {"name": "Nightly", "to": "Sales", "message_type": "Shop.Ping", "message": "{}", "expression": "0 3 * * *"}
 OF_SCHEDULE = ("pause", "resume", "run", "remove")
@@ -173,7 +229,7 @@ def test_garbage_in_forms_is_refused_and_kept_out(world: World) -> None:
     """An operator's own mistakes: each is answered with a page, and nothing becomes markup."""
     client, garbage = world.client("operator"), (*QUERIES, *NAMES[:4], MARKUP, TURNED)
     for name, path, fields in posts(world):
-        if name in FREE or name in {"operation_cancel", "operation_start", "endpoint_withdraw", "audit_export"}:
+        if name in FREE or name in {"operation_cancel", "operation_start", "endpoint_withdraw", *FILES}:
             continue
         for turn in range(0, len(garbage), 6):
             wrong = {key: garbage[(turn + place) % len(garbage)] for place, key in enumerate((*fields, "reason", "id"))}

@@ -21,7 +21,7 @@ ASKED = {
     "/queues/": ("q", "kind", "sort", "schema", "off", "group"),
     SALES: ("w", "ends"),
     f"{SALES}messages/": ("after", "before", "order", "cols", "q"),
-    "/archive/": ("after", "before", "q"),
+    "/archive/": ("after", "before", "q", "sort"),
     "/archive/{dead}/": ("body", "from", "trace", "q"),
     "/operations/": ("after", "before"),
     "/operations/2/": ("o", "after"),

@@ -20,7 +20,7 @@ from pgqueue_admin.models.queue_database import close as end_sessions
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
 from pgqueue_admin.transport.sending import bulk
-from pgqueue_admin.workers.processes import exhausted_port
+from pgqueue_admin.workers.processes import archive_ports
 from tests.console.sampled import elsewhere, sample
 from tests.hostile import crawl, database_user
 from tests.hostile.hostile_site import World
@@ -94,7 +94,7 @@ def test_the_engine_runs_nothing_of_his(quiet: World) -> None:
 
     elsewhere = Endpoint("Elsewhere", quiet.queues_dsn, settings=SETTINGS)
     endpoint = Endpoint(
-        "Place", quiet.queues_dsn, settings=SETTINGS, handlers=handlers, exhausted=exhausted_port.archive_failed
+        "Place", quiet.queues_dsn, settings=SETTINGS, handlers=handlers, exhausted=archive_ports.archive_failed
     )
     for each in (elsewhere, endpoint):
         each.create_queues()

@@ -55,7 +55,7 @@ def planted(world: World) -> SimpleNamespace:
     late_id = _delayed(world, table)
     discarded, archived = _kill(world), _kill(world)
     world.queues.run(
-        "update messages.message_archive set became = 'discarded', became_by = 'bo', became_at = now()"
+        "update messages.message_archive set resolution = 'discarded', resolved_by = 'bo', resolved_at = now()"
         " where id = %(id)s",
         {"id": discarded},
     )
@@ -243,3 +243,15 @@ def test_nothing_is_edited_or_exported(counter: Client, planted: SimpleNamespace
         written = b"".join(file.streaming_content).decode()
         assert "Shop.Card" in written
         assert MARK not in written
+
+
+def test_a_file_of_messages_has_their_figures_alone(world: World, planted: SimpleNamespace) -> None:
+    User.objects.create_user("exporter").user_permissions.add(Permission.objects.get(codename="change_settings"))
+    exporter = world.client("exporter")
+    for kind in ("csv", "jsonl"):
+        file: Any = exporter.post("/archive/export/", {"q": "", "format": kind})
+        written = str(async_to_sync(_read)(file.streaming_content))
+        assert "Shop.Card" in written
+        assert MARK not in written
+    reader: Any = world.client("root").post("/archive/export/", {"q": "", "format": "csv"})
+    assert MARK in str(async_to_sync(_read)(reader.streaming_content))

@@ -67,7 +67,7 @@ def test_what_is_old_decided_and_read_goes(database: Connection) -> None:
 
 
 def store_discarded(connection: Connection, dead: int) -> None:
-    connection.run("update messages.message_archive set became = 'discarded' where id = %s", [dead])
+    connection.run("update messages.message_archive set resolution = 'discarded' where id = %s", [dead])
 
 
 def test_what_was_decided_just_now_can_be_taken_back_however_long_ago_it_died(
@@ -79,7 +79,7 @@ def test_what_was_decided_just_now_can_be_taken_back_however_long_ago_it_died(
     assert tasks.prune_archive() == 0
     assert [outcome.result for outcome in replay.restore(database, [dead], "ana")] == ["done"]
     replay.discard(database, [dead], "ana")
-    database.run("update messages.message_archive set became_at = became_at - interval '31 days'")
+    database.run("update messages.message_archive set resolved_at = resolved_at - interval '31 days'")
     assert tasks.prune_archive() == 1
 
 
@@ -90,7 +90,7 @@ def test_who_takes_it_back_at_that_instant_keeps_it(
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": ""}
     dead, went = ended(database, result="failed"), list[int]()
     replay.discard(database, [dead], "ana")
-    database.run("update messages.message_archive set became_at = became_at - interval '31 days'")
+    database.run("update messages.message_archive set resolved_at = resolved_at - interval '31 days'")
 
     def prune() -> None:
         went.append(tasks.prune_archive())

@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.embedded.valkey import Valkey
+from pgqueue_admin.housekeeping.celery_heartbeat import RunningTasks
 from pgqueue_admin.models import Operation, Process
 from pgqueue_admin.services import operations
 from tests.archived_messages import events_of
@@ -80,3 +82,13 @@ def test_worker_and_beat_report_like_every_other_process(start: Start, tmp_path:
     until(lambda: Process.objects.filter(pk=row.pk, state="lost"), what="the killed one is closed by its successor")
     beat.terminate()
     until(lambda: Process.objects.filter(role="celery-beat", state="stopped"), what="beat says that it ends")
+
+
+# What Celery's worker says of its tasks.
+def test_an_error_is_told_with_its_time() -> None:
+    tasks, before = RunningTasks(), datetime.now(UTC)
+    assert tasks.row(2)["last_error_at"] is None
+    tasks.broke(exception=ValueError("no"))
+    row = tasks.row(2)
+    assert row["last_error"] == "a task: ValueError: no"
+    assert before <= row["last_error_at"] <= datetime.now(UTC)

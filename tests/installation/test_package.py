@@ -167,7 +167,7 @@ def test_the_driver_of_another_database_is_said(bare: Environment, scheme: str, 
     asked = f"from pgqueue_admin.dialects import dialect_for; dialect_for('{scheme}://host/db')"
     code, said = bare.ended("python", "-c", asked)
     assert code == 1
-    assert said.endswith(f"ValueError: {driver} is not installed: pip install 'pgqueue-admin[{extra}]'\n")
+    assert said.endswith(f"DriverMissing: {driver} is not installed: pip install 'pgqueue-admin[{extra}]'\n")
 
 
 def test_the_ten_lines_run_with_nothing_else(bare: Environment, database: str) -> None:

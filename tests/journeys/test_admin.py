@@ -22,3 +22,15 @@ def test_dead_messages_are_retried_as_an_admin_action(page: Page, product: Produ
     page.get_by_role("button", name="Retry 2").click()
     expect(page.locator(".messagelist")).to_contain_text(re.compile("operation", re.IGNORECASE))
     assert not page.locator(".messagelist .error").count()
+
+
+def test_lists_show_all_their_columns(page: Page, product: Product) -> None:
+    page.goto(f"{product.url}/admin/")
+    lists = page.locator("#content-main th a").evaluate_all("(links) => links.map((link) => link.href)")
+    assert len(lists) > 10
+    beyond = "(results) => results.map((each) => each.scrollWidth - each.clientWidth)"
+    wide = []
+    for each in lists:
+        page.goto(each)
+        wide += [(each, over) for over in page.locator(".results").evaluate_all(beyond) if over > 0]
+    assert wide == []

@@ -32,7 +32,10 @@ def figures(product: Product, databases: Databases, monkeypatch: pytest.MonkeyPa
     with databases.as_django(product.dsn):
         for hour in range(HOURS):
             at = begin + hour * timedelta(hours=1)
-            timed: dict[str, Any] = {"critical": [200 + 40 * hour, 500], "critical_n": [1000 * hour + 90, 10]}
+            timed: dict[str, Any] = {
+                "critical_buckets": [200 + 40 * hour, 500],
+                "critical_counts": [1000 * hour + 90, 10],
+            }
             rolled_up(at, 1000 * hour + 100, grain="hour", endpoint=SHOP, **timed)
             rolled_up(at, hour, grain="hour", endpoint=SHOP, result="failed")
         yield

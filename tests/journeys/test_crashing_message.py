@@ -17,7 +17,7 @@ pytestmark = pytest.mark.journey
 HEADERS = '{"NServiceBus.EnclosedMessageTypes": "Shop.Billing.ChargeCard", "NServiceBus.MessageId": "deadly"}'
 DEATH = """insert into pgqueue_console.pgqueue_inflightatcrash
   (endpoint, schema, "table", row_id, seq, message_id, message_type,
-    held_since, died_at, host, pid, start_ticks, exit_code, how, beside)
+    received_at, died_at, host, pid, start_ticks, exit_code, how, others_in_flight)
 values ('Demo.Billing', 'public', 'Billing', %(id)s, %(seq)s, 'deadly', 'Shop.Billing.ChargeCard',
     now() - interval '3 s', now(), 'app-1', %(pid)s, 1, -11, 'ended by SIGSEGV', 0)"""
 
@@ -82,7 +82,7 @@ def test_it_is_moved_out_without_scripts(browser: Browser, product: Product, dea
     page.get_by_role("link", name="Move that message out…").first.click()
     page.get_by_label("Reason, kept in the audit").fill("it segfaults")
     page.get_by_role("button", name="Move it out").click()
-    expect(page.get_by_text("Moved out of Billing. It lies dead in the archive")).to_be_visible()
+    expect(page.get_by_text("Moved out of Billing. It is dead, in the archive")).to_be_visible()
     for section in ("#what", "#log"):
         expect(page.locator(section).get_by_text("Moved out by admin", exact=True)).to_be_visible()
     assert session.value('select count(*) from "Billing" where id = %s', [deadly]) == 0

@@ -74,6 +74,17 @@ def test_queues_keeps_what_counts_at_1024_px(browser: Browser, product: Product,
         expect(page.locator("th", has_text=name)).to_be_hidden()
 
 
+def test_warnings_are_acknowledged_without_scrolling_sideways_at_1024_px(page: Page, product: Product) -> None:
+    page.set_viewport_size({"width": 1024, "height": 800})
+    page.goto(f"{product.url}/alerts/")
+    acknowledge = page.get_by_role("button", name="Acknowledge", exact=True)
+    expect(acknowledge.first).to_be_visible()
+    inside = "(buttons) => buttons.every((each) => each.getBoundingClientRect().right <= innerWidth)"
+    assert acknowledge.evaluate_all(inside)
+    beyond = "(each) => each.scrollWidth - each.clientWidth"
+    assert page.get_by_role("region", name="Open warnings, scrolls").evaluate(beyond) <= 0
+
+
 def test_no_figure_prints_over_the_next_tile(page: Page, product: Product) -> None:
     """What was there before the sampler began is said to be at least so old: the longest that a tile holds."""
     page.goto(f"{product.url}/queues/public/Poison.OddValues/")

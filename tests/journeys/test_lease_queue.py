@@ -113,3 +113,24 @@ def test_from_a_stuck_lock_to_a_retry(page: Page, product: Product, queue: Lease
     page.get_by_role("link", name="messages", exact=True).click()
     shoot(page, "lease-messages")
     assert Axe().run(page, options=AXE).response["violations"] == []
+
+
+def test_ticked_locks_are_taken_off_at_phone_width(page: Page, product: Product, queue: LeaseQueue) -> None:
+    """Two of three: ticked, asked, done; the third keeps its lock."""
+    ids = queue.publish_many([{"kind": "ticked", "asset": f"sku/{number}.png"} for number in range(3)])
+    until(lambda: queue.claim(100, lock_for=600) == [], 30, what="locks on all that wait")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{product.url}/queues/messages/message/messages/")
+    rows = page.get_by_role("row").filter(has=page.get_by_role("link", name="ticked", exact=True))
+    expect(rows).to_have_count(3)
+    for place in (0, 1):
+        rows.nth(place).get_by_role("checkbox").check()
+    page.get_by_role("button", name=re.compile("^Release")).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Release the locks on 2 messages of message")
+    assert Axe().run(page, options=AXE).response["violations"] == []
+    shoot(page, "lease-ticked")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_label("Reason, kept in audit", exact=True).fill("a journey")
+    page.get_by_role("button", name=re.compile("^Release 2")).click()
+    expect(page.get_by_text("The locks on 2 messages are off")).to_be_visible()
+    assert len({lease.id for lease in queue.claim(100, lock_for=600)} & set(ids)) == 2

@@ -1,6 +1,7 @@
 """Figures change on an open page by themselves, and say so when they no longer can (C2)."""
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -31,7 +32,8 @@ def test_seven_rows_by_somebody_else_are_seen_within_two_seconds(page: Page, pro
 
 READ = """
 insert into pgqueue_console.pgqueue_historysource
-    ("table", way, snapshot, ahead, seq_done, writers, cluster, note, first_seen_at, is_there)
+    ("table", cursor_kind, snapshot, snapshot_target, seq_done, open_transactions, cluster, blocked_reason,
+        first_seen_at, is_there)
 values ('"public"."Elsewhere"', 'numbers', '', '', 0, '{}', '', 'A transaction that writes to it is open.', now(), true)
 """
 
@@ -55,7 +57,9 @@ def test_what_keeps_history_back_is_seen_without_a_reload_unless_paused(page: Pa
             expect(button).to_be_focused()
             page.keyboard.press(".")
         finally:
-            connection.run("delete from pgqueue_console.pgqueue_historysource where note like 'A transaction%'")
+            connection.run(
+                "delete from pgqueue_console.pgqueue_historysource where blocked_reason like 'A transaction%'"
+            )
     assert page.evaluate(NEXT_IS_KEPT_BACK)
     expect(said).to_be_visible()
     page.keyboard.press(".")
@@ -108,3 +112,34 @@ def test_a_second_that_passes_lays_a_long_list_out_a_few_times(page: Page, produ
         was = page.locator("[data-clock]").inner_text()
         page.wait_for_function("(was) => document.querySelector('[data-clock]').textContent !== was", arg=was)
     assert layouts() - before < ages
+
+
+# A log that is followed shows what is printed, from its end; whoever has scrolled up reads on undisturbed.
+ONE = """select id, log from pgqueue_console.pgqueue_process
+    where role = 'endpoint' and ended_at is null and log <> '' limit 1"""
+AT_THE_END = "log => log.scrollTop > 0 && log.scrollTop + log.clientHeight > log.scrollHeight - 4"
+
+
+def test_a_log_is_followed_from_its_end(page: Page, product: Product) -> None:
+    with postgresql().connect(product.dsn, for_handlers=True) as connection:
+        ((process, log),) = connection.all(ONE)
+    printed(log, *(f"line {number}" for number in range(200)))
+    page.goto(f"{product.url}/workers/{process}/log/?follow=1")
+    assert page.locator(".log").evaluate(AT_THE_END)
+    page.evaluate("window.notReloaded = true")
+    printed(log, "the newest of all")
+    newest = page.get_by_text("the newest of all")
+    expect(newest).to_be_in_viewport(timeout=5000 * NOISE)
+    assert page.locator(".log").evaluate(AT_THE_END)
+    page.locator(".log").evaluate("log => { log.scrollTop = 0; }")
+    assert page.evaluate(NEXT_IS_KEPT_BACK)
+    page.get_by_role("link", name="Stand still").click()
+    expect(page.get_by_role("link", name="Follow")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Whole file").click()
+    assert "the newest of all" in Path(download.value.path()).read_text()
+
+
+def printed(log: str, *lines: str) -> None:
+    with Path(log).open("a") as file:
+        file.writelines(f"{line}\n" for line in lines)

@@ -14,14 +14,18 @@ from typing import Any
 
 import pytest
 
+from pgqueue_admin.archive import schema
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.lease import Expired, LeaseQueue, upkeep
 from tests.lease.tables import archived, waiting
+from tests.own_server import own_server
 from tests.waiting import until
 
 WORKER = Path(__file__).with_name("worker_process.py")
-MESSAGES, KILLS = 500, 12
+MESSAGES, KILLS = int(os.environ.get("PGQUEUE_TEST_CHAOS_MESSAGES", 500)), 12
+PATIENCE = max(120, MESSAGES // 20)  # seconds
+RESTARTS = 3
 
 Process = subprocess.Popen[str]
 
@@ -97,7 +101,7 @@ def test_chaos_one_outcome_each(
             housekeeper.start()
         for kill in range(KILLS):
             left = MESSAGES - (kill + 1) * MESSAGES // (KILLS + 1)
-            until(partial(at_most, engine, left))
+            until(partial(at_most, engine, left), seconds=PATIENCE)
             victim = chance.randrange(3)
             workers[victim].kill()
             workers[victim].wait()
@@ -106,7 +110,7 @@ def test_chaos_one_outcome_each(
                 " and datname = current_database() order by random() limit 1"
             )
             workers[victim] = started(engine_database, f"worker {victim}", "works", 1.0, stdout=subprocess.DEVNULL)
-        until(lambda: not waiting(engine), seconds=120)
+        until(lambda: not waiting(engine), seconds=PATIENCE)
     finally:
         over.set()
         for housekeeper in housekeepers:
@@ -117,3 +121,40 @@ def test_chaos_one_outcome_each(
     assert sorted(archived(engine, "message_id::int, result::text, second_ending_of")) == [
         (message, "success", None) for message in ids
     ]
+
+
+@pytest.mark.chaos
+def test_the_server_restarts_while_two_kinds_are_worked_on() -> None:
+    """Stopped fast, and once killed: its commits are kept, and what it cut off comes to one outcome."""
+    with own_server({}) as server:
+        with postgresql().connect(server.dsn(), for_handlers=True) as admin:
+            admin.run("create database shop")
+        dsn = server.dsn("shop")
+        with postgresql().connect(dsn, for_handlers=True) as session:
+            schema.install(session)
+            queue = LeaseQueue(dsn)
+            ids = queue.publish_many({"n": n, "kind": ("render", "mail")[n % 2]} for n in range(MESSAGES))
+            queue.close()
+        workers = [started(dsn, f"worker {n}", "works", 1.0, stdout=subprocess.DEVNULL) for n in range(3)]
+        try:
+            for restart in range(RESTARTS):
+                left = MESSAGES - (restart + 1) * MESSAGES // (RESTARTS + 1)
+                until(partial(looks, dsn, partial(at_most, left=left)), seconds=PATIENCE)
+                if restart == 1:
+                    os.kill(server.pid or 0, signal.SIGQUIT)  # immediate: nothing is written down any more
+                server.stop()
+                server.start()
+            until(partial(looks, dsn, partial(at_most, left=0)), seconds=PATIENCE)
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
+        with postgresql().connect(dsn, for_handlers=True) as session:
+            found = sorted(archived(session, "message_id::int, result::text, second_ending_of"))
+    assert found == [(message, "success", None) for message in ids]
+
+
+def looks(dsn: str, look: Callable[[Connection], bool]) -> bool:
+    """In a session of its own: the server may have been restarted since."""
+    with postgresql().connect(dsn, for_handlers=True) as session:
+        return look(session)

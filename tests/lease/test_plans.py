@@ -9,6 +9,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.lease_store import Ending, Result
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import depth, discovery, lease_messages
+from pgqueue_admin.monitor.lease_messages import LeaseFilter
 from pgqueue_admin.monitor.queue_table import QueueTable
 from tests import large_queue as large
 from tests.databases import Databases
@@ -19,6 +20,7 @@ LOCKED = large.ROWS // 10 + 1  # the first that somebody has
 
 
 class Explained:
+    dialect = postgresql()
     """Undoes what is asked, and keeps its plan."""
 
     def __init__(self, connection: Connection):
@@ -121,7 +123,7 @@ def test_a_plan_that_was_made_when_the_queue_was_empty_still_goes_by_an_index(
 @pytest.mark.parametrize(
     ("look", "most_blocks"),
     [
-        (lambda it, table: it.all(*depth.asked(table)), 45_000),
+        (lambda it, table: it.all(*depth.asked(it.dialect.monitor, table)), 45_000),
         (lambda it, table: lease_messages.page(it, table, "number", 51), 300),
         (lambda it, table: lease_messages.page(it, table, "newest", 51), 300),
         (lambda it, table: lease_messages.page(it, table, "locked", 51), 3_000),  # whose ends are all one instant
@@ -141,6 +143,52 @@ def test_the_console_looks_by_index_whatever_lies_there(
     (plan,) = explained.plans
     assert plan.reads("message") <= BY_INDEX
     assert plan.blocks < most_blocks
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        LeaseFilter(states=("locked",)),
+        LeaseFilter(states=("over",)),
+        LeaseFilter(states=("waiting", "later")),
+        LeaseFilter(older=3600),
+        LeaseFilter(younger=60),
+        LeaseFilter(words=("nobody wrote this",)),
+        LeaseFilter(states=("locked",), words=('"n"',), younger=1e6),
+    ],
+    ids=["is:locked", "is:over", "is:waiting,later", "age:>", "age:<", "words", "all of them"],
+)
+@pytest.mark.parametrize("is_newest_first", [False, True])
+@pytest.mark.parametrize("start", [0, large.ROWS // 2])
+def test_a_filter_looks_through_its_reach_and_no_further(
+    connection: Connection, wanted: LeaseFilter, is_newest_first: bool, start: int
+) -> None:
+    """However few fit: what it did not reach it says, and goes on from there."""
+    table = discovery.find_one(connection, large.LEASES)
+    assert table is not None
+    explained = Explained(connection)
+    where = {"before": start or 2**63 - 1} if is_newest_first else {"after": start}
+    page = lease_messages.filtered(explained, table, wanted, 51, is_newest_first=is_newest_first, **where)  # type: ignore[arg-type]
+    assert page.looked_at == lease_messages.REACH
+    for plan in explained.plans:
+        assert plan.reads("message") <= BY_INDEX
+        assert plan.blocks < 1_000
+
+
+def test_of_many_that_are_over_a_batch_is_ended_and_the_others_not_looked_at(connection: Connection) -> None:
+    """After an outage of all workers and all cron: 20,000 locks are over at once."""
+    explained = Explained(connection)
+    with connection.raw.transaction(force_rollback=True):
+        connection.run(
+            "update messages.message set lock_expires_at = (now() at time zone 'utc') - interval '1 hour',"
+            " token_expires_at = null where id between %s and %s",
+            [LOCKED, LOCKED + 19_999],
+        )
+        STORE.expire(explained, 1000, "cron")  # type: ignore[arg-type]
+        assert STORE.expire(connection, 1000, "cron")[0] == 1000
+    (plan,) = explained.plans
+    assert plan.reads("message") <= BY_INDEX
+    assert plan.blocks < 60_000
 
 
 def test_past_the_cap_each_state_is_an_estimate_near_the_truth(connection: Connection) -> None:

@@ -326,7 +326,7 @@ def test_a8_a_handler_that_outlives_its_lock_ends_as_lock_expired_once(
     if expired_first:
         assert queue.expire() == (1, 0)
     done.set()
-    until(lambda: not worker.in_hand)
+    until(lambda: not worker.in_flight)
     assert outcomes(engine) == [(message, "lock_expired")]
     assert waiting(engine) == []
 

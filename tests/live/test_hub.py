@@ -12,10 +12,10 @@ from django.contrib.sessions.backends.base import SessionBase
 
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.live import session_check, sse, topics
-from pgqueue_admin.live import subscriber as clients
+from pgqueue_admin.live import feed, session_check, topics
+from pgqueue_admin.live import feed as clients
+from pgqueue_admin.live.feed import Subscriber
 from pgqueue_admin.live.hub import Hub
-from pgqueue_admin.live.subscriber import Subscriber
 from tests.waiting import PATIENCE, until
 
 
@@ -179,8 +179,8 @@ async def test_whether_somebody_may_look_waits_for_no_rendering(
 
 async def test_a_quiet_stream_beats() -> None:
     assert await Subscriber().next(0.01) is None
-    assert sse.beat("all") == b'event: beat\ndata: {"may":"all"}\n\n'
+    assert feed.beat_event("all") == b'event: beat\ndata: {"may":"all"}\n\n'
 
 
 def test_an_event_stays_on_one_line() -> None:
-    assert sse.figures({"a": "x\ny"}) == b'event: figures\ndata: {"a":"x\\ny"}\n\n'
+    assert feed.figures_event({"a": "x\ny"}) == b'event: figures\ndata: {"a":"x\\ny"}\n\n'

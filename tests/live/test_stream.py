@@ -13,9 +13,11 @@ from django.contrib.auth.models import Permission, User
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
+from pgqueue_admin.console.live_topics import register_all
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.models import Alert, LatestSample, Queue
+from pgqueue_admin.live import topics
+from pgqueue_admin.models import Alert, LatestSample, Queue, database_clock
 from tests.databases import Databases
 from tests.live.site import Site, events, serve
 from tests.waiting import NOISE, until
@@ -98,7 +100,7 @@ def test_today_begins_for_a_page_and_its_stream_at_one_midnight(site: Site, pers
     until(lambda: (now := datetime.now(here)).date() == (now + longest).date(), what="midnight has passed")
     now = timezone.now()
     over = [now - timedelta(minutes=15, hours=hours) for hours in range(48)]
-    alert = Alert(kind="peek_range", severity="warning", opened_at=over[-1], seen_at=now)
+    alert = Alert(kind="peek_range", severity="warning", opened_at=over[-1], last_seen_at=now)
     Alert.objects.all().delete()
     for at in over:
         alert.pk, alert.subject, alert.resolved_at = None, str(at), at
@@ -171,3 +173,15 @@ def test_probes_tell_what_is_wrong(site: Site, sales: Connection) -> None:
     parts = answer.json()["parts"]
     assert parts["console database"] == parts["queue database"] == parts["sampler"] == "ok"
     assert "supervisor" in parts["workers"]
+
+
+# What a stream follows is found on the event loop, which waits for no database: one that is asked there breaks it.
+SAID = ("", "1764244800", "12", "3,8,12", "UTC", "-depth", "public.Sales", "x" * 300)
+
+
+async def test_no_argument_asks_a_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    register_all()
+    for name in topics._topics:
+        for said in SAID:
+            monkeypatch.setattr(database_clock.now.__self__, "_ask_at", 0.0)  # type: ignore[attr-defined]
+            topics.find(f"{name}:{said}")

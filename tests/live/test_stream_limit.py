@@ -8,9 +8,9 @@ import pytest
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest, StreamingHttpResponse
 
-from pgqueue_admin.live import sse, stream, stream_limit
+from pgqueue_admin.live import feed, stream
 from pgqueue_admin.live.hub import Hub
-from pgqueue_admin.live.stream_limit import StreamLimit
+from pgqueue_admin.live.stream import StreamLimit
 from tests.waiting import PATIENCE
 
 
@@ -39,16 +39,16 @@ async def followed(key: str) -> Any:
     answer = await stream.live(asked_by(key))
     assert isinstance(answer, StreamingHttpResponse)
     frames_of = aiter(answer.streaming_content)  # type: ignore[arg-type]
-    assert await anext(frames_of) == sse.HELLO
+    assert await anext(frames_of) == feed.HELLO
     return frames_of
 
 
 async def test_one_page_too_many_is_refused_with_a_reason_and_the_others_go_on() -> None:
-    pages = [await followed("ana") for _ in range(stream_limit.MOST)]
+    pages = [await followed("ana") for _ in range(stream.MOST)]
     refused: Any = await stream.live(asked_by("ana"))
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, "30")
     assert b"12 pages of this sign-in are open" in refused.content
-    assert await anext(pages[0]) == sse.beat("all")
+    assert await anext(pages[0]) == feed.beat_event("all")
     await followed("ivo")  # another sign-in
     await pages.pop().aclose()
     async with asyncio.timeout(PATIENCE):  # the server ends what it reads from by and by
@@ -59,9 +59,9 @@ async def test_one_page_too_many_is_refused_with_a_reason_and_the_others_go_on()
 
 async def test_streams_that_are_asked_for_together_are_counted_too() -> None:
     """A stream begins after its answer does, and each of these was asked for while there was room."""
-    answers: list[Any] = [await stream.live(asked_by("ana")) for _ in range(stream_limit.MOST + 3)]
+    answers: list[Any] = [await stream.live(asked_by("ana")) for _ in range(stream.MOST + 3)]
     begun = [aiter(answer.streaming_content) for answer in answers]
-    assert [await anext(each, None) for each in begun] == [sse.HELLO] * stream_limit.MOST + [None] * 3
+    assert [await anext(each, None) for each in begun] == [feed.HELLO] * stream.MOST + [None] * 3
 
 
 async def test_nothing_is_kept_of_those_who_are_gone() -> None:

@@ -13,8 +13,9 @@ from django.core.management import CommandError, call_command
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.management.commands import dead as command
-from pgqueue_admin.models import AuditEntry, Operation, Queue
+from pgqueue_admin.models import AuditEntry, Operation, Queue, RetryPlan, RetryRule
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations import staged_retry
 from tests.archived_messages import BILLING, REFUSED, archived, dead, number_in
 
 LIMITS = ("0", "-1", "1000001", "99999999999999999999")
@@ -182,3 +183,123 @@ def test_a_message_in_the_log_of_ids_is_the_one_shown() -> None:
     message = dead(exception=REFUSED)[0]
     assert run("list", "--message-id", message.message_id)[1].split()[0] == str(message.id)
     assert archived(message.id).state == "dead"
+
+
+def test_what_a_retry_has_sent_is_called_back() -> None:
+    before = number_in(BILLING)
+    run("retry", *REFUSED_ONES, "--yes")
+    number = str(Operation.objects.get().pk)
+    assert run("call-back", "999")[0] == command.WRONG
+    code, said = run("call-back", number, "--yes", "--json", "--as", "ana", "--reason", "too early")
+    result = json.loads(said)
+    assert (code, result["kind"], result["done"], result["skipped"]) == (0, "call back", 88, 0)
+    assert number_in(BILLING) == before
+    assert run("call-back", number, "--yes")[0] == command.NOTHING
+
+
+def test_a_queue_is_purged_into_the_bin() -> None:
+    Queue.objects.create(schema="public", table="Billing", kind="input", acts_allowed=True)
+    before = number_in(BILLING)
+    code, said = run("purge", BILLING, "--yes", "--json", "--as", "ana", "--reason", "flood")
+    result = json.loads(said)
+    assert (code, result["kind"], result["done"], number_in(BILLING)) == (0, "purge", before, 0)
+    assert run("purge", BILLING, "--yes")[0] == command.NOTHING
+    assert run("purge", "Nothing", "--yes")[0] == command.WRONG
+
+
+def test_a_retry_by_rules(archive: Connection) -> None:
+    archive.run('create table "Billing.V2" (like "Billing" including all)')
+    Queue.objects.create(schema="public", table="Billing.V2", kind="input")
+    RetryRule.objects.create(queue=BILLING, target='"public"."Billing.V2"', who="ana")
+    assert run("retry", *REFUSED_ONES, "--yes", "--by-rules")[0] == 0
+    assert number_in('"public"."Billing.V2"') == 88
+
+
+def test_a_retry_changes_one_header_of_each() -> None:
+    code, said = run("retry", *REFUSED_ONES, "--yes", "--json", "--set-header", "Tenant", "blue", "--or-add")
+    assert (code, json.loads(said)["done"]) == (0, 88)
+    with queue_database().reading() as connection:
+        asked = f"select count(*) from {BILLING} where headers::jsonb ->> 'Tenant' = 'blue'"
+        assert connection.value(asked) == 88
+
+
+def test_a_retry_says_how_many_change_before_it_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = io.StringIO()
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    code, _ = run("retry", *REFUSED_ONES, "--set-header", "Tenant", "blue", stderr=asked)
+    assert code == command.NOT_CONFIRMED
+    assert "sets header Tenant to “blue”, where there is one" in asked.getvalue()
+    assert re.search(r"^ +0  change$", asked.getvalue(), re.M)
+    assert re.search(r"^ +88  have no such header: they stay dead$", asked.getvalue(), re.M)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (["--set-header", "NServiceBus.MessageId", "x"], "read by programs"),
+        (["--or-add"], "say --set-header"),
+        (["--drop-field", "a", "--or-add"], "exclude each other"),
+        (["--set-field", "a..b", "x"], "no path"),
+        (["--set-field", "a", "x", "--as-json"], "no JSON value"),
+    ],
+)
+def test_an_edit_that_is_none_does_nothing(given: list[str], why: str) -> None:
+    code, said = run("retry", *REFUSED_ONES, "--yes", *given)
+    assert code == command.WRONG
+    assert why in said
+    assert not Operation.objects.exists()
+
+
+NOBODY = ("--now", "--hold-above", "0")
+
+
+def test_a_retry_goes_in_stages_and_stops_after_its_trial() -> None:
+    """Nobody receives here: the trial waits, and a person decides."""
+    asked = io.StringIO()
+    staged = ("--plan", "careful", "--try", "3", "--watch", "0s", "--detach", *NOBODY)
+    code, said = run("retry", *REFUSED_ONES, "--yes", "--json", *staged, stderr=asked)
+    result = json.loads(said)
+    assert (code, result["state"], result["count"], result["sent"]) == (0, "waiting", 88, 0)
+    assert (result["plan"]["try_first"], result["plan"]["watch_seconds"], result["plan"]["waits"]) == (3, 0, False)
+    number = str(result["operation"])
+    assert AuditEntry.objects.get(verb="retry").after["plan"]["try_first"] == 3  # type: ignore[index]
+    staged_retry.step(int(number))
+    shown = run("plan", "show", number)[1]
+    assert "3 of 88 sent." in shown
+    assert re.search(r"^ +3  sent, waiting$", shown, re.M)
+    assert "try 3, watch" in shown
+    assert "paused" in run("plan", "pause", number, "--as", "ana")[1]
+    assert RetryPlan.objects.get().decided_by == "ana"
+    assert run("plan", "pause", number)[0] == command.WRONG
+    assert "the rest at 7/s" in run("plan", "rate", number, "7")[1]
+    assert json.loads(run("plan", "resume", number, "--json")[1])["state"] == "running"
+    cancelled = json.loads(run("plan", "cancel", number, "--json")[1])
+    assert (cancelled["state"], cancelled["now"]) == ("following", {"sent, waiting": 3, "not sent": 85})
+    assert len(dead(100, exception=REFUSED)) == 85
+
+
+def test_a_retry_in_stages_is_followed_until_all_is_sent() -> None:
+    before, told = number_in(BILLING), io.StringIO()
+    staged = ("--plan", "flat", "--rate", "500", "--stop-at", "0", *NOBODY)
+    code, said = run("retry", *REFUSED_ONES, "--yes", *staged, stderr=told)
+    assert code == 0
+    assert "88 of 88 sent" in said
+    assert number_in(BILLING) == before + 88
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (["retry", *REFUSED_ONES, "--yes", "--watch", "soon"], "that is no duration"),
+        (["retry", *REFUSED_ONES, "--yes", "--stop-at", "9", "--stop-of", "3"], "cannot stop at 9"),
+        (["retry", *REFUSED_ONES, "--yes", "--rate", "0"], "you gave 0"),
+        (["plan", "show", "4711"], "does not go in stages"),
+        (["plan", "rate", "4711"], "does not go in stages"),
+    ],
+)
+def test_a_plan_that_is_none_does_nothing(given: list[str], why: str) -> None:
+    code, said = run(*given)
+    assert code == command.WRONG
+    assert why in said
+    assert set(Operation.objects.values_list("state", flat=True)) <= {"cancelled"}
+    assert not RetryPlan.objects.exists()

@@ -1,13 +1,17 @@
 """`manage.py engine_schema`: by hand, once, politely."""
 
 import io
+import re
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from pgqueue_admin.archive import schema
 from pgqueue_admin.archive.schema import VERSION
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models.queue_database import queue_database
 from tests.archive.test_schema import ORIGINAL
+from tests.older_schema import set_back
 
 
 def run(*argv: str) -> str:
@@ -43,3 +47,69 @@ def test_refusals_change_nothing(bare: None) -> None:
         connection.run("create schema messages; create table messages.message_archive (id int)")
     with pytest.raises(CommandError, match="neither ours nor that of oliverlambson/pgmq"):
         run("--adopt")
+
+
+PROGRAMS = [["ingester"], ["alerter"], ["trial"], ["worker", "Sales"], ["history"], ["history", "run"]]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_no_program_starts_on_tables_of_a_later_version(console_database: str, program: list[str]) -> None:
+    with queue_database().writing() as connection:
+        connection.run(f"update messages.engine_schema set version = {VERSION + 1}")
+    with pytest.raises(CommandError, match=rf"of version {VERSION + 1}, .* needs {VERSION}: update the program\."):
+        call_command(*program)
+
+
+def test_whether_tables_are_fit_is_told_while_somebody_has_locked_the_archive(console_database: str) -> None:
+    with queue_database().writing() as connection, connection.transaction():
+        connection.run("lock table messages.message_archive in access exclusive mode")
+        with postgresql().connect(console_database) as beside:
+            beside.run("set statement_timeout = '5s'")
+            assert schema.version(beside) == VERSION
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_no_program_starts_on_tables_of_the_version_before(console_database: str, program: list[str]) -> None:
+    with queue_database().writing() as connection:
+        set_back(connection, VERSION - 1)
+    with pytest.raises(
+        CommandError, match=rf"of version {VERSION - 1}, .* needs {VERSION}: run manage\.py engine_schema\."
+    ):
+        call_command(*program)
+
+
+def test_the_texts_are_indexed_where_somebody_asks_and_the_cost_is_said_before(console_database: str) -> None:
+    said = run("--index-text", "--yes")
+    assert re.search(r"texts of ≈\s0 messages will take ≈\s\d+\skB beside \d+\skB of archive, and ≈\s", said)
+    assert "the archive is empty" in said
+    assert "Searches use it now." in said
+    assert "are indexed already" in run("--index-text")
+    assert "is dropped" in run("--drop-text-index")
+    assert run("--drop-text-index") == "There is no index of the archive's texts. Nothing was changed."
+
+
+def test_nothing_is_indexed_without_a_yes(console_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    with pytest.raises(CommandError, match="nobody is there to be asked"):
+        run("--index-text")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda _: "n")
+    assert run("--index-text").endswith("Nothing was changed.")
+    with queue_database().writing() as connection:
+        assert connection.value("select count(*) from pg_extension where extname = 'pg_trgm'") == 0
+    monkeypatch.setattr("builtins.input", lambda _: "yes")
+    assert "Searches use it now." in run("--index-text")
+
+
+def test_without_the_engines_tables_there_is_nothing_to_index(bare: None) -> None:
+    with pytest.raises(CommandError, match=r"There is no archive here: run manage\.py engine_schema first\."):
+        run("--index-text", "--yes")
+
+
+def test_what_a_cut_build_has_left_is_named(console_database: str) -> None:
+    run("--index-text", "--yes")
+    with queue_database().writing() as connection:
+        connection.run(
+            "update pg_index set indisvalid = false where indexrelid = 'messages.message_archive_text'::regclass"
+        )
+    assert "A build was cut and has left an index that nothing uses." in run("--index-text", "--yes")

@@ -7,7 +7,7 @@ import pytest
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import clock_skew, delayed, depth, sizes
+from pgqueue_admin.monitor import clock_skew, delayed, depth
 from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.monitor.sampler import Sampler
 from pgqueue_admin.transport.wire.headers import DELIVER_AT, RETRIES_TIMESTAMP
@@ -87,8 +87,8 @@ def test_of_a_table_in_parts_some_pages_tell_it_too(connection: Connection) -> N
     table = found(connection, Address("public", "Sales.Delayed"))
     assert depth.measure(connection, table, cap=50).delayed == pytest.approx(8_000, rel=0.1)
     pages = connection.value("select sum(relpages) from pg_class where relname in ('part_0', 'part_1')")
-    assert executed(connection, *depth.asked(table, cap=50)).blocks < pages * 0.75
-    assert sizes.of(connection, [table])[table.oid] > pages * 8192
+    assert executed(connection, *depth.asked(connection.dialect.monitor, table, cap=50)).blocks < pages * 0.75
+    assert depth.table_sizes(connection, [table])[table.oid] > pages * 8192
 
 
 def test_overdue_ones_are_counted_up_to_the_cap(connection: Connection, table: QueueTable) -> None:

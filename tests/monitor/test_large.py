@@ -34,7 +34,7 @@ def looker(large: Large, connect: Callable[..., Connection]) -> Connection:
 def test_depth_is_estimated_by_index_probes(large: Large, looker: Connection) -> None:
     seen = depth.measure(looker, large.table, low_water=DEAD)
     assert (seen.how, seen.depth, seen.head_seq, seen.tail_seq) == ("estimate", ROWS, DEAD + 1, ROWS + DEAD)
-    plan = executed(looker, *depth.asked(large.table, low_water=DEAD))
+    plan = executed(looker, *depth.asked(looker.dialect.monitor, large.table, low_water=DEAD))
     assert plan.reads("Q") <= {"Index Scan", "Index Only Scan"}
     assert plan.blocks < 2_500
 

@@ -134,11 +134,11 @@ def test_who_claims_is_seen_and_who_ends_expired_locks_is_not(queue: LeaseQueue,
     queue.publish_many(range(5))
     (lease,) = queue.claim(1)
     queue.renew(lease, 1e-6)
-    assert looked(sampler).left_at is None
+    assert looked(sampler).last_departure_at is None
     queue.expire()
-    assert looked(sampler).left_at is None
+    assert looked(sampler).last_departure_at is None
     queue.claim(1)
-    assert looked(sampler).left_at is not None
+    assert looked(sampler).last_departure_at is not None
 
 
 def test_a_backlog_that_is_worked_on_has_a_rate_out(engine: Connection, queue: LeaseQueue, sampler: Sampler) -> None:

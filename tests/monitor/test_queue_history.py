@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.monitor.arrivals import Arrivals
 from pgqueue_admin.monitor.depth import LATE, WINDOW
 from pgqueue_admin.monitor.queue_depth import BETWEEN, QueueDepth
-from pgqueue_admin.monitor.queue_history import QueueHistory, RememberedDepth
+from pgqueue_admin.monitor.queue_history import Arrivals, QueueHistory, RememberedDepth
 
 START = datetime(2026, 11, 20, 17, 35, tzinfo=UTC)
 EMPTY = QueueDepth(START, sent_total=100)
@@ -59,7 +58,7 @@ def test_a_restarted_sampler_keeps_what_the_one_before_knew() -> None:
     assert track.oldest() == (at(-100), "exact")
     moved = QueueHistory(RememberedDepth(ready_seq=40, head_seq=40, oldest_at=at(-100), oldest_how="exact"))
     moved.note(at(0), holding(50, 60))
-    assert (moved.oldest()[0], moved.left_at) == (None, at(0))
+    assert (moved.oldest()[0], moved.last_departure_at) == (None, at(0))
 
 
 def test_rates_need_two_samples() -> None:
@@ -113,7 +112,7 @@ def test_a_sequence_that_went_back_starts_anew() -> None:
 def test_the_first_message_after_a_restart_is_not_dated_by_its_namesake() -> None:
     """TRUNCATE ... RESTART IDENTITY: the new seq 2 lies where another 2 arrived long ago."""
     track = QueueHistory(
-        RememberedDepth(ready_seq=2, head_seq=2, oldest_at=at(-100), oldest_how="exact", left_at=at(-5))
+        RememberedDepth(ready_seq=2, head_seq=2, oldest_at=at(-100), oldest_how="exact", last_departure_at=at(-5))
     )
     track.note(at(0), replace(EMPTY, sent_total=1))
     track.note(at(1), holding(2, 500))
@@ -123,7 +122,7 @@ def test_the_first_message_after_a_restart_is_not_dated_by_its_namesake() -> Non
     assert track.wants_sent_at() == 2
     track.note_sent_at(2, None)
     assert track.oldest() == (at(300), "least")
-    assert (track.changed_at, track.left_at) == (at(300), at(0))
+    assert (track.changed_at, track.last_departure_at) == (at(300), at(0))
     track.note(at(301), holding(4, 5))
     assert track.oldest() == (at(301), "exact")
 
@@ -133,7 +132,7 @@ def test_a_restart_while_nobody_looked() -> None:
     track = QueueHistory(before)
     track.note(at(0), holding(2, 3))
     assert track.oldest() == (None, "estimate")
-    assert track.left_at is None
+    assert track.last_departure_at is None
     went_on = QueueHistory(before)
     went_on.note(at(0), holding(2, 500))
     assert went_on.oldest() == (at(-100), "exact")
@@ -150,10 +149,10 @@ def test_when_a_message_last_left() -> None:
     track = QueueHistory()
     track.note(at(0), holding(1, 10))
     track.note(at(1), holding(1, 12))
-    assert track.left_at is None
+    assert track.last_departure_at is None
     track.note(at(2), holding(2, 12))
     track.note(at(3), holding(2, 12))
-    assert (track.left_at, track.changed_at) == (at(2), at(2))
+    assert (track.last_departure_at, track.changed_at) == (at(2), at(2))
 
 
 def test_numbers_taken_by_open_or_undone_inserts_are_no_departures() -> None:
@@ -162,17 +161,17 @@ def test_numbers_taken_by_open_or_undone_inserts_are_no_departures() -> None:
     track.note(at(0), holding(1, 10))
     track.note(at(1), replace(holding(1, 10), sent_total=15))
     track.note(at(2), replace(holding(1, 12), sent_total=40))
-    assert track.left_at is None
+    assert track.last_departure_at is None
 
 
 def test_who_is_sent_to_faster_than_he_receives_is_seen_by_the_head() -> None:
     track = QueueHistory()
     for second in range(3):
         track.note(at(second), holding(1 + second, 100 + 50 * second))
-    assert track.left_at == at(2)
+    assert track.last_departure_at == at(2)
     for second in range(3, 6):
         track.note(at(second), holding(1 + 9 * second, 50_000 * second, how="estimate"))
-    assert track.left_at == at(5)
+    assert track.last_departure_at == at(5)
 
 
 def test_fewer_are_fewer_whichever_were_taken() -> None:
@@ -180,14 +179,14 @@ def test_fewer_are_fewer_whichever_were_taken() -> None:
     track = QueueHistory()
     track.note(at(0), holding(1, 10))
     track.note(at(1), replace(holding(1, 10), depth=9, ready=8, in_flight=1))
-    assert track.left_at == at(1)
+    assert track.last_departure_at == at(1)
 
 
 def test_an_estimate_that_fell_proves_nothing() -> None:
     track = QueueHistory()
     track.note(at(0), holding(1, 50_000, how="estimate"))
     track.note(at(1), replace(holding(1, 50_000, how="estimate"), depth=49_000))
-    assert track.left_at is None
+    assert track.last_departure_at is None
 
 
 def test_a_queue_that_is_empty_at_every_look_is_received_from() -> None:
@@ -195,14 +194,14 @@ def test_a_queue_that_is_empty_at_every_look_is_received_from() -> None:
     track.note(at(0), EMPTY)
     track.note(at(1), replace(EMPTY, sent_total=120))
     track.note(at(2), replace(EMPTY, sent_total=120))
-    assert track.left_at == at(1)
+    assert track.last_departure_at == at(1)
 
 
 def test_a_message_that_comes_behind_a_lower_one_is_no_departure() -> None:
     track = QueueHistory()
     track.note(at(0), holding(11, 20))
     track.note(at(1), holding(9, 20))
-    assert track.left_at is None
+    assert track.last_departure_at is None
 
 
 def test_what_came_while_nobody_looked_is_not_dated_by_the_next_look() -> None:
@@ -239,28 +238,28 @@ def test_a_clock_that_steps_back_is_a_restart() -> None:
     track.note(at(1), holding(102, 110))
     assert (track.rates.in_per_second, track.wants_sent_at()) == (None, 102)
     track.note(at(2), holding(102, 115, seconds=0.2))
-    assert (track.rates.in_per_second, track.lowest_at) == (5.0, at(2))
-    assert (track.changed_at, track.left_at) == (at(2), at(1))
+    assert (track.rates.in_per_second, track.low_water_checked_at) == (5.0, at(2))
+    assert (track.changed_at, track.last_departure_at) == (at(2), at(1))
     track.note_sent_at(102, None)
     assert track.oldest() == (at(1), "least")
     track.note(at(-50), holding(102, 115))
-    assert (track.oldest(), track.changed_at, track.left_at) == ((at(-50), "least"), at(-50), at(-50))
+    assert (track.oldest(), track.changed_at, track.last_departure_at) == ((at(-50), "least"), at(-50), at(-50))
     assert track.begin_at(at(-49)) is None
     before = RememberedDepth(
-        ready_seq=102, head_seq=102, oldest_at=at(0), oldest_how="exact", left_at=at(3), changed_at=at(3)
+        ready_seq=102, head_seq=102, oldest_at=at(0), oldest_how="exact", last_departure_at=at(3), changed_at=at(3)
     )
     again = QueueHistory(before)
     again.note(at(-60), holding(102, 115))
-    assert (again.oldest(), again.left_at) == ((at(-60), "least"), at(-60))
+    assert (again.oldest(), again.last_departure_at) == ((at(-60), "least"), at(-60))
 
 
 def test_what_changed_while_nobody_looked() -> None:
     track = QueueHistory()
     track.note(at(0), holding(1, 10))
     track.note(at(1800), holding(1, 10))
-    assert (track.changed_at, track.left_at) == (at(0), None)
+    assert (track.changed_at, track.last_departure_at) == (at(0), None)
     track.note(at(3600), holding(5, 10))
-    assert (track.changed_at, track.left_at) == (at(3600), at(3600))
+    assert (track.changed_at, track.last_departure_at) == (at(3600), at(3600))
 
 
 def test_who_looks_seldom_misses_nothing() -> None:
@@ -283,9 +282,9 @@ def test_a_slow_look_makes_the_next_ones_begin_near_the_head() -> None:
     assert track.begin_at(at(1)) == 600_001 - LATE
     track.note(at(1), holding(600_005, 600_010, seconds=0.001))
     assert track.begin_at(at(10.9)) == 600_005 - LATE
-    assert (track.begin_at(at(11)), track.lowest_at) == (None, at(0))
+    assert (track.begin_at(at(11)), track.low_water_checked_at) == (None, at(0))
     track.note(at(11), holding(600_005, 600_010, seconds=0.001))
-    assert (track.begin_at(at(12)), track.lowest_at) == (None, at(11))
+    assert (track.begin_at(at(12)), track.low_water_checked_at) == (None, at(11))
 
 
 def test_arrivals_stay_bounded_and_ordered() -> None:

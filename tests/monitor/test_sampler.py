@@ -159,12 +159,12 @@ def test_delayed_messages_stand_at_their_queue(connection: Connection, sampler: 
 
 def test_when_a_message_left(connection: Connection, sampler: Sampler) -> None:
     fill(connection, make(connection), 3)
-    assert looked(sampler)["Q"].left_at is None
+    assert looked(sampler)["Q"].last_departure_at is None
     with connection.transaction():
         take(connection, sampler.tables[0], 1)
     sample = looked(sampler)["Q"]
-    assert sample.left_at == sample.at
-    assert looked(sampler)["Q"].left_at == sample.left_at
+    assert sample.last_departure_at == sample.at
+    assert looked(sampler)["Q"].last_departure_at == sample.last_departure_at
 
 
 def test_a_sender_at_work_is_no_receiver(
@@ -177,9 +177,9 @@ def test_a_sender_at_work_is_no_receiver(
     other = connect(database)
     other.run("begin")
     fill(other, address, 5)
-    assert looked(sampler)["Q"].left_at is None
+    assert looked(sampler)["Q"].last_departure_at is None
     other.run("rollback")
-    assert looked(sampler)["Q"].left_at is None
+    assert looked(sampler)["Q"].last_departure_at is None
 
 
 def test_a_queue_emptied_with_a_restart(connection: Connection, sampler: Sampler) -> None:
@@ -205,7 +205,7 @@ def test_a_table_made_again_under_its_name(connection: Connection, sampler: Samp
     clock.now += FIND_EVERY
     sample = looked(sampler)["Q"]
     assert (sample.oldest_at, sample.oldest_how) == (sample.at, "least")  # these messages tell no TimeSent
-    assert (sample.in_per_second, sample.left_at) == (None, None)
+    assert (sample.in_per_second, sample.last_departure_at) == (None, None)
 
 
 def test_names_of_every_kind(connection: Connection, sampler: Sampler) -> None:

@@ -64,7 +64,7 @@ def test_a_table_whose_rows_are_hidden_from_the_role_cannot_be_read(
     connection: Connection, behind_policies: Sampler
 ) -> None:
     seen = looked(behind_policies)["Q"]
-    assert (seen.depth, seen.in_per_second, seen.left_at) == (None, None, None)
+    assert (seen.depth, seen.in_per_second, seen.last_departure_at) == (None, None, None)
     assert "Row-level security hides rows of it" in seen.error
 
 
@@ -100,7 +100,7 @@ def test_a_copy_that_takes_its_numbers_from_the_original(connection: Connection,
     fill(connection, address, 20)
     seen = looked(sampler, 10)
     assert (rates(seen["Q"]), rates(seen["Q.copy"])) == ((None, None), (None, None))
-    assert seen["Q.copy"].left_at is None
+    assert seen["Q.copy"].last_departure_at is None
     depth = seen["Q"].depth
     assert depth is not None
     assert depth.sent_total == 20, "how near its end the sequence is, is known all the same"

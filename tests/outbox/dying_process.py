@@ -16,9 +16,8 @@ from typing import Any
 from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
 from pgqueue_admin.transport import Endpoint, Handlers
-from pgqueue_admin.transport.receiving.enlisted_transactions import EnlistedTransaction
 from pgqueue_admin.transport.receiving.receive_with_outbox import ReceiveWithOutbox
-from pgqueue_admin.transport.receiving.storage_transaction import StorageTransaction
+from pgqueue_admin.transport.receiving.storage_transactions import EnlistedTransaction, StorageTransaction
 from pgqueue_admin.transport.sending.dispatcher import Dispatcher
 from tests.outbox.conftest import SETTINGS, charging
 

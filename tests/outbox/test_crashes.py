@@ -1,5 +1,6 @@
 """Processes that are killed at each boundary of the crash table, and at random: effects once (outbox sheet 5)."""
 
+import os
 import random
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from tests.transport.recording_observer import rows
 from tests.waiting import until
 
 PROCESS = Path(__file__).with_name("dying_process.py")
-MANY, KILLS = 500, 12
+MANY, KILLS = int(os.environ.get("PGQUEUE_TEST_CHAOS_MESSAGES", 500)), 12
 
 
 def started(*arguments: str) -> subprocess.Popen[bytes]:
@@ -89,7 +90,7 @@ def test_chaos_effects_once(
     processes = [started(database, database, concurrency, isolation, "-") for _ in range(3)]
     try:
         for kill in range(KILLS):
-            until(partial(is_down_to, database, MANY - (kill + 1) * MANY // (KILLS + 1)), seconds=120)
+            until(partial(is_down_to, database, MANY - (kill + 1) * MANY // (KILLS + 1)), seconds=max(120, MANY // 20))
             victim = chance.randrange(3)
             processes[victim].kill()
             processes[victim].wait()

@@ -172,7 +172,7 @@ def test_a_key_of_the_handlers_own_that_is_checked_at_the_commit_is_a_failure(
 
 
 def test_a_duplicate_sends_what_was_left_unsent_without_its_handler(
-    make: MakeEndpoint, connection: Connection, database: str
+    make: MakeEndpoint, connection: Connection, database: str, spy: Spy
 ) -> None:
     """A record that an endpoint of the original left between its commit and its dispatch."""
     billing = make()
@@ -188,6 +188,7 @@ def test_a_duplicate_sends_what_was_left_unsent_without_its_handler(
     (row,) = rows(database, "Sales")
     assert h.parse(row.headers)[h.MESSAGE_ID] == "two"
     assert records(connection) == [(True, [])]
+    assert spy.counts["duplicate"] == 1
 
 
 def test_how_long_a_record_is_kept_does_not_slide(make: MakeEndpoint, connection: Connection, database: str) -> None:

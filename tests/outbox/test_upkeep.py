@@ -78,7 +78,7 @@ def test_a_follower_does_nothing_until_the_leader_is_gone(make: MakeEndpoint, co
     connection.run(OLD, [3])
     second.run_once()
     assert len(records(connection)) == 3
-    connection.run("select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'")
+    connection.run("select pg_terminate_backend(pid, 20000) from pg_locks where locktype = 'advisory'")
     second.run_once()
     assert records(connection) == []
 

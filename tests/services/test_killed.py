@@ -44,7 +44,7 @@ def run_and_kill(operation: Operation, dsn: str, where: str) -> None:
 
 @pytest.mark.parametrize(
     ("where", "done_by_the_killed"),
-    [("recount", 30), ("_record", 0)],  # after the commit on queues; inside that transaction
+    [("recount", 30), ("record", 0)],  # after the commit on queues; inside that transaction
 )
 def test_nothing_is_lost_or_done_twice(archived_console: str, ana: User, where: str, done_by_the_killed: int) -> None:
     before = number_in(BILLING)

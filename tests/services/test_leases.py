@@ -13,7 +13,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.services import leases
-from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from tests.archived_messages import person
 from tests.lease import original
 from tests.older_schema import set_back
@@ -216,3 +216,14 @@ def test_a_copy_of_the_table_takes_no_act_meant_for_its_own_rows(
             act()
     assert [lease.id for lease in queue.claim(10)] == [number]
     assert audited() == []
+
+
+def test_a_publish_whose_outcome_is_unknown_is_audited(queue: LeaseQueue, session: Connection, ana: User) -> None:
+    session.run(
+        "create function public.end_me() returns trigger language plpgsql as $$ begin"
+        " perform pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid()); return new; end $$"
+    )
+    session.run("create trigger end_me before insert on messages.message for each row execute function public.end_me()")
+    with pytest.raises(OutcomeUnknown, match="It may have been published, or not"):
+        leases.publish(QUEUE, "{}", ana, "console")
+    assert audited() == [("publish", "ana", {"outcome": "not known"})]

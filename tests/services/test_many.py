@@ -97,8 +97,10 @@ def test_a_chunk_ends_where_its_headers_are_large_enough(ana: User) -> None:
     operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     with queue_database().writing() as connection:
         more = """left(headers, -1) || ',"x":"' || repeat('x', %(size)s) || '"}'"""
-        items = "select archive_id from messages.operation_item where operation = %(pk)s and place = any (%(places)s)"
-        asked = {"pk": operation.pk, "places": [2, 3], "size": MOST_HEADERS}
+        items = (
+            "select archive_id from messages.operation_item where operation = %(pk)s and position = any (%(positions)s)"
+        )
+        asked = {"pk": operation.pk, "positions": [2, 3], "size": MOST_HEADERS}
         connection.run(f"update messages.message_archive set headers = {more} where id in ({items})", asked)
     operations.start(operation.pk, ana)
     for done in (1, 2, 3, 88):
@@ -161,7 +163,7 @@ def test_starting_is_audited_with_count_and_reason(ana: User) -> None:
     assert (entry.who, entry.verb, entry.noun, entry.subject) == ("ana", "discard", "message", BILLING)
     assert (entry.count, entry.reason, entry.operation_id) == (88, "test data", operation.pk)
     assert finished(operation).done == 88
-    assert archived(dead(state="discarded", exception=REFUSED)[0].id).became_by == "ana"
+    assert archived(dead(state="discarded", exception=REFUSED)[0].id).resolved_by == "ana"
 
 
 def test_what_is_not_done_yet_can_be_cancelled(ana: User) -> None:
@@ -236,7 +238,7 @@ def test_a_failing_chunk_leaves_all_of_it_undone(ana: User) -> None:
 def test_a_new_console_beside_an_old_archive_takes_numbers_that_are_free(ana: User) -> None:
     """Sets lie beside the queues: those of a console that is gone, or of a second one, have had our numbers."""
     with queue_database().writing() as connection:
-        taken = "insert into messages.operation_item (operation, place, archive_id) select n, 1, 1"
+        taken = "insert into messages.operation_item (operation, position, archive_id) select n, 1, 1"
         connection.run(f"{taken} from generate_series(1, 40) n")
     first = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     second = operations.freeze("discard", [dead()[0].id], ana, "console")

@@ -39,7 +39,7 @@ def test_the_second_press_is_told_and_makes_no_operation(ana: User) -> None:
     operations.act("retry", message.id, ana, "console")
     second = operations.act("retry", message.id, "bob", "console")
     assert (second.result, second.who_before, second.operation) == ("skipped", "ana", None)
-    assert second.when_before == archived(message.id).became_at
+    assert second.when_before == archived(message.id).resolved_at
     assert number_in(BILLING) == before + 1
     assert (Operation.objects.count(), AuditEntry.objects.count()) == (1, 1)
 

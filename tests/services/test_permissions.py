@@ -5,6 +5,10 @@ from tests.archived_messages import person
 
 ASKED = {
     "retry": "retry_message",
+    "call back": "retry_message",
+    "decide": "retry_message",
+    "purge": "discard_message",
+    "try": "retry_message",
     "discard": "discard_message",
     "restore": "discard_message",
     "move_out": "discard_message",
@@ -23,7 +27,9 @@ ASKED = {
     "acknowledge": "change_settings",
     "schedule": "change_schedule",
     "export": "change_settings",
+    "share": "change_settings",
     "read": "read_message",
+    "reveal": "reveal_masked",
 }
 
 

@@ -9,15 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 
+from pgqueue_admin.archive.message_edit import MessageEdit
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.models import Operation, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import staged_retry
+from pgqueue_admin.services.operations import edits, staged_retry
 from pgqueue_admin.services.operations.plans import Planned
-from tests.archived_messages import events_of, number_in
+from pgqueue_admin.transport.wire import headers as h
+from tests.archived_messages import BILLING, REFUSED, events_of, number_in
 from tests.staged_retries import CALM, Clock, planned, sent
 from tests.waiting import until
 
@@ -64,7 +66,7 @@ def process(code: str, dsn: str, *arguments: str) -> Iterator[subprocess.Popen[s
         started.wait(60)
 
 
-@pytest.mark.parametrize(("where", "sent_by_the_killed"), [("chunk", 0), ("_record_sent", 0), ("recount", 20)])
+@pytest.mark.parametrize(("where", "sent_by_the_killed"), [("chunk", 0), ("record_sent", 0), ("recount", 20)])
 def test_a_kill_at_a_bad_moment_costs_a_chunks_time_and_nothing_else(
     archived_console: str, ana: User, where: str, sent_by_the_killed: int
 ) -> None:
@@ -73,6 +75,8 @@ def test_a_kill_at_a_bad_moment_costs_a_chunks_time_and_nothing_else(
     RetryPlan.objects.filter(pk=operation.pk).update(look_at=None if where == "recount" else far())
     if where == "recount":
         staged_retry.step(operation.pk, Clock().now)
+        due_later = Clock().after(60)  # a process that is slow to start has the look to do, and no chunk
+        RetryPlan.objects.filter(pk=operation.pk).update(look_at=None, next_at=due_later)
     with process(DIES, archived_console, str(operation.pk), where) as runner:
         assert runner.wait(60) == -signal.SIGKILL
     assert len(sent(operation)) == sent_by_the_killed
@@ -117,6 +121,35 @@ def test_thousands_are_each_sent_once_whoever_is_killed(archived_console: str, a
     )
     assert events_of(operation.pk) == 2570
     assert rows_sent(operation) == 2570, "each item names its own row"
+
+
+def test_edited_messages_are_each_sent_once_whoever_is_killed(archived_console: str, ana: User) -> None:
+    """Two runners, killed while they send: each message is there once, changed, under the one id that is its own."""
+    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console", "misspelt")
+    ana.user_permissions.add(Permission.objects.get(codename="read_message"))
+    editor = User.objects.get(pk=ana.pk)
+    edits.propose(operation.pk, MessageEdit("header", "Tenant", "add", "blue"), editor)
+    plan = Planned(try_first=5, watch_seconds=0, then_some=0, rest_rate=4, stop_dead=0, **CALM)
+    operations.start(operation.pk, editor, planned=plan)
+    RetryPlan.objects.filter(pk=operation.pk).update(judged_from=5)
+    for enough in (5, 15, 25):
+        assert acted(operation) < operation.count, "each time there is more to send"
+        with process(RUNNER, archived_console) as runner, process(RUNNER, archived_console):
+            assert runner.stdout
+            runner.stdout.readline()
+            until(lambda enough=enough: len(sent(operation)) >= enough, what=f"{enough} sent")  # type: ignore[misc]
+    clock = Clock()
+    while operation.state != Operation.State.FOLLOWING:
+        staged_retry.step(operation.pk, clock.after(2))
+        operation.refresh_from_db()
+    assert (operation.count, operation.done, events_of(operation.pk)) == (88, 88, 88)
+    with queue_database().reading() as connection:
+        rows = connection.all(f"select headers from {BILLING} where headers like '%%Pgqueue.EditOf%%'")
+    found = [h.parse(row.headers) for row in rows]
+    ids = {edits.sent_as(operation, each) for each in sent(operation)}
+    assert len(found) == len(ids) == 88
+    assert {each[h.MESSAGE_ID] for each in found} == ids
+    assert {each["Tenant"] for each in found} == {"blue"}
 
 
 def acted(operation: Operation) -> int:

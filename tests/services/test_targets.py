@@ -47,7 +47,7 @@ TABLES = {
     "Gone": ("", "no"),
 }
 MORE = """
-    alter table public."Foreign" owner to stranger;
+    alter table public."Foreign" owner to neighbour;
     alter table public."Closed" enable row level security;
     create view public."Seen" as select * from public."Input";
     grant insert on public."No.Numbers" to retrier
@@ -69,7 +69,7 @@ def owner(archived_console: str, connect: Callable[[str], Connection]) -> Connec
 def tried(owner: Connection, archived_console: str) -> Iterator[Connection]:
     """One forged failure for each of these, and a console whose role owns none of them."""
     owner.run("""do $$ begin
-        create role stranger; exception when duplicate_object then null; end $$;
+        create role neighbour; exception when duplicate_object then null; end $$;
         do $$ begin create role retrier login; exception when duplicate_object then null; end $$;
         alter role retrier password 'retrier';
         create schema secret""")
@@ -204,27 +204,27 @@ def test_an_address_named_at_the_prompt(tried: Connection) -> None:
 def test_code_of_others_is_named_before_it_runs(tried: Connection, ana: User) -> None:
     tried.run("""
         create function public.spy() returns trigger language plpgsql as $$ begin return new; end $$;
-        alter function public.spy() owner to stranger;
+        alter function public.spy() owner to neighbour;
         create function public.looks(text) returns boolean language sql immutable as $$ select true $$;
-        alter function public.looks(text) owner to stranger;
+        alter function public.looks(text) owner to neighbour;
         create trigger spies before insert on public."Input" for each row execute function public.spy();
         alter table public."Input" add constraint checked check (public.looks(headers));
         create function public.safe() returns trigger language plpgsql security definer as $$ begin return new; end $$;
-        alter function public.safe() owner to stranger;
+        alter function public.safe() owner to neighbour;
         create trigger its_own before insert on public."Foreign" for each row execute function public.safe();
     """)
     address = Address("public", "Input")
     with queue_database().reading() as connection:
         judged = judge(connection, [address, Address("public", "Foreign")])
-    assert judged[address].runs == ("check checked of role stranger", "trigger spies of role stranger")
+    assert judged[address].runs == ("check checked of role neighbour", "trigger spies of role neighbour")
     assert judged[Address("public", "Foreign")].runs == (), "it runs with its owner's rights, not with ours"
     operation = operations.freeze("retry", [forged()['"public"."Input"']], ana, "console")
     root = Client()
     root.force_login(User.objects.create_superuser("root"))
     for place in (f"/operations/{operation.pk}/", f"/admin/pgqueue/operation/{operation.pk}/confirm/"):
-        assert "trigger spies of role stranger" in root.get(place).content.decode(), place
+        assert "trigger spies of role neighbour" in root.get(place).content.decode(), place
     message = root.get(f"/archive/{forged()[canonical('Input')]}/").content.decode()
-    assert "trigger spies of role stranger" in message
+    assert "trigger spies of role neighbour" in message
 
 
 def test_what_the_sampler_took_for_an_error_queue_by_its_messages(owner: Connection, ana: User) -> None:

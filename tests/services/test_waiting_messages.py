@@ -12,6 +12,9 @@ from pgqueue_admin.archive import replay, store
 from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.history.plan import planning
+from pgqueue_admin.history.sources.partition_queries import selects
+from pgqueue_admin.history.sources.tables import sources
 from pgqueue_admin.models import AuditEntry, Endpoint, Queue
 from pgqueue_admin.services import waiting_messages
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
@@ -83,10 +86,11 @@ def test_a_discarded_one_lies_in_the_bin_as_it_was_and_comes_back(session: Conne
     assert (done.result, count(session, "From")) == ("done", 0)
     assert done.archive_id
     row: Any = session.one("select * from messages.message_archive where id = %(id)s", {"id": done.archive_id})
-    assert (row.state, row.result, row.became_by, row.headers, bytes(row.body)) == (
+    assert (row.state, row.result, row.resolved_by, row.headers, bytes(row.body)) == (
         "discarded", "rejected", "ana", HOSTILE, BODY,
     )  # fmt: skip
-    kept = "select row_id, expires::text, found_in, queue, target_table from messages.message_archive where id = %(id)s"
+    archived = "from messages.message_archive where id = %(id)s"
+    kept = "select row_id, expires::text, ingested_from, queue, target_table " + archived
     where = ('"public"."From"', '"public"."From"', "From")
     assert tuple(session.one(kept, {"id": done.archive_id}) or ()) == (seen.row_id, "infinity", *where)
     assert [(event.verb, event.who) for event in store.events(session, done.archive_id)] == [("discarded", "ana")]
@@ -107,6 +111,17 @@ def test_nobody_is_told_of_a_death(session: Connection, connect: Connect, ana: U
     (done,) = act("move_out", waits(session), ana)
     listener.run("select 1")
     assert [each.payload for each in listener.notifications(5)][:1] == [str(done.archive_id)], "the dead one is told"
+
+
+def test_history_counts_no_end_of_a_message_that_was_discarded_while_it_waited(session: Connection, ana: User) -> None:
+    mine = {act(name, waits(session), ana)[0].archive_id for name in ("discard", "move_out")}
+    (archive, *_) = sources(session)
+    batch = planning.plan_batch(session, archive)
+    assert batch
+    rows = [row for part in selects(session, batch, 1) for row in session.all(part)]
+    numbers = "select seq from messages.message_archive where id = any(%(ids)s::integer[])"
+    seqs = {row.seq for row in session.all(numbers, {"ids": list(mine)})}
+    assert sorted(row.result for row in rows if row.seq in seqs) == ["discarded", "failed"]
 
 
 def test_one_moved_to_the_dead_says_that_it_had_not_failed(session: Connection, ana: User) -> None:

@@ -8,7 +8,7 @@ import pytest
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
-from pgqueue_admin.transport.receiving.queue_peeker import QueuePeeker
+from pgqueue_admin.transport.receiving.message_pump import QueuePeeker
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from tests.databases import Databases
 from tests.transport.recording_observer import Spy

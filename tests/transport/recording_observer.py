@@ -44,7 +44,10 @@ class Spy:
         self.expired_types.append(type)
         self._count("expired")
 
-    def in_hand(self, slot: int, message: IncomingMessage | None) -> None:
+    def duplicate(self) -> None:
+        self._count("duplicate")
+
+    def in_flight(self, slot: int, message: IncomingMessage | None) -> None:
         with self._lock:
             if message is None:
                 self.hands.pop(slot, None)

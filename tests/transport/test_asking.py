@@ -158,9 +158,9 @@ def test_slots_of_two_queues_have_numbers_of_their_own(make_endpoint):
     for queue in web.queues:
         web.send_many(queue.address, range(2), type=PRICE)
     until(lambda: sorted(spy.hands) == [0, 1, 2, 3], GENEROUS)
-    assert web.in_hand == 4
+    assert web.in_flight == 4
     go.set()
-    until(lambda: web.in_hand == 0, GENEROUS)
+    until(lambda: web.in_flight == 0, GENEROUS)
 
 
 def test_without_a_queue_for_them_there_are_no_answers(sales, make_endpoint):

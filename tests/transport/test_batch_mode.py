@@ -8,7 +8,7 @@ import pytest
 
 from pgqueue_admin.monitor import depth, discovery
 from pgqueue_admin.transport import Unrecoverable
-from pgqueue_admin.transport.receiving.single_receive_fallback import SingleReceiveFallback
+from pgqueue_admin.transport.receiving.pump_state import SingleReceiveFallback
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.recording_observer import finished, rows

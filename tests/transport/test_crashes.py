@@ -141,7 +141,7 @@ def test_idle_sessions_that_were_ended(endpoint, handlers, connection, server, i
     endpoint.start()
     assert idle_mover.wait(60)
     until(lambda: seen == [1] and asked() == ["peek", "receive", "peek"])
-    until(lambda: not endpoint.in_hand and not working(connection))
+    until(lambda: not endpoint.in_flight and not working(connection))
     caplog.clear()
     terminate(connection)
     endpoint.send("Sales", 2, type=PLACE)

@@ -10,8 +10,8 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import IncomingMessage, Unrecoverable
 from pgqueue_admin.transport.failure import failure_of
-from pgqueue_admin.transport.recoverability.delayed_retries import done, later, may_come_back
-from pgqueue_admin.transport.recoverability.fault_headers import faulted
+from pgqueue_admin.transport.recoverability.dead_lettering import faulted
+from pgqueue_admin.transport.recoverability.policy import done, later, may_come_back
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.header_composer import WIRE_VERSION

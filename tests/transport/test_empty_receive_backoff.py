@@ -2,8 +2,7 @@
 
 import threading
 
-from pgqueue_admin.transport.receiving.empty_receive_backoff import EmptyReceiveBackoff
-from pgqueue_admin.transport.receiving.receive_quota import ReceiveQuota
+from pgqueue_admin.transport.receiving.pump_state import EmptyReceiveBackoff, ReceiveQuota
 from tests.waiting import until
 
 

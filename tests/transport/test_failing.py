@@ -7,7 +7,7 @@ import pytest
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.transport import Unrecoverable
-from pgqueue_admin.transport.receiving.in_flight_rows import InFlightRows
+from pgqueue_admin.transport.receiving.in_flight import InFlightRows
 from pgqueue_admin.transport.recoverability.failure_cache import FailureCache
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK

@@ -9,8 +9,8 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.queue_store import LOWEST
 from pgqueue_admin.transport import OutgoingMessage
-from pgqueue_admin.transport.receiving.low_water_mark import LowWaterMarks
-from pgqueue_admin.transport.receiving.queue_peeker import QueuePeeker
+from pgqueue_admin.transport.receiving.in_flight import LowWaterMarks
+from pgqueue_admin.transport.receiving.message_pump import QueuePeeker
 from pgqueue_admin.transport.receiving.receive_transaction import ReceiveTransaction
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from tests.transport.conftest import QUICK

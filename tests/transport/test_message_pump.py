@@ -192,13 +192,13 @@ def test_concurrency_changes_while_messages_are_in_hand(endpoint, gate, spy):
     for number in (-1, -2, -3, -4):
         endpoint.send("Sales", number, type=PING)
     endpoint.start()
-    until(lambda: endpoint.in_hand == 2)
+    until(lambda: endpoint.in_flight == 2)
     endpoint.apply(replace(QUICK, concurrency=3))
-    until(lambda: endpoint.in_hand == 3)
+    until(lambda: endpoint.in_flight == 3)
     endpoint.apply(replace(QUICK, concurrency=1))
     gate.set()
     until(lambda: spy.counts["handled"] == 4)
-    until(lambda: not endpoint.in_hand)
+    until(lambda: not endpoint.in_flight)
     spy.most_in_hand = 0
     for number in range(5):
         endpoint.send("Sales", number, type=PING)

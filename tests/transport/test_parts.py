@@ -24,8 +24,8 @@ from pgqueue_admin.transport import (
 from pgqueue_admin.transport.delayed import table
 from pgqueue_admin.transport.errors import MessageUnreadable
 from pgqueue_admin.transport.failure import failure_of
-from pgqueue_admin.transport.receiving.queue_peeker import QueuePeeker
-from pgqueue_admin.transport.receiving.receive_quota import ReceiveQuota
+from pgqueue_admin.transport.receiving.message_pump import QueuePeeker
+from pgqueue_admin.transport.receiving.pump_state import ReceiveQuota
 from pgqueue_admin.transport.recoverability.failure_cache import MOST_REMEMBERED, FailureCache
 from pgqueue_admin.transport.recoverability.policy import decide, standard
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker

@@ -30,7 +30,7 @@ def rests(receiver):
     """It has nothing in hand, waits for its peek delay or to be woken, and nobody has woken it."""
     signals = receiver._receivers.by_queue[receiver.queue.address]._signals
     with signals.changed:
-        return not signals._woken and not receiver.in_hand and bool(signals.changed._waiters)
+        return not signals._woken and not receiver.in_flight and bool(signals.changed._waiters)
 
 
 @pytest.fixture

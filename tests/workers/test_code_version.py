@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pgqueue_admin.workers.reporting import code_version
+from pgqueue_admin.workers.reporting import process_stats
 
 
 def git(folder: Path, *words: str) -> str:
@@ -32,28 +32,28 @@ def head(file: Path) -> str:
 
 
 def test_the_checked_out_commit(shop: Path) -> None:
-    assert code_version.commit(shop) == head(shop)
+    assert process_stats.commit(shop) == head(shop)
 
 
 def test_a_packed_branch_a_detached_head_and_a_worktree(shop: Path, tmp_path: Path) -> None:
     git(shop.parent, "pack-refs", "--all")
-    assert code_version.commit(shop) == head(shop)
+    assert process_stats.commit(shop) == head(shop)
     git(shop.parent, "worktree", "add", "-q", str(tmp_path / "second"), "-b", "second")
-    assert code_version.commit(tmp_path / "second" / "shop" / "handlers.py") == head(shop)
+    assert process_stats.commit(tmp_path / "second" / "shop" / "handlers.py") == head(shop)
     git(shop.parent, "checkout", "-q", "--detach")
-    assert code_version.commit(shop) == head(shop)
+    assert process_stats.commit(shop) == head(shop)
 
 
 def test_nothing_is_checked_out(tmp_path: Path) -> None:
-    assert code_version.commit(tmp_path / "handlers.py") == ""
+    assert process_stats.commit(tmp_path / "handlers.py") == ""
 
 
 def test_an_installed_package_has_its_version() -> None:
     import django
 
-    assert code_version.of_modules(["django.db.models"]) == f"django {django.__version__}"
+    assert process_stats.of_modules(["django.db.models"]) == f"django {django.__version__}"
 
 
 def test_the_deployment_knows_better(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGQUEUE_CODE_VERSION", "release-7")
-    assert code_version.of_modules(["django"]) == "release-7"
+    assert process_stats.of_modules(["django"]) == "release-7"

@@ -12,7 +12,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import MinimumTtbr, Process, notify, processes
 from pgqueue_admin.services import endpoints
 from pgqueue_admin.transport import Endpoint
-from pgqueue_admin.workers.reporting import code_version, in_flight_file
+from pgqueue_admin.workers.reporting import in_flight_file, process_stats
 from tests.waiting import NOISE, until, within
 from tests.workers.host import House, want
 from tests.workers.shop.handlers import TYPE
@@ -102,7 +102,7 @@ def test_figures_are_reported(house: House, child: Process, sales: Endpoint, loo
     assert row.last_error == "ValueError: told to fail"
     assert row.memory_bytes > 10_000_000
     assert row.code_version
-    assert row.code_version == code_version.of_modules(["tests.workers.shop.handlers"])
+    assert row.code_version == process_stats.of_modules(["tests.workers.shop.handlers"])
     assert row.busy_share is not None
     assert 0 < row.busy_share < 1
     assert row.critical_p95_ms is not None

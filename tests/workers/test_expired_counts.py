@@ -95,7 +95,7 @@ def test_senders_who_name_each_message_a_type_of_its_own_fill_no_memory_and_no_t
     counters = Counters(InFlightFile(tmp_path / "a"))
     for number in range(MOST_TYPES + 40):
         counters.expired(f"Shop.Quote{number}")
-        counters.in_hand(0, message("m", f"Shop.Quote{number}", {TIME_TO_BE_RECEIVED: "00:00:10"}))
+        counters.in_flight(0, message("m", f"Shop.Quote{number}", {TIME_TO_BE_RECEIVED: "00:00:10"}))
     assert (len(counters.lost()), counters.lost()[OTHER_TYPES]) == (MOST_TYPES + 1, 40)
     assert counters.ttbrs()[OTHER_TYPES] == span
     ttbr_recorder.lost(endpoint, counters.lost(), {})

@@ -12,9 +12,8 @@ import pytest
 
 from pgqueue_admin.models import Process
 from pgqueue_admin.workers.reporting import liveness_file, process_identity
-from pgqueue_admin.workers.supervisor.programs import Program, programs
+from pgqueue_admin.workers.supervisor.programs import Program, SupervisedProgram, programs
 from pgqueue_admin.workers.supervisor.role import singletons
-from pgqueue_admin.workers.supervisor.supervised_program import SupervisedProgram
 from tests.waiting import until
 from tests.workers.host import House, want
 from tests.workers.shop.handlers import TYPE

@@ -52,15 +52,15 @@ def test_what_expired_is_counted_with_the_time_of_the_last(counters: Counters) -
 
 def test_the_smallest_ttbr_of_each_type_is_kept(counters: Counters) -> None:  # T16
     for kind, ttbr in [("Shop.Quote", "00:00:20"), ("Shop.Quote", "00:00:05"), ("Shop.Mail", "00:00:10")]:
-        counters.in_hand(0, message("m", kind, {"NServiceBus.TimeToBeReceived": ttbr}))
-    counters.in_hand(0, message("m", "Shop.Order"))
+        counters.in_flight(0, message("m", kind, {"NServiceBus.TimeToBeReceived": ttbr}))
+    counters.in_flight(0, message("m", "Shop.Order"))
     assert counters.ttbrs() == {"Shop.Quote": timedelta(seconds=5), "Shop.Mail": timedelta(seconds=10)}
 
 
 def test_busy_slots_are_those_with_something_in_hand(counters: Counters, tmp_path: Path) -> None:
-    counters.in_hand(0, message("a"))
-    counters.in_hand(1, message("b"))
-    counters.in_hand(0, None)
+    counters.in_flight(0, message("a"))
+    counters.in_flight(1, message("b"))
+    counters.in_flight(0, None)
     assert counters.row()["busy"] == 1
     assert [held.message_id for held in read(tmp_path / "hand")] == ["b"]
 

@@ -29,7 +29,17 @@ def house(console_database: str, tmp_path: Path) -> Iterator[House]:
 
 @pytest.mark.parametrize(
     "command",
-    ["supervise", "sampler", "alerter", "ingester", "lease watch", "worker Sales", "history run", "prepare"],
+    [
+        "supervise",
+        "sampler",
+        "alerter",
+        "ingester",
+        "lease watch",
+        "outbox_keeper",
+        "worker Sales",
+        "history run",
+        "prepare",
+    ],
 )
 @pytest.mark.parametrize("variable", ["DATABASE_URL", "QUEUES_URL"])
 def test_a_program_refuses(house: House, pooler: Pooler, variable: str, command: str) -> None:

@@ -10,17 +10,19 @@ from uuid import uuid4
 
 import pytest
 
-from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.models import InFlightAtCrash
+from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport.wire.message import IncomingMessage
-from pgqueue_admin.workers.processes.memory_limit import MemoryLimit
 from pgqueue_admin.workers.reporting import run_directory
 from pgqueue_admin.workers.reporting.in_flight_file import InFlightFile
 from pgqueue_admin.workers.supervisor.managed_process import ManagedProcess
 from pgqueue_admin.workers.supervisor.process_group import ProcessGroup
 from pgqueue_admin.workers.supervisor.process_recorder import ProcessRecorder
-from pgqueue_admin.workers.supervisor.role import Role, RoleKey
+from pgqueue_admin.workers.supervisor.role import MemoryLimit, Role, RoleKey
 from tests.waiting import until
-from tests.workers.host import alive
+from tests.workers.deadly.handlers import TYPE
+from tests.workers.host import House, alive, want
 
 FORSAKING = """
 import os, subprocess
@@ -106,3 +108,28 @@ def until_reaped(group: ProcessGroup, condition: Callable[[], bool]) -> None:
         return condition()
 
     until(look)
+
+
+# A process above its memory limit drains and is replaced; its message is finished first.
+def test_the_limit_that_is_broken_is_named() -> None:
+    ceiling = MemoryLimit(100, 200)
+    assert (ceiling.broken_drain(100_000_000), ceiling.broken_kill(100_000_000)) == ("", "")
+    assert ceiling.broken_drain(150_000_000) == "150\u00a0MB, above its limit of 100\u00a0MB"
+    assert ceiling.broken_kill(250_000_000) == "250\u00a0MB, above its limit of 200\u00a0MB"
+    assert MemoryLimit().broken_kill(10**15) == ""
+
+
+def test_it_finishes_what_it_has_and_makes_room_for_another(deadly: House, sales: Endpoint, look: Connection) -> None:
+    want(1, concurrency=1, memory_mb=200)
+    deadly.supervise()
+    (first,) = deadly.running(1)
+    sales.send("Sales", {"way": "hoard"}, type=TYPE)
+    until(lambda: deadly.rows(pid=first.pid, state="stopped"), what="drained")
+    first.refresh_from_db()
+    assert first.exit_code == 0
+    assert first.last_error.startswith("drained at ")
+    assert first.last_error.endswith(", above its limit of 200\u00a0MB")
+    assert look.value('select count(*) from "Sales"') == 0, "finished, not rolled back"
+    (second,) = deadly.running(1)
+    assert second.pid != first.pid
+    assert not InFlightAtCrash.objects.exists()

@@ -16,7 +16,7 @@ from pgqueue_admin.models import InFlightAtCrash, Process, database_clock
 from pgqueue_admin.workers.reporting import process_stats
 from pgqueue_admin.workers.reporting.in_flight_file import InFlightEntry
 from pgqueue_admin.workers.reporting.process_identity import ProcessIdentity
-from pgqueue_admin.workers.supervisor.crash_records import held_at_death
+from pgqueue_admin.workers.supervisor.process_group import held_at_death
 from pgqueue_admin.workers.supervisor.process_recorder import ProcessRecorder, record
 from pgqueue_admin.workers.supervisor.role import RoleKey
 from tests.waiting import PATIENCE, held_up, until
@@ -63,7 +63,7 @@ def test_a_nul_costs_no_report() -> None:
     assert Process.objects.get().last_error == "said \N{SYMBOL FOR NULL} and ?"
     first, second = InFlightAtCrash.objects.order_by("pk")
     assert (first.message_id, first.message_type) == ("a\N{SYMBOL FOR NULL}b", "Shop.\N{SYMBOL FOR NULL}Do")
-    assert (second.message_id, second.beside) == ("c", 1)
+    assert (second.message_id, second.others_in_flight) == ("c", 1)
 
 
 def test_the_same_death_told_twice_is_one() -> None:
@@ -102,7 +102,7 @@ def test_its_times_are_those_of_the_database_whatever_this_hosts_clock_says(monk
     ledger.hold([held])
     ledger.write()
     written = InFlightAtCrash.objects.get()
-    for instant in (written.died_at, written.held_since):
+    for instant in (written.died_at, written.received_at):
         assert abs(instant - noted - behind) < timedelta(minutes=1)
     assert held.died_at == noted
 

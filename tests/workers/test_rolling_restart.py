@@ -11,7 +11,7 @@ from django.utils import timezone
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import AuditEntry, Endpoint, Process, processes
 from pgqueue_admin.services import endpoints
-from pgqueue_admin.workers.supervisor import rolling_restart
+from pgqueue_admin.workers.supervisor import desired_state
 from tests.waiting import until
 from tests.workers.host import House, want
 
@@ -29,7 +29,7 @@ def sales_row(console_database: str) -> Endpoint:
 
 def turn(row: Endpoint) -> list[tuple[str, int]]:
     """Whose turn it is, asked on both hosts."""
-    asked = [rolling_restart.turn(row, host) for host in ("app-1", "app-2")]
+    asked = [desired_state.next_to_replace(row, host) for host in ("app-1", "app-2")]
     return [(found.host, found.pid) for found in asked if found]
 
 
@@ -41,7 +41,7 @@ def test_both_hosts_agree_on_one(sales_row: Endpoint) -> None:
     Process.objects.filter(pid=8).update(started_version=6)
     assert turn(sales_row) == [("app-2", 2)]
     Process.objects.filter(pid=2).update(started_version=5)
-    assert (turn(sales_row), rolling_restart.under_way(sales_row)) == ([], False)
+    assert (turn(sales_row), desired_state.is_rolling(sales_row)) == ([], False)
 
 
 @pytest.mark.parametrize("state", ["starting", "draining", "back-off"])
@@ -49,7 +49,7 @@ def test_nobody_goes_while_one_is_not_well(sales_row: Endpoint, state: str) -> N
     process("app-1", 1, 4), process("app-1", 2, 4), process("app-2", 9, 0, role="supervisor", endpoint="")
     process("app-2", 3, 5, state=state, ended_at=timezone.now() if state == "back-off" else None)
     assert turn(sales_row) == []
-    assert rolling_restart.under_way(sales_row)
+    assert desired_state.is_rolling(sales_row)
 
 
 def test_nobody_goes_while_one_is_missing(sales_row: Endpoint) -> None:

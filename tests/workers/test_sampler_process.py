@@ -2,13 +2,15 @@
 
 from datetime import timedelta
 
+import pytest
+
 from pgqueue_admin.console.queue_row import rows as board
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import dialect
 from pgqueue_admin.models import Endpoint, MinimumTtbr, Process, Queue, Sample, notify, samples
 from pgqueue_admin.services import endpoints
-from pgqueue_admin.workers.sampler.queue_registry import QueueRegistry
-from pgqueue_admin.workers.sampler.sampler_process import MOST_STATEMENTS, SamplerProcess
+from pgqueue_admin.workers.sampler.sampler_process import MOST_STATEMENTS, SamplerProcess, rest
+from pgqueue_admin.workers.sampler.sampler_store import QueueRegistry
 from tests.monitor.tables import fill, make
 from tests.monitor.test_sampler import Clock
 from tests.waiting import gathered, until
@@ -209,3 +211,14 @@ def test_only_one_samples_a_console(tables: Connection, sampling: SamplerProcess
 
     until(found)
     second.close()
+
+
+# How long the sampler rests between two turns.
+@pytest.mark.parametrize(("spent", "rested"), [(0.2, 0.8), (0.5, 0.5), (3.0, 3.0), (22.0, 5.0)])
+def test_a_turn_that_hung_is_not_rested_from_as_long_again(spent: float, rested: float) -> None:
+    """The database stood still for 20 s: it was seen again 20 s after it was back."""
+    assert rest(1.0, spent) == pytest.approx(rested)
+
+
+def test_samples_that_are_wanted_seldom_stay_seldom() -> None:
+    assert rest(10.0, 0.5) == pytest.approx(9.5)

@@ -12,12 +12,12 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import NoAnswer
 from pgqueue_admin.models import Process, database_clock, notify
 from pgqueue_admin.models.db_backend.base import only_short_ones_here
+from pgqueue_admin.workers.processes.advisory_lock import SessionLock
 from pgqueue_admin.workers.processes.console_session import ConsoleSession
 from pgqueue_admin.workers.processes.expirer_process import ExpirerProcess
 from pgqueue_admin.workers.processes.ingester_process import IngesterProcess
 from pgqueue_admin.workers.reporting import process_identity
 from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
-from pgqueue_admin.workers.supervisor.advisory_lock import SessionLock
 from pgqueue_admin.workers.supervisor.process_recorder import record
 from tests.console.sampled import elsewhere
 from tests.relay import Relay

@@ -26,7 +26,7 @@ def kept() -> list[int]:
 
 
 def seen(ago: timedelta) -> None:
-    MinimumTtbr.objects.update(seen_at=database_clock.now() - ago)
+    MinimumTtbr.objects.update(last_seen_at=database_clock.now() - ago)
 
 
 def test_the_shortest_stays_while_longer_ones_come(queue: Queue) -> None:
@@ -64,7 +64,7 @@ def test_an_empty_queue_keeps_it_and_a_type_that_is_no_longer_sent_is_forgotten(
 def test_a_span_that_no_message_can_have_is_none(tmp_path: Path, span: str) -> None:
     counters = Counters(InFlightFile(tmp_path / "hand"))
     for each in (span, "00:00:10"):
-        counters.in_hand(0, message("m", "Blink", {TIME_TO_BE_RECEIVED: each}))
+        counters.in_flight(0, message("m", "Blink", {TIME_TO_BE_RECEIVED: each}))
     assert counters.ttbrs() == {"Blink": timedelta(seconds=10)}
 
 
@@ -74,7 +74,7 @@ def test_a_process_that_runs_for_days_tells_of_the_longer_one(console_database: 
     reporter = Reporter(endpoint, counters, lambda row: None, lambda: "running", "1", monotonic=lambda: now)
 
     def takes(span: str) -> None:
-        counters.in_hand(0, message("m", "Blink", {TIME_TO_BE_RECEIVED: span}))
+        counters.in_flight(0, message("m", "Blink", {TIME_TO_BE_RECEIVED: span}))
         reporter.beat()
 
     takes("00:00:00.08")

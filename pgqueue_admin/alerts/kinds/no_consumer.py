@@ -42,7 +42,7 @@ def _quiet_foreign(look: AlertSnapshot, queue: Queue) -> float:
     one is in hand, however long that takes: those behind it may come faster than they go."""
     if queue.latest.in_flight:
         return 0.0
-    since = filter(None, (queue.latest.left_at or queue.first_seen_at, queue.latest.oldest_at))
+    since = filter(None, (queue.latest.last_departure_at or queue.first_seen_at, queue.latest.oldest_at))
     return (look.now - max(since)).total_seconds()
 
 

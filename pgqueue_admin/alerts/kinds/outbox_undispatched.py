@@ -12,8 +12,9 @@ from pgqueue_admin.models.queue_database import queue_database
 def find(look: AlertSnapshot) -> Iterator[Finding]:
     for state in look.outboxes or []:
         if state.is_stuck and state.age:
+            whose = "ours" if state.endpoint else "relayed" if state.is_relayed else "foreign"
             said = warnings.outbox_undispatched(
-                state.pending, state.age.total_seconds(), state.grace.total_seconds(), state.endpoint is not None
+                state.pending, state.age.total_seconds(), state.grace.total_seconds(), whose
             )
             subject = queue_database().dialect.canonical(state.address)
             yield Finding("outbox_undispatched", subject, said, CRITICAL if state.endpoint else WARNING)

@@ -17,6 +17,9 @@ def find(look: AlertSnapshot) -> Iterator[Finding]:
         newest = look.newest_sample
         age = staleness.age(newest, look.now) if newest else None
         yield Finding("sampler_stale", "sampler", warnings.sampler_stale(age, staleness.limit()), CRITICAL)
+    for alias, since in look.silent_samplers():
+        said = warnings.sampler_stale(staleness.age(since, look.now), staleness.limit())
+        yield Finding("sampler_stale", f"sampler of {alias}", said, CRITICAL)
 
 
 KIND = AlertKind("sampler_stale", "no new sample", find)

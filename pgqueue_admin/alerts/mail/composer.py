@@ -1,6 +1,8 @@
 """One mail as a row: subject, text and HTML, composed before it is sent and never changed after."""
 
+import re
 import textwrap
+import unicodedata
 import uuid
 from datetime import datetime
 from typing import Any
@@ -8,16 +10,18 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from pgqueue_admin.alerts import display_names, resolution_summary
+from pgqueue_admin.alerts import display_names
 from pgqueue_admin.alerts.kinds import BY_NAME
-from pgqueue_admin.alerts.mail import links, metrics, subject
+from pgqueue_admin.alerts.mail import links, metrics
 from pgqueue_admin.alerts.mail.mail_settings import MailSettings
 from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting.colours import COLOURS
 from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.formatting.numbers import NBSP, format_int
 from pgqueue_admin.formatting.times import local, zone_name
 from pgqueue_admin.models import Alert, AlertMail
+from pgqueue_admin.models.queue_database import queue_database
 
 COLUMNS = 72
 About = AlertMail.About
@@ -46,7 +50,7 @@ def write_test(mail: MailSettings, person: str, colour: str) -> AlertMail:
         about=About.TEST,
         message_id=message_id(mail, "test"),
         to=", ".join(mail.recipients),
-        subject=subject.compose(mail.environment, "test", "mail arrives", "", "", "", f", asked for by {person}"),
+        subject=compose_subject(mail.environment, "test", "mail arrives", "", "", "", f", asked for by {person}"),
         text=render("test.txt", context),
         html=render("test.html", context),
     )
@@ -61,7 +65,7 @@ def subject_of(look: AlertSnapshot, alert: Alert, about: About) -> str:
     kind, where, cause = BY_NAME[alert.kind], display_names.where(alert), display_names.cause(alert)
     if about == About.RESOLVED:
         lasted = duration(int((look.now - alert.opened_at).total_seconds()))
-        return subject.compose(look.environment, "resolved", "", where, kind.title, cause, f", after {lasted}")
+        return compose_subject(look.environment, "resolved", "", where, kind.title, cause, f", after {lasted}")
     opened = local(alert.opened_at, timezone.get_default_timezone())
     fact = alert.value if cause else f"{kind.title} {alert.value}"
     before = ""
@@ -69,7 +73,7 @@ def subject_of(look: AlertSnapshot, alert: Alert, about: About) -> str:
         before, fact = "now", f"{format_int(alert.count)} died" if cause else fact  # what has doubled
     against = f", {kind.threshold} {alert.threshold}" if kind.threshold else ""
     after = f"{against}, since {opened:%H:%M}"
-    return subject.compose(look.environment, alert.severity, before, where, fact, cause, after)
+    return compose_subject(look.environment, alert.severity, before, where, fact, cause, after)
 
 
 def facts(look: AlertSnapshot, alert: Alert, about: About) -> dict[str, Any]:
@@ -80,17 +84,17 @@ def facts(look: AlertSnapshot, alert: Alert, about: About) -> dict[str, Any]:
         "colour": COLOURS[look.colour],
         "severity": "resolved" if over else alert.severity,
         "resolved": over,
-        "became": subject.unlinked(resolution_summary.of(alert)) if over else "",
-        "where": subject.unlinked(display_names.where(alert)),
-        "queue": subject.unlinked(alert.queue),
+        "became": unlinked(resolution_of(alert)) if over else "",
+        "where": unlinked(display_names.where(alert)),
+        "queue": unlinked(alert.queue),
         "kind": BY_NAME[alert.kind].title,
-        "fact": subject.unlinked(_without_figures(alert) if over else alert.sentence),
-        "meaning": subject.unlinked(alert.meaning),
+        "fact": unlinked(_without_figures(alert) if over else alert.sentence),
+        "meaning": unlinked(alert.meaning),
         "since": both_zones(opened),
         "lasted": duration(max(0, int((look.now - alert.opened_at).total_seconds()))),
         "figures": metrics.of(look, alert),
-        "types": [subject.unlinked(name) for name in metrics.types(look, alert)],
-        "known": [subject.unlinked(said) for said in metrics.known(alert)] if alert.kind == "dead_message" else [],
+        "types": [unlinked(name) for name in metrics.types(look, alert)],
+        "known": [unlinked(said) for said in metrics.known(alert)] if alert.kind == "dead_message" else [],
         "links": metrics.links_of(alert),
         "warning_url": links.warning(alert.pk),
         "ends_silently": BY_NAME[alert.kind].ends_silently,
@@ -124,3 +128,79 @@ def wrapped(text: str) -> str:
 
 def _filled(line: str) -> str:
     return textwrap.fill(line, COLUMNS, break_long_words=False, break_on_hyphens=False)
+
+
+# A mail's subject: environment, severity, queue, fact, cause and target in 78 characters, whatever the names hold.
+LONGEST = 78
+_SHORTEST = 8
+# what an address is known by: the colon of https://, www's dot, the @ between two names
+_ADDRESS = re.compile(r"(?<=\w):(?=//)|(?<=\bmailto):|(?<=\bwww)\.|(?<=\w)@(?=\w)", re.IGNORECASE)
+
+
+def one_line(text: str) -> str:
+    """Controls, line ends, separators and bidi marks become spaces: a name can add no header and turn no line."""
+    kept = "".join(" " if unicodedata.category(mark)[0] == "C" or mark in "\u2028\u2029" else mark for mark in text)
+    return " ".join(kept.split())
+
+
+def unlinked(text: str) -> str:
+    """On one line, and with no address that a mail reader would make a link of: who names a message type writes to all
+    who are on call, in our name. Our own links stand in lines of their own."""
+    return _ADDRESS.sub(lambda found: f"[{found[0]}]", one_line(text))
+
+
+def clip(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: max(1, length - 1)].rstrip() + "…"
+
+
+def compose_subject(
+    environment: str, state: str, before: str, queue: str, middle: str, cause: str, after: str = ""
+) -> str:
+    """``[production] critical: Billing 24 dead (GatewayTimeout), target 0, since 02:47``.
+
+    What is too long is taken from the cause first, then from the queue, then from the environment.
+    """
+    names = [one_line(name) for name in (cause, queue, environment or "unnamed")]
+    rest = [one_line(part) for part in (state, before, middle, after)]
+    line = _line(names, rest)
+    for place in range(len(names)):
+        excess = len(line) - LONGEST
+        if excess > 0:
+            names[place] = clip(names[place], max(_SHORTEST, len(names[place]) - excess))
+            line = _line(names, rest)
+    if len(line) > LONGEST:
+        line = _line(["", *names[1:]], rest)
+    return clip(line, LONGEST)
+
+
+def _line(names: list[str], rest: list[str]) -> str:
+    cause, queue, environment = names
+    state, before, middle, after = rest
+    parts = (f"[{environment}] {state}:", before, queue, middle, cause and f"({cause})", after)
+    text = " ".join(part for part in parts if part)
+    return text.replace(" ,", ",")
+
+
+# What became of the messages of a warning that is over: who decided on how many.
+MOST_ACTS = 3  # acts are named; a mail is no list of operations
+RESOLUTION_WORDS = {"succeeded": "retried and succeeded", "dead_again": "retried and dead again"}
+
+
+def resolution_of(alert: Alert) -> str:
+    """A sentence without its point; "" where nothing is known: of several causes, or the archive cannot be read."""
+    if alert.kind != "dead_message" or not alert.cause:
+        return ""
+    about = {"queue": alert.queue, "cause": alert.cause, "since": alert.opened_at, "most": MOST_ACTS + 1}
+    try:
+        with queue_database().reading() as connection:
+            acts = connection.all(queue_database().dialect.alerts.resolutions(), about)
+    except DatabaseError:
+        return ""
+    said = [*map(_said, acts[:MOST_ACTS]), *(["more by others"] if len(acts) > MOST_ACTS else [])]
+    return f"What became of them: {'; '.join(said)}" if said else ""
+
+
+def _said(act: Any) -> str:
+    by = f" by {one_line(act.who)}" if act.who else ""
+    operation = f", operation {act.operation}" if act.operation else ""
+    return f"{format_int(act.count)} {RESOLUTION_WORDS.get(act.resolution, act.resolution)}{by}{operation}"

@@ -2,19 +2,65 @@
 
 import logging
 import smtplib
+import socket
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from email.errors import MessageError
 from typing import Any
 
+from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
 from django.core.mail.backends.smtp import EmailBackend
 from django.db import transaction
 from django.db.models import Q
 
-from pgqueue_admin.alerts.mail import mail_settings, smtp_backend
+from pgqueue_admin.alerts.mail import mail_settings
 from pgqueue_admin.alerts.snapshot import TRIED_FOR
 from pgqueue_admin.models import AlertMail, database_clock
+
+
+# Django's mail server, which greets as we are configured, not as this machine is named; and what it keeps to itself:
+# that of several recipients some were refused.
+class PartlyRefused(smtplib.SMTPRecipientsRefused):
+    """The server took the mail for the others: ``taken``, by their places among those asked."""
+
+    def __init__(self, refused: dict[str, tuple[int, bytes]], asked: list[str]):
+        super().__init__(refused)
+        self.taken = [place for place, address in enumerate(asked) if address not in refused]
+
+
+class _Telling(smtplib.SMTP):
+    def ehlo(self, name: str = "") -> tuple[int, bytes]:
+        return super().ehlo(name or self._greeting())
+
+    def helo(self, name: str = "") -> tuple[int, bytes]:
+        return super().helo(name or self._greeting())
+
+    def _greeting(self) -> str:
+        """As RFC 5321 has it (4.1.1.1): a full name, else the address that the server sees, in brackets."""
+        return settings.PGQUEUE["EMAIL_HELO"] or _literal(self.sock)
+
+    def sendmail(self, from_addr: str, to_addrs: Any, *mail: Any, **options: Any) -> dict[str, tuple[int, bytes]]:
+        refused = super().sendmail(from_addr, to_addrs, *mail, **options)
+        if refused:
+            raise PartlyRefused(refused, to_addrs)
+        return refused
+
+
+class _Encrypted(_Telling, smtplib.SMTP_SSL):
+    pass
+
+
+def _literal(wire: socket.socket | None) -> str:
+    ours = wire.getsockname()[0] if wire else "127.0.0.1"
+    return f"[IPv6:{ours}]" if ":" in ours else f"[{ours}]"
+
+
+class SmtpBackend(EmailBackend):
+    @property
+    def connection_class(self) -> Any:
+        return _Encrypted if self.use_ssl else _Telling
+
 
 log = logging.getLogger("pgqueue.alerts")
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=5)
@@ -43,7 +89,7 @@ def deliver(now: datetime, alive: Callable[[], None] = lambda: None) -> int:
 
 def _server() -> Any:
     server = get_connection()
-    return smtp_backend.SmtpBackend() if isinstance(server, EmailBackend) else server
+    return SmtpBackend() if isinstance(server, EmailBackend) else server
 
 
 def _one_by_one(server: Any, due: list[int], now: datetime, alive: Callable[[], None]) -> Iterator[int]:
@@ -87,10 +133,12 @@ def deliver_one(server: Any, number: int, now: datetime) -> int:
 
 def _keep_taken(mail: AlertMail, error: Exception) -> None:
     """Who has the mail is not sent it again with those who were refused."""
-    if isinstance(error, smtp_backend.PartlyRefused):
+    if isinstance(error, PartlyRefused):
         left = mail.left
-        mail.taken = ", ".join([*filter(None, [mail.taken]), *(left[place] for place in error.taken)])
-        mail.save(update_fields=["taken"])
+        mail.accepted_recipients = ", ".join(
+            [*filter(None, [mail.accepted_recipients]), *(left[place] for place in error.taken)]
+        )
+        mail.save(update_fields=["accepted_recipients"])
 
 
 def failed(numbers: list[int], error: str, now: datetime) -> int:

@@ -9,6 +9,7 @@ from pgqueue_admin.formatting.durations import duration, plain
 from pgqueue_admin.formatting.numbers import NOT_SEEN, about, format_figure, format_int, pluralize
 from pgqueue_admin.models import Alert, FailureGroup, Queue, failure_group
 from pgqueue_admin.monitor import targets
+from pgqueue_admin.services import content_access
 
 LONGEST_FRAME = 80
 
@@ -40,7 +41,7 @@ def _dead(look: AlertSnapshot, alert: Alert) -> list[MailMetric]:
     lying = [group for group in look.lying or [] if group.queue == alert.queue]
     by_cause = sum(group.count for group in lying if group.cause == alert.cause)
     causes = sum(group.causes for group in lying)
-    told = f"{format_int(alert.told_count)} told before" if alert.told_count else ""
+    told = f"{format_int(alert.notified_count)} told before" if alert.notified_count else ""
     here = "dead by this cause" if alert.cause else "dead by other causes"
     return [
         MailMetric(here, format_int(by_cause), f"target {alert.threshold}"),
@@ -72,7 +73,8 @@ def types(look: AlertSnapshot, alert: Alert) -> list[str]:
 
 def known(alert: Alert) -> list[str]:
     """What people said of failures with this error: owner, ticket and note of each."""
-    return [said for group in failure_group.said_of([alert.cause]) if (said := _known(group))]
+    access = content_access.of_everybody()
+    return [said for group in failure_group.said_of([alert.cause]) if (said := _known(access.failure(group)))]
 
 
 def _known(group: FailureGroup) -> str:

@@ -3,15 +3,17 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from django.db.models import F, Prefetch
 
 from pgqueue_admin.alerts.evaluation import AlertChanges
 from pgqueue_admin.alerts.kinds import BY_NAME, KINDS
 from pgqueue_admin.alerts.mail import composer
-from pgqueue_admin.alerts.mail.rate_limit import RateLimit
 from pgqueue_admin.alerts.snapshot import AlertSnapshot
-from pgqueue_admin.models import Alert, AlertMail
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.models import Alert, AlertMail, Queue
+from pgqueue_admin.models.queue_database import queue_database
 
 SOONEST = timedelta(minutes=5)
 _MAILED = [kind.name for kind in KINDS if kind.mailed]
@@ -26,16 +28,16 @@ def write(look: AlertSnapshot, changes: AlertChanges) -> list[AlertMail]:
     ration = RateLimit(look.now)
     for alert, about in in_turn(due(look.now)):
         if not ration.takes(alert):
-            continue  # told_count stays, so the warning is due again when the hour has room
+            continue  # notified_count stays, so the warning is due again when the hour has room
         ration.take(alert)
         written.append(composer.write(look, alert, about, ration.ends_with(alert)))
-        alert.told_count = alert.count
-        alert.save(update_fields=["told_count"])
+        alert.notified_count = alert.count
+        alert.save(update_fields=["notified_count"])
     return written
 
 
 def due(now: datetime) -> Iterator[tuple[Alert, AlertMail.About]]:
-    untold = Alert.objects.filter(resolved_at=None, kind__in=_MAILED, count__gt=F("told_count"))
+    untold = Alert.objects.filter(resolved_at=None, kind__in=_MAILED, count__gt=F("notified_count"))
     for alert in untold.prefetch_related(_IN_ORDER).order_by("severity", "-count", "id"):
         about = due_for(alert, now)
         if about:
@@ -56,14 +58,73 @@ def in_turn(found: Iterable[tuple[Alert, AlertMail.About]]) -> list[tuple[Alert,
 def due_for(alert: Alert, now: datetime) -> AlertMail.About | None:
     """Acknowledged: somebody knows, so nothing more is mailed but its end; one that has grown since is so no more."""
     mails = list(alert.mails.all())
-    if alert.acknowledged_at or alert.count <= alert.told_count:
+    if alert.acknowledged_at or alert.count <= alert.notified_count:
         return None
     if not mails:
         return AlertMail.About.OPENED if now - alert.opened_at >= BY_NAME[alert.kind].settle else None
-    doubled = alert.count >= 2 * alert.told_count
+    doubled = alert.count >= 2 * alert.notified_count
     return AlertMail.About.GREW if doubled and now - mails[-1].created_at >= SOONEST else None
 
 
 def over(changes: AlertChanges) -> Iterator[Alert]:
     """Who was told of the beginning is told of the end, where there is one."""
     return (alert for alert in changes.resolved if not BY_NAME[alert.kind].ends_silently and alert.mails.exists())
+
+
+# How many mails an hour still takes: in all, and about one queue, so that no flood hides another queue's outage.
+CAP, WINDOW = 20, timedelta(hours=1)
+SHARE = 5  # of them about one queue, by each kind of warning
+_COUNTED = [AlertMail.About.OPENED, AlertMail.About.GREW]  # ends are told to whoever was told of the beginning
+Share = tuple[str, str]
+
+
+class RateLimit:
+    """The mails of the last hour, and what may be added to them."""
+
+    def __init__(self, now: datetime):
+        recent = AlertMail.objects.filter(about__in=_COUNTED, created_at__gt=now - WINDOW).order_by("created_at")
+        self._written: list[tuple[Share, datetime]] = [
+            ((kind, queue), at) for kind, queue, at in recent.values_list("alert__kind", "alert__queue", "created_at")
+        ]
+        self._now = now
+
+    def takes(self, alert: Alert) -> bool:
+        """A queue that is looked at has its first critical mail of the hour whatever was written about others."""
+        if self.of(alert) >= SHARE:
+            return False
+        return len(self._written) < CAP or (self.of(alert) == 0 and self._must_be_told(alert))
+
+    def take(self, alert: Alert) -> None:
+        self._written.append((share(alert), self._now))
+
+    def of(self, alert: Alert) -> int:
+        return sum(written == share(alert) for written, _ in self._written)
+
+    def ends_with(self, alert: Alert) -> str:
+        """Said in the mail that was just taken, where it is the last for now: of all, or about its queue."""
+        if len(self._written) >= CAP:
+            return f"This is the last mail for now: {CAP} an hour are sent at most."
+        if self.of(alert) >= SHARE:
+            return f"This is the last mail about this queue for now: {SHARE} an hour are sent at most."
+        return ""
+
+    def again(self, alert: Alert) -> datetime | None:
+        """When a mail about it may be written, if it is held back now."""
+        if self.takes(alert):
+            return None
+        times = [at for written, at in self._written if written == share(alert)]
+        full = times[-SHARE:] if len(times) >= SHARE else [at for _, at in self._written][-CAP:]
+        return full[0] + WINDOW
+
+    def _must_be_told(self, alert: Alert) -> bool:
+        """Anybody may write the name of a queue into a message: of those that are not there, none is let through."""
+        return alert.severity == Alert.Severity.CRITICAL and alert.queue in self._there
+
+    @cached_property
+    def _there(self) -> set[str]:
+        names = Queue.objects.filter(gone_since=None).values_list("schema", "table")
+        return {queue_database().dialect.canonical(Address(*name)) for name in names}
+
+
+def share(alert: Alert) -> Share:
+    return alert.kind, alert.queue

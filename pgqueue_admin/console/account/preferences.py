@@ -10,6 +10,7 @@ from pgqueue_admin.console.account import rights
 from pgqueue_admin.console.overview import activity
 from pgqueue_admin.console.responses import back
 from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.services import queue_access
 
 CHOICES = {"theme": ("system", "light", "dark"), "utc": ("on", "off"), "keys": ("on", "off")}
 YEAR = 365 * 86_400
@@ -26,6 +27,7 @@ def page(request: HttpRequest) -> HttpResponse:
     entries = AuditEntry.objects.filter(who=name)[:ACTS]
     context = {
         "rights": rights.rows(request.user),
+        "scopes": queue_access.scopes_of(request.user) if queue_access.of(request.user) else [],
         "acts": [activity.of_entry(entry) for entry in entries],
         "search": 'who:"{}"'.format(name.replace('"', "")),
         "goes": navigation.keys(),

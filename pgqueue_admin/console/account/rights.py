@@ -13,9 +13,10 @@ ALLOWS = {
     "retry_message": "Retry dead messages, also edited; move, send, publish ones; release locks; send from an outbox",
     "discard_message": "Discard and restore messages, take waiting and delayed ones out, end a lease message",
     "run_endpoint": "Start, stop, scale, pause and restart endpoints; read their logs; run History",
-    "change_settings": "Change settings and targets; acknowledge warnings and failures, assign them; export the audit",
+    "change_settings": "Change settings and targets; acknowledge, assign; export messages and the audit",
     "change_schedule": "Add, change, pause and send schedules",
     "read_message": "Read bodies, header values and what exceptions say; search in them; edit messages",
+    "reveal_masked": "See masked parts of messages for ten minutes, with a reason; change the masking rules",
 }
 
 

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from pgqueue_admin.alerts import acknowledgements, display_names
 from pgqueue_admin.alerts.kinds import BY_NAME, KINDS
 from pgqueue_admin.alerts.mail import mail_settings
-from pgqueue_admin.alerts.mail.rate_limit import RateLimit
+from pgqueue_admin.alerts.mail.policy import RateLimit
 from pgqueue_admin.console import components, pagination
 from pgqueue_admin.console.alerts import suggested_action
 from pgqueue_admin.console.parsing import parse_ints
@@ -98,7 +98,7 @@ class AlertRow:
             return _mailed(mails)
         if kind is None or not kind.mailed:
             return WORDS["screen"]
-        if self.alert.count <= self.alert.told_count:
+        if self.alert.count <= self.alert.notified_count:
             return WORDS["before"]
         return (
             format_html("held back until {}", components.when(self.held_until)) if self.held_until else WORDS["nobody"]
@@ -106,11 +106,14 @@ class AlertRow:
 
 
 def _mailed(mails: list[AlertMail]) -> SafeString:
-    last, to = mails[-1], mails[-1].to if mail_settings.configured().server else "a file"
+    last = mails[-1]
     if last.state != AlertMail.State.SENT:
         return format_html("mail to {} {}", ", ".join(last.left), "failed, tried again" if last.error else "waits")
     at = [components.when(mail.sent_at) for mail in mails if mail.sent_at]
-    return format_html("{}, {}", to, components.joined(at[:1] + at[1:][-1:], " and "))
+    when = components.joined(at[:1] + at[1:][-1:], " and ")
+    if not mail_settings.configured().server:
+        return format_html("written to disk, {} (no mail server set)", when)
+    return format_html("{}, {}", last.to, when)
 
 
 def in_state(state: str, after: AlertKey | None = None) -> QuerySet[Alert]:

@@ -3,6 +3,7 @@
 from django.urls import reverse
 
 from pgqueue_admin.console import url_converters
+from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.models import Alert
 
 _PAGES = {  # kind: words and page
@@ -16,19 +17,20 @@ _PAGES = {  # kind: words and page
     "blind": ("See the queues", "queues"),
     "no_consumer": ("See who runs", "workers"),
     "old_deaths": ("Open the archive", "archive"),
-    "outbox_undispatched": ("See what waits", "outboxes"),
-    "transaction_in_doubt": ("See what is in doubt", "outboxes"),
+    "outbox_undispatched": ("See the outboxes", "outboxes"),
+    "transaction_in_doubt": ("See the transactions", "outboxes"),
+    "crossing_undecided": ("See the crossings", "crossings"),
     "schedule_not_sent": ("See the schedules", "schedules"),
     "mail_failing": ("See the mails", "alert_mails"),
 }
 
 
 def of(alert: Alert) -> tuple[str, str] | None:
-    """None where what the warning says is all there is."""
+    """None where what the warning says is all there is, and where whoever looks may not see that page."""
     if alert.kind == "dead_message":
         return "Open the messages", url_converters.dead(alert.queue, alert.cause)
-    if alert.kind == "crashing_message":
+    if alert.kind == "crashing_message" and addresses.is_open("crashing_message"):
         return "Move that message out…", reverse("crashing_message", kwargs={"row_id": alert.subject})
     words, page = _PAGES.get(alert.kind, ("", ""))
     named = {"name": alert.subject} if page == "endpoint" else None
-    return (words, reverse(page, kwargs=named)) if page else None
+    return (words, reverse(page, kwargs=named)) if page and addresses.is_open(page) else None

@@ -21,6 +21,8 @@ from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import Alert, AlertMail
 from pgqueue_admin.services import content_access
 
+MASKED = "A masking rule hides what exceptions say, and in a mail that was sent this cannot be told apart."
+
 
 def frame_of(request: HttpRequest) -> dict[str, Any]:
     """What every page of this noun shows."""
@@ -166,7 +168,8 @@ def send_test(request: HttpRequest) -> HttpResponse:
 def mail(request: HttpRequest, number: int) -> HttpResponse:
     found = existing(AlertMail, f"There is no mail {number}.", pk=number)
     access = content_access.of(request.user)
-    said = {"text": access.text(found.text), "withheld": access.refusal}
+    text = access.text(found.text)
+    said = {"text": text, "withheld": access.refusal or ("" if text or not found.text else MASKED)}
     about = {"mail": found, **said, "thread": found.alert.mails.order_by("id") if found.alert else []}
     return render(request, "pgqueue_admin/alerts/mail.html", frame_of(request) | about)
 

@@ -20,7 +20,9 @@ class CoveredLane(NamedTuple):
 
 
 class CoverageLine(NamedTuple):
-    """``rest``: where to go on, as an address has it; empty where nothing is left. ``of``: of how many, where known."""
+    """``rest``: where to go on, as an address has it; empty where nothing is left. ``of``: of how many, where known.
+    ``by_index``: of all of them at once.
+    """
 
     lanes: list[CoveredLane]
     is_whole: bool
@@ -29,6 +31,7 @@ class CoverageLine(NamedTuple):
     of: str
     rest: str
     next: int
+    by_index: bool = False
 
     @property
     def so_far(self) -> str:
@@ -42,6 +45,9 @@ def coverage_line(looked: Coverage, query: ArchiveSearch, estimate: int) -> Cove
     of = f" of {format_figure(estimate, 'estimate')} in the archive" if estimate and not is_narrowed else ""
     rest = window.pack(looked.rest) if looked.rest else ""
     is_part = any(lane.newest for lane in looked.lanes)
+    if looked.is_by_index:
+        of = f"all {format_figure(estimate, 'estimate')}" if estimate and not is_narrowed else "the whole archive"
+        return CoverageLine([], True, False, is_narrowed, of, rest, text_search.ROWS, by_index=True)
     lanes = [_lane(lane, query) for lane in looked.lanes]
     return CoverageLine(lanes, looked.is_whole and not is_part, is_part, is_narrowed, of, rest, text_search.ROWS)
 

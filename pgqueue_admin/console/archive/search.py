@@ -12,7 +12,7 @@ from pgqueue_admin.console.archive import fields
 from pgqueue_admin.console.archive.fields import KINDS, RESULTS, STATES
 from pgqueue_admin.console.archive.syntax import parsed
 from pgqueue_admin.console.archive.tokens import MOST_WORDS, SearchSyntaxError
-from pgqueue_admin.services.content_access import ALL, ContentAccess
+from pgqueue_admin.services.content_access import ContentAccess
 
 __all__ = [
     "DEAD",
@@ -23,6 +23,7 @@ __all__ = [
     "ArchiveSearch",
     "SearchSyntaxError",
     "names_a_field",
+    "place_of",
     "read",
 ]
 DEAD = "state:dead"
@@ -57,9 +58,7 @@ class ArchiveSearch:
     @property
     def place(self) -> tuple[str, str, str]:
         """What stands before the error, in its place, and behind it."""
-        start, end = (self.error.start, self.error.end) if self.error else (0, 0)
-        before, behind = self.text[:start], self.text[end:]
-        return _SHORT.sub("…", before[::-1])[::-1], self.text[start:end][:AROUND], _SHORT.sub("…", behind)
+        return place_of(self.text, self.error)
 
     @property
     def takes_whole_names(self) -> bool:
@@ -102,7 +101,13 @@ class ArchiveSearch:
         return search_query.written(replace(self.filter, words=(), bodies=(*self.filter.bodies, *self.filter.words)))
 
 
-def read(text: str | None, access: ContentAccess = ALL) -> ArchiveSearch:
+def place_of(text: str, error: SearchSyntaxError | None) -> tuple[str, str, str]:
+    start, end = (error.start, error.end) if error else (0, 0)
+    before, behind = text[:start], text[end:]
+    return _SHORT.sub("…", before[::-1])[::-1], text[start:end][:AROUND], _SHORT.sub("…", behind)
+
+
+def read(text: str | None, access: ContentAccess) -> ArchiveSearch:
     """No query asks for what lies dead; an empty one asks for everything.
 
     Who may not read what messages say may not ask for it, either: counts would tell it, letter by letter.
@@ -119,12 +124,17 @@ def names_a_field(text: str) -> bool:
     return any(map(fields.is_field, text.split()))
 
 
+def is_one_word(text: str) -> bool:
+    """Whether it stands for itself, as an id does: neither several terms nor a phrase, a group, an exclusion."""
+    return len(text.split()) == 1 and not text.startswith(('"', "(", "-"))
+
+
 def _filter(text: str, access: ContentAccess) -> ArchiveFilter:
     asked: dict[str, Any] = {"state": ""}
     given = set[str]()
     for node, typed, at in parsed(text, fields.term):
-        if access.refusal and any(term.field != "conversation" for term in _terms(node)):
-            raise SearchSyntaxError(typed, access.refusal, at)
+        if refusal := next(filter(None, (access.search_refusal(term.field, term.path) for term in _terms(node))), ""):
+            raise SearchSyntaxError(typed, refusal, at)
         name, column, value = _column(node)
         if column in ("words", "headers", "bodies", "also"):
             asked[column] = (*asked.get(column, ()), value)

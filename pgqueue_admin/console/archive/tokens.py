@@ -67,7 +67,7 @@ def _tokens(text: str) -> Iterator[Token]:
             yield _word(text, at, end, terms)
         at = _space(text, end)
     if len(terms) > MOST_WORDS:
-        why = f"a search takes at most {MOST_WORDS}. Leave those that tell it apart, or quote a phrase."
+        why = f"a search takes at most {MOST_WORDS}. Keep the rarest ones, or quote a phrase."
         raise SearchSyntaxError(f"{len(terms)} words", why, terms[MOST_WORDS], len(text))
     if open_brackets:
         raise SearchSyntaxError("(", "this bracket is not closed.", open_brackets[-1])

@@ -1,6 +1,7 @@
 """Find exactly these messages: the dead and the finished, searched, ticked and acted on (C4)."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from time import perf_counter
 
 from django.conf import settings
@@ -13,9 +14,10 @@ from pgqueue_admin.archive import store, text_search
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.archive.search_terms import Lane
 from pgqueue_admin.console import permissions, query_errors
-from pgqueue_admin.console.archive import cursors, search, window
+from pgqueue_admin.console.archive import columns, export_views, facets, search, sorting, window
 from pgqueue_admin.console.archive.coverage import CoverageLine, coverage_line
 from pgqueue_admin.console.messages.detail import archive_rows
+from pgqueue_admin.console.saved_views import links
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting import retention
 from pgqueue_admin.services import content_access
@@ -33,15 +35,20 @@ TABS = (
 
 @dataclass(frozen=True, slots=True)
 class ArchiveResult:
-    """``window``: where texts were looked for, to ask for the same again; ``coverage``: what that was."""
+    """``listed``: what its pages have; ``window``: where texts were looked for, to ask for the same again;
+    ``coverage``: what that was.
+    """
 
     rows: list[archive_rows.ArchiveRow]
     count: store.CappedCount
     after: str
     before: str
     milliseconds: int
+    listed: ArchiveFilter
     window: str = ""
     coverage: CoverageLine | None = None
+    is_by_index: bool = False
+    sorted_from: datetime | None = None  # of so many that only the newest were sorted: when the oldest of these died
 
 
 @require_safe
@@ -52,15 +59,33 @@ def page(request: HttpRequest) -> HttpResponse:
         if query.error
         else query_errors.read(lambda connection: _read(connection, query, request), searching=query.reads_rows)
     )
+    sort = sorting.read(request.GET.get("sort"))
+    is_open = request.GET.get("facets") == "open"
+    narrow, narrow_problem = facets.read(found.listed, query.filter) if found and is_open else (None, None)
+    payload = columns.read(request, [row.message.id for row in found.rows]) if found else None
+    if found and payload:
+        found = replace(found, rows=archive_rows.with_columns(found.rows, payload))
     about = {
         "query": query,
+        "columns": payload,
+        "kept_in_address": _kept_in_address(query, sort, is_open),
+        "is_open": is_open,
+        "sort": sort,
+        "cap": settings.PGQUEUE["CAP"],
+        "sorts": sorting.links(sort),
+        "narrow": narrow,
+        "narrow_trouble": narrow_problem,
         "tabs": TABS,
+        "links": links.of(request, "archive"),
         "found": found,
         "trouble": problem,
         "retry": query.filter.state in {"", "dead"},
         "restore": query.filter.state in {"", "discarded"},
         "retry_refusal": permissions.refusal_for(request.user, "retry"),
         "discard_refusal": permissions.refusal_for(request.user, "discard"),
+        "export_refusal": permissions.refusal_for(request.user, "export"),
+        "most_exported": export_views.MOST,
+        "export_minutes": round(export_views.SECONDS / 60),
         "removed": retention.removed(settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]),
         "alert_to": settings.PGQUEUE["ALERT_TO"],
     }
@@ -69,17 +94,30 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def _read(connection: Connection, query: search.ArchiveSearch, request: HttpRequest) -> ArchiveResult:
     started = perf_counter()
-    covered = window.unpack(request.GET.get("w")) if query.reads_rows else None
+    covered = _covered(request, connection) if query.reads_rows else None
     if query.reads_rows and covered is None:
         return _looked_through(request, connection, query, window.unpack(request.GET.get("from")) or (), started)
     asked = query.filter
     if covered is not None:
         store.check(connection, asked)
         asked = ArchiveFilter(state="", ids=store.ids(connection, replace(asked, window=covered)))
-    after, before = cursors.read(request.GET.get("after")), cursors.read(request.GET.get("before"))
-    shown = store.page(connection, asked, after, ROWS, before=before)
+    shown = sorting.page(connection, asked, sorting.read(request.GET.get("sort")), request.GET, ROWS)
     count = store.count(connection, asked, settings.PGQUEUE["CAP"])
-    return _result(request, shown, count, started, request.GET.get("w", "") if covered is not None else "")
+    packed = request.GET.get("w", "") if covered is not None else ""
+    found = _result(request, asked, shown, count, started, packed)
+    return replace(found, is_by_index=text_search.is_by_index(covered or ()))
+
+
+def _covered(request: HttpRequest, connection: Connection) -> tuple[Lane, ...] | None:
+    """None where it is not known, or cannot be asked any more: then the search begins anew."""
+    lanes = window.unpack(request.GET.get("w"))
+    return lanes if lanes is not None and text_search.still_covers(connection, lanes) else None
+
+
+def _kept_in_address(query: search.ArchiveSearch, sort: str, is_open: bool) -> list[tuple[str, str]]:
+    """Beside the columns, which a form replaces."""
+    given = [("q", query.text), ("sort", "" if sort == sorting.NEWEST else sort), ("facets", "open" if is_open else "")]
+    return [(name, value) for name, value in given if value or name == "q"]
 
 
 def _looked_through(
@@ -87,15 +125,17 @@ def _looked_through(
 ) -> ArchiveResult:
     """The first page of what texts were looked for in; further ones ask within its window."""
     looked = text_search.look_through(connection, query.filter, start)
-    shown = store.page(connection, ArchiveFilter(state="", ids=looked.ids), None, ROWS)
+    asked = ArchiveFilter(state="", ids=looked.ids)
+    shown = sorting.page(connection, asked, sorting.read(request.GET.get("sort")), {}, ROWS)
     count = store.CappedCount(len(looked.ids), False)
     said = coverage_line(looked, query, text_search.estimate(connection))
-    return _result(request, shown, count, started, window.pack(looked.window), said)
+    return _result(request, asked, shown, count, started, window.pack(looked.window), said)
 
 
 def _result(
     request: HttpRequest,
-    shown: store.ArchivePage,
+    listed: ArchiveFilter,
+    shown: sorting.Listed,
     count: store.CappedCount,
     started: float,
     packed: str,
@@ -104,7 +144,10 @@ def _result(
     access = content_access.of(request.user)
     rows = [archive_rows.row(each, access) for each in shown.messages]
     taken = round((perf_counter() - started) * 1000)
-    return ArchiveResult(rows, count, cursors.packed(shown.after), cursors.packed(shown.before), taken, packed, said)
+    ends = shown.after, shown.before
+    sorted_from = shown.window_from if count.more else None
+    by_index = said is not None and said.by_index
+    return ArchiveResult(rows, count, *ends, taken, listed, packed, said, by_index, sorted_from)
 
 
 urlpatterns = [path("archive/", page, name="archive")]

@@ -1,13 +1,17 @@
 """What a search of texts has covered, as addresses and forms carry it from one page to the next."""
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from pgqueue_admin.archive import indexed_texts
 from pgqueue_admin.archive.search_terms import Key, Lane
 from pgqueue_admin.console import pagination
+from pgqueue_admin.dialects import visible_queues
 
-_LANES = ("dead", "others", "all")
+_LANES = ("dead", "others", "all", *indexed_texts.LANES)
+_MOST = 3
 _TIME = re.compile(r"-?infinity|[0-9]{4,6}-[0-9]{2}-[0-9]{2} [0-9:]{8}(\.[0-9]{1,6})?\+00( BC)?", re.ASCII)
 
 
@@ -18,10 +22,15 @@ def pack(lanes: tuple[Lane, ...]) -> str:
 def unpack(text: str | None) -> tuple[Lane, ...] | None:
     """None for what is none, whoever wrote it. How many are read is bounded by the statement, not by these."""
     lanes = pagination.unpack(text)
-    if lanes is None or len(lanes) > len(_LANES):
+    if lanes is None or len(lanes) > _MOST:
         return None
     found = [_lane(each) for each in lanes]
-    return None if None in found else tuple(each for each in found if each)
+    return None if None in found or _is_of_all(found) else tuple(each for each in found if each)
+
+
+def _is_of_all(lanes: Iterable[Lane | None]) -> bool:
+    """Whether who sees some queues asks for what was never offered to them (text_search.by_index)."""
+    return visible_queues.current() is not None and any(each and each.which in indexed_texts.LANES for each in lanes)
 
 
 def covered(lanes: tuple[Lane, ...], state: str) -> str:
@@ -42,6 +51,11 @@ def instant(key: Key | None) -> datetime | None:
         return None
 
 
+def is_time(text: str) -> bool:
+    """As the database writes one."""
+    return _TIME.fullmatch(text) is not None
+
+
 def _term(compared: str, key: Key | None) -> str:
     at = instant(key)
     return f" died:{compared}{at.isoformat(timespec='microseconds')}" if at else ""
@@ -58,6 +72,6 @@ def _lane(given: Any) -> Lane | None:
 
 def _key(given: Any) -> Key | None:
     match given:
-        case [str(at), int(seq)] if _TIME.fullmatch(at) and abs(seq) < 2**63 and not isinstance(seq, bool):
+        case [str(at), int(seq)] if is_time(at) and abs(seq) < 2**63 and not isinstance(seq, bool):
             return at, seq
     return None

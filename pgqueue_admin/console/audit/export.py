@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable
 from typing import IO, Any
 
+from pgqueue_admin.formatting import spreadsheets
 from pgqueue_admin.models import AuditEntry
 
 MOST = 100_000  # entries of one file
@@ -22,7 +23,6 @@ COLUMNS = (
     "origin",
     "operation_id",
 )
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def as_csv(entries: Iterable[AuditEntry], file: IO[str]) -> int:
@@ -49,6 +49,4 @@ def _values(entry: AuditEntry) -> dict[str, Any]:
 
 
 def _cell(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula has an apostrophe before it."""
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
-    return f"'{text}" if isinstance(text, str) and text.startswith(_FORMULA) else text
+    return spreadsheets.cell(json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value)

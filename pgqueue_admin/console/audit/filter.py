@@ -1,5 +1,6 @@
 """The audit's filter box: ``who:Ana did:retried on:Orders op:418 from:admin since:2026-11-21`` and words of reasons."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -9,6 +10,8 @@ from pgqueue_admin.console import filter_syntax
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.formatting import audit_verbs
 from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.services import content_access
+from pgqueue_admin.services.content_access import ContentAccess
 
 FIELDS = ("who", "did", "on", "op", "from", "since", "until")
 
@@ -27,19 +30,30 @@ class AuditFilter:
         return AuditEntry.objects.none() if self.faults else AuditEntry.objects.filter(self.asked)
 
 
-def read(text: str) -> AuditFilter:
+def read(text: str, access: ContentAccess = content_access.ALL) -> AuditFilter:
+    """What may not be seen is not looked for either: an answer would tell it, letter by letter."""
+    subject = _subject if access.withheld else _any_subject
     typed = filter_syntax.read(text.replace("\0", ""), FIELDS)
     asked, faults = Q(), list(typed.faults)
     for name, value in typed.fields:
-        term, fault = _term(name, value)
+        term, fault = _term(name, value, subject)
         asked &= term
         faults += [fault] if fault else []
     for word in typed.words:
-        asked &= Q(reason__icontains=word) | Q(subject__icontains=word) | Q(who__iexact=word)
+        asked &= Q(reason__icontains=word) | subject(word) | Q(who__iexact=word)
     return AuditFilter(typed.text, asked, tuple(faults))
 
 
-def _term(name: str, value: str) -> tuple[Q, str]:
+def _any_subject(text: str) -> Q:
+    return Q(subject__icontains=text)
+
+
+def _subject(text: str) -> Q:
+    """But searches of the archive."""
+    return Q(subject__icontains=text) & ~Q(noun="archive")
+
+
+def _term(name: str, value: str, subject: Callable[[str], Q]) -> tuple[Q, str]:
     """What one term asks, or why it cannot be read."""
     if not value:
         return Q(), f"put the value right after {name}: without a space."
@@ -56,13 +70,17 @@ def _term(name: str, value: str) -> tuple[Q, str]:
         return (
             (Q(verb__in=verbs), "") if verbs else (Q(), f"did:{value}: nobody can have done that. There are {known}.")
         )
+    if name in ("who", "on") and value.startswith("="):
+        return Q(**{f"{'who' if name == 'who' else 'subject'}__iexact": value[1:]}), ""
     asked = {"who": Q(who__icontains=value), "from": Q(origin__iexact=value)}
-    return asked.get(name) or Q(subject__icontains=value) | Q(noun__iexact=value), ""
+    return asked.get(name) or subject(value) | Q(noun__iexact=value), ""
 
 
 def _verbs(text: str) -> list[str]:
     """Those of just this name or past tense; where there are none, those that contain it."""
     acts = audit_verbs.ACTS.items()
+    if text.startswith("="):
+        return [verb for verb, said in acts if said.past == text[1:]]
     exactly = [verb for verb, said in acts if text in (verb, said.past)]
     return exactly or [verb for verb, said in acts if text in said.past]
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from django.urls import NoReverseMatch, reverse
+from django.utils.http import urlencode
 
 from pgqueue_admin.console import url_converters
 from pgqueue_admin.console.overview import activity
@@ -10,6 +11,7 @@ from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.formatting import audit_verbs
 from pgqueue_admin.models import AuditEntry, settings_words
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import audit_exports
 
 _LONGEST = 300  # characters of what is shown of a change
 _PAGES = {"endpoint": "endpoint", "alert": "alert", "failure": "failure", "mail": "alert_mail"}
@@ -18,7 +20,10 @@ _KEYS = {"alert": "number", "failure": "fingerprint", "endpoint": "name", "mail"
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
+    """``undo``: where it is taken back; empty: it cannot be."""
+
     entry: AuditEntry
+    undo: str = ""
 
     @property
     def did(self) -> str:
@@ -52,9 +57,13 @@ class AuditRow:
 
 
 def _way(entry: AuditEntry) -> tuple[str, str] | None:
+    after = entry.after or {}
+    if entry.verb == "try" and "trial" in after:
+        return f"trial {after['trial']}", reverse("trial", args=[int(after["trial"])])
     if entry.operation_id:
         return f"operation {entry.operation_id}", reverse("operation", args=[entry.operation_id])
-    after = entry.after or {}
+    if entry.noun == "archive":
+        return "archive", f"{reverse('archive')}?{urlencode({'q': audit_exports.searched_of(entry)})}"
     only = after.get("archive_ids", [])
     archive_id = after.get("archive_id") or (only[0] if len(only) == 1 else None)
     if entry.noun == "message" and archive_id:

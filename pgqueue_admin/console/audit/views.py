@@ -13,8 +13,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.archive.store import CappedCount
 from pgqueue_admin.console import pagination, permissions, responses
-from pgqueue_admin.console.audit import export, filter
+from pgqueue_admin.console.archive import shown_search
+from pgqueue_admin.console.audit import export, facets, filter, undo
 from pgqueue_admin.console.audit.rows import AuditRow
+from pgqueue_admin.console.saved_views import links
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.services import audit_exports, content_access
 from pgqueue_admin.services.content_access import ContentAccess
@@ -27,14 +29,19 @@ FORMATS = {"csv": (export.as_csv, "text/csv; charset=utf-8"), "jsonl": (export.a
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    access, wanted = content_access.of(request.user), filter.read(request.GET.get("q", ""))
+    access = content_access.of(request.user)
+    wanted = filter.read(request.GET.get("q", ""), access)
     below = pagination.integer(request.GET.get("after"))
     entries = wanted.entries
     found = list((entries.filter(pk__lt=below) if below is not None else entries)[: ROWS + 1])
     number = entries[: COUNTED_TO + 1].count()
     oldest = AuditEntry.objects.order_by("pk").first()
+    is_open = request.GET.get("facets") == "open" and not wanted.faults
     about: dict[str, Any] = {
         "filter": wanted,
+        "is_open": is_open,
+        "narrow": facets.read(wanted) if is_open else None,
+        "links": links.of(request, "audit"),
         "days": _by_day(found[:ROWS], access),
         "count": CappedCount(min(number, COUNTED_TO), number > COUNTED_TO),
         "oldest": oldest.at if oldest else None,
@@ -42,6 +49,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "below": below,
         "most": export.MOST,
         "refusal": permissions.refusal_for(request.user, "export"),
+        "may_undo": not permissions.refusal_for(request.user, "set"),
     }
     return render(request, "pgqueue_admin/audit/page.html", about)
 
@@ -49,7 +57,11 @@ def page(request: HttpRequest) -> HttpResponse:
 def _by_day(entries: list[AuditEntry], access: ContentAccess) -> list[tuple[Any, list[AuditRow]]]:
     """Days of the person's zone."""
     days = groupby(entries, lambda entry: timezone.localtime(entry.at).date())
-    return [(day, [AuditRow(access.entry(entry)) for entry in some]) for day, some in days]
+    ways = undo.paths(entries)
+    return [
+        (day, [AuditRow(shown_search.entry(entry, access), ways.get(entry.pk, "")) for entry in some])
+        for day, some in days
+    ]
 
 
 @require_POST
@@ -58,7 +70,8 @@ def exported(request: HttpRequest) -> HttpResponseBase:
     if refusal := permissions.refusal_for(request.user, "export"):
         responses.refused(request, f"Nothing was exported: it {refusal}.")
         return responses.SeeOther(reverse("audit"))
-    wanted = filter.read(request.POST.get("q", ""))
+    access = content_access.of(request.user)
+    wanted = filter.read(request.POST.get("q", ""), access)
     if wanted.faults:
         responses.refused(request, f"Nothing was exported. {' '.join(wanted.faults)}")
         return responses.SeeOther(reverse("audit"))
@@ -68,7 +81,7 @@ def exported(request: HttpRequest) -> HttpResponseBase:
     written = TemporaryFile()  # noqa: SIM115 the answer closes it
     file = TextIOWrapper(written, "utf-8", errors="replace", newline="")
     entries = islice(wanted.entries.defer(None).iterator(chunk_size=AT_ONCE), export.MOST)
-    count = write(map(content_access.of(request.user).entry, entries), file)
+    count = write((shown_search.entry(each, access) for each in entries), file)
     audit_exports.note(request.user, wanted.text, count)
     file.detach()
     written.seek(0)

@@ -49,7 +49,7 @@ def of(messages: Collection[ArchivedMessage], days: int, now: datetime, access: 
 
 def _gone_at(message: ArchivedMessage, days: int) -> datetime | None:
     """As ``archive.retention`` prunes: by the last of what was decided and when it died."""
-    times = [each for each in (message.died_at, message.became_at, message.ended_at) if each is not None]
+    times = [each for each in (message.died_at, message.resolved_at, message.ended_at) if each is not None]
     if not days or not times or any(isinstance(each, Beyond) for each in times):
         return None
     return max(times) + timedelta(days=days)

@@ -39,6 +39,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "after": cursors.packed(found.shown.after) if found else "",
         "before": cursors.packed(found.shown.before) if found else "",
         "refusal": permissions.refusal_for(request.user, "restore"),
+        "retry_refusal": permissions.refusal_for(request.user, "retry"),
         "kept": retention.kept(days),
         "days": days,
     }

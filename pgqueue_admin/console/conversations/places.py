@@ -9,7 +9,7 @@ from pgqueue_admin.console import url_converters
 from pgqueue_admin.console.messages.detail.summary import address_of
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.formatting import escape_invisible
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import is_watched
 from pgqueue_admin.monitor.message import StoredMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
 
@@ -21,6 +21,9 @@ class Places:
 
     def __init__(self, tables: Iterable[QueueTable] = ()):
         self._named = Counter(each.address.table for each in tables)
+
+    def add(self, tables: Iterable[QueueTable]) -> None:
+        self._named.update(each.address.table for each in tables)
 
     def of(self, address: Address) -> str:
         is_alone = self._named[address.table] < 2
@@ -44,4 +47,4 @@ def message_path(table: QueueTable, message: StoredMessage) -> str:
 
 def queue_path(address: Address | None) -> str:
     """Empty where there is no page of it."""
-    return url_converters.queue(address) if address and queue_database().allows(address) else ""
+    return url_converters.queue(address) if address and is_watched(address) else ""

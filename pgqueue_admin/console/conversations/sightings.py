@@ -15,7 +15,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.out_of_range_times import Beyond
 from pgqueue_admin.formatting.conversations.sighting import Act, Sighting, Source
 from pgqueue_admin.formatting.numbers import format_int
-from pgqueue_admin.history.storage.message_lookup import FinishedMessage
+from pgqueue_admin.history.storage.message_lookup import DISCARDED, FinishedMessage
 from pgqueue_admin.monitor.message import DelayedMessage, StoredMessage, WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.transport.wire import headers as wire
@@ -73,8 +73,10 @@ def _failed(message: StoredMessage, places: Places, about: dict[str, Any]) -> Si
 
 def of_archived(found: ArchivedRow, places: Places, reasons: Mapping[int, str]) -> Sighting:
     """``reasons``: what people wrote, by the number of their operation."""
-    row, failed = found.row, found.row.result != "success"
-    at = instant(row.ended_at) or instant(row.became_at) or instant(row.died_at)
+    row, died = found.row, instant(found.row.died_at)
+    never_ended = row.state == "discarded" and row.resolved_at == row.died_at  # taken out while it waited
+    succeeded = row.result == "success"
+    at = instant(row.ended_at) or instant(row.resolved_at) or instant(row.died_at)
     about = _told(found.headers, row.message_type)
     about["sent_at"] = instant(row.sent_at) or about["sent_at"]
     return Sighting(
@@ -87,10 +89,10 @@ def of_archived(found: ArchivedRow, places: Places, reasons: Mapping[int, str]) 
         queue_link=queue_path(address_of(row.queue)),
         at=at,
         host=text(row.machine),
-        failed_at=instant(row.died_at) if failed else None,
-        ended_at=None if failed else instant(row.died_at),
+        failed_at=None if succeeded or never_ended else died,
+        ended_at=died if succeeded else None,
         attempts=row.attempts,
-        cause=_cause(row.exception_type) or text(row.no_retry),
+        cause=_cause(row.exception_type) or text(row.retry_blocked_reason),
         acts=tuple(_act(event, reasons) for event in found.events),
         **about,
     )
@@ -105,19 +107,19 @@ def of_finished(message: FinishedMessage, places: Places) -> Sighting:
     headers = _headers(message.headers)
     about = _told(headers, message.type)
     about["sent_at"] = message.sent_at or about["sent_at"]
-    succeeded = message.result == "success"
+    succeeded, discarded = message.result == "success", message.result == DISCARDED
     query = urlencode({"source": message.source, "at": message.ended_at.isoformat()})
     return Sighting(
         Source.HISTORY,
         message_id=message.message_id or f"{message.source} {message.seq}",
         place=places.named(message.queue) or text(message.endpoint),
-        state="handled" if succeeded else "failed before",
+        state="handled" if succeeded else "discarded" if discarded else "failed before",
         link=f"{reverse('finished_message', args=[message.seq])}?{query}",
         at=message.ended_at,
         host=text(headers.get(wire.PROCESSING_MACHINE)),
         started_at=message.started_at,
         ended_at=message.ended_at if succeeded else None,
-        failed_at=None if succeeded else message.ended_at,
+        failed_at=None if succeeded or discarded else message.ended_at,
         cause=_cause(message.exception_type),
         **about,
     )

@@ -9,9 +9,10 @@ from uuid import UUID
 from pgqueue_admin.archive import conversations as archive
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import ArchiveKey
+from pgqueue_admin.console import query_errors
 from pgqueue_admin.console.conversations import sightings
 from pgqueue_admin.console.conversations.places import Places, text
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, visible_queues
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, SchemaMissing, TableMissing, TimedOut
 from pgqueue_admin.formatting.conversations.sighting import Sighting, Source
 from pgqueue_admin.formatting.names import listed
@@ -19,12 +20,12 @@ from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.history.runtime.installation import missing
 from pgqueue_admin.history.storage import message_lookup
 from pgqueue_admin.models import AuditEntry, DataFile, Queue
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import QueueDatabase, looked_at, queue_database
 from pgqueue_admin.monitor import browse, clock_skew, discovery
 from pgqueue_admin.monitor import conversations as waiting
+from pgqueue_admin.monitor.batch_query import within
 from pgqueue_admin.monitor.conversations import TableMessages
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
-from pgqueue_admin.monitor.statement_timeout import within
 from pgqueue_admin.transport.wire import headers as wire
 
 ARCHIVE_SECONDS = 2.0  # for reading headers; what follows by index takes little
@@ -59,12 +60,31 @@ def in_database(connection: Connection, conversation_id: str, asked_for: str, no
     """Queues, delayed tables, error and audit queues, and the archive. ``asked_for``: any id of a message in it."""
     tables = [each for each in discovery.by_shape(connection, queue_database().schemas) if _holds_messages(each)]
     found = Found(Places(tables), focus={asked_for} if asked_for else set())
-    kinds = {Address(*row[:2]): row[2] for row in Queue.objects.values_list("schema", "table", "kind")}
     looked = waiting.read(connection, tables, conversation_id, now)
     looked = _with_row(connection, looked, conversation_id, asked_for, now)
-    _add_waiting(connection, found, looked, kinds, now)
+    _add_waiting(connection, found, looked, now)
     _add_archive(connection, found, conversation_id, asked_for)
     return found
+
+
+def beside() -> list[QueueDatabase]:
+    """The databases beside the first; to who sees some queues those that have one of these."""
+    seen = visible_queues.current()
+    return [each for each in looked_at() if seen is None or any(map(each.allows, seen.seen))]
+
+
+def add_looked_at(found: Found, of: QueueDatabase, conversation_id: str, asked_for: str, now: datetime) -> None:
+    """What waits in a database that is looked at beside the first. One that does not answer is said so, and no more."""
+
+    def look(connection: Connection) -> None:
+        tables = [each for each in discovery.by_shape(connection, of.schemas) if _holds_messages(each)]
+        found.places.add(tables)
+        looked = waiting.read(connection, tables, conversation_id, now)
+        _add_waiting(connection, found, _with_row(connection, looked, conversation_id, asked_for, now), now, of.alias)
+
+    _, trouble = query_errors.read(look, database=of)
+    if trouble:
+        found.covered.append(Covered(f"database {of.alias}", None, text(trouble.sentence), failed=True))
 
 
 def _holds_messages(table: QueueTable) -> bool:
@@ -99,9 +119,10 @@ def _add_waiting(
     connection: Connection,
     found: Found,
     looked: Sequence[TableMessages],
-    kinds: dict[Address, str],
     now: datetime,
+    alias: str = "",
 ) -> None:
+    kinds = {Address(*row[:2]): row[2] for row in Queue.objects.values_list("schema", "table", "kind")}
     delayed = [each.table.address for each in looked if each.messages and each.table.kind is TableKind.DELAYED]
     skews = clock_skew.of_all(connection, delayed)
     by_kind: dict[str, list[TableMessages]] = {}
@@ -115,7 +136,8 @@ def _add_waiting(
             if str(message.id) in found.focus:
                 found.focus.add(message.message_id)
     for source in (Source.QUEUE, Source.DELAYED, Source.ERRORS, Source.AUDIT):
-        found.covered.append(_covered_by_tables(source, by_kind.get(source, [])))
+        if not alias or source in by_kind:
+            found.covered.append(_covered_by_tables(source, by_kind.get(source, []), alias))
 
 
 _SOURCE: dict[str, Source] = {
@@ -127,10 +149,11 @@ _TABLES = {
 }  # fmt: skip
 
 
-def _covered_by_tables(source: Source, looked: list[TableMessages]) -> Covered:
-    one, many = _TABLES[source]
+def _covered_by_tables(source: Source, looked: list[TableMessages], alias: str) -> Covered:
+    name, (one, many) = f"{source} of {alias}" if alias else source, _TABLES[source]
     if not looked:
-        return Covered(source, None, f"there is no {one} that the console knows")
+        who = "you may see" if visible_queues.current() is not None else "the console knows"
+        return Covered(name, None, f"there is no {one} that {who}")
     unread = [each for each in looked if each.unread]
     parts = [each for each in looked if not each.unread and not each.whole]
     whole = len(looked) - len(unread) - len(parts)
@@ -142,7 +165,7 @@ def _covered_by_tables(source: Source, looked: list[TableMessages]) -> Covered:
         named = listed([text(each.table.address.table) for each in unread])
         said.append(f"not looked into: {named} ({text(unread[0].unread)})")
     number = sum(len(each.messages) for each in looked)
-    return Covered(source, number if whole or parts else None, "; ".join(said), any(each.failed for each in unread))
+    return Covered(name, number if whole or parts else None, "; ".join(said), any(each.failed for each in unread))
 
 
 def _add_archive(connection: Connection, found: Found, conversation_id: str, asked_for: str) -> None:
@@ -201,6 +224,8 @@ def _reasons(rows: list[archive.ArchivedRow]) -> dict[int, str]:
 
 def history_is_there() -> str:
     """Why history cannot be looked into; empty where it can."""
+    if visible_queues.current() is not None:
+        return "its files are of all queues together, and are not shown"
     if not DataFile.objects.filter(dataset=DataFile.Dataset.HISTORY).exists():
         return "it is not set up, or has no files yet"
     return missing()

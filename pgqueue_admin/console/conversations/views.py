@@ -30,6 +30,8 @@ def page(request: HttpRequest, conversation_id: str) -> HttpResponse:
         lambda connection: sources.in_database(connection, conversation_id, asked_for, now)
     )
     found = found or Found(focus={asked_for} if asked_for else set())
+    for database in sources.beside():
+        sources.add_looked_at(found, database, conversation_id, asked_for, now)
     absent = sources.history_is_there()
     looks = "history" in request.GET and not absent
     if looks:

@@ -1,6 +1,7 @@
 """What comes later, and is it late? Every delayed table; its messages have their page where all messages have it."""
 
 from datetime import timedelta
+from typing import NamedTuple
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -9,22 +10,30 @@ from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console import query_errors
 from pgqueue_admin.console.delayed import due_histogram, rows
-from pgqueue_admin.console.delayed.due_histogram import DueHistogram
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import QueueDatabase, looked_at, queue_database
 from pgqueue_admin.monitor import clock_skew, delayed, discovery
 from pgqueue_admin.monitor.clock_skew import ClockSkew
+
+
+class DelayedLook(NamedTuple):
+    """Of one database: how far due times are off, and how many messages are due in each stretch, by table."""
+
+    skews: dict[Address, ClockSkew | None]
+    spreads: list[list[int]]
 
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     found = rows.load()
-    looked, problem = query_errors.read(lambda connection: _look(connection, [row.address for row in found]))
-    skews, when_due = looked or ({}, None)
+    looks = [_looked(database, [row.address for row in found]) for database in (queue_database(), *looked_at())]
+    skews = {table: skew for look, _ in looks if look for table, skew in look.skews.items()}
+    spreads = [spread for look, _ in looks if look for spread in look.spreads]
+    problem = next((trouble for _, trouble in looks if trouble), None)
     state, sentence = rows.verdict(found)
     about = {
         "rows": [(row, skews.get(row.address)) for row in found],
-        "spread": when_due,
+        "spread": due_histogram.added_up(spreads) if any(look for look, _ in looks) else None,
         "verdict": sentence,
         "verdict_state": state,
         "skewed": [(row, told) for row in found if (told := skews.get(row.address)) and told.is_zone],
@@ -33,11 +42,19 @@ def page(request: HttpRequest) -> HttpResponse:
     return render(request, "pgqueue_admin/delayed/page.html", about)
 
 
-def _look(connection: Connection, tables: list[Address]) -> tuple[dict[Address, ClockSkew | None], DueHistogram]:
-    untouched = {each.address for each in discovery.by_shape(connection, queue_database().schemas) if each.why_unread}
+def _looked(
+    database: QueueDatabase, tables: list[Address]
+) -> tuple[DelayedLook | None, query_errors.QueryError | None]:
+    """Each database fails by itself."""
+    here = [table for table in tables if database.allows(table)]
+    return query_errors.read(lambda connection: _look(connection, database, here), database=database)
+
+
+def _look(connection: Connection, database: QueueDatabase, tables: list[Address]) -> DelayedLook:
+    untouched = {each.address for each in discovery.by_shape(connection, database.schemas) if each.why_unread}
     skews = clock_skew.of_all(connection, [table for table in tables if table not in untouched])
     zones = {table: told.zone if told else timedelta() for table, told in skews.items()}
-    return skews, due_histogram.added_up(delayed.spreads(connection, zones))
+    return DelayedLook(skews, delayed.spreads(connection, zones))
 
 
 urlpatterns = [path("delayed/", page, name="delayed")]

@@ -57,7 +57,7 @@ def stop(request: HttpRequest, name: str) -> Said:
     before = _wanted(name)
     row = endpoints.stop(name, request.user, "console")
     within = settings_words.value("drain_seconds", row.drain_seconds)
-    sentence = f"{name} stops. What is in hand is finished within {within}."
+    sentence = f"{name} stops. Messages in hand are finished within {within}."
     return Said(sentence, (_processes(name), *_scaled_back(name, before)))
 
 
@@ -77,7 +77,7 @@ def scale(request: HttpRequest, name: str) -> Said:
 @act("run")
 def pause(request: HttpRequest, name: str) -> Said:
     endpoints.pause(name, request.user, "console")
-    sentence = f"{name} is paused: its processes stay and receive nothing. Whoever else receives goes on."
+    sentence = f"{name} is paused: its processes stay and receive nothing. Other receivers go on."
     return Said(sentence, (_processes(name), _post("Resume", "endpoint_resume", name)))
 
 

@@ -112,8 +112,13 @@ class EndpointHealth:
 
 def verdict(standing: Sequence[Standing]) -> Verdict:
     """What opens Endpoints."""
-    fine = "Every endpoint has its processes" if standing else "No endpoint of ours is known yet"
-    return verdicts.of_endpoints(standing) or Verdict("good", fine, fine)
+    return verdicts.of_endpoints(standing) or Verdict("good", said := _all_run(len(standing)), said)
+
+
+def _all_run(count: int) -> str:
+    if count < 2:
+        return "The only endpoint runs" if count else "No endpoint of ours is known yet"
+    return f"All {count:,} endpoints run"
 
 
 def health_of_all() -> list[EndpointHealth]:

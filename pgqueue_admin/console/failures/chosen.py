@@ -1,4 +1,4 @@
-"""Several failures at once, named in the address as ``f=…&f=…``: assigned or acknowledged, each by itself."""
+"""Several failures at once, named in the address as ``f=…&f=…``: retried together, assigned or acknowledged each."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 from pgqueue_admin.archive import failure_groups
 from pgqueue_admin.archive.fingerprints import are_kept
 from pgqueue_admin.console import permissions, query_errors, responses
+from pgqueue_admin.console.archive.tokens import MOST_WORDS
 from pgqueue_admin.console.failures import rows
 from pgqueue_admin.console.failures.forms import AssignmentForm, FailureAcknowledgementForm
 from pgqueue_admin.console.failures.rows import FailureRow
@@ -39,6 +40,7 @@ def page(request: HttpRequest) -> HttpResponse:
     return _asked(request, digests, assign, acknowledge)
 
 
+MOST_RETRIED = MOST_WORDS - 1  # in one search, beside their state
 Act = Callable[[Connection, str], Any]
 
 
@@ -91,22 +93,37 @@ def _asked(
 ) -> HttpResponse:
     access = content_access.of(request.user)
     found, problem = query_errors.read(lambda connection: _read(connection, digests, access))
-    chosen = found or []
+    chosen, acted_on = found or ([], 0)
+    reach = None if acted_on else rows.ONLY_LOOKS
     about = {
         "rows": chosen,
         "dead": sum(row.figures.dead for row in chosen),
+        "acted_on": acted_on,
+        "looked_at": sum(row.figures.dead for row in chosen) - acted_on,
         "gone": len(digests) - len(chosen),
         "trouble": problem,
         "assign": assign,
         "acknowledge": acknowledge,
-        "refusal": permissions.refusal_for(request.user, "acknowledge"),
+        "refusal": groups.refusal(request.user),
+        "retry_refusal": permissions.refusal_for(request.user, "retry") or reach,
+        "most_retried": MOST_RETRIED,
+        "q": _search([row.fingerprint for row in chosen]),
     }
     return render(request, "pgqueue_admin/failures/chosen.html", about)
 
 
-def _read(connection: Connection, digests: Sequence[str], access: ContentAccess) -> list[FailureRow]:
+def _search(digests: Sequence[str]) -> str:
+    """What finds the dead messages of all of them, for one operation; empty: a search takes no more of them."""
+    if not digests or len(digests) > MOST_RETRIED:
+        return ""
+    return f"state:dead ({' OR '.join(f'fp:{each}' for each in digests)})"
+
+
+def _read(connection: Connection, digests: Sequence[str], access: ContentAccess) -> tuple[list[FailureRow], int]:
+    """With how many of their dead messages whoever asks may act on."""
     if not digests or not are_kept(connection):
-        return []
+        return [], 0
     now, known = database_clock.now(), FailureGroup.objects.in_bulk(digests)
     figures = [found for each in digests if (found := failure_groups.group(connection, each)) and found.dead]
-    return rows.several(connection, figures, known, now, access)
+    chosen = rows.several(connection, figures, known, now, access)
+    return chosen, rows.acted_on(connection, chosen)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pgqueue_admin.archive import long_headers
+from pgqueue_admin.services.content_access import ContentAccess, types_of, types_told
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.headers import short_type
 
@@ -74,22 +75,49 @@ class _Field:
         return len(self.values), -self.values.most_common(1)[0][1]
 
 
-def compare(members: Sequence[Any]) -> Comparison:
-    """``members``: rows of ``failure_groups.members``. One message has all in common with itself."""
-    fields, whole = _counted(members), len(members)
+def compare(members: Sequence[Any], access: ContentAccess) -> Comparison:
+    """``members``: rows of ``failure_groups.members``. One message has all in common with itself.
+
+    A field that a masking rule hides in one of them is compared in none: that all share it would tell something, too.
+    """
+    fields, whole = _counted(members, access), len(members)
     shared = [SharedField(each.name, _shown(next(iter(each.values)))) for each in fields if _is_shared(each, whole)]
     telling = sorted((each for each in fields if each.tells), key=lambda each: each.evenness)
     return Comparison(whole, shared[:MOST_SHARED], list(_lines(telling[:MOST_FIELDS], whole)))
 
 
-def _counted(members: Sequence[Any]) -> list[_Field]:
+def _counted(members: Sequence[Any], access: ContentAccess) -> list[_Field]:
     looked, values = Counter[int](), dict[tuple[int, str], Counter[Value]]()
+    hidden = set[tuple[int, str]]()
     for member in members:
         for part, fields in enumerate((_columns(member), _headers(member), _payload(member))):
             looked[part] += fields is not None
+            hidden |= {(part, name) for name in _hidden(fields or {}, member, access)}
             for name, value in (fields or {}).items():
                 values.setdefault((part, name), Counter())[value] += 1
-    return [_Field(name, counter, looked[part]) for (part, name), counter in values.items()]
+    return [
+        _Field(name, counter, looked[part]) for (part, name), counter in values.items() if (part, name) not in hidden
+    ]
+
+
+def _hidden(fields: Fields, member: Any, access: ContentAccess) -> Iterator[str]:
+    """Names of those whose values may not be shown."""
+    if not (access.rules and fields):
+        return
+    types = _types(member)
+    for name, (is_text, value) in fields.items():
+        whose, _, bare = name.partition(" ")
+        if (whose == "Header" and access.hides_header(bare, value, types)) or (
+            whose == "Body" and access.hides_field(bare, value, types, is_single=is_text or value[:1] not in ("{", "["))
+        ):
+            yield name
+
+
+def _types(member: Any) -> tuple[str, ...]:
+    """By which masking rules are told."""
+    if member.kind == "lease":
+        return types_of(member.type)
+    return types_told(member.type, long_headers.read(member.headers, member.headers_length)[0])
 
 
 def _is_shared(field: _Field, whole: int) -> bool:

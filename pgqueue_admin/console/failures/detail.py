@@ -15,9 +15,9 @@ from pgqueue_admin.console.messages.detail import archive_rows
 from pgqueue_admin.console.messages.detail.summary import STATE_WORDS
 from pgqueue_admin.console.overview import activity
 from pgqueue_admin.console.overview.activity import RecentChange
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.formatting.numbers import format_int, pluralize
-from pgqueue_admin.models import AlertMail, AuditEntry, FailureGroup, Operation, PostedMark, Process
+from pgqueue_admin.models import AlertMail, FailureGroup, Operation, PostedMark, Process
 from pgqueue_admin.services.content_access import ContentAccess
 
 SAMPLES = 10
@@ -66,7 +66,10 @@ class OperationOnGroup:
 
 @dataclass(frozen=True, slots=True)
 class FailureDetail:
+    """``acted_on``: how many of its dead messages lie in queues that whoever looks may act on."""
+
     row: FailureRow
+    acted_on: int
     bars: Bars
     comparison: Comparison
     samples: list[archive_rows.ArchiveRow]
@@ -97,8 +100,9 @@ def read(
     shown = store.page(connection, ArchiveFilter(fingerprint=fingerprint), limit=SAMPLES)
     return FailureDetail(
         row,
+        rows.acted_on(connection, [row]),
         _bars(connection, fingerprint, window),
-        comparison.compare([] if access.refusal else failure_groups.members(connection, fingerprint)),
+        comparison.compare([] if access.refusal else failure_groups.members(connection, fingerprint), access),
         [archive_rows.row(each, access) for each in shown.messages],
         before(row.first_at),
         _operations(failure_groups.operations(connection, fingerprint)),
@@ -108,12 +112,18 @@ def read(
 
 
 def before(first_at: datetime) -> list[RecentChange]:
-    """Settings, operations, marks of deploys, and processes that began in the hour before; the latest first."""
+    """Settings, operations, marks of deploys, and processes that began in the hour before; the latest first.
+
+    Who sees some queues is told what was done to these: marks and processes are of the whole installation.
+    """
     window = (first_at - BEFORE, first_at + AFTER)
-    entries = AuditEntry.objects.filter(at__range=window).exclude(noun__in=["person", "failure"])[:CHANGES]
+    acts = activity.acts().filter(at__range=window).exclude(noun="failure")[:CHANGES]
+    entries = [activity.of_entry(entry) for entry in acts]
+    if visible_queues.current() is not None:
+        return entries
     started = Process.objects.filter(started_at__range=window, role="endpoint").order_by("-started_at")[:CHANGES]
     marks = PostedMark.objects.filter(at__range=window)[:CHANGES]
-    found = [*map(activity.of_entry, entries), *map(activity.of_mark, marks), *map(_of_start, started)]
+    found = [*entries, *map(activity.of_mark, marks), *map(_of_start, started)]
     return sorted(found, key=lambda change: change.at, reverse=True)[:CHANGES]
 
 
@@ -123,7 +133,9 @@ def _of_start(process: Process) -> RecentChange:
 
 
 def mails(row: FailureRow) -> list[AlertMail]:
-    """Of warnings about this error in its queues; the newest first."""
+    """Of warnings about this error in its queues; the newest first. Who sees some queues is shown no mail."""
+    if visible_queues.current() is not None:
+        return []
     queues = {place.queue for place in row.places}
     about = AlertMail.objects.filter(alert__kind="dead_message", alert__cause=row.cause.exception[:400])
     return list(about.filter(alert__queue__in=queues).select_related("alert")[:MAILS])
@@ -142,6 +154,8 @@ def _operations(found: list[Any]) -> list[OperationOnGroup]:
         became.setdefault(each.operation, []).append(
             f"{format_int(each.count)} {STATE_WORDS.get(each.state, each.state).lower()}"
         )
-    numbers = list(became)[:OPERATIONS]
-    ours = Operation.objects.in_bulk(numbers)
-    return [OperationOnGroup(number, ours.get(number), ", ".join(became[number])) for number in numbers]
+    numbers = list(became)
+    if visible_queues.current() is not None:  # one that reaches further does not exist for them
+        numbers = sorted(Operation.objects.filter(pk__in=numbers).values_list("pk", flat=True), reverse=True)
+    ours = Operation.objects.in_bulk(numbers[:OPERATIONS])
+    return [OperationOnGroup(each, ours.get(each), ", ".join(became[each])) for each in numbers[:OPERATIONS]]

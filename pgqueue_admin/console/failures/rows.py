@@ -15,16 +15,18 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.console import pagination
 from pgqueue_admin.console.messages.detail.summary import address_of
 from pgqueue_admin.console.queue_row import sparklines
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, visible_queues
 from pgqueue_admin.formatting import failures
 from pgqueue_admin.formatting.numbers import CAPPED, COUNTED, format_int, pluralize
 from pgqueue_admin.models import FailureGroup
 from pgqueue_admin.services import failure_groups as causes
 from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.permissions import Refusal
 from pgqueue_admin.transport.wire.headers import short_type
 
 PAGE = 50
 NOBODY = " nobody"  # in the address, whose nobody is: no owner begins with a blank
+ONLY_LOOKS = Refusal("needs a group that may act on these queues: yours may only look")
 NAMES = 2  # types and queues that a row has room for
 
 
@@ -209,6 +211,16 @@ def several(
     access: ContentAccess,
 ) -> list[FailureRow]:
     return _detailed(connection, [_judged(each, known.get(each.fingerprint), now) for each in figures], access)
+
+
+def acted_on(connection: Connection, rows: Sequence[FailureRow]) -> int:
+    """How many of their dead messages lie in queues that whoever looks may act on."""
+    seen, dead = visible_queues.current(), _dead(rows)
+    if seen is None or seen.acted_on == seen.seen:
+        return dead
+    with visible_queues.within(seen.acted_on_alone):
+        found = [failure_groups.group(connection, row.fingerprint) for row in rows]
+    return sum(figures.dead for figures in found if figures)
 
 
 def _judged(figures: FailureFigures, known: FailureGroup | None, now: datetime) -> FailureRow:

@@ -19,7 +19,8 @@ from pgqueue_admin.console.archive import search
 from pgqueue_admin.console.failures import chosen, detail, rows
 from pgqueue_admin.console.failures.forms import AssignmentForm, FailureAcknowledgementForm
 from pgqueue_admin.console.responses import Way
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.console.saved_views import links
+from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting.fingerprint import is_fingerprint
 from pgqueue_admin.formatting.numbers import format_int
@@ -28,6 +29,7 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import content_access
 from pgqueue_admin.services import failure_groups as groups
 from pgqueue_admin.services.failure_groups import FailureActRefused
+from pgqueue_admin.services.trials import MOST
 
 BY = {"cause": "Cause", "type": "Type", "queue": "Queue", "endpoint": "Endpoint"}
 NAMES = 200
@@ -49,6 +51,7 @@ def page(request: HttpRequest) -> HttpResponse:
         milliseconds = round((perf_counter() - started) * 1000)
     about = {
         "query": query,
+        "links": links.of(request, "failures"),
         "found": found if isinstance(found, rows.FailureList) else None,
         "names": found[:NAMES] if isinstance(found, list) else None,
         "more_names": isinstance(found, list) and len(found) > NAMES,
@@ -61,7 +64,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "milliseconds": milliseconds,
         "alert_to": settings.PGQUEUE["ALERT_TO"],
         "own_code": settings.PGQUEUE["OWN_CODE"],
-        "refusal": permissions.refusal_for(request.user, "acknowledge"),
+        "refusal": groups.refusal(request.user) and permissions.refusal_for(request.user, "retry"),
     }
     return render(request, "pgqueue_admin/failures/page.html", about)
 
@@ -181,8 +184,11 @@ def _page_of(
     found, problem = query_errors.read(read)
     view, is_read = found or (None, False)
     if view is None and known is None and problem is None:
+        if visible_queues.current() is not None:
+            raise Http404("There is no such failure in the queues that you may see.")
         raise Http404("The archive has no message of this failure, and nobody has said anything of it.")
-    q = search_query.of_failure(fingerprint)
+    q, acted_on = search_query.of_failure(fingerprint), view.acted_on if view else 0
+    reach = None if acted_on else rows.ONLY_LOOKS
     about = {
         "fingerprint": fingerprint,
         "view": view,
@@ -196,9 +202,12 @@ def _page_of(
         "q_all": search_query.of_failure(fingerprint, ""),
         "assign": assign or AssignmentForm(initial=_said(known)),
         "acknowledge": acknowledge or FailureAcknowledgementForm(),
-        "refusal": permissions.refusal_for(request.user, "acknowledge"),
-        "retry_refusal": permissions.refusal_for(request.user, "retry"),
-        "discard_refusal": permissions.refusal_for(request.user, "discard"),
+        "refusal": groups.refusal(request.user),
+        "tried": min(view.row.figures.dead, MOST) if view else 0,
+        "acted_on": acted_on,
+        "looked_at": view.row.figures.dead - acted_on if view else 0,
+        "retry_refusal": permissions.refusal_for(request.user, "retry") or reach,
+        "discard_refusal": permissions.refusal_for(request.user, "discard") or reach,
         "here": reverse("failure", args=[fingerprint]),
     }
     return render(request, "pgqueue_admin/failures/failure.html", about)

@@ -15,7 +15,7 @@ from pgqueue_admin.history.freshness import HistoryFreshness
 from pgqueue_admin.history.rollups import latency_bands
 from pgqueue_admin.history.storage import archive_events, message_lookup
 from pgqueue_admin.models import database_clock
-from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services import content_access, operations, reveals
 
 RESULTS = {
     "success": "Succeeded",
@@ -23,6 +23,7 @@ RESULTS = {
     "failed": "Failed",
     "rejected": "Rejected",
     "lock_expired": "Lock expired",
+    "discarded": "Discarded",
 }
 
 FINGERPRINT = 16  # characters
@@ -75,6 +76,7 @@ def message(request: HttpRequest, seq: int) -> HttpResponse:
         about = {"problem": problem, "seq": seq}
         return render(request, "pgqueue_admin/history_messages/missing.html", about, status=200 if problem else 404)
     access = content_access.of(request.user)
+    reveals.opened(request.user, found.queue or "", f"history {found.source} {seq}", seq=seq)
     known = summary.of_finished(found, access)
     shown = body.of_finished(found, known, request.GET.dict())
     about = {

@@ -47,6 +47,11 @@ class HistoryState:
             return Notices(WELL, (), stalled[:1])
         return Notices(self.why, self.opened[:1], ())
 
+    @property
+    def has_looked(self) -> bool:
+        """Whether a process has looked for tables to read: before, none is known, which is not that there is none."""
+        return self.why in {WELL, NOTHING}
+
     @cached_property
     def has_read(self) -> bool:
         """Also where there was nothing to read: complete up to a time without any batch."""

@@ -12,11 +12,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.alerts.kinds import history_stalled
 from pgqueue_admin.console import navigation, permissions, responses
-from pgqueue_admin.console.history.status import HistoryState
+from pgqueue_admin.console.history.status import OFF, HistoryState
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.history.freshness import HistoryFreshness
-from pgqueue_admin.history.rejections import rejections
+from pgqueue_admin.history.freshness import HistoryFreshness, rejections
 from pgqueue_admin.history.runtime.installation import missing
 from pgqueue_admin.history.storage.layout import folder
 from pgqueue_admin.models import (
@@ -41,6 +40,7 @@ def page(request: HttpRequest) -> HttpResponse:
     navigation.stands_under(request, "trends")
     freshness = HistoryFreshness()
     reading = HistoryState(freshness)
+    refusal = permissions.refusal_for(request.user, "run")
     about = {
         "freshness": freshness,
         "reading": reading,
@@ -58,9 +58,15 @@ def page(request: HttpRequest) -> HttpResponse:
         "others": history_requests.other_files().aggregate(number=Count("id"), bytes=Sum("bytes")),
         "folder": folder(),
         "missing": missing(),
-        "refusal": permissions.refusal_for(request.user, "run"),
+        "refusal": refusal,
+        "read_refusal": refusal or _off(reading),
     }
     return render(request, "pgqueue_admin/history/page.html", about)
+
+
+def _off(reading: HistoryState) -> str:
+    """Why nothing can be asked for; empty: somebody reads, or will once it starts again."""
+    return "history is switched off" if reading.why == OFF else ""
 
 
 def _open() -> str:
@@ -77,11 +83,12 @@ def _open() -> str:
 
 @require_POST
 def run_now(request: HttpRequest) -> HttpResponse:
-    if refusal := permissions.refusal_for(request.user, "run"):
-        responses.refused(request, f"Nothing was asked for: {refusal}.")
+    refusal = permissions.refusal_for(request.user, "run")
+    if why := refusal or _off(HistoryState(HistoryFreshness())):
+        responses.refused(request, f"Nothing was asked for: {why}.")
     else:
         history_requests.read_now(request.user, "console")
-        responses.done(request, "Asked for: what has finished until now is read next.")
+        responses.done(request, "Asked for: messages finished until now are read next.")
     return responses.back(request, "history")
 
 

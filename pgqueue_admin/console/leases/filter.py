@@ -37,8 +37,8 @@ def read(text: str, access: ContentAccess) -> TypedFilter:
                 faults.append(f"age: {wrong}")
             else:
                 older, younger = high if high is not None else older, low if low is not None else younger
-    if typed.words and access.refusal:
-        faults.append(access.refusal)
+    if typed.words and (refusal := access.search_refusal("body", ())):
+        faults.append(refusal)
     if faults or not typed.text:
         return TypedFilter(typed.text, None, faults)
     return TypedFilter(typed.text, LeaseFilter(states, typed.words, older, younger))  # type: ignore[arg-type]

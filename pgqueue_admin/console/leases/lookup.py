@@ -1,12 +1,12 @@
 """The lease queue's table as a page may look at it."""
 
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import is_watched
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 
 
 def lease_table(connection: Connection, address: Address) -> QueueTable | None:
     """None where it is none, or may not be looked at. Raises DatabaseError."""
-    found = discovery.readable(connection, address) if queue_database().allows(address) else None
+    found = discovery.readable(connection, address) if is_watched(address) else None
     return found if found and found.kind is TableKind.LEASE else None

@@ -1,24 +1,21 @@
 """Messages of the lease queue as rows: state, holder, and the fields of their payloads that most of them have."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from pgqueue_admin.console import components
+from pgqueue_admin.console.messages import payload_columns
+from pgqueue_admin.console.messages.payload_columns import PayloadCell, PayloadColumns
 from pgqueue_admin.formatting.durations import duration
-from pgqueue_admin.monitor.lease_messages import LeaseMessage
-from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.monitor.lease_messages import FIELDS, LeaseMessage
+from pgqueue_admin.services.content_access import ContentAccess, Payload
 
 MOST_FIELDS = 2  # columns
-
-
-class PayloadCell(NamedTuple):
-    field: str
-    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +47,11 @@ class LeaseRow:
 
 @dataclass(frozen=True, slots=True)
 class LeaseTable:
-    """``fields``: names of the columns that come from payloads."""
+    """``fields``: names of the columns that come from payloads; ``columns``: where a person may choose them."""
 
     fields: Sequence[str]
     rows: Sequence[LeaseRow]
+    columns: PayloadColumns | None = None
 
 
 def table(messages: Iterable[LeaseMessage], access: ContentAccess) -> LeaseTable:
@@ -61,6 +59,24 @@ def table(messages: Iterable[LeaseMessage], access: ContentAccess) -> LeaseTable
     counts = Counter(field for message in shown for field in message.fields)
     fields = [field for field, _ in counts.most_common(MOST_FIELDS)]
     return LeaseTable(fields, [LeaseRow(each, _cells(each, fields)) for each in shown])
+
+
+def table_of(
+    messages: Iterable[LeaseMessage], access: ContentAccess, asked: Sequence[str] | None, person: Any
+) -> LeaseTable:
+    """As ``table``, with the columns that the address names, or that this person has kept for these kinds."""
+    shown = [access.lease(each) for each in messages]
+    if access.refusal:
+        return LeaseTable([], [LeaseRow(each, []) for each in shown])
+    payloads: dict[Hashable, tuple[str, Payload]] = {each.id: (each.kind or "", _payload(each)) for each in shown}
+    columns = payload_columns.columns(payloads, asked, person)
+    return LeaseTable(columns.names, [LeaseRow(each, columns.of(each.id)) for each in shown], columns)
+
+
+def _payload(message: LeaseMessage) -> Payload:
+    """What is no object has none; of a large document none is read, of others the first ones."""
+    are_all = message.shape != "object" or 0 < len(message.fields) < FIELDS
+    return Payload(message.fields, "" if are_all else "not read")
 
 
 def _cells(message: LeaseMessage, fields: Sequence[str]) -> list[PayloadCell]:

@@ -12,6 +12,7 @@ from pgqueue_admin.console import pagination, query_errors, responses, url_conve
 from pgqueue_admin.console.leases import acts, endings, table
 from pgqueue_admin.console.leases import filter as filters
 from pgqueue_admin.console.leases.lookup import lease_table
+from pgqueue_admin.console.messages import payload_columns
 from pgqueue_admin.console.messages.detail import body
 from pgqueue_admin.console.messages.detail.summary import MessageSummary
 from pgqueue_admin.console.responses import Way
@@ -19,11 +20,11 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.models import Queue
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import database_of, queue_database
 from pgqueue_admin.monitor import lease_messages
 from pgqueue_admin.monitor.lease_messages import LeaseMessage, Listeners
 from pgqueue_admin.monitor.queue_table import QueueTable
-from pgqueue_admin.services import content_access, leases
+from pgqueue_admin.services import content_access, leases, reveals
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 
@@ -66,7 +67,7 @@ class ShownLease(NamedTuple):
 
 def look(address: Address, access: ContentAccess) -> LeaseLook | None:
     """None where the table is gone. Raises DatabaseError."""
-    with queue_database().reading(address) as connection:
+    with database_of(address).reading(address) as connection:
         found = lease_table(connection, address)
         if found is None:
             return None
@@ -104,6 +105,10 @@ def listing(request: HttpRequest, address: Address, queue: Queue | None) -> Http
         "trouble": problem,
         "rows": found.messages.rows if found else [],
         "fields": found.messages.fields if found else [],
+        "columns": found.messages.columns if found else None,
+        "kept_in_address": [
+            (name, request.GET[name]) for name in ("q", "order", "after", "before") if name in request.GET
+        ],
         "next": pagination.pack(found.next) if found and found.next is not None else None,
         "pages": order in ("number", "newest"),
         **(acts.offered(request.user, found.table) if found else {}),
@@ -120,14 +125,16 @@ def _page(
         return LeasePage(found, table.table([], content_access.NOTHING), None) if found else None
     after, before = (pagination.integer(request.GET.get(name)) for name in ("after", "before"))
     where = {name: at for name, at in (("after", after), ("before", before)) if at is not None}
-    access = content_access.of(request.user)
+    access, cols = content_access.of(request.user), payload_columns.asked(request.GET)
     if asked.wanted:
         page = lease_messages.filtered(
             connection, found, asked.wanted, ROWS, is_newest_first=order == "newest", **where
         )
-        return LeasePage(found, table.table(page.messages, access), page.next, page.looked_at)
+        shown = table.table_of(page.messages, access, cols, request.user)
+        return LeasePage(found, shown, page.next, page.looked_at)
     rows = lease_messages.page(connection, found, order, ROWS + 1, **where)
-    return LeasePage(found, table.table(rows[:ROWS], access), rows[ROWS - 1].id if len(rows) > ROWS else None)
+    shown = table.table_of(rows[:ROWS], access, cols, request.user)
+    return LeasePage(found, shown, rows[ROWS - 1].id if len(rows) > ROWS else None)
 
 
 @require_safe
@@ -165,9 +172,11 @@ def _message(connection: Connection, address: Address, number: int, request: Htt
         return part.part if part else None
 
     access = content_access.of(request.user)
-    shown = body.of_copy(read, found.document_size, "application/json", request.GET.dict(), access.refusal)
+    reveals.opened_waiting(request.user, address, number)
+    types = content_access.types_of(found.kind)
+    shown = body.of_copy(read, found.document_size, "application/json", request.GET.dict(), access, types)
     archived = _archived(connection, number) if address == QUEUE else []
-    return ShownLease(known, access.lease(found), _facts(found, address), shown, archived)
+    return ShownLease(known, access.lease(found), _facts(found, address, access), shown, archived)
 
 
 def _archived(connection: Connection, number: int) -> list[Any]:
@@ -180,7 +189,7 @@ def _canonical() -> str:
     return queue_database().dialect.canonical(QUEUE)
 
 
-def _facts(found: LeaseMessage, address: Address) -> MessageSummary:
+def _facts(found: LeaseMessage, address: Address, access: ContentAccess) -> MessageSummary:
     return MessageSummary(
         state=found.state,
         address=address,
@@ -192,6 +201,7 @@ def _facts(found: LeaseMessage, address: Address) -> MessageSummary:
         unreadable="",
         body_size=found.document_size,
         sent_at=found.created_at,
+        access=access,
     )
 
 

@@ -52,7 +52,7 @@ def move_out(request: HttpRequest, row_id: UUID) -> HttpResponse:
         return responses.SeeOther(reverse("crashing_message", args=[row_id]))
     halt = _halt(found)
     state = halt.why if halt else "goes on"
-    said = f"Moved out of {found.address.table}. It lies dead in the archive; {found.endpoint} {state}."
+    said = f"Moved out of {found.address.table}. It is dead, in the archive; {found.endpoint} {state}."
     ways = (
         Way("See the message", reverse("archived_message", args=[moved.archive_id])),
         Way("See the queue", url_converters.queue(found.address)),

@@ -25,10 +25,10 @@ from pgqueue_admin.console.messages.detail import (
 from pgqueue_admin.console.messages.detail import summary as facts
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models import database_clock
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import is_watched, sees_locked_rows
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
-from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services import content_access, operations, reveals
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.operations.targets import Target, judge
 
@@ -58,6 +58,7 @@ def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpR
     found, problem = query_errors.read(lambda connection: _read_waiting(connection, address, row_id, request), address)
     if found is None:
         return _missing(request, problem, address=address, id=str(row_id))
+    reveals.opened_waiting(request.user, address, row_id)
     steps = timeline.steps(found.facts, [], database_clock.now())
     about = {"facts": found.facts, "body": found.body, "steps": steps, "topic": found.topic, "tick": found.tick}
     return render(request, TEMPLATE, {**about, **waiting_acts.offered(request.user, found.table)})
@@ -69,6 +70,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
     if found is None:
         return _missing(request, problem, id=str(archive_id))
     known = facts.of_archived(found.message, content_access.of(request.user))
+    reveals.opened_archived(request.user, archive_id, found.message.queue)
     about = {
         "facts": known,
         "body": found.body,
@@ -89,10 +91,10 @@ def _read_waiting(
     connection: Connection, address: Address, row_id: str, request: HttpRequest
 ) -> WaitingMessageData | None:
     """In a queue, or in a table of delayed messages."""
-    table = discovery.readable(connection, address) if queue_database().allows(address) else None
+    table = discovery.readable(connection, address) if is_watched(address) else None
     if table is not None and table.kind is TableKind.DELAYED:
         navigation.stands_under(request, "delayed")
-    known = _facts(connection, table, row_id, content_access.of(request.user)) if table else None
+    known = waiting_facts(connection, table, row_id, content_access.of(request.user)) if table else None
     if table is None or known is None:
         return None
     shown = body.of_waiting(connection, table, known, request.GET.dict())
@@ -100,9 +102,10 @@ def _read_waiting(
     return WaitingMessageData(table, tick, known, shown, followed_message.waiting_topic(table, row_id))
 
 
-def _facts(
+def waiting_facts(
     connection: Connection, table: QueueTable, row_id: str, access: ContentAccess
 ) -> facts.MessageSummary | None:
+    """Of a message in a queue, or in a table of delayed ones; None where it is not there any more."""
     if table.kind is TableKind.DELAYED:
         return delayed_rows.facts_of(connection, table, row_id, access)
     found = browse.message(connection, table, row_id) if table.has_messages else None
@@ -129,12 +132,14 @@ def _archived_body(connection: Connection, message: ArchivedMessage, request: Ht
 
     known = facts.of_archived(message, content_access.of(request.user))
     content_type = "application/json" if message.kind == "lease" else known.content_type
-    return body.of_copy(read, message.body_bytes, content_type, request.GET.dict(), known.withheld)
+    return body.of_copy(read, message.body_bytes, content_type, request.GET.dict(), known.access, known.types)
 
 
 def _missing(request: HttpRequest, problem: query_errors.QueryError | None, **about: Any) -> HttpResponse:
     status = problem.status if problem else 404
-    return render(request, "pgqueue_admin/message/missing.html", {"trouble": problem, **about}, status=status)
+    hidden = "address" in about and not sees_locked_rows(about["address"])
+    about = {"trouble": problem, "may_be_locked": hidden, **about}
+    return render(request, "pgqueue_admin/message/missing.html", about, status=status)
 
 
 urlpatterns = [

@@ -1,5 +1,6 @@
 """Which messages wait here? A queue's messages, page by page; looking locks nothing and takes nothing (C3)."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
@@ -9,12 +10,13 @@ from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console import navigation, pagination, query_errors
 from pgqueue_admin.console.leases import views as leases
-from pgqueue_admin.console.messages import waiting_acts
+from pgqueue_admin.console.messages import columns, waiting_acts
 from pgqueue_admin.console.messages.detail import delayed_rows, message_list
+from pgqueue_admin.console.messages.payload_columns import PayloadCell
 from pgqueue_admin.console.queues.detail.gone_queue import Known
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models import Queue
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import is_watched, sees_locked_rows
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.browse import MessagePage
 from pgqueue_admin.monitor.delayed import DelayedPage
@@ -24,37 +26,57 @@ from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.transport.wire.headers import short_type
 
+_MASKED = "The start of bodies is not shown: masking rules hide parts of bodies. Each message's page shows the others."
+
 
 class MessageRow(NamedTuple):
     message: WaitingMessage
     tick: str
     type: str
     line: str | None
+    cells: Sequence[PayloadCell] = ()
 
 
 class MessageListData(NamedTuple):
     table: QueueTable | None
     page: MessagePage | None
     rows: list[MessageRow]
+    asked: message_list.MessageListQuery
 
 
 @require_safe
 def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     address = Address(schema, table)
     queue = Queue.objects.select_related("latest").filter(schema=schema, table=table).first()
-    found, problem = query_errors.read(lambda connection: _read(connection, address, request, queue), address)
+    asked = message_list.asked(request.GET.dict(), content_access.of(request.user))
+    found, problem = query_errors.read(
+        lambda connection: _read(connection, address, request, queue, asked),
+        address,
+        searching=asked.wanted is not None,
+    )
     if found and found.table and found.table.kind is TableKind.LEASE:
         return leases.listing(request, address, queue)
     if isinstance(found, delayed_rows.DelayedPageRows):
         navigation.stands_under(request, "delayed")
     gone = problem.kind == "gone" if problem else not (found and found.table)
     known = Known(address) if gone else None
+    asked = found.asked if found else asked
+    payload = None
+    if isinstance(found, MessageListData) and found.table:
+        payload = columns.read(request, found.table, [row.message for row in found.rows])
+        found = found._replace(rows=[row._replace(cells=payload.of(row.message.id)) for row in found.rows])
     about = {
+        "columns": payload,
+        "kept_in_address": [
+            (name, request.GET[name]) for name in ("q", "order", "after", "before") if name in request.GET
+        ],
         "address": address,
         "queue": queue,
         "known": known,
-        "asked": message_list.asked(request.GET.dict()),
+        "asked": asked,
+        "no_lines": _no_lines(content_access.of(request.user)) if asked.bodyline else "",
         "trouble": problem,
+        "hides_locked_rows": not sees_locked_rows(address),
     }
     template = f"pgqueue_admin/messages/{'gone' if gone else _template(found)}.html"
     return render(
@@ -74,13 +96,18 @@ def _template(found: MessageListData | delayed_rows.DelayedPageRows | None) -> s
 
 
 def _read(
-    connection: Connection, address: Address, request: HttpRequest, queue: Queue | None
+    connection: Connection,
+    address: Address,
+    request: HttpRequest,
+    queue: Queue | None,
+    asked: message_list.MessageListQuery,
 ) -> MessageListData | delayed_rows.DelayedPageRows:
-    query = request.GET.dict()
-    table = discovery.readable(connection, address) if queue_database().allows(address) else None
+    table = discovery.readable(connection, address) if is_watched(address) else None
+    if table is not None:
+        asked = asked.fitting(table, connection.dialect.searches_waiting)
     if table is not None and table.kind is TableKind.DELAYED:
-        return delayed_rows.found(connection, table, query)
-    return _waiting(connection, table, message_list.asked(query), _head(queue), content_access.of(request.user))
+        return delayed_rows.found(connection, table, request.GET.dict(), asked)
+    return _waiting(connection, table, asked, _head(queue), content_access.of(request.user))
 
 
 def _waiting(
@@ -91,13 +118,13 @@ def _waiting(
     access: ContentAccess,
 ) -> MessageListData:
     if table is None or not table.has_messages or wanted.error:
-        return MessageListData(table, None, [])
+        return MessageListData(table, None, [], wanted)
     shown = message_list.page(connection, table, wanted, head)
     rows = [
         MessageRow(each, waiting_acts.tick(each), short_type(each.type), _line(connection, table, each, wanted, access))
         for each in shown.messages
     ]
-    return MessageListData(table, shown, rows)
+    return MessageListData(table, shown, rows, wanted)
 
 
 def _line(
@@ -107,9 +134,14 @@ def _line(
     wanted: message_list.MessageListQuery,
     access: ContentAccess,
 ) -> str | None:
-    if not wanted.bodyline:
+    if not wanted.bodyline or _no_lines(access):
         return None
-    return access.refusal or message_list.bodyline(connection, table, message)
+    return message_list.bodyline(connection, table, message)
+
+
+def _no_lines(access: ContentAccess) -> str:
+    """Why the start of each body is not shown: of a part of a body nobody knows what a rule would hide there."""
+    return access.refusal or (_MASKED if access.masks_bodies() else "")
 
 
 def _head(queue: Queue | None) -> int | None:

@@ -21,7 +21,7 @@ from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import waiting_acts as words
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import only_looked_at, queue_database
 from pgqueue_admin.monitor import browse, delayed
 from pgqueue_admin.monitor.message import DelayedMessage, WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
@@ -82,6 +82,8 @@ def possible(person: Any, is_delayed: bool) -> list[PossibleAct]:
 
 def offered(person: Any, table: QueueTable) -> dict[str, Any]:
     """For a template: what can be done with messages of the table; ``foreign``: why nothing can."""
+    if why := only_looked_at(table.address):
+        return {"foreign": why, "home": table.address, "is_only_looked_at": True}
     try:
         home = waiting_messages.home_of(table)
     except OperationRefused as refused:

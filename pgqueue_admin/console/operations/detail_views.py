@@ -8,15 +8,25 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from pgqueue_admin.archive import crossings
+from pgqueue_admin.archive.crossings import Crossing
+from pgqueue_admin.archive.store import CappedCount
 from pgqueue_admin.console import permissions, query_errors, responses
-from pgqueue_admin.console.operations import labels, plan_form, preview, progress, results
+from pgqueue_admin.console.archive import shown_search
+from pgqueue_admin.console.operations import edit_form, labels, plan_form, preview, progress, results
+from pgqueue_admin.console.parsing import parse_int
+from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import confirmations
-from pgqueue_admin.models import Operation
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import confirmation, plans
+from pgqueue_admin.models import Operation, Trial
+from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.operations import confirmation, edits, plans
 from pgqueue_admin.services.operations.selection import LAPSES_AFTER
+from pgqueue_admin.services.trials import MOST
+
+TRIALS = 5
 
 
 @require_safe
@@ -24,7 +34,8 @@ def page(request: HttpRequest, number: int) -> HttpResponse:
     operation = existing(Operation, f"There is no operation {number}.", pk=number)
     if operation.state == Operation.State.FROZEN:
         return _preview(request, operation)
-    found, problem = query_errors.read(lambda connection: results.read(connection, operation, request.GET))
+    access = content_access.of(request.user)
+    found, problem = query_errors.read(lambda connection: results.read(connection, operation, request.GET, access))
     about = {
         "operation": operation,
         "what": labels.what(operation),
@@ -32,30 +43,72 @@ def page(request: HttpRequest, number: int) -> HttpResponse:
         "found": found,
         "outcome_filters": results.filters(operation),
         "trouble": problem,
+        "waiting": _waiting(operation),
+        "crossings": _crossings(operation),
+        "edited": _edited(operation, access),
+        "selection": shown_search.of(operation.selection, access),
         "refusal": permissions.refusal_for(request.user, operation.kind),
     }
     return render(request, "pgqueue_admin/operations/page.html", about)
 
 
+def _edited(operation: Operation, access: ContentAccess) -> str:
+    """What it changes in each, as a sentence; empty: nothing."""
+    kept = edits.of(operation)
+    return edit_form.words(kept.edit, access) if kept else ""
+
+
+def _waiting(operation: Operation) -> CappedCount | None:
+    """What it has sent and can be called back; None where that is not known."""
+    try:
+        return operations.called_back.waiting(operation)
+    except DatabaseError:
+        return None
+
+
+def _crossings(operation: Operation) -> list[Crossing]:
+    """What of it is between two databases, those on which a person decides first; none where that is not known."""
+    if operation.kind != Operation.Kind.RETRY or not addresses.is_open("crossings"):
+        return []
+    found, _ = query_errors.read(
+        lambda connection: [
+            *crossings.not_known_ones(connection, operation.pk),
+            *crossings.open_ones(connection, operation.pk),
+        ]
+    )
+    return found or []
+
+
 def _preview(request: HttpRequest, operation: Operation, fault: str = "") -> HttpResponse:
-    asked = request.POST if fault else request.GET
+    asked, access = request.POST if fault else request.GET, content_access.of(request.user)
     found, problem = query_errors.read(lambda connection: preview.read(connection, operation, request.user, asked))
+    queues = found.queues if found else operation.queues
     about = {
         "staging": plan_form.as_typed(found.staging, request.POST) if found and fault else found and found.staging,
         "operation": operation,
-        "what": labels.what(operation),
+        "what": labels.what(operation, queues),
         "found": found,
+        "edited": _edited(operation, access),
+        "selection": shown_search.of(operation.selection, access),
+        "edit_seen": edits.seen(operation),
         "trouble": problem,
         "plan": confirmation.plan(operation),
         "lapses_at": operation.created_at + LAPSES_AFTER,
         "fault": fault,
-        "effect": confirmations.effect(operation.kind, settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]),
+        "effect": _effect(operation),
         "button": labels.button(operation, settings.PGQUEUE["ENVIRONMENT"]),
-        "when_received": labels.when_received(operation, settings.PGQUEUE["ENVIRONMENT"]),
-        "keep": confirmations.KEEP[operation.kind],
+        "when_received": labels.when_received(operation, settings.PGQUEUE["ENVIRONMENT"], queues),
+        "keep": confirmations.KEEP["restore" if operation.restores else operation.kind],
         "refusal": permissions.refusal_for(request.user, operation.kind),
+        "tried": min(operation.count, MOST),
+        "trials": Trial.objects.filter(operation_id=operation.pk)[:TRIALS] if operation.kind == "retry" else [],
     }
     return render(request, "pgqueue_admin/operations/preview.html", about, status=422 if fault else 200)
+
+
+def _effect(operation: Operation) -> str:
+    said = confirmations.effect(operation.kind, settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"])
+    return f"{confirmations.RESTORES} {said}" if operation.restores else said
 
 
 @require_POST
@@ -71,7 +124,9 @@ def start(request: HttpRequest, number: int) -> HttpResponse:
     if allowed and fault:
         return _preview(request, operation, fault)
     try:
-        operations.start(number, request.user, reason, request.POST.getlist("target"), planned)
+        seen = request.POST.get("edit", "") if operation.kind == Operation.Kind.RETRY else None
+        rules = [each for each in map(parse_int, request.POST.getlist("rule")) if each is not None]
+        operations.start(number, request.user, reason, request.POST.getlist("target"), planned, rules, seen)
     except operations.OperationRefused as error:
         responses.refused(request, str(error))
     except DatabaseError as error:
@@ -100,7 +155,7 @@ def cancel(request: HttpRequest, number: int) -> HttpResponse:
 
 @require_POST
 def pause(request: HttpRequest, number: int) -> HttpResponse:
-    return _steer(request, number, lambda: operations.pause(number, request.user), "Paused. What is sent stays sent.")
+    return _steer(request, number, lambda: operations.pause(number, request.user), "Paused. Sent messages stay sent.")
 
 
 @require_POST

@@ -15,25 +15,39 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.operations import errors
 
 LEASE_QUEUE = "lease queue"  # whose original clients name none
-STILL = {"retry": "still dead where they were", "discard": "still dead", "restore": "still discarded"}
+STILL = {
+    "retry": "still dead where they were",
+    "discard": "still dead",
+    "restore": "still discarded",
+    "call back": "still sent",
+    "purge": "still there",
+}
+_BEFORE_QUEUE = {"retry": "to", "call back": "from"}
 
 _A_MOMENT = timedelta(seconds=10)
-FINISHING = "Cancelled; what is in hand is finished first"
+FINISHING = "Cancelled; messages in hand are finished first"
 
 
-def what(operation: Operation) -> str:
-    """``Retry 1,284 messages to Billing``."""
-    return f"{VERBS[operation.kind]} {messages(operation.count)} {_where(operation)}".strip()
+def what(operation: Operation, queues: Iterable[str] | None = None) -> str:
+    """``Retry 1,284 messages to Billing``. ``queues``: where it would go as rules stand; None: as it is kept."""
+    where = _where(operation, operation.queues if queues is None else queues)
+    return f"{_verb(operation)} {messages(operation.count)} {where}".strip()
+
+
+def _verb(operation: Operation) -> str:
+    if operation.restores:
+        return "Restore, edit and retry" if operation.edit else "Restore and retry"
+    return "Edit and retry" if operation.edit else VERBS[operation.kind]
 
 
 def button(operation: Operation, environment: str) -> str:
     """``Retry 1,284 in production``."""
-    return f"{VERBS[operation.kind]} {operation.count:,} in {environment or 'unnamed'}"
+    return f"{_verb(operation)} {operation.count:,} in {environment or 'unnamed'}"
 
 
-def when_received(operation: Operation, environment: str) -> str:
+def when_received(operation: Operation, environment: str, queues: Iterable[str]) -> str:
     """``Retry 564 in production when Orders receives``."""
-    said = list(tables(operation.queues).values())
+    said = list(tables(queues).values())
     who = f"{said[0]} receives" if len(said) == 1 else "somebody receives in each queue"
     return f"{button(operation, environment)} when {who}"
 
@@ -46,9 +60,9 @@ def messages(count: int) -> str:
     return numbers.pluralize(count, "message")
 
 
-def _where(operation: Operation) -> str:
-    said = list(tables(operation.queues).values())
-    return f"{'to' if operation.kind == 'retry' else 'of'} {names.listed(said)}" if said else ""
+def _where(operation: Operation, queues: Iterable[str]) -> str:
+    said = list(tables(queues).values())
+    return f"{_BEFORE_QUEUE.get(operation.kind, 'of')} {names.listed(said)}" if said else ""
 
 
 def tables(addresses: Iterable[str]) -> dict[str, str]:
@@ -97,12 +111,13 @@ def in_zone(why: str, when: datetime | None) -> str:
 def ended(operation: Operation, succeeded: int = 0, dead_again: int = 0) -> str:
     """All classes that are not zero: ``412 succeeded, 6 dead again, 866 not sent and still dead where they were.``"""
     left = operation.count - operation.done - operation.skipped - operation.failed
+    still = STILL["restore" if operation.restores else operation.kind]
     classes = [
         (succeeded, "succeeded"),
         (dead_again, "dead again"),
         (operation.done - succeeded - dead_again, past(operation.kind)),
         (operation.skipped, "skipped"),
-        (operation.failed, f"failed and {STILL[operation.kind]}"),
-        (left, f"not touched and {STILL[operation.kind]}"),
+        (operation.failed, f"failed and {still}"),
+        (left, f"not touched and {still}"),
     ]
     return ", ".join(f"{count:,} {word}" for count, word in classes if count > 0) or "Nothing was in the set"

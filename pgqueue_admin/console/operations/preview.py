@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pgqueue_admin.console.operations import labels, plan_form
+from pgqueue_admin.console.operations import edit_form, labels, plan_form
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services import operations, unattended
-from pgqueue_admin.services.operations.queries import ChangedState, Targets
+from pgqueue_admin.services import content_access, operations, purges, unattended
+from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.operations import edits, redirects
+from pgqueue_admin.services.operations.queries import Causes, ChangedState, Targets
 from pgqueue_admin.transport.wire.headers import short_type
 
 SAMPLES = 10
@@ -28,6 +30,9 @@ class PreviewSplit:
 
 @dataclass(frozen=True, slots=True)
 class OperationPreview:
+    """``queues``: how many it is for, by canonical address; of a retry as rules stand now."""
+
+    queues: dict[str, int]
     splits: list[PreviewSplit]
     samples: Sequence[Any]
     changed: ChangedState
@@ -38,34 +43,58 @@ class OperationPreview:
     kept: list[str]
     removed: list[str]
     staging: plan_form.PlanForm
+    causes: Causes | None = None
+    edit: edit_form.ShownLook | None = None  # where this person may see it
 
 
 def read(connection: Connection, operation: Operation, person: Any, asked: Mapping[str, str]) -> OperationPreview:
     """``asked``: what the address or the form says of the plan."""
+    if operation.kind == Operation.Kind.PURGE:
+        return _of_purge(connection, operation, person, asked)
     parts = operations.made_of(connection, operation.pk)
     whole = next(part for part in parts if part.what == "all")
     samples = operations.samples(connection, operation, SAMPLES)
     retry = operation.kind == Operation.Kind.RETRY
+    targets = operations.retry_targets(connection, operation, redirects.rules()) if retry else None
     kept, removed = operations.header_changes(connection, samples) if retry else ([], [])
+    queues = targets.counts if targets and targets.ruled else operation.queues
     return OperationPreview(
-        _splits(operation, parts),
+        queues,
+        _splits(operation, queues, parts),
         samples,
         operations.changed(connection, operation),
-        operations.retry_targets(connection, operation) if retry else None,
-        unattended.untended(operation.queues) if retry else [],
+        targets,
+        unattended.untended(queues) if targets else [],
         whole.oldest_at,
         whole.newest_at,
         kept,
         removed,
         plan_form.offered(connection, operation, person, asked),
+        operations.causes(connection, operation) if retry else None,
+        _edit(connection, operation, content_access.of(person)),
     )
 
 
-def _splits(operation: Operation, parts: Sequence[Any]) -> list[PreviewSplit]:
+def _edit(connection: Connection, operation: Operation, access: ContentAccess) -> edit_form.ShownLook | None:
+    kept = edits.of(operation)
+    if kept is None or access.hides_edited(kept.edit.part, kept.edit.name):
+        return None
+    return edit_form.looked(connection, operation, kept.edit, access)
+
+
+def _of_purge(connection: Connection, operation: Operation, person: Any, asked: Mapping[str, str]) -> OperationPreview:
+    """Its messages are in no archive yet: of these there are a count and a number up to which they go."""
+    gone = ChangedState(purges.left_since(connection, operation), None)
+    staging = plan_form.offered(connection, operation, person, asked)
+    splits = _splits(operation, operation.queues, [])
+    return OperationPreview(operation.queues, splits, [], gone, None, [], None, None, [], [], staging)
+
+
+def _splits(operation: Operation, queues: Mapping[str, int], parts: Sequence[Any]) -> list[PreviewSplit]:
     where = "Into" if operation.kind == Operation.Kind.RETRY else "Of"
-    said = labels.tables(operation.queues)
+    said = labels.tables(queues)
     return [
-        *_most(where, _added_up((said[address], count) for address, count in operation.queues.items())),
+        *_most(where, _added_up((said[address], count) for address, count in queues.items())),
         *_most("Type", _named(parts, "type")),
         *_most("Died of", _named(parts, "cause")),
     ]

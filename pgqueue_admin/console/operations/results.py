@@ -11,11 +11,13 @@ from pgqueue_admin.console.operations.staged_progress import CLASSES, ENDED, ROU
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation, RetryPlan
 from pgqueue_admin.services import operations
+from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.operations import staged_retry
 
 ROWS = 50
 ROUGHLY, ALL = "rough", "all"
 FILTERS = (("", "All"), ("done", "Done"), ("skipped", "Skipped"), ("failed", "Failed"), ("open", "To go"))
+BINNED = (Operation.Kind.DISCARD, Operation.Kind.PURGE)
 OF_RETRIES = (("succeeded", "Succeeded"), ("dead_again", "Dead again"), ("retried", "Not known yet"))
 
 
@@ -28,32 +30,35 @@ class OperationResults:
     restore: str  # the search that finds just these
 
 
-def read(connection: Connection, operation: Operation, asked: Mapping[str, str]) -> OperationResults | None:
+def read(
+    connection: Connection, operation: Operation, asked: Mapping[str, str], access: ContentAccess
+) -> OperationResults | None:
     """None of one that was never started: what lies beside the queues under its number is another console's."""
     if operation.started_at is None:
         return None
     plan = RetryPlan.objects.filter(pk=operation.pk).first()
     if plan:
-        return _staged(connection, operation, plan, asked)
+        return _staged(connection, operation, plan, asked, access)
     outcome = next((name for name, _ in filters(operation) if name == asked.get("o")), "")
     start = pagination.integer(asked.get("after")) or 0
     rows = operations.items(connection, operation.pk, start, outcome, ROWS + 1)
-    after = pagination.pack(rows[ROWS - 1].place) if len(rows) > ROWS else ""
+    after = pagination.pack(rows[ROWS - 1].position) if len(rows) > ROWS else ""
     still = ArchiveFilter(state="discarded", last_operation=operation.pk)
-    discarded = store.count(connection, still, operation.done).number if operation.kind == Operation.Kind.DISCARD else 0
+    discarded = store.count(connection, still, operation.done).number if operation.kind in BINNED else 0
     return OperationResults(rows[:ROWS], after, outcome, discarded, search_query.written(still))
 
 
 def _staged(
-    connection: Connection, operation: Operation, plan: RetryPlan, asked: Mapping[str, str]
+    connection: Connection, operation: Operation, plan: RetryPlan, asked: Mapping[str, str], access: ContentAccess
 ) -> OperationResults:
     """By class; first what did not go smoothly."""
     outcome = next((name for name, _ in filters(operation) if name == asked.get("o")), ROUGHLY)
     classes = {ROUGHLY: list(ROUGH), ALL: None}.get(outcome, [outcome])
     start = pagination.integer(asked.get("after")) or 0
     rows = staged_retry.items(connection, plan, operation.state in ENDED, start, classes, ROWS + 1)
-    after = pagination.pack(rows[ROWS - 1].place) if len(rows) > ROWS else ""
-    return OperationResults(rows[:ROWS], after, outcome, 0, "")
+    after = pagination.pack(rows[ROWS - 1].position) if len(rows) > ROWS else ""
+    shown = [row._replace(again_message=access.error(row.again_message)) for row in rows[:ROWS]]
+    return OperationResults(shown, after, outcome, 0, "")
 
 
 def filters(operation: Operation) -> tuple[tuple[str, str], ...]:
@@ -61,4 +66,6 @@ def filters(operation: Operation) -> tuple[tuple[str, str], ...]:
     if RetryPlan.objects.filter(pk=operation.pk).exists():
         classes = ((each.name, each.word) for each in CLASSES)
         return ((ROUGHLY, "Not smooth"), (ALL, "All"), *classes, ("open", "Not sent"))
+    if operation.kind == Operation.Kind.PURGE:
+        return FILTERS[:1]  # what it did not take is no item of it
     return (*FILTERS[:2], *OF_RETRIES, *FILTERS[2:]) if operation.kind == Operation.Kind.RETRY else FILTERS

@@ -16,7 +16,7 @@ from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import Operation, RetryPlan
 from pgqueue_admin.models.retry_plan import Stage
 from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import staged_retry
+from pgqueue_admin.services.operations import plans, staged_retry
 from pgqueue_admin.services.operations.queries import CurrentState
 
 State = Operation.State
@@ -46,8 +46,8 @@ CLASSES = (
     OutcomeClass("sent", "sent-f", "sw-sent", "Sent, waiting", "sent and waiting", "in the queue"),
     OutcomeClass("same", "deadf", "k-dead", "Dead, same", "dead again of the same cause", "same cause"),
     OutcomeClass("other", "other-f", "sw-other", "Dead, another", "dead again of another cause", "another cause"),
-    OutcomeClass("dead", "other-f", "sw-other", "Dead, cause not told", "dead again", "not grouped yet"),
-    OutcomeClass("unknown", "unk-f", "sw-unk", "Not known", "not known", "nobody told"),
+    OutcomeClass("dead", "other-f", "sw-other", "Dead, cause unknown", "dead again", "not grouped yet"),
+    OutcomeClass("unknown", "unk-f", "sw-unk", "Not known", "not known", "no report"),
     OutcomeClass("skipped", "skip-f", "sw-skip", "Skipped", "skipped", "not dead any more"),
     OutcomeClass("failed", "fail-f", "sw-fail", "Failed", "failed and still dead where they were", "still dead"),
 )
@@ -177,11 +177,7 @@ class StagedProgress(OperationProgress):
 
     @property
     def plan_said(self) -> str:
-        """``try 5, watch 1 min, 50 at 5/s, the rest at 20/s; give up after 30 min``."""
-        plan = self.plan
-        tried = f"try {plan.try_first:,}, watch {duration(plan.watch_seconds)}, " if plan.try_first else ""
-        some = f"{plan.then_some:,} at {plan.some_rate:g}/s, the rest" if plan.then_some else "all"
-        return f"{tried}{some} at {plan.rest_rate:g}/s; give up after {duration(plan.give_up_seconds)}"
+        return plans.of(self.plan).said
 
     @property
     def limits(self) -> str:
@@ -267,12 +263,14 @@ class StagedProgress(OperationProgress):
     @property
     def question(self) -> str:
         where = settings.PGQUEUE["ENVIRONMENT"] or "unnamed"
-        return f"Cancel what is not sent of operation {self.operation.pk}, {labels.what(self.operation)}, in {where}?"
+        return (
+            f"Cancel the unsent messages of operation {self.operation.pk}, {labels.what(self.operation)}, in {where}?"
+        )
 
     @property
     def cancel_text(self) -> str:
         sent = pluralize(self.acted, "message")
-        return f"{sent} stay as they are, what is not sent stays dead where it is. It takes effect within one chunk."
+        return f"{sent} stay as they are; unsent ones stay dead where they are. It takes effect within one chunk."
 
     @property
     def live_rate(self) -> SafeString:

@@ -1,5 +1,6 @@
 """Every act on messages begins here: one message is acted on at once, many are frozen and looked at first (C4)."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from django.db import ProgrammingError
@@ -8,18 +9,23 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
+from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import ArchiveFilter, Outcome
 from pgqueue_admin.console import pagination, responses
 from pgqueue_admin.console.archive import search, window
 from pgqueue_admin.console.operations import labels
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.console.responses import Way
+from pgqueue_admin.console.scopes import addresses
+from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import confirmations
 from pgqueue_admin.formatting.audit_verbs import past
-from pgqueue_admin.models import Operation
-from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.models import Operation, RetryRule
+from pgqueue_admin.models.queue_database import looked_at, queue_database
+from pgqueue_admin.services import content_access, operations, purges
 from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.operations import redirects
 
 ROWS = 50
 MOST_IDS = 10_000
@@ -38,16 +44,24 @@ def _list(request: HttpRequest) -> HttpResponse:
     rows = list(found.select_related("plan")[: ROWS + 1])
     more = pagination.pack(rows[ROWS - 1].pk) if len(rows) > ROWS else ""
     shown = [(row, labels.what(row)) for row in rows[:ROWS]]
-    return render(request, "pgqueue_admin/operations/list.html", {"operations": shown, "more": more, "below": below})
+    about = {"operations": shown, "more": more, "below": below, "crossings": _has_crossings()}
+    return render(request, "pgqueue_admin/operations/list.html", about)
+
+
+def _has_crossings() -> bool:
+    """Whether their page is of use here, and open to whoever asks."""
+    return addresses.is_open("crossings") and any(each.is_writable for each in looked_at())
 
 
 def _create(request: HttpRequest) -> HttpResponse:
     """Freeze what was chosen and show it; a single message asked for at once is acted on."""
     kind = request.POST.get("act", "")
-    if kind not in confirmations.VERBS:
+    if kind not in confirmations.VERBS and kind not in PREPARED:
         responses.refused(request, "Nothing was done: choose retry, discard or restore.")
         return responses.back(request, reverse("archive"))
     try:
+        if kind in PREPARED:
+            return PREPARED[kind](request)
         ids = _ids(request)
         if request.POST.get("at_once") and len(ids) == 1:
             return _at_once(request, kind, ids[0])
@@ -60,6 +74,8 @@ def _create(request: HttpRequest) -> HttpResponse:
 
 
 def _at_once(request: HttpRequest, kind: str, archive_id: int) -> HttpResponse:
+    if kind == Operation.Kind.RETRY and _is_ruled(archive_id):
+        return _freeze(request, kind, [archive_id])  # a rule is shown before it is followed
     outcome = operations.act(kind, archive_id, request.user, "console", responses.reason(request))
     said = labels.result(kind, outcome)
     if outcome.result == "done":
@@ -67,6 +83,14 @@ def _at_once(request: HttpRequest, kind: str, archive_id: int) -> HttpResponse:
     else:
         responses.refused(request, said)
     return responses.back(request, reverse("archived_message", args=[archive_id]))
+
+
+def _is_ruled(archive_id: int) -> bool:
+    if not RetryRule.objects.exists():
+        return False
+    with queue_database().reading() as connection:
+        found = store.followed(connection, archive_id)
+    return found is not None and found.state == "dead" and redirects.applies(found.message_type, found.queue)
 
 
 def _ways(kind: str, outcome: Outcome) -> list[Way]:
@@ -80,7 +104,46 @@ def _ways(kind: str, outcome: Outcome) -> list[Way]:
     return ways
 
 
+def _call_back(request: HttpRequest) -> HttpResponse:
+    number = parse_int(request.POST.get("operation", "")) or 0
+    operation = operations.called_back.prepare(number, request.user, "console", responses.reason(request))
+    return responses.SeeOther(reverse("operation", args=[operation.pk]))
+
+
+def _purge(request: HttpRequest) -> HttpResponse:
+    queue = Address(request.POST.get("schema", ""), request.POST.get("table", ""))
+    operation = purges.prepare(queue, request.user, "console", responses.reason(request))
+    return responses.SeeOther(reverse("operation", args=[operation.pk]))
+
+
+def _from_bin(request: HttpRequest) -> HttpResponse:
+    ids = _ids(request)
+    if not ids:
+        raise operations.EmptySelection("Nothing was retried: no message was ticked.")
+    operation = operations.freeze_discarded(ids, request.user, "console", responses.reason(request))
+    return responses.SeeOther(reverse("operation", args=[operation.pk]))
+
+
+def _edit(request: HttpRequest) -> HttpResponse:
+    """A frozen retry, and the page where is said what changes in each."""
+    frozen = _frozen(request, Operation.Kind.RETRY, _ids(request))
+    return responses.SeeOther(reverse("operation_edit", args=[frozen.pk]))
+
+
+FROM_BIN, EDIT = "restore and retry", "edit and retry"
+PREPARED: dict[str, Callable[[HttpRequest], HttpResponse]] = {
+    operations.called_back.KIND: _call_back,
+    purges.KIND: _purge,
+    FROM_BIN: _from_bin,
+    EDIT: _edit,
+}
+
+
 def _freeze(request: HttpRequest, kind: str, ids: list[int]) -> HttpResponse:
+    return responses.SeeOther(reverse("operation", args=[_frozen(request, kind, ids).pk]))
+
+
+def _frozen(request: HttpRequest, kind: str, ids: list[int]) -> Operation:
     chosen: list[int] | ArchiveFilter = ids
     selection = ""
     if request.POST.get("all") == "matching":
@@ -89,8 +152,7 @@ def _freeze(request: HttpRequest, kind: str, ids: list[int]) -> HttpResponse:
         selection += covered
     elif not ids:
         raise operations.EmptySelection(f"Nothing was {past(kind)}: no message was ticked.")
-    operation = operations.freeze(kind, chosen, request.user, "console", responses.reason(request), selection)
-    return responses.SeeOther(reverse("operation", args=[operation.pk]))
+    return operations.freeze(kind, chosen, request.user, "console", responses.reason(request), selection)
 
 
 def _matching(kind: str, q: str, w: str | None, access: ContentAccess) -> tuple[ArchiveFilter, str]:

@@ -1,15 +1,9 @@
-"""Outboxes as their pages show them: the order, the sentence that opens the page, and what a record holds."""
-
-import base64
-from typing import Any
-
-import orjson
+"""Outboxes as their pages show them: the order, and the sentence that opens the page."""
 
 from pgqueue_admin.alerts.outboxes import OutboxState
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.monitor.in_doubt import InDoubt
 from pgqueue_admin.monitor.outboxes import COUNTED_TO
-from pgqueue_admin.transport.wire import headers as h
 
 
 def in_order(states: list[OutboxState]) -> list[OutboxState]:
@@ -70,28 +64,3 @@ def _names(rows: list[OutboxState]) -> str:
     first = [row.name for row in rows[:3]]
     more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
     return ", ".join(first) + more
-
-
-def operations_of(text: str) -> list[dict[str, Any]] | None:
-    """What a record is to send, a line each, as its page shows it; None: it cannot be read."""
-    try:
-        found = orjson.loads(text)
-        return [
-            {
-                "id": str(each["MessageId"]),
-                "type": (h.types_in(str(each.get("Headers", {}).get(h.ENCLOSED_MESSAGE_TYPES) or "")) or ("",))[0],
-                "kind": "publish" if "EventType" in each.get("Options", {}) else "send",
-                "to": str(each.get("Options", {}).get("Destination", "")),
-                "when": _when(each.get("Options", {})),
-                "size": len(base64.b64decode(each.get("Body") or "")),
-            }
-            for each in found
-        ]
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None
-
-
-def _when(options: dict[str, Any]) -> str:
-    if "DelayDeliveryFor" in options:
-        return f"delayed by {options['DelayDeliveryFor']}"
-    return f"at {options['DeliverAt']}" if "DeliverAt" in options else "at once"

@@ -5,22 +5,19 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_POST, require_safe
 
+from pgqueue_admin.alerts import outbox_dispatch
 from pgqueue_admin.alerts import outboxes as states
 from pgqueue_admin.alerts.outboxes import OutboxState
 from pgqueue_admin.console import permissions, query_errors, responses, url_converters
-from pgqueue_admin.console.outbox import rows
+from pgqueue_admin.console.outbox import forms, rows
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.models import Endpoint
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models import caught_duplicates
 from pgqueue_admin.monitor import in_doubt, outboxes
 from pgqueue_admin.monitor.in_doubt import InDoubt
-from pgqueue_admin.services import outboxes as acts
+from pgqueue_admin.services import content_access, foreign_outboxes, outbox_content
 from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
-from pgqueue_admin.transport import Endpoint as Engine
 from pgqueue_admin.transport.settings import SettingsRefused
-from pgqueue_admin.workers.processes.endpoint_settings import of_row
 
 ROWS = 50
 
@@ -34,8 +31,11 @@ def listing(request: HttpRequest) -> HttpResponse:
     states_found, doubtful = found or ([], [])
     all_of_them = rows.in_order(states_found)
     state, sentence = rows.verdict(all_of_them, doubtful)
+    caught = caught_duplicates.by_endpoint()
     about = {
-        "rows": [(each, rows.tone(each)) for each in all_of_them],
+        "rows": [
+            (each, rows.tone(each), caught.get(each.endpoint.name) if each.endpoint else None) for each in all_of_them
+        ],
         "in_doubt": doubtful,
         "trouble": problem,
         "verdict": "Outboxes cannot be read now" if problem else sentence,
@@ -58,13 +58,19 @@ def outbox(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     if found is None and problem is None:
         raise Http404(f"There is no outbox {schema}.{table} that may be looked at.")
     row, pending = found or (None, [])
+    decided = row.decided if row and row.endpoint is None else None
     about = {
         "address": address,
         "row": row,
         "pending": pending[:ROWS],
         "next": pending[ROWS - 1].id if len(pending) > ROWS else "",
         "trouble": problem,
-        "refusal": _refusal(request, row),
+        "refusal": outbox_dispatch.refusal(request.user, row),
+        "caught": caught_duplicates.by_endpoint().get(row.endpoint.name) if row and row.endpoint else None,
+        "is_allowed": decided is not None and decided.dispatch_allowed,
+        "decided": decided,
+        "keeping": forms.of_row(decided),
+        "set_refusal": permissions.refusal_for(request.user, "set"),
     }
     return render(request, "pgqueue_admin/outbox/outbox.html", about, status=problem.status if problem else 200)
 
@@ -85,9 +91,11 @@ def record(request: HttpRequest, schema: str, table: str, message_id: str) -> Ht
         "address": address,
         "row": row,
         "record": shown,
-        "operations": rows.operations_of(shown.operations) if shown else None,
+        "operations": outbox_content.operations_of(shown.operations, content_access.of(request.user))
+        if shown
+        else None,
         "trouble": problem,
-        "refusal": _refusal(request, row),
+        "refusal": outbox_dispatch.refusal(request.user, row),
     }
     return render(request, "pgqueue_admin/outbox/record.html", about, status=problem.status if problem else 200)
 
@@ -99,54 +107,76 @@ def dispatch(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     row, problem = query_errors.read(lambda connection: states.one(connection, address), address)
     if row is None or problem:
         responses.refused(request, f"Nothing was sent: {problem.sentence if problem else 'that outbox is gone.'}")
-    elif refusal := _refusal(request, row):
+    elif refusal := outbox_dispatch.refusal(request.user, row):
         responses.refused(request, f"Nothing was sent: {refusal}.")
     else:
-        assert row.endpoint
-        _dispatch(request, row.endpoint, row, [one] if one else None)
+        _dispatch(request, row, [one] if one else None)
     return responses.back(request, url_converters.queue(address, "outbox"))
 
 
-def _dispatch(request: HttpRequest, endpoint: Endpoint, row: OutboxState, ids: list[str] | None) -> None:
+@require_POST
+def allow(request: HttpRequest, schema: str, table: str) -> HttpResponse:
+    """Sending from a table of others is switched on, or off."""
+    address, allowed = Address(schema, table), request.POST.get("allow") == "yes"
+    row, problem = query_errors.read(lambda connection: states.one(connection, address), address)
+    if row is None or problem or row.endpoint:
+        why = problem.sentence if problem else "it is the outbox of an endpoint here." if row else "it is gone."
+        responses.refused(request, f"Nothing was changed: {why}")
+        return responses.back(request, url_converters.queue(address, "outbox") if row else "outboxes")
     try:
-        wanted = ids if ids is not None else _waiting(row)
-        engine = Engine(endpoint.name, queue_database().dsn, settings=of_row(endpoint), schema=endpoint.schema)
-        try:
-            assert engine.outbox
-            done = acts.dispatch(engine.outbox, wanted, request.user, "console", responses.reason(request))
-        finally:
-            engine.stop(0)
+        changed = foreign_outboxes.allow_dispatch(address, allowed, request.user, "console", responses.reason(request))
+    except OperationRefused as error:
+        responses.refused(request, str(error))
+    else:
+        now = "on" if allowed else "off"
+        responses.done(request, f"Sending from here is switched {now}." if changed else f"It was {now} already.")
+    return responses.back(request, url_converters.queue(address, "outbox"))
+
+
+@require_POST
+def keep(request: HttpRequest, schema: str, table: str) -> HttpResponse:
+    """Relay and clean-up of a table of others are switched on or off, each by itself."""
+    address, form = Address(schema, table), forms.KeepingForm(request.POST)
+    row, problem = query_errors.read(lambda connection: states.one(connection, address), address)
+    if row is None or problem or row.endpoint:
+        why = problem.sentence if problem else "it is the outbox of an endpoint here." if row else "it is gone."
+        responses.refused(request, f"Nothing was changed: {why}")
+    elif not form.is_valid():
+        responses.refused(request, f"Nothing was changed: {form.first_fault}")
+    else:
+        _keep(request, address, form)
+    return responses.back(request, url_converters.queue(address, "outbox") if row else "outboxes")
+
+
+def _keep(request: HttpRequest, address: Address, form: forms.KeepingForm) -> None:
+    try:
+        changed = foreign_outboxes.keep(
+            address, form.relay_seconds, form.keep_seconds, request.user, "console", responses.reason(request)
+        )
+    except OperationRefused as error:
+        responses.refused(request, str(error))
+    except DatabaseError as error:
+        responses.failed(request, str(error))
+    else:
+        responses.done(request, form.said if changed else "It was so already.")
+
+
+def _dispatch(request: HttpRequest, row: OutboxState, ids: list[str] | None) -> None:
+    try:
+        done = outbox_dispatch.send(row, ids, request.user, "console", responses.reason(request))
     except (OperationRefused, SettingsRefused) as error:
         responses.refused(request, str(error))
     except (OutcomeUnknown, DatabaseError) as error:
         responses.failed(request, str(error))
     else:
-        responses.done(request, _said(done))
-
-
-def _waiting(row: OutboxState) -> list[str]:
-    with queue_database().reading(row.address) as connection:
-        return [each.id for each in outboxes.pending(connection, row.figures.table, acts.MOST)]
-
-
-def _said(done: acts.Dispatched) -> str:
-    sent = f"{pluralize(done.messages, 'message')} of {pluralize(done.records, 'record')} sent."
-    passed = f" {pluralize(done.passed, 'record')} had been sent meanwhile." if done.passed else ""
-    left = f" {pluralize(len(done.refused), 'record')} could not be sent: {done.refused[0]}" if done.refused else ""
-    return f"{sent}{passed}{left}"
-
-
-def _refusal(request: HttpRequest, row: OutboxState | None) -> str:
-    """Why nothing may be sent from there, in words that follow a colon."""
-    if refusal := permissions.refusal_for(request.user, "dispatch"):
-        return str(refusal)
-    is_foreign = row is not None and row.endpoint is None
-    return "it is not of an endpoint that runs here with an outbox, so it is only looked at" if is_foreign else ""
+        responses.done(request, outbox_dispatch.said(done))
 
 
 urlpatterns = [
     path("outbox/", listing, name="outboxes"),
     path("outbox/<name:schema>/<name:table>/", outbox, name="outbox"),
     path("outbox/<name:schema>/<name:table>/dispatch/", dispatch, name="outbox_dispatch"),
+    path("outbox/<name:schema>/<name:table>/allow/", allow, name="outbox_allow"),
+    path("outbox/<name:schema>/<name:table>/keep/", keep, name="outbox_keep"),
     path("outbox/<name:schema>/<name:table>/records/<name:message_id>/", record, name="outbox_record"),
 ]

@@ -6,24 +6,36 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
 from pgqueue_admin.console import navigation
+from pgqueue_admin.console.archive import shown_search
 from pgqueue_admin.console.operations import labels
 from pgqueue_admin.console.workers import rows
+from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.formatting import audit_verbs
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.models import AuditEntry, PostedMark, Process, settings_words
+from pgqueue_admin.models import AuditEntry, Operation, PostedMark, Process, settings_words
+from pgqueue_admin.services import content_access
 
 ICONS = {
-    "retry": "back", "discard": "quiet", "restore": "back", "set": "gear", "undo": "back", "start": "play",
-    "stop": "quiet", "scale": "gear", "pause": "pause", "resume": "play", "acknowledge": "ok",
+    "retry": "back", "call back": "back", "discard": "quiet", "purge": "quiet", "restore": "back", "set": "gear",
+    "undo": "back", "start": "play", "stop": "quiet", "scale": "gear", "pause": "pause", "resume": "play",
+    "acknowledge": "ok",
 }  # fmt: skip
 _NAMED = {
     ("cancel", "operation"): "operation ",
+    ("create", "view"): "the shared view ",
+    ("set", "view"): "the shared view ",
+    ("remove", "view"): "the shared view ",
     ("acknowledge", "alert"): "warning ",
     ("acknowledge", "failure"): "failure ",
     ("set", "failure"): "what is known of failure ",
     ("withdraw", "failure"): "the acknowledgement of failure ",
     ("withdraw", "alert"): "the acknowledgement of warning ",
+    **{(verb, "masking"): "the masking rule " for verb in ("create", "set", "remove")},
+    **{(verb, "scope"): "a queue scope of " for verb in ("create", "set", "remove")},
+    **{(verb, "masking"): "masked parts from " for verb in ("reveal", "hide")},
 }
 
 _LOG_HEAD = re.compile(r"(?<=last line: )\d{4}-\d\d-\d\d [\d:,.]+ [A-Z]+ \S+\[\d+\] ")  # of worker_settings' line
@@ -47,14 +59,25 @@ class RecentChange:
 
 
 def latest(most: int = 40) -> list[RecentChange]:
-    """Newest first: so many of what people did, of what programs marked, and of processes that ended.
+    """Newest first: so many of what people did, of what programs marked, and of processes that ended; as all may see.
 
-    Who signs in changes nothing here.
+    Who signs in changes nothing here. Marks and processes are of the whole installation: who sees some queues is told
+    what was done to these.
     """
-    entries = [of_entry(entry) for entry in AuditEntry.objects.exclude(noun="person")[:most]]
+    entries = [of_entry(shown_search.entry(entry, content_access.NOTHING)) for entry in acts()[:most]]
+    if visible_queues.current() is not None:
+        return entries
     marks = [of_mark(mark) for mark in PostedMark.objects.all()[:most]]
     crashed = [of_crash(process) for process in _crashes().order_by("-ended_at")[:most]]
     return sorted([*entries, *marks, *crashed], key=lambda change: change.at, reverse=True)
+
+
+def acts() -> QuerySet[AuditEntry]:
+    """What people did, the newest first; of operations those that exist for whoever asks."""
+    found = AuditEntry.objects.exclude(noun="person")
+    if visible_queues.current() is None:
+        return found
+    return found.filter(Q(operation_id=None) | Exists(Operation.objects.filter(pk=OuterRef("operation_id"))))
 
 
 def of_entry(entry: AuditEntry) -> RecentChange:
@@ -79,11 +102,13 @@ def _what(entry: AuditEntry) -> str:
         return f"{number} of {labels.table_of(entry.subject)}{about}"
     if entry.noun == "history" and audit_verbs.counts(entry.verb):
         return f"{number} of {entry.subject}"
+    if entry.noun == "archive":
+        return f"{pluralize(entry.count, 'message')} of the archive: {entry.subject or 'everything'}"
     return f"{_NAMED.get((entry.verb, entry.noun), '')}{entry.subject}"
 
 
 def of_crash(process: Process) -> RecentChange:
-    name = process.endpoint or process.role
+    name = process.label
     ended = process.ended_at or process.heartbeat_at
     did = f"{name}, pid {process.pid}, {rows.ended(_why_ended(process))}"
     return RecentChange(ended, process.host, did, "dead", navigation.path_of("workers"), name)
@@ -110,7 +135,7 @@ def _with_those_before(change: RecentChange, before: int) -> RecentChange:
 
 def _why_ended(process: Process) -> str:
     """Where its supervisor went before it, a process is gone without anybody to whom it said its exit code."""
-    if why := process.last_error.strip():
+    if why := content_access.NOTHING.process_error(process).strip():
         return _cut(_LOG_HEAD.sub("", why.split("\n")[0]))
     return "exit code unknown" if process.exit_code is None else f"exit code {process.exit_code}"
 

@@ -71,7 +71,7 @@ def _blind(blind: Blind) -> Verdict:
     if not why:
         return Verdict("blind", said, "No sample", kept)
     short = why.partition(". ")[0].replace("The database", "the queues’ database", 1).removesuffix(".")
-    rest = format_html("The sampler runs, and was told: {} It tries again each time. {}", why, kept)
+    rest = format_html("The sampler runs, and got this answer: {} It tries again each time. {}", why, kept)
     return Verdict("blind", format_html("{}: {}", said, short), "The queues cannot be read", rest)
 
 
@@ -124,8 +124,8 @@ def _untabled(needs: Sequence[NeedRow]) -> str:
     number = sum(need.is_queue and not need.has_table for need in needs)
     if not number:
         return ""
-    said = "is an address" if number == 1 else "are addresses"
-    return f"{number:,} of them {said} without a table, which Queues does not list."
+    have, their = ("has", "its") if number == 1 else ("have", "their")
+    return f"{number:,} {have} no table; see {their} dead messages."
 
 
 def _within(rows: Sequence[QueueRow], needs: Sequence[NeedRow]) -> str:

@@ -277,11 +277,6 @@ def _judged(row: QueueRow) -> warnings.WarningText:
     return warnings.queue_depth(int(value), row.latest.how if row.latest else "counted", int(target))
 
 
-def _untold_said(row: QueueRow) -> tuple[str, str]:
-    said = _judged(row)
-    return said.fact, _own(_KINDS.get(row.verdict.why, ""), said.meaning)
-
-
 def _short(where: str) -> str:
     try:
         return queue_database().dialect.parse_address(where).table

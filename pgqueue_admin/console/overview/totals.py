@@ -1,4 +1,4 @@
-"""The six figures: all queues together."""
+"""The six figures: all queues together, or those that whoever looks may see."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from pgqueue_admin.console import components
 from pgqueue_admin.console.queue_row.rows import QueueRow
+from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.formatting.numbers import format_figure, format_int, of_sum, pluralize
 from pgqueue_admin.models import Alert, queue_overview
 from pgqueue_admin.models.processes import EndpointProcesses
@@ -43,7 +44,9 @@ class Totals:
         self.work = [row for row in self.rows if row.queue.kind in WORK]
 
     def all(self) -> list[Total]:
-        return [self.ready(), self.in_flight(), self.delayed(), self.dead(), self.entering(), self.leaving()]
+        """To who sees some queues without the dead: those of the archive are counted of all queues together."""
+        dead = [self.dead()] if visible_queues.current() is None else []
+        return [self.ready(), self.in_flight(), self.delayed(), *dead, self.entering(), self.leaving()]
 
     def ready(self) -> Total:
         value = self._sum(row.latest.ready for row in self.work if row.latest)

@@ -14,8 +14,9 @@ from pgqueue_admin.console.overview.needs_attention import MOST
 from pgqueue_admin.console.overview.page_data import CAUSES, OverviewData
 from pgqueue_admin.console.queue_row import cells
 from pgqueue_admin.console.queue_row import rows as board
+from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.models import Alert, FailureGroup, Operation, database_clock, failure_group
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import queue_database, schemas_looked_at
 from pgqueue_admin.services import operations
 
 BOARD, CHANGES = 60, 5
@@ -39,12 +40,12 @@ def page(request: HttpRequest) -> HttpResponse:
             "more_new": len(needs.new) - MOST,
             "more_older": len(needs.older) - MOST,
             "refusal": permissions.refusal_for(request.user, "acknowledge"),
-            "run_refusal": permissions.refusal_for(request.user, "run"),
+            "run_refusal": permissions.refusal_for(request.user, "run") or not addresses.is_open("endpoint_start"),
             "backlog": [(row, cells.strip(row, longest), cells.spark(row)) for row in backlog],
             "topics": f"overview:{last_visit.said(needs.since)} rows:" + ",".join(str(row.queue.pk) for row in backlog),
             "ribbon": timeline.draw(request.GET.get("w", ""), view.now, view.alerts, latest),
             "causes": _causes(view.causes[:CAUSES]),
-            "schemas": ", ".join(queue_database().schemas),
+            "schemas": ", ".join([*queue_database().schemas, *schemas_looked_at()]),
             "board": cells.board(view.within, BOARD),
             "changes": activity.folded(latest)[:CHANGES],
             "running": Operation.objects.filter(state__in=operations.staged_retry.FOLLOWED),

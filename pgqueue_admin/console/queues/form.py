@@ -7,6 +7,7 @@ from django import forms
 from pgqueue_admin.console.form_fields import DurationField
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.models import Queue
+from pgqueue_admin.models.queue_database import only_looked_at, why_not_written
 from pgqueue_admin.services.waiting_messages import is_ours
 
 MOST = 2_147_483_647
@@ -24,9 +25,12 @@ class QueueSettings(forms.Form):
     def __init__(self, queue: Queue, data: Any = None):
         super().__init__(data, initial={name: getattr(queue, name) for name in self.base_fields})
         self.queue = queue
-        if queue.kind != "error":
+        address = Address(queue.schema, queue.table)
+        if queue.kind != "error" or why_not_written(address):
             del self.fields["ingest"]
-        if queue.kind not in FOREIGN or is_ours(Address(queue.schema, queue.table)):
+        self.only_sends = bool(only_looked_at(address))  # in another database nothing is done to what waits
+        kinds = ("input",) if self.only_sends else FOREIGN
+        if queue.kind not in kinds or is_ours(address) or why_not_written(address):
             del self.fields["acts_allowed"]
 
     def clean_target_age_seconds(self) -> int | None:

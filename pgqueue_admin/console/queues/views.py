@@ -11,8 +11,10 @@ from pgqueue_admin.console.queue_row.tally import tally
 from pgqueue_admin.console.queues import filter as filters
 from pgqueue_admin.console.queues import table
 from pgqueue_admin.console.queues.columns import COLUMNS, SORTS
+from pgqueue_admin.console.saved_views import links
+from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.models import endpoint_standings, processes
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import queue_database, schemas_looked_at
 
 
 @require_safe
@@ -29,6 +31,7 @@ def page(request: HttpRequest) -> HttpResponse:
         {
             "filter": wanted,
             "sort": sort,
+            "views_path": links.saving(request, "queues"),
             "sorted": _sorted(sort),
             "columns": [(column, _next_sort(column.name, sort), _direction(column.name, sort)) for column in COLUMNS],
             "name_column": (_next_sort("name", sort), _direction("name", sort)),
@@ -38,9 +41,16 @@ def page(request: HttpRequest) -> HttpResponse:
             "tally": tally(everything),
             "halted": verdicts.of_endpoints(stands),
             "warned": sum(bool(row.warned) for row in everything),
-            "schemas": queue_database().schemas,
+            "schemas": _schemas(),
         },
     )
+
+
+def _schemas() -> list[str]:
+    seen = visible_queues.current()
+    if seen is None:
+        return [*queue_database().schemas, *schemas_looked_at()]
+    return sorted({each.schema for each in seen.seen})
 
 
 def _next_sort(name: str, sort: str) -> str:

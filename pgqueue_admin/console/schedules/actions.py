@@ -48,7 +48,7 @@ def pause(schedule_id: int, act: Act) -> Said:
 def resume(schedule_id: int, act: Act) -> Said:
     schedules.resume(schedule_id, act)
     again = Way("Pause again", reverse("schedule_pause", args=[schedule_id]), {})
-    return Said("It is resumed. What has passed meanwhile is not sent.", (again,))
+    return Said("It is resumed. Due times that passed meanwhile are not sent.", (again,))
 
 
 def run(schedule_id: int, act: Act) -> Said:

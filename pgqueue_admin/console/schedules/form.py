@@ -8,8 +8,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.formatting import escape_invisible
 from pgqueue_admin.lease.schedules import timetable
 from pgqueue_admin.lease.schedules.errors import ScheduleRefused
-from pgqueue_admin.models import Queue
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import queue_database, queues_in
 from pgqueue_admin.monitor.queue_table import TableKind
 from pgqueue_admin.services import schedules
 from pgqueue_admin.services.schedules import ScheduleDraft
@@ -96,7 +95,7 @@ def _typed(saved: ScheduleDraft) -> dict[str, str]:
 def _destinations(saved: ScheduleDraft | None) -> list[tuple[str, str]]:
     """The lease queue, and each input queue that is known; also where it goes now."""
     canonical = queue_database().dialect.canonical
-    known = Queue.objects.filter(gone_since=None, kind=TableKind.INPUT).values_list("schema", "table")
+    known = queues_in("").filter(gone_since=None, kind=TableKind.INPUT).values_list("schema", "table")
     found = {canonical(Address(*each)): escape_invisible.plain(f"{each[1]} in {each[0]}") for each in known}
     if saved and saved.to != schedules.LEASE:
         found.setdefault(saved.to, escape_invisible.plain(saved.to))

@@ -1,6 +1,10 @@
-"""Finds a message by whatever id a person has copied: message, row, conversation, archive number."""
+"""Finds a message by whatever id a person has copied: message, row, conversation, archive number.
+
+What else is typed is a search of the archive, by its grammar.
+"""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -10,8 +14,8 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
-from pgqueue_admin.archive import search_query, store
-from pgqueue_admin.archive.messages import archive_id_of
+from pgqueue_admin.archive import search_query, store, text_search
+from pgqueue_admin.archive.messages import ArchiveFilter, archive_id_of
 from pgqueue_admin.console import query_errors
 from pgqueue_admin.console.archive import search as archive_query
 from pgqueue_admin.console.leases.lookup import lease_table
@@ -19,10 +23,12 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, SchemaMissing, TableMissing
 from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.models import Queue
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import QueueDatabase, looked_at, queue_database
 from pgqueue_admin.monitor import browse, discovery, lease_messages
 from pgqueue_admin.monitor.message import WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
+from pgqueue_admin.services import content_access
+from pgqueue_admin.services.content_access import ContentAccess
 
 SHORTEST, MOST_ALIKE = 2, 20  # one letter is in most names
 
@@ -42,6 +48,12 @@ class HeadersRead(NamedTuple):
     problem: query_errors.QueryError | None = None
 
 
+class TextsRead(NamedTuple):
+    """Of all archived messages, by index: about so many; 0 where the server has not counted them."""
+
+    of: int
+
+
 class SearchResult(NamedTuple):
     sightings: list[SearchHit]
     more: bool  # older ones, in the archive
@@ -49,6 +61,7 @@ class SearchResult(NamedTuple):
     unread: list[str]  # and which could not be
     archive: query_errors.QueryError | None = None  # why it could not be searched
     headers: HeadersRead | None = None  # in which a conversation's id was looked for, when no message had the id
+    texts: TextsRead | None = None  # in which it was looked for, when no conversation had it either
 
     @property
     def number(self) -> store.CappedCount:
@@ -63,17 +76,29 @@ def search(request: HttpRequest) -> HttpResponse:
         return render(request, "pgqueue_admin/finder/page.html", {"any_id": ""})
     if archive_query.names_a_field(q):
         return redirect(_in_archive(q))
-    return _queue(q) or redirect("find_message", q)
+    if queue := _queue(q):
+        return queue
+    is_id = archive_query.is_one_word(q) or _is_id(q)
+    return redirect("find_message", q) if is_id else redirect(_in_archive(q))
+
+
+def _is_id(q: str) -> bool:
+    """Of a text that is a search of its own: senders choose ids, and some have blanks. By indexes only."""
+    known, problem = query_errors.read(lambda connection: _told(lambda: store.sightings(connection, q)))
+    return bool(known and known[0].rows) or problem is not None
 
 
 @require_safe
 def find(request: HttpRequest, any_id: str) -> HttpResponse:
     found, problem = query_errors.read(lambda connection: _find(connection, any_id))
-    if found and len(found.sightings) == 1:
+    found = _with_others(found, _uuid(any_id)) if found else None
+    if found and not found.sightings and not found.archive:
+        found = _with_texts(found, any_id, content_access.of(request.user))
+    if found and len(found.sightings) == 1 and not found.texts:
         return redirect(found.sightings[0].url)
     known = {"any_id": any_id, "found": found, "trouble": problem, "is_uuid": _uuid(any_id) is not None}
     searches = {
-        "errors_with_it": _in_archive(search_query.worded(any_id)),
+        "texts_with_it": _in_archive(search_query.anywhere(any_id)),
         "bodies_with_it": _in_archive(search_query.in_body(any_id)),
     }
     about = {**known, "alike": _alike(any_id), **searches}
@@ -81,9 +106,38 @@ def find(request: HttpRequest, any_id: str) -> HttpResponse:
     return render(request, "pgqueue_admin/finder/page.html", about, status=status)
 
 
+def _with_others(found: SearchResult, row_id: UUID | None) -> SearchResult:
+    """And what waits in the databases that are only looked at; one that does not answer is named."""
+    for database in looked_at() if row_id else []:
+        look, trouble = query_errors.read(partial(_waiting, of=database, row_id=row_id), database=database)
+        waiting, tables, unread = look or ([], 0, [f"all of {database.alias} ({trouble.sentence if trouble else ''})"])
+        found = found._replace(
+            sightings=[*waiting, *found.sightings], tables=found.tables + tables, unread=[*found.unread, *unread]
+        )
+    return found
+
+
+def _with_texts(found: SearchResult, any_id: str, access: ContentAccess) -> SearchResult:
+    """And what has it in a text, where an index says so of the whole archive; who may not read texts asks nothing."""
+    query = archive_query.read(search_query.anywhere(any_id), access)
+    if query.error or not query.reads_rows:
+        return found
+    look, _ = query_errors.read(lambda connection: _in_texts(connection, query.filter), searching=True)
+    return found._replace(sightings=look[0].sightings, more=look[0].more, texts=look[1]) if look else found
+
+
+def _in_texts(connection: Connection, asked: ArchiveFilter) -> tuple[SearchResult, TextsRead] | None:
+    looked = text_search.by_index(connection, asked)
+    if looked is None:
+        return None
+    page = store.page(connection, ArchiveFilter(state="", ids=looked.ids), limit=store.SIGHTINGS)
+    hits = [_archived(each) for each in page.messages]
+    return SearchResult(hits, page.after is not None, 0, []), TextsRead(text_search.estimate(connection))
+
+
 def _find(connection: Connection, any_id: str) -> SearchResult:
     found, problem = _told(lambda: store.sightings(connection, any_id))
-    waiting, tables, unread = _waiting(connection, _uuid(any_id))
+    waiting, tables, unread = _waiting(connection, queue_database(), _uuid(any_id))
     waiting += _leased(connection, any_id.strip())
     headers = None
     if not (waiting or found.rows or problem):
@@ -105,12 +159,12 @@ def _told(look: Callable[[], store.Sightings]) -> tuple[store.Sightings, query_e
         return store.Sightings([], False), query_errors.plain(error)
 
 
-def _waiting(connection: Connection, row_id: UUID | None) -> tuple[list[SearchHit], int, list[str]]:
+def _waiting(connection: Connection, of: QueueDatabase, row_id: UUID | None) -> tuple[list[SearchHit], int, list[str]]:
     """By primary key only: headers are not indexed, and reading them all would be a load."""
     found: list[SearchHit] = []
     if row_id is None:
         return found, 0, []
-    tables = [table for table in discovery.by_shape(connection, queue_database().schemas) if table.is_counted]
+    tables = [table for table in discovery.by_shape(connection, of.schemas) if table.is_counted]
     keyed = [table for table in tables if _is_keyed(table)]
     unread = [table.address.table for table in tables if not _is_keyed(table)]
     for table, message in zip(keyed, browse.messages(connection, keyed, row_id), strict=True):

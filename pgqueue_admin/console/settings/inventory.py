@@ -5,15 +5,14 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
 
 from django.conf import settings
 
-from pgqueue_admin.dialects.postgresql.connect_options import address, said_by
+from pgqueue_admin.dialects import dialect_for
 from pgqueue_admin.formatting.durations import plain
 from pgqueue_admin.formatting.numbers import format_int
 from pgqueue_admin.formatting.retention import kept
-from pgqueue_admin.models.queue_database import console_dsn, queue_database
+from pgqueue_admin.models.queue_database import console_dsn, looked_at, queue_database
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +35,7 @@ def groups() -> list[ListedGroup]:
 
 def without_password(dsn: str) -> str:
     """Where a server is, and as whom; never with which secret."""
-    said = said_by(dsn)
-    shown = {name: said.get(name) for name in ("user", "host", "port", "dbname")}
-    is_far = shown["host"] and not shown["host"].startswith("/")
-    return unquote(address(shown if is_far else {**shown, "host": "local socket"}))
+    return dialect_for(dsn).without_password(dsn)
 
 
 def _setting(name: str, variable: str, value: Callable[[], str], hint: str = "") -> ListedSetting:
@@ -61,6 +57,18 @@ def _read_from() -> str:
     return without_password(_given("HISTORY_URL") or queue_database().dsn)
 
 
+def _looked_at() -> str:
+    return "; ".join(f"{each.alias}: {without_password(each.dsn)}" for each in looked_at()) or "none"
+
+
+def _writable() -> str:
+    return ", ".join(each.alias for each in looked_at() if each.is_writable) or "none"
+
+
+def _schemas_there() -> str:
+    return "; ".join(f"{each.alias}: {', '.join(each.schemas)}" for each in looked_at()) or "none"
+
+
 def _mail() -> str:
     if settings.EMAIL_BACKEND.endswith("filebased.EmailBackend"):
         return f"no server: files in {settings.EMAIL_FILE_PATH}"
@@ -80,12 +88,17 @@ _GROUPS: list[tuple[str, list[Any]]] = [
         "Databases",
         [
             ("Queues", "QUEUES_URL", lambda: without_password(queue_database().dsn), "read and, for an act, written"),
+            ("Queues of other databases", "QUEUES_URL_", _looked_at, "read; a name behind it is the alias"),
+            ("Written to among these", "PGQUEUE_WRITABLE_", _writable, "dead messages put back, error queues emptied"),
             ("The console's own", "DATABASE_URL", lambda: without_password(console_dsn())),
         ],
     ),
     (
         "Discovery",
-        [("Schemas watched", "PGQUEUE_QUEUE_SCHEMAS", lambda: ", ".join(_given("SCHEMAS")) or "none")],
+        [
+            ("Schemas watched", "PGQUEUE_QUEUE_SCHEMAS", lambda: ", ".join(_given("SCHEMAS")) or "none"),
+            ("In other databases", "PGQUEUE_QUEUE_SCHEMAS_", _schemas_there),
+        ],
     ),
     (
         "Failures",

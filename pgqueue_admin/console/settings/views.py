@@ -115,16 +115,11 @@ def _history(found: Queue) -> list[tuple[AuditEntry, str]]:
 
 
 def _undo_path(found: Queue, entry: AuditEntry) -> str:
-    return _undo_url(found, entry) if _stands(found, entry) else ""
+    return _undo_url(found, entry) if queues.stands(found, entry) else ""
 
 
 def _undo_url(found: Queue, entry: AuditEntry) -> str:
     return reverse("queue_settings_undo", args=[found.schema, found.table, entry.pk])
-
-
-def _stands(found: Queue, entry: AuditEntry) -> bool:
-    changed = entry.after or {}  # perhaps by a version that knew other settings
-    return all(hasattr(found, name) and getattr(found, name) == value for name, value in changed.items())
 
 
 def _queue(schema: str, table: str) -> Queue:

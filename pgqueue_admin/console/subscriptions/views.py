@@ -6,11 +6,13 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.console import filter_syntax, permissions, query_errors, responses
+from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.console.subscriptions import matrix
 from pgqueue_admin.console.subscriptions import rows as subscriptions
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.models import Queue
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.models import AuditEntry, Queue
+from pgqueue_admin.models.queue_database import looked_at, queue_database
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor import subscriptions as monitor
 from pgqueue_admin.monitor.queue_table import TableKind
@@ -37,6 +39,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "verdict": sentence if found else "Subscriptions cannot be read now",
         "verdict_state": state if found else "warn",
         "schemas": queue_database().schemas,
+        "elsewhere": [each.alias for each in looked_at()],
         "refusal": permissions.refusal_for(request.user, "unsubscribe"),
     }
     return render(request, "pgqueue_admin/subscriptions/page.html", about)
@@ -57,6 +60,20 @@ def unsubscribe(request: HttpRequest) -> HttpResponse:
     except OperationRefused as error:
         return _question(request, row, str(error), 422)
     responses.done(request, f"1 subscription of {row.endpoint} ended: it stops receiving {row.topic} within 5 s.")
+    return responses.back(request, "subscriptions")
+
+
+@require_POST
+def again(request: HttpRequest, entry_id: int) -> HttpResponse:
+    """Takes back what an entry of the audit has ended."""
+    entry = existing(AuditEntry, "There is no such change.", pk=entry_id, noun="subscription", verb="unsubscribe")
+    try:
+        services.subscribe_again(entry, request.user, "console")
+        responses.done(request, f"{(entry.before or {}).get('endpoint', '')} is subscribed again.")
+    except OutcomeUnknown as error:
+        responses.failed(request, str(error))
+    except (OperationRefused, AddressUnreadable) as error:
+        responses.refused(request, str(error))
     return responses.back(request, "subscriptions")
 
 
@@ -92,4 +109,5 @@ def _told() -> discovery.Evidence:
 urlpatterns = [
     path("subscriptions/", page, name="subscriptions"),
     path("subscriptions/unsubscribe/", unsubscribe, name="unsubscribe"),
+    path("subscriptions/undo/<int:entry_id>/", again, name="subscribe_again"),
 ]

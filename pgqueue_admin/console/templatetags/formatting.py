@@ -16,7 +16,7 @@ from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.formatting import durations, escape_invisible, times
 from pgqueue_admin.formatting import numbers as said
 from pgqueue_admin.models import database_clock
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import is_watched, queue_database
 from pgqueue_admin.transport.wire.type_names import short_type
 
 register = template.Library()
@@ -80,7 +80,7 @@ def address_link(canonical: str) -> SafeString:
         address = queue_database().dialect.parse_address(canonical)
     except AddressUnreadable:
         return components.name(canonical)
-    return queue_link(address) if queue_database().allows(address) else components.name(canonical)
+    return queue_link(address) if is_watched(address) else components.name(canonical)
 
 
 @register.filter(is_safe=True)

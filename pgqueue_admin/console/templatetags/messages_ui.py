@@ -1,5 +1,6 @@
 """Template tags for what a message says: bodies, hostile text and header names. Text nodes only, ever."""
 
+import re
 from collections.abc import Container, Iterable
 from datetime import datetime
 from typing import Any
@@ -18,9 +19,11 @@ from pgqueue_admin.console.operations import labels
 from pgqueue_admin.console.workers import cells
 from pgqueue_admin.console.workers.rows import ProcessRow, ended
 from pgqueue_admin.formatting import audit_verbs, clock_skew, durations, escape_invisible, history, numbers, times
-from pgqueue_admin.formatting.text_spans import TextSpan
+from pgqueue_admin.formatting.escape_invisible import TextSpan
 from pgqueue_admin.models import LatestSample, database_clock, settings_words
 from pgqueue_admin.models.processes import EndpointProcesses
+from pgqueue_admin.services import content_access, reveals
+from pgqueue_admin.services.permissions import refusal_for
 
 OUTCOMES = {  # word, and whose shape and colour
     "succeeded": ("succeeded", "succeeded"), "picked": ("picked up", "picked"), "sent": ("sent, waiting", "waiting"),
@@ -30,6 +33,7 @@ OUTCOMES = {  # word, and whose shape and colour
 }  # fmt: skip
 register = template.Library()
 
+BAR = re.compile(r'"?⟦masked: ([^⟦⟧"]{1,60})⟧"?')
 CLASS_OF = {"key": "k", "text": "s", "number": "nn", "faint": "p", "mark": "x"}
 
 
@@ -84,8 +88,27 @@ def message_size(count: int | None) -> SafeString:
 
 
 def _piece(piece: TextSpan) -> str:
-    kind = CLASS_OF.get(piece.kind)
-    return f'<span class="{kind}">{escape(piece.text)}</span>' if kind else escape(piece.text)
+    """A bar stands for what a masking rule hides, whatever it stands within."""
+    between = BAR.split(piece.text)  # texts, and between them names of rules
+    return "".join(_bar(text) if place % 2 else _coloured(text, piece.kind) for place, text in enumerate(between))
+
+
+def _bar(name: str) -> str:
+    return f'<span class="masked">{escape(name)}</span>'
+
+
+def _coloured(text: str, kind: str) -> str:
+    css = CLASS_OF.get(kind)
+    return f'<span class="{css}">{escape(text)}</span>' if css and text else escape(text)
+
+
+@register.inclusion_tag("pgqueue_admin/masking/note.html", takes_context=True)
+def masking_note(context: template.Context) -> dict[str, Any]:
+    """That parts of messages are hidden, until when they are shown, and the way to either."""
+    request = context["request"]
+    access = content_access.of(request.user)
+    about = {"masks": bool(access.rules), "until": access.revealed_until, "csrf_token": context.get("csrf_token")}
+    return {"request": request, "refusal": refusal_for(request.user, "reveal"), "minutes": reveals.MINUTES, **about}
 
 
 @register.simple_tag

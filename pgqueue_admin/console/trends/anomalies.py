@@ -53,11 +53,11 @@ class AnomalyLine:
 
     @property
     def seen(self) -> str:
-        return anomaly.seen(self.row.kind, self.row.seen, self.row.messages, self.row.timed)
+        return anomaly.seen(self.row.kind, self.row.observed, self.row.messages, self.row.timed)
 
     @property
     def usual(self) -> str:
-        return anomaly.usual(self.row.kind, self.row.seen, self.row.median, self.row.low, self.row.high)
+        return anomaly.usual(self.row.kind, self.row.observed, self.row.median, self.row.low, self.row.high)
 
     @property
     def known(self) -> str:

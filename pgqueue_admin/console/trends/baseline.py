@@ -9,9 +9,8 @@ from pgqueue_admin.console.trends.time_range import TimeRange
 from pgqueue_admin.formatting.anomaly import between, whole
 from pgqueue_admin.formatting.durations import nearest
 from pgqueue_admin.formatting.numbers import UNKNOWN, format_int, per_cent, share
-from pgqueue_admin.history.rollups import baseline, baseline_queries
-from pgqueue_admin.history.rollups.baseline import Baseline, BaselineRange, BaselineSet
-from pgqueue_admin.history.rollups.baseline_queries import BaselineSubject
+from pgqueue_admin.history.rollups import baseline
+from pgqueue_admin.history.rollups.baseline import Baseline, BaselineRange, BaselineSet, BaselineSubject
 
 HOUR = 3600
 _LINES: tuple[tuple[str, str, Callable[[float], float]], ...] = (
@@ -60,9 +59,7 @@ class Baselines:
             return {}
         grain = "day" if asked.grain == "day" else "hour"
         at = [datetime.fromtimestamp(each, UTC) for each in sorted({self._compared(at) for at in self.window.instants})]
-        return baseline_queries.of_one(
-            BaselineSubject(asked.queue, asked.endpoint, asked.type), grain, at, self.measure
-        )
+        return baseline.of_one(BaselineSubject(asked.queue, asked.endpoint, asked.type), grain, at, self.measure)
 
     def bands(self, at: int, finished: int | None) -> BaselineRanges:
         """``finished``: how many did in that step; of none there is no share."""
@@ -88,15 +85,15 @@ class Baselines:
         """From how many weeks, or why there is no band."""
         weeks = [each.messages.weeks for each in self.known.values() if each.messages]
         if not weeks and self.window.asked.queue:
-            return "What is usual is known of endpoints: choose the one that receives from this queue."
+            return "The usual range is kept by endpoint: choose the one that receives from this queue."
         if not weeks:
-            return f"What is usual is known after {baseline.LEAST_WEEKS} weeks of history of what is chosen."
+            return f"The usual range is known after {baseline.LEAST_WEEKS} weeks of history of this choice."
         of = {"day": "the same day of the week", "hour": "the same hour of the week"}.get(
             self.window.asked.grain, "their hour"
         )
         least, most = min(weeks), max(weeks)
         stand = f"{least} to {most}" if least < most else str(most)
-        return f"Shaded: what is usual, from {of} in the {stand} weeks before."
+        return f"Shaded: the usual range, from {of} in the {stand} weeks before."
 
     def _compared(self, at: int) -> int:
         return at // HOUR * HOUR if self.window.asked.grain == "minute" else at

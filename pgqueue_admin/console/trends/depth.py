@@ -82,7 +82,7 @@ class DepthChart:
         worst, depth = max(self.steps.items(), key=lambda each: each[1].high)
         when = components.told(datetime.fromtimestamp(worst, UTC))
         most = format_figure(depth.high, depth.how or COUNTED)
-        return f"At most {most} lay there, in the {self.window.asked.grain} from {when}.{self._without}"
+        return f"At most {most} waited, in the {self.window.asked.grain} from {when}.{self._without}"
 
     @property
     def _without(self) -> str:

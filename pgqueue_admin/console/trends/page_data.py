@@ -192,7 +192,7 @@ class TrendsData:
         if self.succeeded is not None:
             said = f"{format_int(self.succeeded)} succeeded and {format_int(self.failed)} failed ({self.share_failed})."
         if self.slowest is None or self.slowest.percentiles is None:
-            return f"{said} Nothing tells how long they took."
+            return f"{said} How long they took is unknown."
         return f"{said} At worst, 19 in 20 were done within {_span(self.slowest.percentiles.p95)}."
 
     @property

@@ -15,7 +15,7 @@ from pgqueue_admin.console.trends.heatmap import HeatColumn
 from pgqueue_admin.console.trends.page_data import MEASURE_WORDS, TrendsData
 from pgqueue_admin.console.trends.previous_week import WEEK
 from pgqueue_admin.console.trends.rates import RateRow
-from pgqueue_admin.formatting import times
+from pgqueue_admin.formatting import spreadsheets, times
 from pgqueue_admin.history.freshness import HistoryFreshness
 from pgqueue_admin.history.rollups import latency_bands, queries
 from pgqueue_admin.history.rollups.baseline import BaselineRange
@@ -106,14 +106,9 @@ def _types(view: TrendsData) -> HttpResponse:
     """The slowest first, in milliseconds; those of the window before began ``weeks_before`` earlier."""
     weeks = view.types.earlier // WEEK
     slow = [row.slow for row in view.types.rows]
-    rows = [[_as_text(each.type), each.messages, *map(_or_nothing, each[2:]), weeks] for each in slow]
+    rows = [[spreadsheets.cell(each.type), each.messages, *map(_or_nothing, each[2:]), weeks] for each in slow]
     heads = ["type", "timed", "p50_ms", "p95_ms", "p95_ms_before", "weeks_before"]
     return _csv(f"{view.window.file_name}-{view.measure}-types", heads, rows)
-
-
-def _as_text(name: str) -> str:
-    """Others wrote it: a spreadsheet takes what begins like this for a formula, and runs it."""
-    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 
 
 def _or_nothing(figure: float | None, digits: int = 1) -> object:

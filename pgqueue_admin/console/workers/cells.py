@@ -12,6 +12,7 @@ from pgqueue_admin.console.workers import rows
 from pgqueue_admin.formatting import escape_invisible, numbers
 from pgqueue_admin.models import crashing_messages, endpoint_standings, expired_counts
 from pgqueue_admin.models import processes as records
+from pgqueue_admin.services import content_access
 
 
 def state(row: rows.ProcessRow) -> SafeString:
@@ -74,8 +75,11 @@ def up(row: rows.ProcessRow) -> SafeString:
 
 
 def error(row: rows.ProcessRow) -> SafeString:
-    """On a line of its own, which is not there while this is empty. When it was, where that is known."""
-    said, at = row.process.last_error, row.process.last_error_at
+    """On a line of its own, which is not there while this is empty. When it was, where that is known.
+
+    As everybody may see it: it is sent to whoever looks.
+    """
+    said, at = content_access.NOTHING.process_error(row.process), row.process.last_error_at
     if not said:
         return SafeString()
     since = format_html(", {}", components.when(at)) if at else ""

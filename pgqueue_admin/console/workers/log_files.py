@@ -10,6 +10,7 @@ from django.conf import settings
 from pgqueue_admin.console import permissions
 from pgqueue_admin.console.permissions import Refusal
 from pgqueue_admin.models import Process
+from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.workers.reporting import process_identity
 
 TAIL = 65_536  # bytes of its end that are looked at
@@ -31,15 +32,18 @@ def refusal_for(person: Any) -> Refusal | None:
     return permissions.refusal_for(person, "log") or permissions.refusal_for(person, "read")
 
 
-def last_lines(process: Process, most: int) -> list[LogLine]:
-    """The last ``most`` of those in the last TAIL bytes; none where the log is not here."""
+def last_lines(process: Process, most: int, access: ContentAccess) -> list[LogLine]:
+    """The last ``most`` of those in the last TAIL bytes, as far as they may be read; none where the log is not here."""
     path = path_of(process) if most else None
     if path is None:
         return []
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - TAIL))
-        text = file.read(TAIL).decode("utf-8", "backslashreplace")
-    return list(_toned(text.splitlines()))[-most:]
+        start = max(0, path.stat().st_size - TAIL)
+        file.seek(start)
+        lines = file.read(TAIL).decode("utf-8", "backslashreplace").splitlines()
+    if access.reads_texts:
+        lines = [access.line(line) for line in lines[bool(start) :]]  # of the first one a part may be missing
+    return list(_toned(lines))[-most:]
 
 
 def picked(lines: Iterable[LogLine], words: str, level: str) -> list[LogLine]:

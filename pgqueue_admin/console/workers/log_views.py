@@ -9,9 +9,11 @@ from django.views.decorators.http import require_safe
 from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.console.workers import log_files
 from pgqueue_admin.models import Process
+from pgqueue_admin.services import content_access
 from pgqueue_admin.workers.reporting import process_identity
 
 MOST_LINES = 1_000
+_MASKED = "Not downloaded: masking rules hide parts of it. Its page shows the other parts."
 _NO_PROCESS = "No process has this number, or it was forgotten since: Workers lists those that are known."
 
 
@@ -19,7 +21,7 @@ _NO_PROCESS = "No process has this number, or it was forgotten since: Workers li
 def log(request: HttpRequest, process_id: int) -> HttpResponse:
     """What a process prints may hold what its messages hold: it is for those who run it and may read these."""
     process, refusal = existing(Process, _NO_PROCESS, pk=process_id), log_files.refusal_for(request.user)
-    lines = [] if refusal else log_files.last_lines(process, MOST_LINES)
+    lines = [] if refusal else log_files.last_lines(process, MOST_LINES, content_access.of(request.user))
     words, level = request.GET.get("q", ""), request.GET.get("level", "")
     level = level if level in log_files.LEVELS else ""
     shown = log_files.picked(lines, words, level)
@@ -35,6 +37,8 @@ def whole(request: HttpRequest, process_id: int) -> HttpResponseBase:
     process, refusal = existing(Process, _NO_PROCESS, pk=process_id), log_files.refusal_for(request.user)
     if refusal:
         return HttpResponse(f"Reading it {refusal}.\n", status=403, content_type="text/plain; charset=utf-8")
+    if content_access.of(request.user).reads_texts:
+        return HttpResponse(f"{_MASKED}\n", status=403, content_type="text/plain; charset=utf-8")
     if (found := log_files.path_of(process)) is None:
         raise Http404("The log is not on this machine, or it is gone.")
     answer = FileResponse(found.open("rb"), as_attachment=True, filename=found.name, content_type="text/plain")

@@ -15,6 +15,7 @@ from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.models import Endpoint, Process, database_clock, processes
 from pgqueue_admin.models.crashing_messages import CrashingMessage
 from pgqueue_admin.models.endpoint_standings import Standing
+from pgqueue_admin.services.content_access import ContentAccess
 
 _PROGRAMS = {"celery-worker": "Celery worker", "celery-beat": "Celery beat"}
 RECENT = timedelta(minutes=1)
@@ -30,7 +31,7 @@ class ProcessRow:
 
     @property
     def name(self) -> str:
-        return str(self.process.endpoint or _PROGRAMS.get(self.process.role, self.process.role))
+        return str(_PROGRAMS.get(self.process.role, self.process.label))
 
     @property
     def memory_limit(self) -> int | None:
@@ -66,13 +67,12 @@ class ProcessRow:
         """One of the console's own: sampler, alerter, Celery; neither an endpoint's nor who keeps them."""
         return self.process.role not in {"endpoint", "supervisor"}
 
-    @property
-    def trouble(self) -> str:
+    def trouble(self, access: ContentAccess) -> str:
         """Why it does not work: how it ended, or of a silent one its last error, unless that was long over by then."""
         of, at = self.process, self.process.last_error_at
         if of.heartbeat_lost and at and of.heartbeat_at - at > RECENT:
             return ""
-        return str(of.last_error).rstrip(".")
+        return access.process_error(of).rstrip(".")
 
     @property
     def is_due(self) -> bool:
@@ -157,7 +157,7 @@ def title(staff: processes.EndpointProcesses) -> str:
 def rows(found: Iterable[Process], staffed: Iterable[processes.EndpointProcesses]) -> list[ProcessRow]:
     """Processes, each with its endpoint where that is one of ours."""
     ours = {each.endpoint.name: each.endpoint for each in staffed}
-    return [ProcessRow(process, ours.get(process.endpoint)) for process in found]
+    return [ProcessRow(each, ours.get(each.endpoint) if each.role == "endpoint" else None) for each in found]
 
 
 def ended(why: str) -> str:
@@ -171,8 +171,8 @@ def hosts(found: Iterable[ProcessRow]) -> list[HostRow]:
 
 def broken_programs(found: Collection[ProcessRow]) -> list[ProcessRow]:
     """The console's own that are silent or ended, where no other host has one of the kind."""
-    at_work = {row.process.role for row in found if row.is_program and not row.tone}
-    return [row for row in found if row.is_program and row.tone and row.process.role not in at_work]
+    at_work = {row.name for row in found if row.is_program and not row.tone}
+    return [row for row in found if row.is_program and row.tone and row.name not in at_work]
 
 
 def verdict(

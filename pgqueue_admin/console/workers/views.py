@@ -9,7 +9,7 @@ from pgqueue_admin.console import permissions, responses
 from pgqueue_admin.console.workers import log_files, rows
 from pgqueue_admin.models import crashing_messages, endpoint_standings
 from pgqueue_admin.models import processes as records
-from pgqueue_admin.services import hosts
+from pgqueue_admin.services import content_access, hosts
 from pgqueue_admin.services.endpoint_change import ActRefused
 
 LAST_LINES = 5
@@ -22,7 +22,7 @@ def page(request: HttpRequest) -> HttpResponse:
     by_host = rows.hosts(found)
     suspects = crashing_messages.suspects()
     verdict = rows.verdict(endpoint_standings.of(staffed), found, suspects)
-    may_read = not log_files.refusal_for(request.user)
+    may_read, access = not log_files.refusal_for(request.user), content_access.of(request.user)
     last = LAST_LINES if may_read else 0
     silent = {host.name for host in by_host if host.silent_since}
     broken = [row for row in found if row.tone and row.process.host not in silent]
@@ -34,7 +34,7 @@ def page(request: HttpRequest) -> HttpResponse:
             "silent": [host for host in by_host if host.silent_since],
             "others": any(host.supervisor and not host.silent_since for host in by_host),
             "staffed": staffed,
-            "broken": [(row, log_files.last_lines(row.process, last)) for row in broken],
+            "broken": [(row, row.trouble(access), log_files.last_lines(row.process, last, access)) for row in broken],
             "failing": rows.failing(staffed),
             "may_read": may_read,
             "suspects": suspects,

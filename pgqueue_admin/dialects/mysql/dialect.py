@@ -27,6 +27,7 @@ class MySQL(StatementFolder):
     supports_batches = False
     leases = None
     schedules = None
+    crossings = None
     isolations: Mapping[str, str] = {
         "read_committed": "read committed",
         "repeatable_read": "repeatable read",

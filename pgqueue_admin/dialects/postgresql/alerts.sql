@@ -17,16 +17,16 @@ here as materialized (
 ), died as (
     select left(coalesce(a.queue, '"messages"."message"'), 400) as queue,
            left(coalesce(nullif(a.exception_type, ''), a.result::text), 400) as cause,
-           left(coalesce(a.found_in, a.queue, '"messages"."message"'), 400) as came_from,
+           left(coalesce(a.ingested_from, a.queue, '"messages"."message"'), 400) as came_from,
            a.message_type, a.archived_at at time zone 'UTC' as archived_at,
-           a.found_in is not null
+           a.ingested_from is not null
                and a.died_at < greatest(a.archived_at at time zone 'UTC', '0001-01-02') - interval '1 day'
            or a.died_at < %(began)s and a.archived_at at time zone 'UTC' < %(old_stock_until)s as old
     from messages.message_archive a, here
     where a.xid >= pg_snapshot_xmin(here.since) and a.xid < pg_snapshot_xmax(here.now)
       and not pg_visible_in_snapshot(a.xid, here.since) and pg_visible_in_snapshot(a.xid, here.now)
       and a.result <> 'success'
-      and (a.became = 'discarded' and a.became_at = a.died_at) is not true
+      and (a.resolution = 'discarded' and a.resolved_at = a.died_at) is not true
 )
 
 -- name: died_since
@@ -90,13 +90,13 @@ select queue, named.shown as cause, sum(count)::bigint as count,
     greatest(least(min(first_at), now()), '0001-01-02') as first_at, count(*) as causes
 from counted join named using (queue, cause) group by queue, named.shown
 
--- name: became
+-- name: resolutions
 -- Of what came into the archive by a cause since its warning began: what was decided, by whom, the most of it first. It
 -- had died before, sometimes long; by when it died an index finds it.
-select became, became_by as who, operation, count(*) as count
+select resolution, resolved_by as who, operation, count(*) as count
 from messages.message_archive
 where (queue = %(queue)s or queue is null and %(queue)s = '"messages"."message"')
   and coalesce(nullif(exception_type, ''), result::text) = %(cause)s
   and died_at >= %(since)s::timestamptz - interval '30 days'
-  and archived_at >= %(since)s::timestamptz at time zone 'utc' and became is not null
-group by became, became_by, operation order by count(*) desc, operation limit %(most)s
+  and archived_at >= %(since)s::timestamptz at time zone 'utc' and resolution is not null
+group by resolution, resolved_by, operation order by count(*) desc, operation limit %(most)s

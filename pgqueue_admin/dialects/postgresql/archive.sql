@@ -2,13 +2,13 @@
 -- Plain insert in the caller's transaction, by his search path: names stand in full (docs/decisions/012). `created_at` and `archived_at` are the original's: UTC without a zone.
 insert into messages.message_archive (
     created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, message_type, headers, body,
-    row_id, exception_type, exception_message, stack_trace, failed_queue, target_schema, target_table, no_retry,
+    row_id, exception_type, exception_message, stack_trace, failed_queue, target_schema, target_table, retry_blocked_reason,
     endpoint, machine, attempts, sent_at, died_at {fingerprint_column})
 values (
     coalesce(%(sent_at)s, pg_catalog.now()) at time zone 'utc', pg_catalog.now() at time zone 'utc',
     %(message)s::pg_catalog.jsonb, %(result)s, %(handled_by)s, %(details)s, %(kind)s, %(queue)s, %(message_id)s,
     %(message_type)s, %(headers)s, %(body)s, %(row_id)s, %(exception_type)s, %(exception_message)s, %(stack_trace)s,
-    %(failed_queue)s, %(target_schema)s, %(target_table)s, %(no_retry)s, %(endpoint)s, %(machine)s, %(attempts)s,
+    %(failed_queue)s, %(target_schema)s, %(target_table)s, %(retry_blocked_reason)s, %(endpoint)s, %(machine)s, %(attempts)s,
     %(sent_at)s, coalesce(%(died_at)s, pg_catalog.now()) {fingerprint_value})
 returning id
 
@@ -46,7 +46,7 @@ with meant as materialized (
     select * from jsonb_to_recordset(%(rows)s::jsonb) as row_of_headers (
         part oid, place tid, message jsonb, result public.message_status, handled_by text, details text, kind text, queue text,
         message_id text, message_type text, exception_type text, exception_message text, stack_trace text,
-        failed_queue text, target_schema text, target_table text, no_retry text, endpoint text, machine text,
+        failed_queue text, target_schema text, target_table text, retry_blocked_reason text, endpoint text, machine text,
         attempts integer, sent_at timestamptz, died_at timestamptz, fingerprint text)
 ), gone as (
     delete from {table}
@@ -56,11 +56,11 @@ with meant as materialized (
 insert into messages.message_archive (
     created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, message_type, headers, body,
     row_id, expires, exception_type, exception_message, stack_trace, failed_queue, target_schema, target_table,
-    no_retry, found_in, endpoint, machine, attempts, sent_at, died_at {fingerprint_column})
+    retry_blocked_reason, ingested_from, endpoint, machine, attempts, sent_at, died_at {fingerprint_column})
 select
     coalesce(m.sent_at, now()) at time zone 'utc', now() at time zone 'utc', m.message, m.result, m.handled_by,
     m.details, m.kind, m.queue, m.message_id, m.message_type, g.headers, g.body, g.id, g.expires, m.exception_type,
-    m.exception_message, m.stack_trace, m.failed_queue, m.target_schema, m.target_table, m.no_retry, %(found_in)s,
+    m.exception_message, m.stack_trace, m.failed_queue, m.target_schema, m.target_table, m.retry_blocked_reason, %(ingested_from)s,
     m.endpoint, m.machine, m.attempts, m.sent_at, coalesce(m.died_at, now()) {fingerprint_value}
 from gone g join meant m on m.part = g.part and m.place = g.place
 order by g.seq
@@ -70,6 +70,10 @@ returning id, result::text as result, message_id, queue
 -- Part of move: what is kept of a row of a queue.
 id, seq, expires, headers, body
 
+-- name: kept_of_copy
+-- In its place, of a row that was copied out of a queue of another database.
+row_id as id, number as seq, expires, headers, body
+
 -- name: kept_of_delayed
 -- In its place, of a row that was delayed: it has no number, and does not expire while it waits.
 id, 0 as seq, null::timestamp as expires, headers, body
@@ -78,15 +82,15 @@ id, 0 as seq, null::timestamp as expires, headers, body
 -- A retried message that died once more: its former row says so, the new row is a death of its own. Where a retry had a
 -- token, what died has to have it: anybody may send a failure with the same message id.
 with former as (
-    update messages.message_archive a set became = 'dead_again', ended_at = pg_catalog.clock_timestamp()
+    update messages.message_archive a set resolution = 'dead_again', ended_at = pg_catalog.clock_timestamp()
     from rows from (
         pg_catalog.unnest(%(message_ids)s::pg_catalog.text[]), pg_catalog.unnest(%(queues)s::pg_catalog.text[]),
-        pg_catalog.unnest(%(tokens)s::pg_catalog.uuid[]), pg_catalog.unnest(%(edited_in)s::pg_catalog.text[]),
-        pg_catalog.unnest(%(edited_of)s::pg_catalog.text[])
-    ) as died (message_id, queue, token, edited_in, edited_of)
+        pg_catalog.unnest(%(tokens)s::pg_catalog.uuid[]), pg_catalog.unnest(%(tables)s::pg_catalog.text[]),
+        pg_catalog.unnest(%(schemas)s::pg_catalog.text[])
+    ) as died (message_id, queue, token, in_table, in_schema)
     where a.message_id operator(pg_catalog.=) died.message_id
         and (a.queue operator(pg_catalog.=) died.queue
-             or a.target_table operator(pg_catalog.=) died.edited_in and a.target_schema operator(pg_catalog.=) died.edited_of)
+             or a.target_table operator(pg_catalog.=) died.in_table and a.target_schema operator(pg_catalog.=) died.in_schema)
         and a.state operator(pg_catalog.=) 'retried' and {is_the_one}
     returning a.id, a.operation, a.queue
 )
@@ -114,7 +118,7 @@ select exists (
 -- The header came over the wire, anybody may have written it: it has to have the token of this very retry, and to have been
 -- received from the queue that the retry went into.
 with former as (
-    update messages.message_archive set became = 'succeeded', ended_at = pg_catalog.clock_timestamp()
+    update messages.message_archive set resolution = 'succeeded', ended_at = pg_catalog.clock_timestamp()
     where id operator(pg_catalog.=) %(id)s and message_id operator(pg_catalog.=) %(message_id)s
         and state operator(pg_catalog.=) 'retried' and retry_token operator(pg_catalog.=) %(token)s::pg_catalog.uuid
         and target_schema operator(pg_catalog.=) %(schema)s and target_table operator(pg_catalog.=) %(table)s
@@ -139,9 +143,9 @@ select id, %(who)s, 'succeeded', operation, queue from former
 a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type,
     octet_length(case a.kind when 'lease' then convert_to(a.message::text, 'UTF8') else a.body end) as body_bytes,
     a.row_id, a.expires::text as expires, a.exception_type, a.target_schema, a.target_table,
-    a.no_retry, a.found_in, a.endpoint, a.machine, a.attempts, a.sent_at, a.died_at, a.became, a.became_by, a.became_at,
+    a.retry_blocked_reason, a.ingested_from, a.endpoint, a.machine, a.attempts, a.sent_at, a.died_at, a.resolution, a.resolved_by, a.resolved_at,
     a.ended_at, a.operation, a.handled_by, a.created_at at time zone 'utc' as created_at,
-    a.archived_at at time zone 'utc' as archived_at, ({is_queue}) as has_target
+    a.archived_at at time zone 'utc' as archived_at, ({is_queue}) as has_target, {on_its_way}
 
 -- name: get
 -- For acts, which read headers whole. Whether a retry would find a queue is looked up each time, never remembered.
@@ -158,14 +162,27 @@ from messages.message_archive a where a.id = %(id)s
 
 -- name: followed
 -- For an open page, each second: what may change of a message, by its key.
-select id, state, queue, message_type, became_by, became_at, ended_at from messages.message_archive where id = %(id)s
+select id, state, queue, message_type, resolved_by, resolved_at, ended_at from messages.message_archive where id = %(id)s
 
 -- name: listed
 -- Of a message in a list. Stack traces and headers are left to the message's own page.
 a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type,
     octet_length(a.body) as body_bytes, a.exception_type, left(a.exception_message, 400) as exception_message,
-    a.failed_queue, a.target_schema, a.target_table, a.no_retry, a.endpoint, a.machine, a.attempts, a.sent_at,
-    a.died_at, a.became_by, a.became_at, a.ended_at, a.operation, ({is_queue}) as has_target
+    a.failed_queue, a.target_schema, a.target_table, a.retry_blocked_reason, a.endpoint, a.machine, a.attempts, a.sent_at,
+    a.died_at, a.resolved_by, a.resolved_at, a.ended_at, a.operation, ({is_queue}) as has_target
+
+-- name: exported
+-- Of a message in a file, in the place of listed: the start of what its error and its headers say, too. Bodies stay.
+a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type, a.row_id,
+    octet_length(a.body) as body_bytes, a.exception_type, left(a.exception_message, 10000) as exception_message,
+    length(a.exception_message) as exception_message_length, a.retry_blocked_reason, a.endpoint, a.machine, a.attempts, a.sent_at,
+    a.died_at, a.resolved_by, a.resolved_at, a.ended_at, a.operation, left(a.headers, 65536) as headers,
+    length(a.headers) as headers_length
+
+-- name: newest_first
+-- Of a search of texts, which finds a piece's messages in no order: so that a file is read as a page is.
+select a.id from messages.message_archive a where a.id = any (%(ids)s::integer[])
+order by a.died_at desc, a.seq desc
 
 -- name: only_keys
 -- Of a message in a list of which one row cannot be read: which are asked for one by one.
@@ -185,16 +202,81 @@ order by a.died_at desc, a.seq desc
 limit %(limit)s
 
 -- name: page_back
--- The page before a key, nearest first: whoever asks turns it round.
+-- Oldest first, from a key on; and the page before a key, nearest first: whoever asks turns it round.
 select {listed}
 from messages.message_archive a
-where {matches} and (a.died_at, a.seq) > (%(died_at)s::timestamptz, %(seq)s::bigint)
+where {matches}
+  and (%(died_at)s::timestamptz is null or (a.died_at, a.seq) > (%(died_at)s::timestamptz, %(seq)s::bigint))
 order by a.died_at, a.seq
 limit %(limit)s
+
+-- name: sorted
+-- By what no index orders: the newest so many that a search finds, from where its first page began, and of them a page from a key on.
+with newest as materialized (
+    select a.id, a.died_at, a.seq, {value}::double precision as value from messages.message_archive a
+    where {matches} and (%(top)s::timestamptz is null or (a.died_at, a.seq) <= (%(top)s::timestamptz, %(top_seq)s::bigint))
+    order by a.died_at desc, a.seq desc limit %(cap)s
+), shown as (
+    select id, value, row_number() over (order by {order}) as nth from newest where {behind} order by nth limit %(limit)s
+), top as (select died_at::text as at, seq from newest order by died_at desc, seq desc limit 1)
+select {listed}, s.value::text as sorted_by, (select at from top) as top_at, (select seq from top) as top_seq,
+    (select min(died_at) from newest) as window_from
+from shown s join messages.message_archive a on a.id = s.id
+order by s.nth
+
+-- name: by_sent
+-- Part of sorted. What is not known counts as the least.
+coalesce(extract(epoch from a.sent_at), '-infinity')
+
+-- name: by_size
+-- Likewise, as a list shows it: the server knows it without reading the body.
+coalesce(octet_length(a.body), -1)
+
+-- name: most_first
+-- Part of sorted.
+value desc, seq desc
+
+-- name: least_first
+-- In its place.
+value, seq
+
+-- name: behind_most
+-- Part of sorted: what follows a key where the most come first.
+(%(value)s::double precision is null or (value, seq) < (%(value)s::double precision, %(seq)s::bigint))
+
+-- name: behind_least
+-- In its place.
+(%(value)s::double precision is null or (value, seq) > (%(value)s::double precision, %(seq)s::bigint))
 
 -- name: count
 -- Counted up to one above the cap and no further: a page may not cost what the archive weighs.
 select count(*) from (select 1 from messages.message_archive a where {matches} limit %(cap)s + 1) as capped
+
+-- name: facets
+-- What there is to narrow a search by, counted in one read of the newest so many that it finds, and never of more.
+with found as materialized (
+    select coalesce(a.queue, '"messages"."message"') as queue, coalesce(a.message_type, '') as type,
+        coalesce(a.exception_type, '') as error,
+        coalesce(a.endpoint, case a.kind when 'lease' then a.handled_by end, '') as endpoint, a.state
+    from messages.message_archive a where {matches}
+    order by a.died_at desc, a.seq desc limit %(cap)s + 1
+), counted as (
+    select case
+            when grouping(queue) = 0 then 'queue' when grouping(type) = 0 then 'type' when grouping(error) = 0 then 'error'
+            when grouping(endpoint) = 0 then 'endpoint' when grouping(state) = 0 then 'state' else 'all'
+        end as field,
+        case
+            when grouping(queue) = 0 then queue when grouping(type) = 0 then type when grouping(error) = 0 then error
+            when grouping(endpoint) = 0 then endpoint when grouping(state) = 0 then state else ''
+        end as name,
+        count(*) as messages
+    from found group by grouping sets ((), (queue), (type), (error), (endpoint), (state))
+)
+select field, name, messages, names from (
+    select *, count(*) over (partition by field) as names,
+        row_number() over (partition by field order by messages desc, name) as nth
+    from counted
+) ranked where nth <= %(most)s order by field, nth
 
 -- name: ids
 -- Of a search within its window: read once, for the page and the count of it.
@@ -239,6 +321,21 @@ from (
     from messages.message_archive where id = %(id)s
 ) a
 
+-- name: body_starts
+-- Of the messages of one page: of bodies the start, which the server cuts before it unpacks the rest; of a lease's document nothing
+-- where it is large, as it is unpacked whole. Headers for whom masking needs them: they say which types a message is of.
+select a.id, a.kind, a.message_type,
+    case a.kind when 'lease' then l.document is null or length(l.document) > %(most)s
+        else octet_length(a.body) is not null and octet_length(a.body) > %(most)s end as is_cut,
+    case a.kind when 'lease' then convert_to(left(l.document, %(most)s), 'UTF8')
+        else substring(a.body from 1 for %(most)s) end as part,
+    case when %(with_headers)s then left(a.headers, 65536) end as headers,
+    case when %(with_headers)s then length(a.headers) end as headers_length
+from messages.message_archive a left join lateral (
+    select a.message::text as document where a.kind = 'lease' and pg_column_size(a.message) <= 65536 offset 0
+) l on true
+where a.id = any (%(ids)s::integer[])
+
 -- name: headers_part
 -- A part of the headers as UTF-8, cut in the database likewise.
 select octet_length(headers) as size,
@@ -257,6 +354,7 @@ where a.id = any(array(
     select id from messages.message_archive where message_id = %(text)s
     union select id from messages.message_archive where row_id = %(row_id)s::uuid
     union select id from messages.message_archive where id = %(id)s::integer))
+    and (%(seen)s::text[] is null or coalesce(a.queue, '"messages"."message"') = any(%(seen)s::text[]))
 order by a.died_at desc, a.seq desc limit %(limit)s
 
 -- name: in_conversation
@@ -268,19 +366,21 @@ from (select id, seq, state, queue, message_type, message_id, died_at,
           case when octet_length(headers) <= 65536 then headers end as headers
       from messages.message_archive order by died_at desc, seq desc limit %(newest)s) as a
 where {has_conversation}
+    and (%(seen)s::text[] is null or coalesce(a.queue, '"messages"."message"') = any(%(seen)s::text[]))
 order by a.died_at desc, a.seq desc limit %(limit)s
 
 -- name: around_conversation
 -- As in_conversation, of the rows nearest to one that is known, before and after it.
 select a.id
 from (
-    (select id, died_at, seq, case when octet_length(headers) <= 65536 then headers end as headers
+    (select id, queue, died_at, seq, case when octet_length(headers) <= 65536 then headers end as headers
      from messages.message_archive where (died_at, seq) >= (%(died_at)s::timestamptz, %(seq)s::bigint) order by died_at, seq limit %(near)s)
     union all
-    (select id, died_at, seq, case when octet_length(headers) <= 65536 then headers end as headers
+    (select id, queue, died_at, seq, case when octet_length(headers) <= 65536 then headers end as headers
      from messages.message_archive where (died_at, seq) < (%(died_at)s::timestamptz, %(seq)s::bigint) order by died_at desc, seq desc limit %(near)s)
 ) as a
 where {has_conversation}
+    and (%(seen)s::text[] is null or coalesce(a.queue, '"messages"."message"') = any(%(seen)s::text[]))
 order by a.died_at desc, a.seq desc limit %(limit)s
 
 -- name: has_conversation
@@ -292,12 +392,13 @@ exists (select from unnest(%(values)s::text[]) as value where
 -- name: of_ids
 -- Archived messages of these message ids, by their index; or by their own number.
 select a.id, a.state, a.result::text as result, a.queue, a.message_id, a.message_type, a.exception_type,
-    left(a.exception_message, 400) as exception_message, a.no_retry, a.endpoint, a.machine, a.attempts, a.sent_at, a.died_at,
-    a.became_by, a.became_at, a.ended_at, a.operation, left(a.headers, 65536) as headers, length(a.headers) as headers_length
+    left(a.exception_message, 400) as exception_message, a.retry_blocked_reason, a.endpoint, a.machine, a.attempts, a.sent_at, a.died_at,
+    a.resolved_by, a.resolved_at, a.ended_at, a.operation, left(a.headers, 65536) as headers, length(a.headers) as headers_length
 from messages.message_archive a
 where a.id = any(array(
     select id from messages.message_archive where message_id = any(%(message_ids)s::text[])
     union select id from messages.message_archive where id = any(%(ids)s::integer[])))
+    and (%(seen)s::text[] is null or coalesce(a.queue, '"messages"."message"') = any(%(seen)s::text[]))
 order by a.died_at desc, a.seq desc limit %(limit)s
 
 -- name: events_of
@@ -305,12 +406,34 @@ order by a.died_at desc, a.seq desc limit %(limit)s
 select archive_id, at, who, verb, operation, target from messages.archive_event
 where archive_id = any(%(ids)s::integer[]) order by id limit %(limit)s
 
+-- name: lock
+-- Before they are looked at: a statement that waits for a lock sees in other tables what was there before it waited.
+select id from messages.message_archive where id = any (%(ids)s::integer[]) order by id for update
+
+-- name: headed_for
+-- What says into which queue each goes, before any is locked.
+select a.id, a.kind, a.queue, a.message_type, a.target_schema, a.target_table
+from messages.message_archive a where a.id = any (%(ids)s::integer[]) and a.state = %(state)s
+
 -- name: hold
 -- Locked in order of id, so that two acts on overlapping sets wait for each other instead of deadlocking.
-select a.id, a.kind, a.state, a.became_by, a.became_at, a.headers, octet_length(a.body) as body_bytes, a.no_retry,
-    a.target_schema, a.target_table, ({is_queue}) as has_target
+select a.id, a.kind, a.state, a.queue, a.message_type, a.resolved_by, a.resolved_at, a.headers,
+    octet_length(a.body) as body_bytes, a.retry_blocked_reason, a.target_schema, a.target_table, ({is_queue}) as has_target, {on_its_way}
 from messages.message_archive a where a.id = any (%(ids)s::integer[])
 order by a.id for update of a
+
+-- name: on_its_way
+-- Part of these: into which other database it is on its way, and why nobody knows whether it arrived.
+(select c.alias from messages.crossing_put p join messages.crossing c on c.id = p.crossing where p.archive_id = a.id) as crossing,
+(select c.not_known from messages.crossing_put p join messages.crossing c on c.id = p.crossing where p.archive_id = a.id)
+    as crossing_not_known,
+(select c.operation from messages.crossing_put p join messages.crossing c on c.id = p.crossing where p.archive_id = a.id)
+    as crossing_operation,
+(select p.crossing from messages.crossing_put p where p.archive_id = a.id) as crossing_id
+
+-- name: stays_here
+-- In its place, where the engine's tables are of a version before crossings.
+null::text as crossing, null::text as crossing_not_known, null::bigint as crossing_operation, null::bigint as crossing_id
 
 -- name: put_back
 -- New row id, no expiry, the body exactly as it was; it does not leave the database.
@@ -321,14 +444,21 @@ join messages.message_archive a on a.id = put.id
 order by put.place
 
 -- name: put_edited
--- As put_back, with headers that were written anew, and a body where one was.
+-- As put_back, with headers that were written anew, and a body where one was: the others do not leave the database.
 insert into {table} (id, expires, headers, body)
-select gen_random_uuid(), null, %(headers)s, coalesce(%(body)s::bytea, a.body)
-from messages.message_archive a where a.id = %(id)s
+select put.row_id, null, put.headers, coalesce(put.body, a.body)
+from unnest(%(ids)s::integer[], %(row_ids)s::uuid[], %(headers)s::text[], %(bodies)s::bytea[])
+    with ordinality as put (id, row_id, headers, body, place)
+join messages.message_archive a on a.id = put.id
+order by put.place
+
+-- name: bodies
+-- Of messages of which a field is changed; the caller asks for few at once, and for none that is long.
+select a.id, a.body from messages.message_archive a where a.id = any (%(ids)s::integer[]) and a.body is not null
 
 -- name: retarget
--- Where it was sent instead: from there it is told what became of it.
-update messages.message_archive set target_schema = %(schema)s, target_table = %(table)s where id = %(id)s
+-- Where they were sent instead: from there it is told what became of them.
+update messages.message_archive set target_schema = %(schema)s, target_table = %(table)s where id = any (%(ids)s::integer[])
 
 -- name: put_back_lease
 -- Likewise into the lease queue, each with the number of the archived message that it is, and that with its own. What an original
@@ -356,13 +486,13 @@ select retried_as from messages.message_archive where id = %(id)s
 -- name: mark
 -- Guarded: only what is still as it was held.
 update messages.message_archive
-set became = %(became)s, became_by = %(who)s, became_at = clock_timestamp(), ended_at = null, operation = %(operation)s
+set resolution = %(resolution)s, resolved_by = %(who)s, resolved_at = clock_timestamp(), ended_at = null, operation = %(operation)s
 where id = any (%(ids)s::integer[]) and state = %(state)s
 
 -- name: mark_retried
 -- As mark, with the token that each message took along; null where it went into a queue of others.
 update messages.message_archive a
-set became = 'retried', became_by = %(who)s, became_at = clock_timestamp(), ended_at = null, operation = %(operation)s,
+set resolution = 'retried', resolved_by = %(who)s, resolved_at = clock_timestamp(), ended_at = null, operation = %(operation)s,
     retry_token = put.token
 from unnest(%(ids)s::integer[], %(tokens)s::uuid[]) as put (id, token)
 where a.id = put.id and a.state = 'dead'
@@ -381,7 +511,7 @@ from unnest(%(ids)s::integer[], %(targets)s::text[]) as done (id, target)
 delete from messages.message_archive where id in (
     select id from messages.message_archive
     where state in ('succeeded', 'dead_again', 'discarded', 'retried') and died_at < %(before)s
-        and greatest(died_at, became_at, ended_at) < %(before)s
+        and greatest(died_at, resolved_at, ended_at) < %(before)s
         and tableoid = split_part(%(archive)s, '/', 3)::oid
         -- asked once: where history has read none of the rows, none of them is looked at
         and (%(read)s::pg_snapshot is null or pg_snapshot_xmax(%(read)s::pg_snapshot) > (

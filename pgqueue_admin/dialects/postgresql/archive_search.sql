@@ -22,6 +22,10 @@ a.kind <> 'control'
 -- Original clients name no queue: theirs is the lease queue. Of another queue the planner never sees that line.
 a.queue = %(value)s or %(value)s::text = '"messages"."message"' and a.queue is null
 
+-- name: within
+-- Those of queues that somebody may see. Original clients name none: theirs is the lease queue.
+coalesce(a.queue, '"messages"."message"') = any (%(values)s::text[])
+
 -- name: queue_starts
 -- Behind the schema and its quotes.
 position('."' || %(value)s::text in a.queue) > 0

@@ -54,6 +54,11 @@ select exists (select from {table} where id = %(id)s::uuid)
 select substring(body from %(offset)s::int + 1 for %(length)s::int) as part, octet_length(body) as size
 from {table} where id = %(id)s::uuid
 
+-- name: body_starts
+-- Of the messages of one page the start of each body: the server cuts a large one before it unpacks the rest.
+select id, octet_length(body) > %(most)s::int as is_cut, substring(body from 1 for %(most)s::int) as part
+from {table} where seq = any(%(seqs)s::bigint[])
+
 -- name: bodystring
 -- What the generated column holds: octal-escaped bytes, not UTF-8 (wire sheet 1.6).
 select left(bodystring, %(length)s::int) as part, octet_length(body) as size from {table} where id = %(id)s::uuid
@@ -151,7 +156,7 @@ case when pg_column_size(m.message) <= 65536 then case jsonb_typeof(m.message)
 (select jsonb_object_agg(left(field.key, 100), left(field.value #>> '{{}}', 200)) from (
     select key, value from jsonb_each(
         case when pg_column_size(m.message) <= 65536 and jsonb_typeof(m.message) = 'object' then m.message end)
-    where key <> 'kind' and jsonb_typeof(value) in ('string', 'number', 'boolean') limit 8
+    where key <> 'kind' and jsonb_typeof(value) in ('string', 'number', 'boolean') limit {fields}
 ) field) as fields,
 {ours}
 

@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 
+from pgqueue_admin.dialects.connect_breaker import ConnectBreaker
 from pgqueue_admin.dialects.postgresql import liveness, session_baseline, session_settings
-from pgqueue_admin.dialects.postgresql.connect_breaker import ConnectBreaker
 from pgqueue_admin.dialects.postgresql.liveness import Raw
 
 log = logging.getLogger("pgqueue.sessions")
@@ -35,7 +35,7 @@ class ConnectionPool:
 
     def __init__(self, connect: Callable[[], Raw], max_size: int):
         self._connect = connect
-        self._circuit = ConnectBreaker()
+        self._circuit = ConnectBreaker(psycopg.Error, psycopg.OperationalError)
         self._room = threading.BoundedSemaphore(max_size)
         self._idle: deque[tuple[float, Raw]] = deque()
         self._given: WeakKeyDictionary[Raw, session_baseline.Given] = WeakKeyDictionary()

@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from psycopg import sql
 
+from pgqueue_admin.dialects import aliases
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import addressing, connect_options, session
+from pgqueue_admin.dialects.postgresql.crossing_store import PostgreSQLCrossings
 from pgqueue_admin.dialects.postgresql.decision_store import PostgreSQLDecisions
 from pgqueue_admin.dialects.postgresql.delayed_store import PostgreSQLDelayed
 from pgqueue_admin.dialects.postgresql.external_session import external_session
@@ -23,7 +26,7 @@ from pgqueue_admin.dialects.postgresql.queue_store import PostgreSQLQueue
 from pgqueue_admin.dialects.postgresql.schedule_store import PostgreSQLSchedules
 from pgqueue_admin.dialects.postgresql.subscription_store import PostgreSQLSubscriptions
 from pgqueue_admin.dialects.postgresql.two_phase import PostgreSQLTwoPhase
-from pgqueue_admin.dialects.statements import Statement, StatementFolder
+from pgqueue_admin.dialects.statements import Compose, Statement, StatementFolder
 
 
 def _identifier(value: Any) -> sql.Composable:
@@ -67,6 +70,11 @@ class PostgreSQL(StatementFolder):
     default_schema = "public"
     supports_notify = True
     multi_catalog = False
+    sees_locked_rows = True
+    searches_waiting = True
+    indexes_ids = True
+    limits_statements = True
+    lists_roles = True
     supports_batches = True
     isolations: Mapping[str, str] = {
         "read_committed": "read committed",
@@ -75,8 +83,16 @@ class PostgreSQL(StatementFolder):
         "snapshot": "repeatable read",  # which is a snapshot there
     }
 
-    def __init__(self) -> None:
+    alias = ""
+
+    def __init__(self, compose: Compose = compose) -> None:
         super().__init__("postgresql", Path(__file__).parent, compose)
+
+    def aliased(self, alias: str) -> "PostgreSQL":
+        return _aliased(alias) if alias else postgresql()
+
+    def native(self, address: Address) -> Address:
+        return address
 
     @cached_property
     def leases(self) -> PostgreSQLLeases:
@@ -105,6 +121,10 @@ class PostgreSQL(StatementFolder):
     def two_phase_commit(self) -> PostgreSQLTwoPhase:
         return PostgreSQLTwoPhase(self)
 
+    @cached_property
+    def crossings(self) -> PostgreSQLCrossings:
+        return PostgreSQLCrossings(self.crossing)
+
     def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
         return Address(schema, IDENTIFIERS.outbox_table(endpoint, prefix))
 
@@ -121,10 +141,19 @@ class PostgreSQL(StatementFolder):
         session = PreparedSession(connect_options.open_raw(dsn, **kwargs))
         if isolation and isolation != "read_committed":  # which all begin with
             session.run(f"set session characteristics as transaction isolation level {self.isolations[isolation]}")
+        session.dialect = self
         return session
 
     def borrow(self, raw: Any) -> session.Session:
-        return external_session(raw)
+        session = external_session(raw)
+        session.dialect = self
+        return session
+
+    def without_password(self, dsn: str) -> str:
+        said = connect_options.said_by(dsn)
+        shown = {name: said.get(name) for name in ("user", "host", "port", "dbname")}
+        is_far = shown["host"] and not shown["host"].startswith("/")
+        return unquote(connect_options.address(shown if is_far else {**shown, "host": "local socket"}))
 
     def written(self, query: Any) -> str:
         return written(query)
@@ -141,9 +170,48 @@ class PostgreSQL(StatementFolder):
         answer_seconds: float | None = None,
     ) -> SessionPool:
         settings = connect_options.options(dsn, application_name, read_only, statement_timeout, lock_timeout)
-        return SessionPool(dsn, settings, max_size, answer_seconds, looks=read_only, seconds=statement_timeout)
+        seconds = statement_timeout
+        return SessionPool(dsn, settings, max_size, answer_seconds, looks=read_only, seconds=seconds, dialect=self)
 
 
 @cache
 def postgresql() -> PostgreSQL:
     return PostgreSQL()
+
+
+class AliasedPostgreSQL(PostgreSQL):
+    """Of a database that is looked at beside the first: the alias stands before each schema, and none is without it.
+
+    Stores know tables by the names that are there: what they say of one is for its owner.
+    """
+
+    def __init__(self, alias: str) -> None:
+        super().__init__(self._composed)
+        self.alias = alias
+
+    def native(self, address: Address) -> Address:
+        return aliases.native(self.alias, address)
+
+    def address(self, schema: str, table: str) -> Address:
+        return aliases.named(self.alias, Address(schema, table))
+
+    def parse_address(self, text: str, default_schema: str | None = None) -> Address:
+        return aliases.named(self.alias, super().parse_address(text, default_schema))
+
+    def queue_store(self, address: Address) -> PostgreSQLQueue:
+        return postgresql().queue_store(self.native(address))
+
+    def delayed_store(self, address: Address, queue: Address) -> PostgreSQLDelayed:
+        return postgresql().delayed_store(self.native(address), self.native(queue))
+
+    def subscription_store(self, address: Address) -> PostgreSQLSubscriptions:
+        return postgresql().subscription_store(self.native(address))
+
+    def _composed(self, text: str, identifiers: dict[str, Any]) -> Query:
+        mine = {key: self.native(value) if isinstance(value, Address) else value for key, value in identifiers.items()}
+        return compose(text, mine)
+
+
+@cache
+def _aliased(alias: str) -> AliasedPostgreSQL:
+    return AliasedPostgreSQL(alias)

@@ -4,7 +4,7 @@
 result::text as result, exception_type, left(exception_message, 20000) as exception_message,
     case when length(stack_trace) <= 100000 then stack_trace else concat(left(stack_trace, 50000), right(stack_trace, 50000)) end
         as stack_trace,
-    left(no_retry, 4000) as no_retry, left(details, 4000) as details
+    left(retry_blocked_reason, 4000) as retry_blocked_reason, left(details, 4000) as details
 
 -- name: pending
 -- What others archived, and what was there before fingerprints. Rows in somebody's hands are left for the next time.
@@ -30,10 +30,19 @@ update messages.message_archive a set fingerprint = told.fingerprint
 from unnest(%(ids)s::integer[], %(fingerprints)s::text[]) as told (id, fingerprint)
 where a.id = told.id
 
+-- name: everywhere
+-- Part of the others, for somebody who sees all queues: then the index alone is read.
+true
+
+-- name: in_seen
+-- Part of the others, for somebody who sees some. Original clients name none: theirs is the lease queue.
+(a.queue = any (%(seen)s::text[]) or (a.queue is null and '"messages"."message"' = any (%(seen)s::text[])))
+
 -- name: uncovered
 -- By the index of those that have none, and no further than the cap.
 select count(*) from (
-    select from messages.message_archive where fingerprint is null and result <> 'success' limit %(cap)s + 1) as capped
+    select from messages.message_archive a where a.fingerprint is null and a.result <> 'success' and {seen}
+    limit %(cap)s + 1) as capped
 
 -- name: figures
 -- Part of groups: what a group's state is judged by. Others may write any time as that of a death, also infinity: first and last
@@ -60,36 +69,36 @@ count(*) filter (where a.state = 'dead' and {matches})
 
 -- name: groups
 -- Each failure of which something lies dead, counted from the index. What died in the last 24 hours may be new, and comes first.
-select {figures} from messages.message_archive a where a.fingerprint is not null
+select {figures} from messages.message_archive a where a.fingerprint is not null and {seen}
 group by a.fingerprint having {dead} > 0
 order by count(*) filter (where a.died_at > now() - interval '24 hours' and a.died_at <= now()) > 0 desc, dead desc, a.fingerprint limit %(most)s
 
 -- name: group
 -- One, whatever became of its messages.
-select {figures} from messages.message_archive a where a.fingerprint = %(fingerprint)s group by a.fingerprint
+select {figures} from messages.message_archive a where a.fingerprint = %(fingerprint)s and {seen} group by a.fingerprint
 
 -- name: newest
 -- Of each of these the newest death, dead ones before others: what the failure is told by.
-select f.fingerprint, a.* from unnest(%(fingerprints)s::text[]) as f (fingerprint), lateral (
+select f.fingerprint, told.* from unnest(%(fingerprints)s::text[]) as f (fingerprint), lateral (
     select id, queue, {told_by}
-    from messages.message_archive of_it where of_it.fingerprint = f.fingerprint
-    order by died_at desc, seq desc limit 1) as a
+    from messages.message_archive a where a.fingerprint = f.fingerprint and {seen}
+    order by died_at desc, seq desc limit 1) as told
 
 -- name: places
 -- Of each of these its newest dead ones, so many: where they died, of which type, whose.
-select f.fingerprint, coalesce(a.queue, '"messages"."message"') as queue, a.message_type as type,
-    coalesce(a.endpoint, a.handled_by) as endpoint, count(*) as messages
+select f.fingerprint, coalesce(newest.queue, '"messages"."message"') as queue, newest.message_type as type,
+    coalesce(newest.endpoint, newest.handled_by) as endpoint, count(*) as messages
 from unnest(%(fingerprints)s::text[]) as f (fingerprint), lateral (
-    select queue, message_type, endpoint, handled_by from messages.message_archive of_it
-    where of_it.fingerprint = f.fingerprint and of_it.state = 'dead'
-    order by died_at desc, seq desc limit %(most)s) as a
+    select queue, message_type, endpoint, handled_by from messages.message_archive a
+    where a.fingerprint = f.fingerprint and a.state = 'dead' and {seen}
+    order by died_at desc, seq desc limit %(most)s) as newest
 group by 1, 2, 3, 4 order by messages desc, 2, 3, 4
 
 -- name: hours
 -- Deaths of the last 24 hours, by how many hours ago.
 select a.fingerprint, least(floor(extract(epoch from now() - a.died_at) / 3600), 23)::integer as ago, count(*) as count
 from messages.message_archive a
-where a.fingerprint = any (%(fingerprints)s::text[]) and a.died_at > now() - interval '24 hours' and a.died_at <= now()
+where a.fingerprint = any (%(fingerprints)s::text[]) and a.died_at > now() - interval '24 hours' and a.died_at <= now() and {seen}
 group by 1, 2
 
 -- name: bars
@@ -97,6 +106,7 @@ group by 1, 2
 select floor(extract(epoch from now() - a.died_at) / %(step)s)::integer as ago, count(*) as count
 from messages.message_archive a
 where a.fingerprint = %(fingerprint)s and a.died_at > now() - %(step)s::integer * %(steps)s::integer * interval '1 second' and a.died_at <= now()
+    and {seen}
 group by 1
 
 -- name: by_name
@@ -124,13 +134,13 @@ select a.id, coalesce(a.queue, '"messages"."message"') as queue, a.message_type 
     left(a.headers, 16384) as headers, length(a.headers) as headers_length,
     case when a.kind = 'lease' then left(a.message::text, 8192)
         when octet_length(a.body) <= 8192 then encode(a.body, 'hex') end as content, a.kind
-from messages.message_archive a where a.fingerprint = %(fingerprint)s and a.state = 'dead'
+from messages.message_archive a where a.fingerprint = %(fingerprint)s and a.state = 'dead' and {seen}
 order by a.died_at desc, a.seq desc limit %(most)s
 
 -- name: operations
 -- Which operations acted last on the newest members, and what became of these.
 select operation, state, count(*) as count from (
-    select operation, state from messages.message_archive a where a.fingerprint = %(fingerprint)s
+    select operation, state from messages.message_archive a where a.fingerprint = %(fingerprint)s and {seen}
     order by a.died_at desc, a.seq desc limit %(most)s) as newest
 where operation is not null group by 1, 2 order by 1 desc, 2
 

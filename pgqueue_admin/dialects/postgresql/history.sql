@@ -95,13 +95,14 @@ fetch 20000 from became
 -- name: read_archive
 -- One part of a batch, in the columns of raw history; masked headers and what a body may not show stay here, and what of an
 -- error nobody looks at: a trace is read from both its ends. A column keeps what a masked header says as well: it is empty,
--- or masked where a failure would be none without it, and a message ended when it was archived.
+-- or masked where a failure would be none without it, and a message ended when it was archived. What a person took out of
+-- its queue and discarded never ended: both its times are one.
 select
     seq, case when 'NServiceBus.FailedQ' <> all(%(names)s::text[]) then queue end as queue,
     coalesce(
         case when 'NServiceBus.ProcessingEndpoint' <> all(%(names)s::text[]) then endpoint end,
         case kind when 'lease' then handled_by end) as endpoint,
-    result::text as result,
+    case when resolution = 'discarded' and resolved_at = died_at then 'discarded' else result::text end as result,
     case when 'NServiceBus.MessageId' <> all(%(names)s::text[]) then message_id end as message_id,
     case when 'NServiceBus.EnclosedMessageTypes' <> all(%(names)s::text[]) then message_type end as message_type,
     case when 'NServiceBus.ExceptionInfo.ExceptionType' <> all(%(names)s::text[]) or exception_type is null
@@ -212,7 +213,7 @@ group by 1 order by since
 -- its owner began them anew, are of one batch.
 select
     min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as sum_seq,
-    coalesce(sum(bytes), 0)::int8 as bytes, ({files}) as table_files
+    coalesce(sum(bytes), 0)::int8 as bytes, ({files}) as relfilenodes
 from (
     select {number} as seq, {bytes} as bytes from {table} where {number} > %(done)s and {number} <= %(decided)s
     order by {number} fetch first (%(most)s) rows with ties
@@ -222,7 +223,7 @@ from (
 -- How many of a batch's rows are there now.
 select count(*) from {table} where {number} between %(lo)s and %(hi)s
 
--- name: table_files
+-- name: relfilenodes
 -- Where its rows lie, those of its partitions too: elsewhere once it was rewritten. A snapshot from before that sees none
 -- of them, and who waits for the table's lock with one (COPY does) reads nothing.
 with recursive parts (id) as (

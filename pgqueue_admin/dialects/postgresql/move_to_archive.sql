@@ -27,37 +27,69 @@ order by a.attnum
 select num_nonnulls({column}) > 0 from {table} where ctid = %(place)s::tid and tableoid = %(part)s::bigint::oid
 
 -- name: runs
--- What of another role would run as ours when a row is deleted: triggers, rules and policies, by the catalog alone.
-with asked as (
+-- What of other roles would run as ours when a row is looked at, held or deleted, by the catalog alone: triggers, rules, policies,
+-- views whoever made them, and what planning computes. Of the table, its parts and what inherits from it: a delete goes to all.
+with recursive asked as (
     select c.oid, c.relowner from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname = %(schema)s and c.relname = %(name)s and c.relkind in ('r', 'p')
+    where n.nspname = %(schema)s and c.relname = %(name)s
+), family as (
+    select oid from asked
+    union
+    select i.inhrelid from pg_inherits i join family on i.inhparent = family.oid
 )
-select array_agg(distinct concat(what, ' ', quote_ident(name), ' of role ', quote_ident(pg_get_userbyid(owner))))
+select array_agg(distinct concat(what, ' ', name, ' of role ', quote_ident(pg_get_userbyid(owner))))
 from (
-    select 'trigger' as what, t.tgname as name, p.proowner as owner
-    from asked
-    join pg_trigger t on t.tgrelid = asked.oid or t.tgrelid in (select relid from pg_partition_tree(asked.oid))
+    select 'trigger' as what, quote_ident(t.tgname) as name, p.proowner as owner, false as is_in_any_case
+    from family
+    join pg_trigger t on t.tgrelid = family.oid
     join pg_proc p on p.oid = t.tgfoid
     where not t.tgisinternal and t.tgenabled in ('O', 'A') and t.tgtype & 8 = 8 and not p.prosecdef
     union all
-    select 'rule', r.rulename, asked.relowner from asked join pg_rewrite r on r.ev_class = asked.oid
+    select 'rule', quote_ident(r.rulename), asked.relowner, false
+    from asked join pg_rewrite r on r.ev_class = asked.oid
     where r.ev_type = '4' and r.ev_enabled <> 'D'
     union all
-    select 'policy', y.polname, asked.relowner from asked join pg_policy y on y.polrelid = asked.oid
+    select 'policy', quote_ident(y.polname), asked.relowner, false
+    from asked join pg_policy y on y.polrelid = asked.oid
     where row_security_active(asked.oid)
+    union all
+    select case c.relkind when 'f' then 'foreign table' else 'view' end, quote_ident(c.relname), c.relowner, true
+    from family join pg_class c on c.oid = family.oid
+    where c.relkind not in ('r', 'p')
+    union all
+    select 'function', called.name, asked.relowner, true
+    from asked join ({calls}) called on called.oid = asked.oid::bigint
 ) found
-where owner <> (select u.oid from pg_roles u where u.rolname = current_user)
+where is_in_any_case or owner <> (select u.oid from pg_roles u where u.rolname = current_user)
+
+-- name: refuse_views
+-- Until the transaction ends or they are allowed again: a table may have become a view since the catalog was asked. Servers
+-- older than August 2024 do not know it.
+select set_config(name, 'view', true) from pg_settings where name = 'restrict_nonsystem_relation_kind'
+
+-- name: allow_views
+-- As the session had it: triggers of the table may well read a view.
+select set_config(name, reset_val, true) from pg_settings where name = 'restrict_nonsystem_relation_kind'
 
 -- name: set_aside
 -- Archived as if it had succeeded, and only then said to be discarded: nobody is told of a death that there was none of.
 -- Both times are one, by which it is known as a message that never died.
 update messages.message_archive a
-set result = 'rejected', became = 'discarded', became_by = %(who)s, became_at = a.died_at {fingerprint}
-where a.id = %(id)s
+set result = 'rejected', resolution = 'discarded', resolved_by = %(who)s, resolved_at = a.died_at, operation = %(operation)s {fingerprint}
+from rows from (unnest(%(row_ids)s::uuid[]), unnest(%(fingerprints)s::text[])) as aside (row_id, fingerprint)
+where a.id = any (%(ids)s::integer[]) and a.row_id = aside.row_id
+
+-- name: note_former
+-- By the token of its retry: anybody may send a message with the same id.
+insert into messages.archive_event (archive_id, who, verb, operation, target)
+select a.id, %(who)s, %(verb)s, %(operation)s, a.queue
+from unnest(%(message_ids)s::text[], %(tokens)s::uuid[]) as aside (message_id, token)
+join messages.message_archive a on a.message_id = aside.message_id and a.retry_token = aside.token
+where a.state = 'retried'
 
 -- name: fingerprint
 -- Part of set_aside.
-, fingerprint = %(fingerprint)s
+, fingerprint = aside.fingerprint
 
 -- name: into_queue
 -- One statement takes it out and puts it in, so that no body passes through the process; seq is the other table's.

@@ -1,14 +1,26 @@
 -- name: freeze_matching
 -- The set is fixed by one statement: what dies later is not in it.
-insert into messages.operation_item (operation, place, archive_id, queue)
+insert into messages.operation_item (operation, position, archive_id, queue)
 select %(operation_id)s, row_number() over (order by a.died_at, a.seq), a.id, a.queue
 from messages.message_archive a where {matches}
 
 -- name: freeze_ids
 -- The ticked ones, oldest first; ids that are not in the archive are not there to be acted on.
-insert into messages.operation_item (operation, place, archive_id, queue)
+insert into messages.operation_item (operation, position, archive_id, queue)
 select %(operation_id)s, row_number() over (order by a.died_at, a.seq), a.id, a.queue
 from messages.message_archive a where a.id = any (%(ids)s::integer[])
+
+-- name: freeze_sent
+-- What a retry has sent and nobody has decided on since, as far as its row was not seen to have left; in its order.
+insert into messages.operation_item (operation, position, archive_id, queue)
+select %(operation_id)s, row_number() over (order by i.position), a.id, i.target
+from messages.operation_item i join messages.message_archive a on a.id = i.archive_id
+where i.operation = %(source)s and i.sent_as is not null and i.left_at is null and i.outcome = 'done'
+  and a.state = 'retried' and a.operation = i.operation
+
+-- name: taken_back
+-- Of which operations a message was taken back while it waited: their figures have changed.
+select distinct operation from messages.operation_item where archive_id = any (%(ids)s::integer[]) and outcome = 'skipped'
 
 -- name: queues
 -- How many of the frozen set by queue: what the confirmation names.
@@ -24,19 +36,29 @@ from messages.operation_item where operation = %(operation_id)s
 
 -- name: next_chunk
 -- Two workers on one operation take different items; a killed one's items come back with the rollback. Of so many headers
--- as a chunk may read, and one message in any case; near: how many there were to take. Until: the last place of its stage,
+-- as a chunk may read, and one message in any case; near: how many there were to take. Until: the last position of its stage,
 -- as what another worker has in hand is passed over.
 with near as materialized (
-    select place, archive_id from messages.operation_item
-    where operation = %(operation_id)s and outcome is null and place <= %(until)s
-    order by place limit %(limit)s for update skip locked
+    select position, archive_id from messages.operation_item
+    where operation = %(operation_id)s and outcome is null and position <= %(until)s and {is_here}
+    order by position limit %(limit)s for update skip locked
 )
-select place, archive_id, near from (
-    select n.place, n.archive_id, count(*) over () as near, row_number() over up_to as nth,
+select position, archive_id, near from (
+    select n.position, n.archive_id, count(*) over () as near, row_number() over up_to as nth,
         sum(octet_length(a.headers)) over up_to as read
     from near n left join messages.message_archive a on a.id = n.archive_id
-    window up_to as (order by n.place rows unbounded preceding)
+    window up_to as (order by n.position rows unbounded preceding)
 ) chunk where nth = 1 or read is null or read <= %(most)s order by nth
+
+-- name: is_here
+-- Part of next_chunk and next_position: not on its way into another database by this operation.
+not exists (
+    select from messages.crossing_put p join messages.crossing c on c.id = p.crossing
+    where p.archive_id = operation_item.archive_id and c.operation = operation_item.operation)
+
+-- name: all_are_here
+-- In its place, where the engine's tables are of a version before crossings.
+true
 
 -- name: begin_chunk
 -- Let go when the chunk's transaction ends, however it ends: until then others see that something is in hand.
@@ -63,14 +85,15 @@ from unnest(%(ids)s::integer[], %(outcomes)s::text[], %(whys)s::text[], %(whos)s
 where i.operation = %(operation_id)s and i.archive_id = o.archive_id and i.outcome is null
 
 -- name: record_sent
--- Of a staged retry, in the same transaction: as which row of its target each was sent.
+-- Of a retry, in the same transaction: as which row of its target each was sent.
 update messages.operation_item i set sent_as = s.sent_as
 from unnest(%(ids)s::integer[], %(sent_as)s::text[]) as s (archive_id, sent_as)
 where i.operation = %(operation_id)s and i.archive_id = s.archive_id and i.outcome = 'done'
 
--- name: next_place
+-- name: next_position
 -- The first that is not acted on; null: all are. By the index of those.
-select min(place) from messages.operation_item where operation = %(operation_id)s and outcome is null
+select position from messages.operation_item where operation = %(operation_id)s and outcome is null and {is_here}
+order by position limit 1
 
 -- name: tried
 -- How the trial stands, by the clock of the database that it was recorded by: how many were sent, how many of these wait
@@ -80,7 +103,7 @@ select count(*) filter (where i.outcome = 'done') as sent,
         as waiting,
     extract(epoch from clock_timestamp() - max(i.at))::float8 as seconds
 from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
-where i.operation = %(operation_id)s and i.place <= %(last)s
+where i.operation = %(operation_id)s and i.position <= %(last)s
 
 -- name: since_last
 -- How many seconds ago the last message was acted on, by the clock that wrote it down.
@@ -88,10 +111,10 @@ select extract(epoch from clock_timestamp() - max(at))::float8
 from messages.operation_item where operation = %(operation_id)s
 
 -- name: sent_waiting
--- A page of those that were sent and not seen to have left, by place: how many there are, no process need hold.
-select place, sent_as, target from messages.operation_item
-where operation = %(operation_id)s and sent_as is not null and left_at is null and place > %(after)s
-order by place limit %(limit)s
+-- A page of those that were sent and not seen to have left, by position: how many there are, no process need hold.
+select position, sent_as, target from messages.operation_item
+where operation = %(operation_id)s and sent_as is not null and left_at is null and position > %(after)s
+order by position limit %(limit)s
 
 -- name: still_there
 -- Which of these rows lie in the queue: a look that takes nothing and waits for nobody.
@@ -104,20 +127,20 @@ select m.id::text from messages.message m where m.id = any (%(ids)s::text[]::int
 -- name: left
 -- Seen to have left, once.
 update messages.operation_item set left_at = clock_timestamp()
-where operation = %(operation_id)s and place = any (%(places)s::integer[]) and left_at is null
+where operation = %(operation_id)s and position = any (%(positions)s::integer[]) and left_at is null
 
 -- name: deaths
 -- What stops a staged retry: how many of the trial died again, and the most that did among any so many sent one after
--- another. Deaths up to a place count no more, once a person has seen them and went on.
+-- another. Deaths up to a position count no more, once a person has seen them and went on.
 with sent as (
-    select i.place, row_number() over (order by i.place) as nth,
+    select i.position, row_number() over (order by i.position) as nth,
         coalesce(a.state = 'dead_again' and a.operation = i.operation, false) as died
     from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
-    where i.operation = %(operation_id)s and i.outcome = 'done' and i.place > %(judged_from)s
+    where i.operation = %(operation_id)s and i.outcome = 'done' and i.position > %(judged_from)s
 )
-select count(*) filter (where place <= %(tried)s) as of_the_tried, coalesce(max(number), 0) as worst
+select count(*) filter (where position <= %(tried)s) as of_the_tried, coalesce(max(number), 0) as worst
 from (
-    select place, count(*) over (order by nth range between %(others)s::bigint preceding and current row) as number
+    select position, count(*) over (order by nth range between %(others)s::bigint preceding and current row) as number
     from sent where died
 ) died
 
@@ -138,6 +161,11 @@ case
     else 'picked'
 end
 
+-- name: edited_id
+-- Part of with_class, and so of tally and items_of_class: the id of the message that was sent edited in its position, as message_edit.new_id tells it; null where
+-- the operation edits none.
+substr(encode(sha256(convert_to(%(seed)s::text || ':' || a.id, 'UTF8')), 'hex'), 1, 32)::uuid::text
+
 -- name: with_class
 -- Part of tally and items_of_class: the item, its message, and the death that followed, which was archived in the transaction
 -- that noted it on the former row. Of an operation there may be 100,000 events, of a message a few: the index of these.
@@ -146,7 +174,7 @@ left join messages.message_archive a on a.id = i.archive_id
 left join lateral (
     select n.id, n.fingerprint, n.exception_type, n.exception_message
     from messages.archive_event e join messages.message_archive n
-        on n.message_id = case a.kind when 'lease' then a.retried_as::text else a.message_id end
+        on n.message_id = case a.kind when 'lease' then a.retried_as::text else coalesce({edited_id}, a.message_id) end
         and n.xid = e.xid and n.id <> a.id
     where e.archive_id = a.id and e.verb = 'died again' and e.operation is not distinct from i.operation
     order by n.id limit 1
@@ -154,58 +182,69 @@ left join lateral (
 
 -- name: tally
 -- Where each message of a staged retry stands, counted, by its stage.
-select case when i.place <= %(tried)s then 'try' when i.place <= %(some)s then 'some' else 'rest' end as stage,
+select case when i.position <= %(tried)s then 'try' when i.position <= %(some)s then 'some' else 'rest' end as stage,
     {known_as} as what, count(*) as count, min(i.left_at) as first_left_at
 from {with_class}
 where i.operation = %(operation_id)s
 group by 1, 2
 
 -- name: items_of_class
--- A page of the set, by place, of those classes that are asked for.
+-- A page of the set, by position, of those classes that are asked for.
 select * from (
-    select i.place, i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_before, i.target, i.at, i.left_at,
-        a.state, a.message_type, a.message_id, a.exception_type, a.died_at, a.became_by, a.became_at, a.ended_at,
+    select i.position, i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_before, i.target, i.at, i.left_at,
+        a.state, a.message_type, a.message_id, a.exception_type, a.died_at, a.resolved_by, a.resolved_at, a.ended_at,
         a.operation as last_operation, a.retry_token is not null or a.kind = 'lease' as is_told,
         again.id as again_id, again.exception_type as again_type, left(again.exception_message, 400) as again_message,
         {known_as} as what
     from {with_class}
-    where i.operation = %(operation_id)s and i.place > %(after)s and i.archive_id > 0
+    where i.operation = %(operation_id)s and i.position > %(after)s and i.archive_id > 0
 ) item
 where %(classes)s::text[] is null or what = any (%(classes)s::text[])
-order by place limit %(limit)s
+order by position limit %(limit)s
 
 -- name: items
--- A page of the frozen set with each message's outcome and what became of it since; by place, and by outcome if asked,
+-- A page of the frozen set with each message's outcome and what became of it since; by position, and by outcome if asked,
 -- or by the state that came of what this operation did.
-select i.place, i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_before, i.target, i.at,
-    a.state, a.message_type, a.message_id, a.exception_type, a.died_at, a.became_by, a.became_at,
+select i.position, i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_before, i.target, i.at,
+    a.state, a.message_type, a.message_id, a.exception_type, a.died_at, a.resolved_by, a.resolved_at,
     a.operation as last_operation
 from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
-where i.operation = %(operation_id)s and i.place > %(after)s and i.archive_id > 0
+where i.operation = %(operation_id)s and i.position > %(after)s and i.archive_id > 0
   and (%(outcome)s::text is null or coalesce(i.outcome, 'open') = %(outcome)s
        or i.outcome = 'done' and a.operation = i.operation and a.state = %(outcome)s)
-order by i.place limit %(limit)s
+order by i.position limit %(limit)s
 
 -- name: samples
--- Some of the set, for the preview: read by place, however large it is.
-select i.place, i.archive_id, i.queue, a.message_type, a.exception_type, a.died_at
+-- Some of the set, for the preview: read by position, however large it is.
+select i.position, i.archive_id, i.queue, a.message_type, a.exception_type, a.died_at
 from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
-where i.operation = %(operation_id)s and i.place = any (%(places)s::integer[])
-order by i.place
+where i.operation = %(operation_id)s and i.position = any (%(positions)s::integer[])
+order by i.position
+
+-- name: to_edit
+-- A page of what a retry of the frozen set would send, to look at what an edit makes of it: of so many headers as a page may
+-- read, and one message in any case. Bodies are asked for apart, few at once.
+with near as materialized (
+    select i.position, a.id, a.kind, a.message_type, a.headers, octet_length(a.body) as body_bytes
+    from messages.operation_item i join messages.message_archive a on a.id = i.archive_id
+    where i.operation = %(operation_id)s and i.outcome is null and i.position > %(after)s and a.state = %(state)s
+    order by i.position limit %(limit)s
+)
+select position, id, kind, message_type, headers, body_bytes from (
+    select n.*, row_number() over up_to as nth, sum(octet_length(n.headers)) over up_to as read
+    from near n window up_to as (order by n.position rows unbounded preceding)
+) page where nth = 1 or read is null or read <= %(most)s order by position
 
 -- name: set_targets
--- Where a retry of the frozen set would put its messages, and how many of them; without a target: those that can be put
--- nowhere, whatever is there. What somebody else has acted on since is not put back.
-select case when is_fit then known.schema end as schema, case when is_fit then known."table" end as "table",
-    count(*) as count
+-- Where a retry of the frozen set would put its messages, and how many of them; where they died and their types, by which rules
+-- are told. What can be put nowhere, whatever is there, is not fit; what names no queue can be put where a rule says.
+-- What somebody else has acted on since is not put back.
+select case a.kind when 'lease' then 'messages' else a.target_schema end as schema,
+    case a.kind when 'lease' then 'message' else a.target_table end as "table",
+    a.kind, a.queue, a.message_type, a.retry_blocked_reason is null and a.body is not null or a.kind = 'lease' as is_fit, count(*) as count
 from messages.operation_item i join messages.message_archive a on a.id = i.archive_id
-cross join lateral (
-    select a.no_retry is null and a.target_table is not null and a.body is not null or a.kind = 'lease' as is_fit,
-        case a.kind when 'lease' then 'messages' else a.target_schema end as schema,
-        case a.kind when 'lease' then 'message' else a.target_table end as "table"
-) known
-where i.operation = %(operation_id)s and i.outcome is null and a.state = 'dead'
-group by 1, 2 order by 3 desc, 1, 2
+where i.operation = %(operation_id)s and i.outcome is null and a.state = %(state)s
+group by 1, 2, 3, 4, 5, 6 order by 7 desc, 1, 2
 
 -- name: targets
 -- Of each asked address what a retry into it meets, by the catalog alone: no statement reads the table, so nobody's code runs.
@@ -289,8 +328,8 @@ left join lateral (
 -- Outcomes other than done, and what is still open, for whoever reads the result at a prompt.
 select i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_before, i.target, a.state
 from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
-where i.operation = %(operation_id)s and i.outcome is distinct from 'done'
-order by i.place
+where i.operation = %(operation_id)s and i.outcome is distinct from 'done' and i.archive_id > 0
+order by i.position
 
 -- name: states
 -- What became of the frozen messages up to now: retried, succeeded, dead again, still dead. Of_this: how many of these
@@ -298,7 +337,7 @@ order by i.place
 select coalesce(a.state, 'gone') as state, count(*) as count,
     count(*) filter (where i.outcome = 'done' and a.operation = i.operation) as of_this
 from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
-where i.operation = %(operation_id)s
+where i.operation = %(operation_id)s and i.archive_id > 0
 group by 1 order by 2 desc
 
 -- name: made_of
@@ -310,20 +349,43 @@ from messages.operation_item i left join messages.message_archive a on a.id = i.
 where i.operation = %(operation_id)s
 group by grouping sets ((), (a.message_type), (a.exception_type))
 
+-- name: causes
+-- Whether what the set died of still happens: its most frequent causes, by the index of fingerprints, and their deaths since a
+-- time, also those that are in the set; what is dated later than now is none of them.
+with cause as materialized (
+    select a.fingerprint, count(*) as number
+    from messages.operation_item i join messages.message_archive a on a.id = i.archive_id
+    where i.operation = %(operation_id)s and a.fingerprint is not null
+    group by a.fingerprint order by 2 desc limit %(most)s
+)
+select array(select fingerprint from cause order by number desc) as fingerprints,
+    count(died.died_at) filter (where died.died_at > now() - interval '1 hour') as in_an_hour,
+    count(died.died_at) filter (where died.died_at >= %(mark_at)s::timestamptz) as since_mark,
+    greatest(max(died.died_at), '0001-01-02') as last_at
+from cause cross join lateral (
+    select a.died_at from messages.message_archive a
+    where a.fingerprint = cause.fingerprint and a.died_at <= now()
+      and a.died_at > least(now() - interval '1 hour', %(mark_at)s::timestamptz)
+    union all
+    (select a.died_at from messages.message_archive a
+     where a.fingerprint = cause.fingerprint and a.died_at <= least(now() - interval '1 hour', %(mark_at)s::timestamptz)
+     order by a.died_at desc limit 1)
+) died
+
 -- name: changed
 -- Since the freeze: frozen messages that somebody else has acted on.
-select count(*) as count, max(a.became_by) as who
+select count(*) as count, max(a.resolved_by) as who
 from messages.operation_item i join messages.message_archive a on a.id = i.archive_id
 where i.operation = %(operation_id)s and i.outcome is null and a.state <> %(state)s
 
 -- name: forget
--- A frozen set that was never started is dropped but for its first place, which names no message any more: it keeps the
+-- A frozen set that was never started is dropped but for its first position, which names no message any more: it keeps the
 -- number from other consoles, whose messages would be taken for those of this operation.
 with dropped as (
-    delete from messages.operation_item where operation = %(operation_id)s and outcome is null and place > 1
+    delete from messages.operation_item where operation = %(operation_id)s and outcome is null and position > 1
 )
 update messages.operation_item set archive_id = 0, queue = null, outcome = 'skipped', why = 'Never started.'
-where operation = %(operation_id)s and outcome is null and place = 1
+where operation = %(operation_id)s and outcome is null and position = 1
 
 -- name: outcome
 -- Waits for whoever has the item in hand, so that the answer is its outcome and not that there is none yet.

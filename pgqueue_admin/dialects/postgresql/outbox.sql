@@ -80,11 +80,14 @@ with marked as (
 select 1 operator(pg_catalog./) pg_catalog.count(*) as once from marked
 
 -- name: work
--- One look a minute, by both indexes. The lock is the session's: a leader that is killed leads no more.
+-- One look a minute, by both indexes. The oldest is asked for: whether any is over would be looked for from the table's start, where
+-- statistics say that many are. The lock is the session's: a leader that is killed leads no more.
 select pg_try_advisory_lock(hashtextextended('pgqueue outbox ' || %(table)s, 0)) as leads,
        exists (
-        select from {table}
-        where "DispatchedAt" < (statement_timestamp() at time zone 'utc') - %(keep)s * interval '1 second' and "Dispatched") as purge,
+        select from (
+            select "DispatchedAt" as at from {table} where "DispatchedAt" is not null order by "DispatchedAt" limit 1
+        ) as oldest
+        where oldest.at < (statement_timestamp() at time zone 'utc') - %(keep)s * interval '1 second') as purge,
        exists (select from {table} where "Dispatched" = false and {is_over}) as relay
 
 -- name: is_over
@@ -109,6 +112,16 @@ select "MessageId"::text as id, "Dispatched" as dispatched, "Operations"::text a
 from {table} where "Dispatched" = false and {is_over} and "MessageId" <> all(%(without)s::text[])
 limit {most} for update skip locked
 
+-- name: hold
+-- As whoever marks or deletes holds it; nobody adds a trigger or swaps the table until our commit, and no other writer waits.
+lock table {table} in row exclusive mode
+
+-- name: hold_pending
+-- Of these records what waits; one that somebody is just sending is left to them.
+select "MessageId"::text as id, "Dispatched" as dispatched, "Operations"::text as operations
+from {table} where "MessageId" = any(%(ids)s::text[]) and not "Dispatched"
+order by "MessageId" for update skip locked
+
 -- name: tables
 -- By what they have, whatever they are called; only tables, whose reading runs nobody's code, and no policy of theirs. Of a type
 -- that somebody made a cast may be a function of his: our comparisons would run it.
@@ -131,6 +144,34 @@ where c.relkind in ('r', 'p') and not c.relrowsecurity
           ('PersistenceVersion', 'varchar'::regtype), ('Operations', 'jsonb'::regtype)))
 order by n.nspname, c.relname limit {most}
 
+-- name: runs
+-- What of another role would run as ours when a record is marked or deleted: triggers, rules and policies, by the catalog alone.
+with asked as (
+    select c.oid, c.relowner from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = %(schema)s and c.relname = %(name)s and c.relkind in ('r', 'p')
+)
+select array_agg(distinct concat(what, ' ', quote_ident(name), ' of role ', quote_ident(pg_get_userbyid(owner))))
+from (
+    select 'trigger' as what, t.tgname as name, p.proowner as owner
+    from asked
+    join pg_trigger t on t.tgrelid = asked.oid or t.tgrelid in (select relid from pg_partition_tree(asked.oid))
+    join pg_proc p on p.oid = t.tgfoid
+    where not t.tgisinternal and t.tgenabled in ('O', 'A') and t.tgtype & %(trigger)s::integer <> 0 and not p.prosecdef
+    union all
+    select 'rule', r.rulename, asked.relowner from asked join pg_rewrite r on r.ev_class = asked.oid
+    where r.ev_type = %(rule)s::"char" and r.ev_enabled <> 'D'
+    union all
+    select 'index', i.indexrelid::regclass::text, asked.relowner from asked join pg_index i on i.indrelid = asked.oid
+    where i.indexprs is not null or i.indpred is not null
+    union all
+    select 'check', k.conname, asked.relowner from asked join pg_constraint k on k.conrelid = asked.oid
+    where k.contype = 'c'
+    union all
+    select 'policy', y.polname, asked.relowner from asked join pg_policy y on y.polrelid = asked.oid
+    where row_security_active(asked.oid)
+) found
+where owner <> (select u.oid from pg_roles u where u.rolname = current_user)
+
 -- name: count_pending
 -- Counted to a limit, by the index on Dispatched.
 select count(*) from (select from {table} where "Dispatched" = false limit {most}) as pending
@@ -150,6 +191,16 @@ order by "DispatchedAt" limit 1
 select "MessageId"::text as id, {created_at} as created_at, octet_length("Operations"::text) as size,
     case jsonb_typeof("Operations") when 'array' then jsonb_array_length("Operations") end as operations
 from {table} where "Dispatched" = false and "MessageId" > %(after)s::text
+order by "MessageId" limit {most}
+
+-- name: list_dispatched
+-- Some of what was sent, as long as clean-up leaves it; by message id, which is the key.
+select "MessageId"::text as id, "DispatchedAt" at time zone 'utc' as dispatched_at from {table}
+where "Dispatched" and "MessageId" > %(after)s::text order by "MessageId" limit {most}
+
+-- name: pending_ids
+-- Which wait, a page at a time; nothing is locked, and no payload is read.
+select "MessageId"::text as id from {table} where "Dispatched" = false and "MessageId" > %(after)s::text
 order by "MessageId" limit {most}
 
 -- name: created_at

@@ -33,6 +33,8 @@ class SessionPool:
         answer_seconds: float | None,
         looks: bool = False,
         seconds: float | None = None,
+        *,
+        dialect: Any,
     ):
         settings: dict[str, Any] = {**on_the_wire(dsn), **kwargs, "connect_timeout": round(SILENT_SECONDS)}
 
@@ -42,7 +44,7 @@ class SessionPool:
             encodings.fit(session_settings.alone(session_settings.fit(liveness.first(raw))))
             return read_only_transactions.fit(raw) if looks else raw
 
-        self._answer_seconds, self._seconds = answer_seconds, seconds
+        self._answer_seconds, self._seconds, self._dialect = answer_seconds, seconds, dialect
         self._lender = ConnectionPool(connect, max_size)
         self._looking: dict[Raw, PreparedSession] = {}  # with what each has prepared
 
@@ -52,7 +54,9 @@ class SessionPool:
             raw = self._lender.getconn(min(WAIT_SECONDS, deadline.left()))
             answer_limit.limit(raw, answer_seconds or self._answer_seconds)
         try:
-            yield self._looker(raw) if raw.read_only and isinstance(raw, PatientConnection) else Session(raw)
+            session = self._looker(raw) if raw.read_only and isinstance(raw, PatientConnection) else Session(raw)
+            session.dialect = self._dialect
+            yield session
         finally:
             self._lender.putconn(raw)
 

@@ -16,8 +16,12 @@ select
      where attrelid = to_regclass('messages.message') and attnum > 0 and not attisdropped) as message_columns,
     coalesce(pg_total_relation_size(to_regclass('messages.message_archive')), 0) as archive_bytes
 
+-- name: is_ours
+-- Of the catalog alone: a program that starts waits for nobody who has locked the archive.
+select to_regclass('messages.engine_schema') is not null
+
 -- name: version
--- Asked only where facts found the table.
+-- Asked only where the table was found.
 select version from messages.engine_schema
 
 -- name: create_schema
@@ -66,20 +70,20 @@ alter table messages.message_archive
     add column failed_queue text,
     add column target_schema text,
     add column target_table text,
-    add column no_retry text,
-    add column found_in text,
+    add column retry_blocked_reason text,
+    add column ingested_from text,
     add column endpoint text,
     add column machine text,
     add column attempts integer,
     add column sent_at timestamptz,
     add column died_at timestamptz not null default now(),
-    add column became text check (became in ('retried', 'succeeded', 'dead_again', 'discarded')),
-    add column became_by text,
-    add column became_at timestamptz,
+    add column resolution text check (resolution in ('retried', 'succeeded', 'dead_again', 'discarded')),
+    add column resolved_by text,
+    add column resolved_at timestamptz,
     add column ended_at timestamptz,
     add column operation bigint,
     add column state text not null generated always as
-        (coalesce(became, case when result = 'success' then 'succeeded' else 'dead' end)) stored;
+        (coalesce(resolution, case when result = 'success' then 'succeeded' else 'dead' end)) stored;
 create unique index message_archive_seq on messages.message_archive (seq);
 create index message_archive_xid on messages.message_archive (xid);
 create index message_archive_died on messages.message_archive (died_at desc, seq desc);
@@ -123,7 +127,7 @@ create index archive_event_operation on messages.archive_event (operation) where
 create index archive_event_xid on messages.archive_event (xid);
 create table messages.operation_item (
     operation bigint not null,
-    place integer not null,
+    position integer not null,
     archive_id integer not null,
     queue text,
     outcome text check (outcome in ('done', 'skipped', 'failed')),
@@ -132,10 +136,10 @@ create table messages.operation_item (
     when_before timestamptz,
     target text,
     at timestamptz,
-    primary key (operation, place),
+    primary key (operation, position),
     unique (operation, archive_id)
 );
-create index operation_item_open on messages.operation_item (operation, place) where outcome is null;
+create index operation_item_open on messages.operation_item (operation, position) where outcome is null;
 create index operation_item_archive_id on messages.operation_item (archive_id);
 create view messages.message_dead as select * from messages.message_archive where state = 'dead';
 create table messages.engine_schema (
@@ -261,12 +265,8 @@ create or replace trigger lease_note_deleted after delete on messages.message
 create or replace trigger lease_mark_ending before insert on messages.message_archive
     for each row when (new.kind = 'lease' and new.message_id is null) execute function messages.mark_ending()
 
--- name: link_retries
--- A lease message that was put back knows which archived one it is, and that one as which message it went back. Whoever ends it,
--- at the commit its former row says how it ended: then the row that it got is there, whichever of the two was written first.
--- Costs nothing of a message that was never retried, and refuses nothing.
-alter table messages.message add column retried_from integer;
-alter table messages.message_archive add column retried_as integer;
+-- name: note_retried
+-- Apart from what calls it, which a version before 8 has already: only its names of columns are other ones.
 create or replace function messages.note_retried() returns trigger language plpgsql as $$
 declare
     ended integer;
@@ -287,7 +287,7 @@ begin
     end if;
     with former as (
         update messages.message_archive a
-        set became = case how when 'success' then 'succeeded' else 'dead_again' end, ended_at = pg_catalog.clock_timestamp()
+        set resolution = case how when 'success' then 'succeeded' else 'dead_again' end, ended_at = pg_catalog.clock_timestamp()
         where a.id = old.retried_from and a.retried_as = old.id and a.state = 'retried'
         returning a.id, a.operation, a.queue
     )
@@ -300,7 +300,14 @@ exception when others then
     raise warning using message = pg_catalog.concat(
         'retried message: archive id ', old.retried_from, ' ended as message id ', old.id, ', not noted: ', sqlerrm);
     return null;
-end $$;
+end $$
+
+-- name: link_retries
+-- A lease message that was put back knows which archived one it is, and that one as which message it went back. Whoever ends it,
+-- at the commit its former row says how it ended: then the row that it got is there, whichever of the two was written first.
+-- Costs nothing of a message that was never retried, and refuses nothing.
+alter table messages.message add column retried_from integer;
+alter table messages.message_archive add column retried_as integer;
 create constraint trigger lease_note_retried after delete on messages.message deferrable initially deferred
     for each row when (old.retried_from is not null) execute function messages.note_retried();
 create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead'
@@ -516,10 +523,64 @@ create index message_archive_no_fingerprint on messages.message_archive (id) whe
 create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead'
 
 -- name: add_sent_as
--- As which row of its target a message of a staged retry was sent, and when that row was first seen to have left. The index
--- holds only those that are still looked for: nothing of other operations.
+-- As which row of its target a message was retried, and when that row was first seen to have left. The index holds only
+-- those that may wait there still.
 alter table messages.operation_item add column sent_as text, add column left_at timestamptz;
-create index operation_item_sent on messages.operation_item (operation, place) where sent_as is not null and left_at is null
+create index operation_item_sent on messages.operation_item (operation, position) where sent_as is not null and left_at is null
+
+-- name: add_crossings
+-- What is on its way between the first database and another, written down before it leaves. Mark: by what the other is asked what
+-- became of its transaction; without one that cannot have been committed. A row goes when that is known, and what came of it is
+-- where it belongs. Not known: nobody can be told any more, and a person decides. Of an archived message there is one at most.
+create table messages.crossing (
+    id bigint primary key generated always as identity,
+    alias text not null,
+    takes_in boolean not null default false,
+    operation bigint,
+    who text not null,
+    restores boolean not null default false,
+    begun_at timestamptz not null default clock_timestamp(),
+    mark text,
+    not_known text
+);
+create index crossing_operation on messages.crossing (operation) where operation is not null;
+create table messages.crossing_put (
+    archive_id integer primary key,
+    crossing bigint not null references messages.crossing on delete cascade,
+    position integer not null,
+    target_schema text not null,
+    target_table text not null,
+    row_id uuid not null,
+    is_redirected boolean not null,
+    why text
+);
+create index crossing_put_crossing on messages.crossing_put (crossing);
+create table messages.crossing_copy (
+    crossing bigint not null references messages.crossing on delete cascade,
+    found_schema text not null,
+    found_table text not null,
+    row_id uuid not null,
+    expires timestamp,
+    headers text,
+    body bytea,
+    number bigint not null -- seq there: with the names of a queue it would be taken for one
+);
+create index crossing_copy_crossing on messages.crossing_copy (crossing)
+
+-- name: rename_columns
+-- Of a version before 8. Rows, rights on columns, indexes and what is computed stay. A view keeps the names that it was made with,
+-- and is replaced later only by one of the same: its columns are renamed, too.
+alter table messages.message_archive rename column became to resolution;
+alter table messages.message_archive rename column became_by to resolved_by;
+alter table messages.message_archive rename column became_at to resolved_at;
+alter table messages.message_archive rename column found_in to ingested_from;
+alter table messages.message_archive rename column no_retry to retry_blocked_reason;
+alter view if exists messages.message_dead rename column became to resolution;
+alter view if exists messages.message_dead rename column became_by to resolved_by;
+alter view if exists messages.message_dead rename column became_at to resolved_at;
+alter view if exists messages.message_dead rename column found_in to ingested_from;
+alter view if exists messages.message_dead rename column no_retry to retry_blocked_reason;
+alter table messages.operation_item rename column place to position
 
 -- name: mark_version
 -- Last, in the same transaction: a schema without its version row is none.

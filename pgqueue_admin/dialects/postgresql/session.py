@@ -87,6 +87,8 @@ translated = ErrorTranslation()
 class Session:
     """A Connection (see dialects.connection) over psycopg."""
 
+    dialect: Any  # set by the dialect that makes it
+
     def __init__(self, raw: psycopg.Connection[Any]):
         self.raw = raw
         self._is_watched = self._has_farewell = self._is_guarded = False

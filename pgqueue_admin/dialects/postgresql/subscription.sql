@@ -13,6 +13,12 @@ insert into {table} (queueaddress, endpoint, topic)
 values (%(queueaddress)s, %(endpoint)s, %(topic)s)
 on conflict (endpoint, topic) do update set queueaddress = excluded.queueaddress
 
+-- name: subscribe_seen
+-- Taken back by hand: what an endpoint has subscribed since stays as it is.
+insert into {table} (queueaddress, endpoint, topic)
+values (%(queueaddress)s, %(endpoint)s, %(topic)s)
+on conflict (endpoint, topic) do nothing
+
 -- name: unsubscribe
 -- By endpoint and topic, whatever address it has now.
 delete from {table} where endpoint = %(endpoint)s and topic = %(topic)s

@@ -81,6 +81,15 @@ def execute(raw: Any, query: str, params: Any) -> tuple[tuple[str, ...], list[tu
         raise translate(error) from error
 
 
+def stop(raw: Any) -> bool:
+    """End what was asked and nothing of whose answer has come (MS-TDS 2.2.1.7). False: the server does not say so."""
+    try:
+        raw._active_cursor.cancel()
+    except (pytds.Error, errors.DatabaseError):
+        return False
+    return True
+
+
 def _typed(params: Any) -> Any:
     """Bytes as bytes: the driver would send them as text."""
     if isinstance(params, dict):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from pgqueue_admin.dialects.connection import Params
 from pgqueue_admin.dialects.sqlserver import addressing
 from pgqueue_admin.dialects.sqlserver.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.text_composer import composed
@@ -14,6 +15,10 @@ class Query(str):
     def form_for(self, session: Any) -> "Query":
         """The statement itself; one that depends on the table's columns asks the session."""
         return self
+
+    def given(self, params: Params) -> Params:
+        """Its values as the driver takes them: our % are doubled, and without any it would leave them so."""
+        return {} if params is None else params
 
     def refused(self, error: Exception) -> None:
         """The server refused it."""

@@ -94,7 +94,11 @@ class SQLServerQueue(TransportTable):
 
     def send_as_it_is(self, session: Session, row_id: str, headers: str, body: bytes) -> None:
         """No key of the table is in the way of an id that is there already."""
-        session.run(self._send, {"id": row_id, "ttbr_ms": None, "headers": headers, "body": body})
+        self.put(session, row_id, headers, body)
+
+    def put(self, session: Session, row_id: str, headers: str, body: bytes) -> int:
+        """Likewise; how many rows the table has taken."""
+        return session.run(self._send, {"id": row_id, "ttbr_ms": None, "headers": headers, "body": body})
 
     def receiving(self, low: int = LOWEST, most: int = 1) -> Command:
         return ReadingQuery.of(self._sql.receive(table=self.address, most=most), received), {"low": low}
@@ -118,11 +122,14 @@ class SQLServerQueue(TransportTable):
 
 
 def received(row: Any) -> Received:
-    """Columns of old senders count where a header is missing (S2)."""
-    headers = row.headers
-    if row.correlation_id or row.reply_to:
-        headers = _with_columns(headers, {_CORRELATION_ID: row.correlation_id, _REPLY_TO: row.reply_to})
-    return Received(row.id, row.seq, bool(row.expired), headers, row.body)
+    return Received(row.id, row.seq, bool(row.expired), with_columns_of(row), row.body)
+
+
+def with_columns_of(row: Any) -> str:
+    """Its headers: columns of old senders count where a header is missing (S2)."""
+    if not (row.correlation_id or row.reply_to):
+        return str(row.headers)
+    return _with_columns(row.headers, {_CORRELATION_ID: row.correlation_id, _REPLY_TO: row.reply_to})
 
 
 def _with_columns(headers: str, columns: dict[str, str | None]) -> str:

@@ -1,15 +1,18 @@
 """An open session of SQL Server; the driver's errors come out as ours."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from pgqueue_admin.dialects import errors
-from pgqueue_admin.dialects.connection import Params, Row
+from pgqueue_admin.dialects.connection import Command, Params, Row
 from pgqueue_admin.dialects.implicit_session import ImplicitSession, row_type
 from pgqueue_admin.dialects.sqlserver import driver
 from pgqueue_admin.dialects.sqlserver.connect_options import PeekMethod
 from pgqueue_admin.dialects.sqlserver.query import Query
 from pgqueue_admin.dialects.sqlserver.tds_wire import TdsWire
 from pgqueue_admin.dialects.statements import Statements
+
+STOP_SECONDS = 1.0  # a server that is asked to end a statement says within it that it has
 
 
 class SQLServerSession(ImplicitSession):
@@ -28,6 +31,8 @@ class SQLServerSession(ImplicitSession):
         self._answer_seconds = wire.seconds if wire else None
         self._guarded_id = 0
         self._is_lost = False
+        self.dialect: Any = None  # the one that made it, where somebody looks by it
+        self.only_looks = False
 
     # --- asking
 
@@ -36,7 +41,7 @@ class SQLServerSession(ImplicitSession):
             return self._execute(query, params)
         form = query.form_for(self)
         try:
-            rows, touched = self._execute(form, {} if params is None else params)  # our % are doubled
+            rows, touched = self._execute(form, form.given(params))
         except errors.DatabaseError as error:
             query.refused(error)
             raise
@@ -47,6 +52,11 @@ class SQLServerSession(ImplicitSession):
             raise errors.DatabaseDown("the session is closed")
         try:
             names, rows, touched = driver.execute(self.raw, query, params)
+        except errors.NoAnswer as error:
+            if self._is_stopped():
+                raise errors.TimedOut(f"it was given {error.seconds:g} s") from error
+            self._lose()
+            raise
         except errors.DatabaseError as error:
             if isinstance(error, errors.DatabaseDown):
                 self._lose()
@@ -59,11 +69,26 @@ class SQLServerSession(ImplicitSession):
         row = row_type(names)
         return [row(*each) for each in rows], touched
 
+    def _is_stopped(self) -> bool:
+        """Of one that only looks: the server is asked to end a statement that takes too long, and has ended it."""
+        if not self.only_looks or self._wire is None or self._wire.is_answered:
+            return False
+        self._wire.seconds = STOP_SECONDS
+        try:
+            return driver.stop(self.raw)
+        finally:
+            self._wire.seconds = self._answer_seconds
+
     def _lose(self) -> None:
         """Without an answer what comes next could be the answer to something else."""
         self._is_lost = True
         if self._wire:
             self._wire.close()
+
+    def batch(self, asked: Iterable[Command]) -> list[list[Row]]:
+        """One after another in one transaction. The first that fails raises, and none counts."""
+        with self.transaction():
+            return [self.all(query, params) for query, params in asked]
 
     # --- transactions
 
@@ -94,6 +119,12 @@ class SQLServerSession(ImplicitSession):
     def lend(self, is_lent: bool) -> None:
         if self._wire:
             self._wire.seconds = None if is_lent else self._answer_seconds
+
+    def wait_at_most(self, seconds: float | None) -> None:
+        """For each answer from now on."""
+        self._answer_seconds = seconds
+        if self._wire:
+            self._wire.seconds = seconds
 
     def close_if_busy(self) -> None:
         """The driver reads an answer that was left to its end before it asks anything."""

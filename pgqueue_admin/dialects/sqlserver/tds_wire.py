@@ -35,6 +35,7 @@ class TdsWire:
         self._is_logged_in = False
         self._answer_ends = 0.0
         self.seconds: float | None = None
+        self.is_answered = False  # something has come since it was asked
 
     # --- as the driver asks a socket
 
@@ -43,6 +44,7 @@ class TdsWire:
             self._greeting = self._open(bytes(data))
             return
         self._tls.write(data)
+        self.is_answered = False
         self._answer_ends = time.monotonic() + (self.seconds or 0)
         self._send(self._outgoing.read())
 
@@ -59,7 +61,9 @@ class TdsWire:
         assert self._tls
         while True:
             try:
-                return self._tls.read(size)
+                got = self._tls.read(size)
+                self.is_answered = True
+                return got
             except ssl.SSLWantReadError:
                 if not (data := self._receive()):
                     return b""

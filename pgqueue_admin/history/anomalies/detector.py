@@ -26,7 +26,7 @@ class Detection(NamedTuple):
     """``seen``, ``usual`` and ``band`` in milliseconds (slower) or messages (all others)."""
 
     kind: str
-    seen: float
+    observed: float
     usual: Baseline
     band: BaselineRange
 

@@ -11,9 +11,8 @@ from django.db.models.functions import Coalesce
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.history.anomalies import detector
 from pgqueue_admin.history.anomalies.detector import GROWTH, SILENCE, Detection, ObservedHour
-from pgqueue_admin.history.rollups import baseline_queries
-from pgqueue_admin.history.rollups.baseline import WEEKS
-from pgqueue_admin.history.rollups.baseline_queries import BaselineSubject
+from pgqueue_admin.history.rollups import baseline
+from pgqueue_admin.history.rollups.baseline import WEEKS, BaselineSubject
 from pgqueue_admin.history.rollups.histogram import value
 from pgqueue_admin.models import Anomaly, Endpoint, HistoryBatch, HistorySource, Queue
 from pgqueue_admin.models.queue_database import queue_database
@@ -71,7 +70,7 @@ def _joined(rows: Iterable[Anomaly]) -> Iterator[AnomalyPeriod]:
 
 def _excess(row: Anomaly) -> float:
     """How far off; of silences, what is missing."""
-    return row.median if row.kind == SILENCE else row.seen / max(row.high, 1)
+    return row.median if row.kind == SILENCE else row.observed / max(row.high, 1)
 
 
 def _of_messages(hours: Sequence[datetime]) -> Iterator[Anomaly]:
@@ -81,7 +80,7 @@ def _of_messages(hours: Sequence[datetime]) -> Iterator[Anomaly]:
         (at, BaselineSubject(*names)): _seen(*figures) for at, *names, figures in ((*row[:4], row[4:]) for row in rows)
     }
     unread = {int(hour.timestamp()) for last in _ends_of_gone() for hour in hours if _is_without(last, hour)}
-    for (at, subject), known in baseline_queries.of_each(hours).items():
+    for (at, subject), known in baseline.of_each(hours).items():
         here = seen.get((at, subject), ObservedHour())
         for found in detector.of_messages(here, known):
             if found.kind != SILENCE or at not in unread:
@@ -109,7 +108,7 @@ def _seen(messages: int, failed: int, timed: int | None, *buckets: int | None) -
 def _of_depths(hours: Sequence[datetime]) -> Iterator[Anomaly]:
     queues = {queue.pk: queue for queue in Queue.objects.filter(kind__in=("input", "lease"), gone_since=None)}
     rows = rows_of(console_sql.baseline.seen_depth(), {"at": list(hours), "queues": list(queues)})
-    known = baseline_queries.of_depths("hour", hours, queues)
+    known = baseline.of_depths("hour", hours, queues)
     names = {(each.schema, each.table): each.name for each in Endpoint.objects.all()}
     for at, pk, median in rows:
         for found in detector.of_depth(median, known.get((at, pk))):
@@ -124,7 +123,7 @@ def _subject(queue: Queue, names: Mapping[tuple[str, str], str]) -> BaselineSubj
 
 def _row(found: Detection, at: int, subject: BaselineSubject, seen: ObservedHour | None) -> Anomaly:
     usual, band = found.usual, found.band
-    numbers = {"seen": found.seen, "median": usual.median, "weeks": usual.weeks, **band._asdict()}
+    numbers = {"observed": found.observed, "median": usual.median, "weeks": usual.weeks, **band._asdict()}
     instant = datetime.fromtimestamp(at, UTC)
     counted = {"messages": seen.messages, "timed": seen.timed} if seen else {}
     return Anomaly(kind=found.kind, at=instant, **counted, **subject._asdict(), **numbers)

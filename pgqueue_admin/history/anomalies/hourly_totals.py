@@ -75,8 +75,8 @@ def _due(now: datetime) -> _DueHours | None:
     if complete is None or begun is None:
         return None
     until = floor(complete, "hour")
-    batches = list(HistoryBatch.objects.filter(state="done", summed_at=None).values_list("pk", flat=True))
-    again = list(RecomputeRequest.objects.exclude(recomputed_at=None).filter(summed_at=None))
+    batches = list(HistoryBatch.objects.filter(state="done", aggregated_at=None).values_list("pk", flat=True))
+    again = list(RecomputeRequest.objects.exclude(recomputed_at=None).filter(aggregated_at=None))
     touched = {at for (at,) in rows_of(console_sql.baseline.touched(), {"batches": batches})}
     touched.update(*(_hours(day.begin, day.begin + DAY) for day in again))
     hours = sorted({at for at in touched if earliest <= at < begun} | set(_hours(max(begun, earliest), until)))
@@ -85,9 +85,9 @@ def _due(now: datetime) -> _DueHours | None:
 
 def _summed(due: _DueHours, now: datetime) -> None:
     """Hours of theirs that are not over yet are due by themselves."""
-    HistoryBatch.objects.filter(pk__in=due.batches).update(summed_at=now)
+    HistoryBatch.objects.filter(pk__in=due.batches).update(aggregated_at=now)
     for day in due.days:
-        RecomputeRequest.objects.filter(pk=day.pk, recomputed_at=day.recomputed_at).update(summed_at=now)
+        RecomputeRequest.objects.filter(pk=day.pk, recomputed_at=day.recomputed_at).update(aggregated_at=now)
 
 
 def _earliest(now: datetime) -> datetime:

@@ -2,8 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import transaction
 
 from pgqueue_admin.history.rollups import histogram
+from pgqueue_admin.models import database_clock
+from pgqueue_admin.models.raw_sql import console_sql, run
 
 SAFE = 0.999  # of what was delivered must stay in time, were it to wait for one more peek
 DAYS = 7
@@ -51,3 +56,11 @@ class QueueWaits:
 
     def _share(self, number: int) -> float:
         return number / self.messages if self.messages else 0.0
+
+
+# T16: beside each smallest TTBR, how long messages of that type waited in the last days, and how many in vain.
+@transaction.atomic
+def measure_waits() -> None:
+    """Histograms of DAYS (of UTC, the last one is today) merged, in one statement."""
+    since = (database_clock.now() - timedelta(days=DAYS - 1)).date()
+    run(console_sql.trends.measure_waits(), {"since": since})

@@ -33,7 +33,7 @@ class RowRange:
     snapshot_from: str = ""
     snapshot_to: str = ""
     at: datetime | None = None
-    table_files: str = ""
+    relfilenodes: str = ""
 
 
 def plan_batch(connection: Connection, source: HistorySource, most: int = MOST) -> HistoryBatch | None:
@@ -41,7 +41,7 @@ def plan_batch(connection: Connection, source: HistorySource, most: int = MOST) 
     while _is_known(connection, source):
         if left := ledger.open_batch(source):
             return left
-        found = (by_snapshots if source.way == SNAPSHOTS else by_numbers)(connection, source, most)
+        found = (by_snapshots if source.cursor_kind == SNAPSHOTS else by_numbers)(connection, source, most)
         if found is None:
             return None
         if found.rows == 0:
@@ -55,20 +55,20 @@ def plan_batch(connection: Connection, source: HistorySource, most: int = MOST) 
 
 def _is_known(connection: Connection, source: HistorySource) -> bool:
     """Both are asked of an archive that is adopted in between. False: the ledger says why."""
-    if source.way == NUMBERS and not safe_upper_bound.is_known(connection, source):
+    if source.cursor_kind == NUMBERS and not safe_upper_bound.is_known(connection, source):
         return False
-    return source.way != SNAPSHOTS or xid_continuity.is_known(connection, source)
+    return source.cursor_kind != SNAPSHOTS or xid_continuity.is_known(connection, source)
 
 
 def by_snapshots(connection: Connection, source: HistorySource, most: int) -> RowRange:
     now = connection.all(postgresql().history.instant())[0]
-    begin, end = source.snapshot or ledger.BEFORE_ALL, source.ahead or now.snapshot
+    begin, end = source.snapshot or ledger.BEFORE_ALL, source.snapshot_target or now.snapshot
     params = {"a": begin, "b": end, "done": source.seq_done, "most": most}
     statements = postgresql().history
     query = statements.archive_next(between=statements.between_snapshots, bytes=statements.bytes_read)
     is_first = bool(source.snapshot) and not source.seq_done  # of a stretch: then it goes on at a number
     counted = _counted(connection, query, params, [postgresql().history.by_transactions()] if is_first else [])
-    at = (source.ahead and source.head_at) or now.at  # when the snapshot was taken that is read up to
+    at = (source.snapshot_target and source.candidate_at) or now.at  # when the snapshot was taken that is read up to
     return RowRange(**counted, snapshot_from=begin, snapshot_to=end, at=at)
 
 
@@ -78,7 +78,7 @@ def by_numbers(connection: Connection, source: HistorySource, most: int) -> RowR
     params: dict[str, Any] = {"table": source.table, "done": source.seq_done, "decided": found.to, "most": most}
     statements, address = postgresql().history, postgresql().parse_address(source.table)
     size = statements.bytes_unknown if source.table == ARCHIVE else statements.bytes_read
-    number, files = number_of(source.table), statements.table_files
+    number, files = number_of(source.table), statements.relfilenodes
     query = statements.queue_next(table=address, number=number, bytes=size, files=files)
     return RowRange(**_counted(connection, query, params), at=found.at)
 

@@ -37,7 +37,7 @@ def files(day: RecomputeRequest) -> list[DataFile]:
 def recomputed(day: RecomputeRequest, read: Sequence[DataFile], figures: Iterable[BatchRollups]) -> None:
     """The figures of these files in place of all of that day, or none. Raises Superseded, Moved, history.FilesLost."""
     closed_periods.alone()
-    if not _wanted(day).update(is_wanted=False, recomputed_at=Now(), summed_at=None, error=""):
+    if not _wanted(day).update(is_wanted=False, recomputed_at=Now(), aggregated_at=None, error=""):
         raise ledger.Superseded(f"{day.day} is not to be recomputed any more.")
     if {file.pk for file in files(day)} != {file.pk for file in read}:
         raise FilesMoved(f"Files of {day.day} came or went while they were counted.")

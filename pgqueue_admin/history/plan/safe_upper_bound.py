@@ -27,21 +27,21 @@ class UpperBound(NamedTuple):
 def decided(connection: Connection, source: HistorySource) -> UpperBound | None:
     """As CREATE INDEX CONCURRENTLY has it: those who were writing when the highest number was seen have ended. Whoever
     began later has a higher one, so a table that is never left alone is read, too. None: the ledger says why."""
-    if source.head is None:
+    if source.candidate_max_seq is None:
         _look(connection, source)
     if left := _left(connection, source):
         ledger.held_back(source, _said(left))
         return None
-    assert source.head is not None
-    assert source.head_at
-    return UpperBound(source.head, source.head_at)
+    assert source.candidate_max_seq is not None
+    assert source.candidate_at
+    return UpperBound(source.candidate_max_seq, source.candidate_at)
 
 
 def is_known(connection: Connection, source: HistorySource) -> bool:
     """Whether its numbers are those that the ledger goes by, or somebody has said how to go on. False: it says why."""
     numbers, cluster = _numbers(connection, source), xid_continuity.cluster(connection)
     if source.oid is not None and _went_back(numbers, source):
-        ledger.is_of(source, source.oid, WENT_BACK, timelines.Timeline(source.cluster, source.line_began))
+        ledger.is_of(source, source.oid, WENT_BACK, timelines.Timeline(source.cluster, source.timeline_start_lsn))
     why = _why_not(numbers, source)
     if not why and (why := _was_promoted(cluster, source)) and _lost_nothing(connection, cluster, numbers, source):
         why = ""
@@ -63,7 +63,7 @@ def is_adopted(connection: Connection, source: HistorySource) -> bool:
 def why_not_of_it(connection: Connection, batch: HistoryBatch, read: int) -> str:
     """Why the ``read`` rows may not be what there is of a batch; empty: they are. Asked when it was read."""
     source = batch.source
-    if source.way != NUMBERS:
+    if source.cursor_kind != NUMBERS:
         return xid_continuity.why_not(connection, source)
     if is_adopted(connection, source):
         return "While it was read, engine_schema has adopted its table."
@@ -75,7 +75,7 @@ def why_not_of_it(connection: Connection, batch: HistoryBatch, read: int) -> str
 def _why_short(connection: Connection, batch: HistoryBatch, read: int) -> str:
     """Its owner may have taken what is missing, at any time; what is there now was there when it was read."""
     table = batch.source.table
-    if batch.table_files != connection.value(_sql().table_files(), {"table": table}):
+    if batch.relfilenodes != connection.value(_sql().relfilenodes(), {"table": table}):
         return "While it was read, its table was rewritten (alter, truncate, vacuum full): rows may have been unseen."
     left = _sql().queue_rows(table=postgresql().parse_address(table), number=number_of(table))
     if (there := connection.value(left, {"lo": batch.seq_lo, "hi": batch.seq_hi})) <= read:
@@ -166,9 +166,9 @@ def _lost_nothing(connection: Connection, cluster: str, numbers: Any, source: Hi
 def _left(connection: Connection, source: HistorySource) -> list[Any]:
     """Those of the writers who are still at it, the oldest first: and who may be one of them by another name."""
     deadline, left = time.monotonic() + PATIENCE, list[Any]()
-    while source.writers:
+    while source.open_transactions:
         now = connection.all(_sql().writers(), {"table": source.table})
-        left = [row for row in now if row.writer in source.writers or row.is_renamed]
+        left = [row for row in now if row.writer in source.open_transactions or row.is_renamed]
         if not left or time.monotonic() > deadline:
             break
         time.sleep(BETWEEN)

@@ -20,7 +20,7 @@ def is_known(connection: Connection, source: HistorySource) -> bool:
     now = _now(connection)
     if (why := _why_not(now, source)) and not _lost_nothing(connection, now, source):
         if _is_behind(now, source) and not _is_elsewhere(now, source):
-            ledger.comes_from(source, timelines.Timeline(WENT_BACK, source.line_began), source.oid)
+            ledger.comes_from(source, timelines.Timeline(WENT_BACK, source.timeline_start_lsn), source.oid)
         ledger.held_back(source, why)
         return False
     ledger.comes_from(source, timelines.of(connection, now.cluster, source), now.archive)
@@ -101,7 +101,9 @@ def _is_another(now: Any, source: HistorySource) -> bool:
 
 def _is_behind(now: Any, source: HistorySource) -> bool:
     """Ids that come now were given out before: a standby that lagged was promoted, or an older copy put in place."""
-    read = [_next(snapshot) for snapshot in (source.snapshot, source.ahead, source.events_snapshot) if snapshot]
+    read = [
+        _next(snapshot) for snapshot in (source.snapshot, source.snapshot_target, source.events_snapshot) if snapshot
+    ]
     return _next(now.snapshot) < max(read, default=0)
 
 

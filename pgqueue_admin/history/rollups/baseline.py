@@ -1,7 +1,14 @@
-"""What is usual, and how far from it something may be: quartiles of the same hour of the weeks before. Pure."""
+"""What is usual, and how far from it something may be: quartiles of the same hour of the weeks before."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.conf import settings
+
+from pgqueue_admin.history.rollups.histogram import value
+from pgqueue_admin.models.raw_sql import console_sql, rows_of
 
 WEEKS = 8  # looked back on
 LEAST_WEEKS = 3  # before anything is said
@@ -59,3 +66,76 @@ def of_span(usual: Baseline) -> BaselineRange:
 
 def of_depth(usual: Baseline) -> BaselineRange:
     return usual.band(DEPTH)
+
+
+# What is usual at an hour or day: read from what was seen in the same step of the weeks before.
+class BaselineSubject(NamedTuple):
+    """An endpoint, or a queue whose endpoint nobody knows, and a type; empty means all."""
+
+    queue: str = ""
+    endpoint: str = ""
+    type: str = ""
+
+
+def of_one(subject: BaselineSubject, grain: str, at: Sequence[datetime], measure: str) -> dict[int, BaselineSet]:
+    """By the second (Unix) at which a step begins; steps before which the subject was never seen are absent.
+
+    Nothing of a queue where the endpoint of some of its messages is known: their usual is the endpoint's.
+    """
+    if subject.queue and _names_endpoints(subject, grain, at):
+        return {}
+    found = _ask(console_sql.baseline.of_one, grain, at, measure, subject._asdict())
+    return {at: usuals for (at, _), usuals in found.items()}
+
+
+def of_each(at: Iterable[datetime]) -> dict[tuple[int, BaselineSubject], BaselineSet]:
+    """Of these hours, each queue with all of its types and each type of each queue: critical time."""
+    return _ask(console_sql.baseline.of_each, "hour", at, "critical", {})
+
+
+def of_depths(grain: str, at: Iterable[datetime], queues: Iterable[int]) -> dict[tuple[int, int], Baseline]:
+    """By second and queue, where enough weeks are known."""
+    query = console_sql.baseline.usual_depth(weeks=console_sql.baseline.weeks, quartiles=console_sql.baseline.quartiles)
+    rows = rows_of(query, {**_weeks(grain, at), "queues": list(queues)})
+    return {(at, queue): usual for at, queue, weeks, cuts in rows if (usual := _usual(weeks, cuts))}
+
+
+def _names_endpoints(subject: BaselineSubject, grain: str, at: Iterable[datetime]) -> bool:
+    query = console_sql.baseline.names_endpoints(weeks=console_sql.baseline.weeks)
+    return bool(rows_of(query, {**_weeks(grain, at), **subject._asdict()})[0][0])
+
+
+def _ask(of: Any, grain: str, at: Iterable[datetime], measure: str, values: dict[str, Any]) -> dict[Any, BaselineSet]:
+    usual = console_sql.baseline
+    query = usual.usual(weeks=usual.weeks, quartiles=usual.quartiles, of=of, measure=measure)
+    rows = rows_of(query, {**_weeks(grain, at), **values})
+    return {
+        (at, BaselineSubject(*names)): _usuals(*figures)
+        for at, *names, figures in ((*row[:4], row[4:]) for row in rows)
+    }
+
+
+def _weeks(grain: str, at: Iterable[datetime]) -> dict[str, Any]:
+    """Days are those of UTC, whatever the zone: so they were counted."""
+    zone = settings.PGQUEUE["BASELINE_TIME_ZONE"] if grain == "hour" else "UTC"
+    return {"grain": grain, "at": list(at), "zone": zone, "weeks": WEEKS}
+
+
+def _usuals(weeks: int, busy: int, timed: int, cut: int, *quartiles: Any) -> BaselineSet:
+    """``cut``: weeks of which 99 in 100 is known; versions before did not ask."""
+    messages, failures, failed, half, nearly_all, all_but_one = quartiles
+    return BaselineSet(
+        _usual(weeks, messages),
+        _usual(weeks, failures),
+        _usual(busy, failed),
+        _usual(timed, half and map(value, half)),
+        _usual(timed, nearly_all and map(value, nearly_all)),
+        _usual(cut, all_but_one and map(value, all_but_one)),
+    )
+
+
+def _usual(weeks: int, quartiles: Iterable[float] | None) -> Baseline | None:
+    if quartiles is None or weeks < LEAST_WEEKS:
+        return None
+    lower, median, upper = map(float, quartiles)
+    return Baseline(lower, median, upper, weeks)

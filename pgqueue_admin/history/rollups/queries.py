@@ -68,7 +68,7 @@ class Percentiles(NamedTuple):
 
 
 class Timings(NamedTuple):
-    """``bands``: how many in each band of figures.bands, those in which there are any."""
+    """``bands``: how many in each band of latency_bands, those in which there are any."""
 
     percentiles: Percentiles
     bands: dict[int, int]
@@ -150,7 +150,7 @@ def timings(asked: TrendQuery, measure: str) -> dict[int, Timings]:
 
 
 def _timings(asked: TrendQuery, measure: str) -> Any:
-    trends, filled = console_sql.trends, {**_parts(), "buckets": measure, "numbers": f"{measure}_n"}
+    trends, filled = console_sql.trends, {**_parts(), "buckets": f"{measure}_buckets", "numbers": f"{measure}_counts"}
     if _is_cut(asked):
         return trends.timings_of_cut(timings=trends.timings, **filled)
     return trends.timings(**{**filled, "steps": trends.every_step})
@@ -205,7 +205,7 @@ def slowest(asked: TrendQuery, until: datetime, earlier: timedelta, measure: str
     """
     statements = console_sql.trends
     query = statements.slowest(
-        buckets=measure, numbers=f"{measure}_n", percentiles=statements.percentiles, of=statements.of
+        buckets=f"{measure}_buckets", numbers=f"{measure}_counts", percentiles=statements.percentiles, of=statements.of
     )
     read = replace(asked, until=until)
     spans = [(False, *span) for span in few(asked.grain, asked.since, until)]
@@ -223,7 +223,7 @@ def _maybe_slowest(asked: TrendQuery, measure: str) -> list[str] | None:
     """All others cannot be: years have too many buckets to sum them all. None: any may be, nothing is cut of them."""
     if not _is_cut(asked) or any(getattr(asked, name) for name in NAMES):
         return None
-    query = console_sql.trends.maybe_slowest(**_parts(), buckets=measure, numbers=f"{measure}_n")
+    query = console_sql.trends.maybe_slowest(**_parts(), buckets=f"{measure}_buckets", numbers=f"{measure}_counts")
     return [type_ for (type_,) in _ask(query, asked, measure=measure, starts=bands.STARTS)]
 
 

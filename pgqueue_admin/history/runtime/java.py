@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pgqueue_admin.history.runtime import jvm_exit_cause
+from pgqueue_admin.history.runtime import java_log
 
 OLDEST = 17
 _CALL, _CAUSED = "An error occurred while calling ", "Caused by: "
@@ -38,10 +38,10 @@ def why(error: Exception) -> str:
     """The same without its kind. Of a Java that ended all that is seen is a connection that broke; of what Java or one
     of its workers met, the first line names no more than our call, or that it was a worker."""
     if "[JAVA_GATEWAY_EXITED]" in str(error):
-        return f"Spark's Java ended as it started: {jvm_exit_cause.cause() or 'it said nothing'}"
+        return f"Spark's Java ended as it started: {java_log.cause() or 'it said nothing'}"
     if _is_end(error):
         again = "The batch it was at is read again from its start; nothing counts twice."
-        last = f", and said last: {fatal}" if (fatal := jvm_exit_cause.fatal()) else ""
+        last = f", and said last: {fatal}" if (fatal := java_log.fatal()) else ""
         return f"Spark ended while it read ({type(error).__name__}){last}. {again}"
     lines = str(error).splitlines()
     told = [line for line in lines if line[:1].strip() and not line.endswith(":") and not line.startswith(_CALL)]
@@ -70,7 +70,7 @@ def check() -> None:
         raise JavaLost("Spark's Java did not answer, or its tasks stood still, and it was ended.")
     if (code := ended()) is not None:
         with_what = signal.Signals(-code).name if code < 0 else f"code {code}"
-        last = f"; it said last: {fatal}" if (fatal := jvm_exit_cause.fatal()) else ""
+        last = f"; it said last: {fatal}" if (fatal := java_log.fatal()) else ""
         raise JavaLost(f"Spark's Java has ended, with {with_what}{last}.")
 
 

@@ -20,7 +20,7 @@ def selects(connection: Connection, batch: HistoryBatch, parts: int) -> list[str
     body = getattr(statements, BODIES[settings.PGQUEUE["HISTORY_BODIES"]])
     names = masking.meant(settings.PGQUEUE["MASKED_HEADERS"])
     shared = {"headers": statements.headers_masked if names else statements.headers_whole, "body": body}
-    if batch.source.way == SNAPSHOTS:
+    if batch.source.cursor_kind == SNAPSHOTS:
         query = statements.read_archive(between=statements.between_snapshots, **shared)
     elif batch.source.table == ARCHIVE:
         query = statements.read_original(**shared)

@@ -13,7 +13,7 @@ def until(source: HistorySource) -> datetime | None:
     last = _last(source)
     if last is None or last.state not in (State.ABANDONED, State.PLANNED) or last.ended_at is None:
         return None
-    if (in_vain := _in_a_row(source, last)) < 2 or (source.wanted_at and source.wanted_at > last.ended_at):
+    if (in_vain := _in_a_row(source, last)) < 2 or (source.requested_at and source.requested_at > last.ended_at):
         return None
     return last.ended_at + min(FIRST * 2 ** min(in_vain - 2, 10), MOST)
 
@@ -36,7 +36,7 @@ def is_resting(source: HistorySource) -> bool:
 
 def said(source: HistorySource) -> str:
     """Until when, and since when it comes to nothing; empty: it does not rest."""
-    source.refresh_from_db(fields=["wanted_at"])
+    source.refresh_from_db(fields=["requested_at"])
     last, rests_until = _last(source), until(source)
     if last is None or rests_until is None:
         return ""

@@ -2,7 +2,8 @@
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.models import HistorySource, Queue, database_clock
+from pgqueue_admin.models import HistorySource, database_clock
+from pgqueue_admin.models.queue_database import queues_in
 
 ARCHIVE = "messages.message_archive"
 SNAPSHOTS, NUMBERS = "snapshots", "numbers"
@@ -15,7 +16,7 @@ def sources(connection: Connection) -> list[HistorySource]:
         named.insert(0, (ARCHIVE, way))
     HistorySource.objects.exclude(table__in=[table for table, _ in named]).update(is_there=False)
     HistorySource.objects.filter(is_there=False, table__in=[table for table, _ in named]).update(is_there=True)
-    return [HistorySource.objects.get_or_create(table=table, defaults={"way": way})[0] for table, way in named]
+    return [HistorySource.objects.get_or_create(table=table, defaults={"cursor_kind": way})[0] for table, way in named]
 
 
 def _way_of_archive(connection: Connection) -> str | None:
@@ -23,7 +24,7 @@ def _way_of_archive(connection: Connection) -> str | None:
     statements = postgresql().history
     if connection.value(statements.has_archive()):
         return SNAPSHOTS
-    was_ours = HistorySource.objects.filter(table=ARCHIVE, way=SNAPSHOTS).exists()
+    was_ours = HistorySource.objects.filter(table=ARCHIVE, cursor_kind=SNAPSHOTS).exists()
     return NUMBERS if not was_ours and connection.value(statements.has_original()) else None
 
 
@@ -34,7 +35,7 @@ def number_of(table: str) -> str:
 
 def _audits(connection: Connection) -> list[str]:
     """Audit queues that we may read. One that was read stays a source, and says so when it cannot be read any more."""
-    audits = list(Queue.objects.filter(kind="audit", gone_since=None).values_list("schema", "table"))
+    audits = list(queues_in("").filter(kind="audit", gone_since=None).values_list("schema", "table"))
     asked = dict(zip(("schemas", "tables"), map(list, zip(*audits, strict=True)), strict=False))
     allowed = {tuple(row) for row in connection.all(postgresql().history.readable(), asked)} if audits else set()
     known = set(HistorySource.objects.values_list("table", flat=True))
@@ -49,7 +50,7 @@ def given_out(connection: Connection) -> int:
     asked = {
         "schemas": [place.schema for place in places],
         "tables": [place.table for place in places],
-        "numbers": ["seq" if each.way == SNAPSHOTS else number_of(each.table) for each in there],
+        "numbers": ["seq" if each.cursor_kind == SNAPSHOTS else number_of(each.table) for each in there],
     }
     statements = postgresql().history
     found: int = connection.value(statements.given_out(numbered_by=statements.numbered_by), asked)
@@ -58,4 +59,4 @@ def given_out(connection: Connection) -> int:
 
 def is_held(source: HistorySource) -> bool:
     """Whether somebody cancelled, and has not asked for it again."""
-    return source.held_until is not None and source.held_until > database_clock.now()
+    return source.paused_until is not None and source.paused_until > database_clock.now()

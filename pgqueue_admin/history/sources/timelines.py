@@ -31,8 +31,8 @@ def position(lsn: str) -> int:
 
 def of(connection: Connection, cluster: str, source: HistorySource) -> Timeline:
     """The line that ``connection`` is on; what the ledger knows of it is not asked again."""
-    if cluster == source.cluster and source.line_began is not None:
-        return Timeline(cluster, source.line_began)
+    if cluster == source.cluster and source.timeline_start_lsn is not None:
+        return Timeline(cluster, source.timeline_start_lsn)
     if number(cluster) == _FIRST:
         return Timeline(cluster, 0)
     return Timeline(cluster, max(_ends(connection, cluster).values(), default=None))
@@ -45,14 +45,14 @@ def has_all(connection: Connection, cluster: str, source: HistorySource) -> bool
     that was seen is used up. False, too, where the server's timelines, or what was seen, are not known.
     """
     before, ends = number(source.cluster), _ends(connection, cluster)
-    if before not in ends or source.line_began != _began(ends, before) or not _is_noted(source):
+    if before not in ends or source.timeline_start_lsn != _began(ends, before) or not _is_noted(source):
         return False
-    assert source.log_written is not None
-    if source.log_written > ends[before]:
+    assert source.wal_flush_lsn is not None
+    if source.wal_flush_lsn > ends[before]:
         return False
     log.warning(
         "History: %s is read on from another timeline, %s after %s: it began %s bytes of log behind all that was seen.",
-        source.table, number(cluster), before, ends[before] - source.log_written,
+        source.table, number(cluster), before, ends[before] - source.wal_flush_lsn,
     )  # fmt: skip
     return True
 
@@ -74,7 +74,7 @@ def _began(ends: dict[str, int], line: str) -> int:
 def _is_noted(source: HistorySource) -> bool:
     """Whether the log was looked at with all that is known; a driver of an older version did not. A highest number that
     was only seen is given up."""
-    if source.log_written is None or source.log_at is None:
+    if source.wal_flush_lsn is None or source.wal_flush_at is None:
         return False
-    known = [source.complete_to, source.head_at if source.ahead else None]
-    return all(instant is None or instant <= source.log_at for instant in known)
+    known = [source.complete_to, source.candidate_at if source.snapshot_target else None]
+    return all(instant is None or instant <= source.wal_flush_at for instant in known)

@@ -9,8 +9,7 @@ from pathlib import Path
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from pgqueue_admin.history.runtime import java, java_log, jvm_cds, jvm_exit_cause, python, unnamed_account
-from pgqueue_admin.history.runtime import scratch_dirs as temporary
+from pgqueue_admin.history.runtime import driver_environment, java, java_log, jvm_cds
 from pgqueue_admin.history.spark import cluster_check, source
 from pgqueue_admin.history.spark.transforms import rollups
 from pgqueue_admin.osproc import idle_cgroup
@@ -29,7 +28,7 @@ def session(
     ``memory``: PGQUEUE_LOG_FORMAT, SPARK_MEMORY. Raises NoJava."""
     logging.getLogger("py4j").setLevel(logging.WARNING)
     if is_local(master):
-        os.environ["PYSPARK_PYTHON"] = str(python.executable(scratch))
+        os.environ["PYSPARK_PYTHON"] = str(driver_environment.executable(scratch))
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     else:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -38,12 +37,12 @@ def session(
     built = SparkSession.builder.master(master).appName("pgqueue history")
     archive = jvm_cds.used(scratch) if jvm is None else jvm
     quiet = java_log.option(scratch, logs)
-    jvm = f"{quiet} {archive} {unnamed_account.options(scratch)}"
-    for key, value in _settings(scratch, temporary.folder(scratch), jvm, memory).items():
+    jvm = f"{quiet} {archive} {driver_environment.account_options(scratch)}"
+    for key, value in _settings(scratch, driver_environment.scratch_folder(scratch), jvm, memory).items():
         built = built.config(key, value)
-    with jvm_exit_cause.heard():
+    with java_log.heard():
         spark: SparkSession = built.getOrCreate()
-    unnamed_account.sign_in(spark)
+    driver_environment.sign_in(spark)
     if is_local(master):
         idle_cgroup.put(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
     carry_our_code(spark)

@@ -9,7 +9,7 @@ from django.db.models import Max, Min
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.history.storage import foreign_files
+from pgqueue_admin.history.storage import orphan_cleanup
 from pgqueue_admin.history.storage.layout import DEPTH, settle
 from pgqueue_admin.models import DataFile, DepthBucket, Queue, depth_history
 from pgqueue_admin.models.time_grains import midnight
@@ -27,7 +27,7 @@ def keep(folder: Path) -> date | None:
     day = _due()
     if day is None:
         return None
-    path = folder / DEPTH / f"day={day}" / f"{foreign_files.noted()}.parquet"
+    path = folder / DEPTH / f"day={day}" / f"{orphan_cleanup.noted()}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = _write(day, path)
     settle(folder, [path])

@@ -16,7 +16,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.history import ledger
 from pgqueue_admin.history.plan import xid_continuity
 from pgqueue_admin.history.sources.tables import ARCHIVE, SNAPSHOTS, is_held
-from pgqueue_admin.history.storage import foreign_files
+from pgqueue_admin.history.storage import orphan_cleanup
 from pgqueue_admin.history.storage.layout import gone_if_it_fails, of_events, settle
 from pgqueue_admin.models import DataFile, HistorySource, Operation
 from pgqueue_admin.models.time_grains import midnight
@@ -43,7 +43,7 @@ def keep(connection: Connection, folder: Path) -> int:
     What committed late goes into one more file of its day. Call it again until none is left: that is known then, too,
     and nobody looks for more before the next midnight. ``connection``: to the queues. Raises what databases raise.
     """
-    source = HistorySource.objects.filter(table=ARCHIVE, way=SNAPSHOTS, is_there=True).first()
+    source = HistorySource.objects.filter(table=ARCHIVE, cursor_kind=SNAPSHOTS, is_there=True).first()
     if source is None or is_held(source):
         return 0
     now = connection.all(_sql().instant())[0]
@@ -105,7 +105,7 @@ def _write(parts: Iterable[list[Any]], folder: Path, gone: ExitStack) -> dict[da
             reasons = _reasons(rows)
             for day, events in groupby(sorted(rows, key=lambda row: _day(row.at)), key=lambda row: _day(row.at)):
                 if day not in paths:
-                    paths[day] = of_events(folder, day, foreign_files.noted())
+                    paths[day] = of_events(folder, day, orphan_cleanup.noted())
                     gone.enter_context(gone_if_it_fails(paths[day].parent))
                     opened[day] = open_files.enter_context(_opened(paths[day]))
                 table = _table(list(events), reasons)

@@ -21,6 +21,7 @@ from pgqueue_admin.models import DataFile
 
 MOST = 100
 UNSUCCESSFUL = "unsuccessful"
+DISCARDED = "discarded"  # by a person while it waited: in the files, and in no figure
 WITHIN = 8.0  # seconds that a page may take; what was not read by then is told
 _START = 20.0  # more of them until a process that does not answer is ended
 _AT_ONCE = BoundedSemaphore(2)  # each reads with a processor of its own
@@ -82,7 +83,7 @@ class LookupResult(NamedTuple):
 
 
 class LookupTimings(NamedTuple):
-    """How long, by one of MEASURES: in which of figures.bands."""
+    """How long, by one of MEASURES: in which of latency_bands."""
 
     measure: str
     band: int
@@ -91,10 +92,15 @@ class LookupTimings(NamedTuple):
 def newest(
     asked: TrendQuery, result: str = "", most: int = MOST, fingerprint: str = "", took: LookupTimings | None = None
 ) -> LookupResult:
-    """Those of ``asked``, last ended first. ``result``: one, or UNSUCCESSFUL: all but success. Raises NotReadable."""
+    """Those of ``asked``, last ended first. ``result``: one, or UNSUCCESSFUL: all but success. Raises NotReadable.
+
+    Those that figures count: without a result, nothing that was discarded while it waited.
+    """
     equal = {name: getattr(asked, name) for name in NAMES if getattr(asked, name)}
-    unequal = {"result": "success"} if result == UNSUCCESSFUL else {}
-    if result and not unequal:
+    unequal = {} if result == DISCARDED else {"result": [DISCARDED]}
+    if result == UNSUCCESSFUL:
+        unequal["result"].append("success")
+    elif result:
         equal["result"] = result
     if fingerprint:
         equal["fingerprint"] = fingerprint

@@ -45,7 +45,7 @@ class RowPredicate(NamedTuple):
     begin: datetime
     end: datetime
     equal: dict[str, Any]
-    unequal: dict[str, Any]
+    unequal: dict[str, list[Any]]
     between: dict[str, tuple[int, int | None]]
 
     @property
@@ -58,7 +58,7 @@ def answer(
     since: str,
     until: str,
     equal: dict[str, Any],
-    unequal: dict[str, Any],
+    unequal: dict[str, list[Any]],
     between: dict[str, tuple[int, int | None]],
     most: int,
     part: str,
@@ -128,7 +128,7 @@ def _may_hold(group: Any, asked: RowPredicate) -> bool:
             return False
         if name in asked.equal and not _may_equal(known, asked.equal[name]):
             return False
-        if name in asked.unequal and known.min == known.max == asked.unequal[name]:
+        if name in asked.unequal and known.min == known.max and known.min in asked.unequal[name]:
             return False
         if name in asked.between and not _meet(asked.between[name], known):
             return False
@@ -155,8 +155,9 @@ def _wanted(part: Any, asked: RowPredicate) -> Any:
     wanted = pc.and_(pc.greater_equal(ended, begin), pc.less(ended, end))
     for name, value in asked.equal.items():
         wanted = pc.and_(wanted, _equal(part[name], value))
-    for name, value in asked.unequal.items():
-        wanted = pc.and_(wanted, pc.not_equal(part[name], value))
+    for name, values in asked.unequal.items():
+        for value in values:
+            wanted = pc.and_(wanted, pc.not_equal(part[name], value))
     for name, (least, most) in asked.between.items():
         wanted = pc.and_(wanted, pc.greater_equal(part[name], least))
         wanted = wanted if most is None else pc.and_(wanted, pc.less_equal(part[name], most))

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from pgqueue_admin.alerts.alerter import Alerter
-from pgqueue_admin.management.start_requirements import insist_on_own_sessions
+from pgqueue_admin.management.start_requirements import insist_on_own_sessions, insist_on_tables
 
 
 class Command(BaseCommand):
@@ -18,6 +18,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         insist_on_own_sessions()
+        insist_on_tables()
         alerter = Alerter()
         if options["once"]:
             return alerter.turn()

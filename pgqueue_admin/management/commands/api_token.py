@@ -21,12 +21,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
         making = verbs.add_parser("create", help="Makes a token and prints it.")
-        making.add_argument("name", help="Whose it is, such as ci. Marks and the audit name it.")
+        making.add_argument("name", help="The token's name, such as ci. Marks and the audit show it.")
         may = "; ".join(f"{right}: {said}" for right, said in RIGHTS.items())
         making.add_argument("--may", action="append", required=True, choices=RIGHTS, help=f"{may}. Repeatable.")
-        making.add_argument("--days", type=int, default=0, help="Good for so many days. Default: until it is revoked.")
+        making.add_argument("--days", type=int, default=0, help="Days until it ends. Default: until it is revoked.")
         verbs.add_parser("list", help="Names, rights and when each was used; never the tokens.")
-        verbs.add_parser("revoke", help="Refuses it from now on.").add_argument("name")
+        verbs.add_parser("revoke", help="Refuses a token from now on.").add_argument("name")
 
     def handle(self, *, verb: str, **options: Any) -> None:
         try:

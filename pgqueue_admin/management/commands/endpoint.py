@@ -26,7 +26,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--processes", dest="desired_processes", type=int, default=1, help="0: only prepare it. Default: 1."
         )
-        parser.add_argument("--new", action="store_true", help="Also one that no application here declares.")
+        parser.add_argument("--new", action="store_true", help="Accept an endpoint that no application here declares.")
         parser.add_argument("--error-queue", default="", help='An address such as "public"."error".')
         parser.add_argument("--subscription-table", default="", help="Address; else SubscriptionRouting in its schema.")
         parser.add_argument("--bodystring", action="store_true", help="Its tables get the column bodystring (T6).")

@@ -1,5 +1,6 @@
 """manage.py engine_schema: make the engine's tables beside the queues, by hand, once."""
 
+import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -7,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from pgqueue_admin.archive import schema
 from pgqueue_admin.archive.errors import SchemaRefused
 from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.management import text_index
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.models.queue_database import queue_database
 
@@ -33,29 +35,51 @@ class Command(BaseCommand):
         parser.add_argument(
             "--dead-payload",
             choices=("archive", "message"),
-            help="Whose id a NOTIFY dead_message carries from now on. Without it as it stands: archive, at first.",
+            help="The id that NOTIFY dead_message carries from now on. Default: unchanged; archive at first.",
         )
 
         parser.add_argument(
             "--print",
             action="store_true",
             dest="prints",
-            help="Only print the SQL that makes them where none is: for psql, or for the init scripts of an image.",
+            help="Only print the SQL for a new database: for psql, or an image's init scripts.",
         )
 
-    def handle(self, *, prints: bool, adopt: bool, dead_payload: schema.DeadPayload | None, **options: Any) -> None:
-        if prints:
-            self.stdout.write(schema.script(), ending="")
-            return
+        parser.add_argument(
+            "--index-text",
+            action="store_true",
+            help="Index the archive's texts: searches find words in all of it. Says size and time before, and asks.",
+        )
+
+        parser.add_argument("--drop-text-index", action="store_true", help="Drop that index again.")
+
+        parser.add_argument("--yes", action="store_true", help="--index-text: build it without asking.")
+
+    def handle(self, *, prints: bool, index_text: bool, drop_text_index: bool, yes: bool, **options: Any) -> None:
         try:
-            with queue_database().writing() as connection:
-                installed = schema.install(connection, adopt=adopt, warn=self._warn, dead_payload=dead_payload)
+            if prints:
+                self.stdout.write(schema.script(), ending="")
+            elif index_text:
+                text_index.build(self.stdout.write, self._warn, lambda: yes or self._asked())
+            elif drop_text_index:
+                text_index.drop(self.stdout.write)
+            else:
+                self._install(**options)
         except (SchemaRefused, DatabaseError) as error:
             raise CommandError(why(error)) from error
+
+    def _install(self, *, adopt: bool, dead_payload: schema.DeadPayload | None, **options: Any) -> None:
+        with queue_database().writing() as connection:
+            installed = schema.install(connection, adopt=adopt, warn=self._warn, dead_payload=dead_payload)
         if options["verbosity"]:
             self.stdout.write(_SAID[installed.did].format(installed.version))
             if dead_payload:
                 self.stdout.write(f"A NOTIFY dead_message carries the {_WHOSE[dead_payload]} id from now on.")
+
+    def _asked(self) -> bool:
+        if not sys.stdin.isatty():
+            raise CommandError("Nothing was changed: nobody is there to be asked. --yes builds it.")
+        return input("Build it? [y/N] ").strip().lower() in ("y", "yes")
 
     def _warn(self, sentence: str) -> None:
         self.stderr.write(self.style.WARNING(sentence))

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from pgqueue_admin.management.start_requirements import insist_on_own_sessions
+from pgqueue_admin.management.start_requirements import insist_on_own_sessions, insist_on_tables
 from pgqueue_admin.workers.processes import history_process
 
 DRIVER = "This is the driver, as the supervisor keeps one: it goes on until Ctrl-C. To read once: manage.py history run"
@@ -29,6 +29,7 @@ class Command(BaseCommand):
     def handle(self, *, act: str | None, **options: Any) -> None:
         if act != "tidy":
             insist_on_own_sessions()
+            insist_on_tables()
         if act == "run":
             self.stdout.write(f"Batches read and days recomputed: {history_process.once()}.")
             for why in history_process.held_back():

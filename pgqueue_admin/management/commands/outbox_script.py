@@ -9,7 +9,7 @@ from pgqueue_admin.outbox.script import DIALECTS, WHATS, NoSuchScript, OutboxScr
 
 
 class Command(BaseCommand):
-    help = "Prints SQL for the outbox table of an endpoint; runs nothing. A DBA reads it and runs it."
+    help = "Prints SQL for an endpoint's outbox table, for a DBA; runs nothing."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -18,9 +18,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--schema", default="", help="Of the table. Default: public, dbo, or that of the session that runs it."
         )
-        parser.add_argument(
-            "--prefix", default=None, help="What the table's name begins with. Default: by the endpoint's name."
-        )
+        parser.add_argument("--prefix", default=None, help="Start of the table's name. Default: the endpoint's name.")
         parser.add_argument(
             "--what",
             choices=WHATS,

@@ -19,15 +19,15 @@ UNSCHEDULE = "It can lose a message: select cron.unschedule('{}')."
 
 
 class Command(BaseCommand):
-    help = "Jobs of pg_cron, in the queues' server: end expired locks, NOTIFY again, send what is due by the clock."
+    help = "Manages pg_cron's jobs on the queues' server: end expired locks, NOTIFY again, send due messages."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
-        verbs.add_parser("install", help="Each runs every minute. Again: replaces those of an earlier version.")
-        verbs.add_parser("remove", help="Beat and the supervisor go on, where they run.")
-        verbs.add_parser("status", help="Which are there, and how the last run of each ended.")
-        verbs.add_parser("print", help="Only print the SQL that puts them there: for the init scripts of an image.")
+        verbs.add_parser("install", help="Installs three jobs, run every minute, or replaces earlier versions.")
+        verbs.add_parser("remove", help="Removes them. Beat and the supervisor go on.")
+        verbs.add_parser("status", help="Shows the jobs and the result of each last run.")
+        verbs.add_parser("print", help="Only print the SQL: for an image's init scripts.")
         for verb in ("install", "remove"):
             verbs.choices[verb].add_argument(
                 "--as", dest="who", default=caller(), help="Whose name is kept. Default: yours."

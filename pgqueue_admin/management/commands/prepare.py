@@ -13,7 +13,7 @@ from pgqueue_admin.services.initial_user import first_login
 
 
 class Command(BaseCommand):
-    help = "Make the embedded databases ready. On a database given by URL nothing is written: it is only looked at."
+    help = "Prepares the embedded databases. A database given by URL is only checked, never written."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -19,24 +19,24 @@ from pgqueue_admin.services import schedules
 from pgqueue_admin.services.endpoint_change import ActRefused
 
 ACTS = {
-    "pause": ("Its due times pass without a message.", "{} is paused."),
-    "resume": ("What has passed meanwhile is not sent.", "{} is resumed."),
-    "run": ("Sends it once now; the plan stays as it is.", "{} is sent once."),
-    "remove": ("Messages that it has sent stay where they are.", "{} is removed."),
+    "pause": ("Sends nothing until resumed.", "{} is paused."),
+    "resume": ("Continues; missed times are not sent.", "{} is resumed."),
+    "run": ("Sends it once now; the plan stays.", "{} is sent once."),
+    "remove": ("Removes the schedule, not its sent messages.", "{} is removed."),
 }
 
 
 class Command(BaseCommand):
-    help = "Lists and changes schedules: messages that are sent by the clock, into the lease queue or any other."
+    help = "Lists and changes schedules, which send messages by the clock into any queue."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
-        self._add_add(verbs.add_parser("add", help="Refused where it would never be sent."))
-        listing = verbs.add_parser("list", help="All, with when each is due next and what became of the last message.")
+        self._add_add(verbs.add_parser("add", help="Adds a schedule. One that would never send is refused."))
+        listing = verbs.add_parser("list", help="All, with next due time and last outcome.")
         listing.add_argument("--json", action="store_true", help="One JSON document, for programs.")
         verbs.add_parser("show", help="One: its message, the next five due times, the last five, clock changes.")
-        verbs.add_parser("due", help="Sends what is due, once: what the supervisor and beat do each minute.")
+        verbs.add_parser("due", help="Sends due messages once, as supervisor and beat do each minute.")
         for verb, (said, _) in ACTS.items():
             verbs.add_parser(verb, help=said)
         for verb in ("show", *ACTS):
@@ -67,7 +67,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--missed", choices=["skip", "catch-up"], default="skip",
-            help="What nobody could send in time: skip it, or send the latest once. Default: skip.",
+            help="Missed runs: skip them, or send the latest once. Default: skip.",
         )  # fmt: skip
 
     def handle(self, *, verb: str, **options: Any) -> None:

@@ -16,7 +16,7 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        kinds = [role.key.kind for role in singletons()]
+        kinds = sorted({role.key.kind for role in singletons()})
         parser.add_argument("--without", action="append", default=[], choices=kinds, metavar="KIND", help=ELSEWHERE)
 
     def handle(self, **options: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from pgqueue_admin.management.start_requirements import insist_on_own_sessions
+from pgqueue_admin.management.start_requirements import insist_on_own_sessions, insist_on_tables
 from pgqueue_admin.workers.processes import endpoint_process
 
 
@@ -19,4 +19,5 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         insist_on_own_sessions()
+        insist_on_tables()
         sys.exit(endpoint_process.run(options["endpoint"]))

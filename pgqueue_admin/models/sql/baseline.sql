@@ -12,7 +12,7 @@ with asked as materialized (
     select
         at, case when endpoint = '' then queue else '' end as queue, endpoint, type, messages,
         case when result = 'success' then 0 else messages end as failed,
-        critical, critical_n, processing, processing_n, delivery, delivery_n
+        critical_buckets, critical_counts, processing_buckets, processing_counts, delivery_buckets, delivery_counts
     from pgqueue_rollup
     where grain = %(grain)s and at = any(%(at)s)
 ), counted as (
@@ -22,7 +22,7 @@ with asked as materialized (
 ), measured as (
     select {subject}, at, measure, bucket, sum(number) as number
     from asked, lateral (
-        values ('critical', critical, critical_n), ('processing', processing, processing_n), ('delivery', delivery, delivery_n)
+        values ('critical', critical_buckets, critical_counts), ('processing', processing_buckets, processing_counts), ('delivery', delivery_buckets, delivery_counts)
     ) as timed (measure, buckets, numbers), unnest(buckets, numbers) as histogram (bucket, number)
     group by at, measure, bucket, {subjects}
 ), running as (

@@ -59,7 +59,7 @@ having (grouping(queue) = 1 or queue <> '') and (grouping(endpoint) = 1 or endpo
 with counted as (
     select {subject}, measure, bucket, sum(number::float8) as number
     from pgqueue_rollup, lateral (
-        values ('critical', critical, critical_n), ('processing', processing, processing_n), ('delivery', delivery, delivery_n)
+        values ('critical', critical_buckets, critical_counts), ('processing', processing_buckets, processing_counts), ('delivery', delivery_buckets, delivery_counts)
     ) as timed (measure, buckets, numbers), unnest(buckets, numbers) as histogram (bucket, number)
     where grain = %(grain)s::text and at = %(at)s::timestamptz
     group by measure, bucket, {subjects}

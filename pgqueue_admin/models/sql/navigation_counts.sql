@@ -11,7 +11,7 @@ select
     (select count(*) from pgqueue_operation where state in ('waiting', 'running')) as operations,
     (select count(*) from pgqueue_endpoint) as endpoints,
     team.teams,
-    (select count(distinct p.role) from pgqueue_process p
+    (select count(distinct (p.role, p.endpoint)) from pgqueue_process p
      where p.role not in ('endpoint', 'supervisor')
          and (p.ended_at is null and p.heartbeat_at < now() - %(lost)s * interval '1 s'
               or p.state = 'back-off' and exists (
@@ -20,7 +20,7 @@ select
                       and s.heartbeat_at >= now() - %(lost)s * interval '1 s'))
          and not exists (
              select from pgqueue_process o
-             where o.role = p.role and o.ended_at is null
+             where o.role = p.role and o.endpoint = p.endpoint and o.ended_at is null
                  and o.heartbeat_at >= now() - %(lost)s * interval '1 s')) as broken,
     kept.delayed, kept.delayed_how, kept.unmoved
 from (
@@ -41,13 +41,14 @@ from (
 ) team
 
 -- name: newest
--- The newest sample of a queue that is there. Without a queue there is none, however often the sampler looks: then its
+-- The newest sample of a queue that is there, in the first database: samplers of others look for themselves. Without a queue there is none, however often the sampler looks: then its
 -- heartbeat stands for it, if the look before was answered; likewise where each queue by itself cannot be read.
 coalesce(
     (select max(l.at) from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id
-     where q.gone_since is null and l.error = ''),
+     where q.gone_since is null and l.error = '' and q.schema not like all(%(others)s)),
     (select max(heartbeat_at) from pgqueue_process where role = 'sampler' and ended_at is null and last_error = ''),
-    (select max(l.at) from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id where q.gone_since is null)
+    (select max(l.at) from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id
+     where q.gone_since is null and q.schema not like all(%(others)s))
 )
 
 -- name: blind

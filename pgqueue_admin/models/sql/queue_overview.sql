@@ -9,10 +9,10 @@ select
     extract(epoch from l.oldest_at)::float8 as oldest_at,
     extract(epoch from l.next_due_at)::float8 as next_due_at,
     extract(epoch from l.changed_at)::float8 as changed_at,
-    extract(epoch from l.left_at)::float8 as left_at
+    extract(epoch from l.last_departure_at)::float8 as last_departure_at
 from pgqueue_queue q
 left join pgqueue_latestsample l on l.queue_id = q.id
-where q.gone_since is null
+where q.gone_since is null and (%(seen)s::int8[] is null or q.id = any(%(seen)s))
 order by q.schema, q."table"
 
 -- name: dead
@@ -31,7 +31,7 @@ select
          order by at desc
          limit 1
      ) s
-     where q.kind = 'error') as lying_then
+     where q.kind = 'error' and (%(seen)s::int8[] is null or q.id = any(%(seen)s))) as lying_then
 
 -- name: dead_then
 -- Of the samples of the two minutes before that time the newest counts: there is one every ten seconds.

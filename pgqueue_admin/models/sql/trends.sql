@@ -306,7 +306,7 @@ with merged as (
     join pgqueue_queue queue on queue.id = ttbr.queue_id
     join pgqueue_endpoint endpoint on (endpoint.schema, endpoint.table) = (queue.schema, queue.table)
     join pgqueue_rollup figure on figure.endpoint = endpoint.name and figure.type = ttbr.message_type
-    cross join unnest(figure.delivery, figure.delivery_n) as histogram (bucket, number)
+    cross join unnest(figure.delivery_buckets, figure.delivery_counts) as histogram (bucket, number)
     where figure.grain = 'day' and figure.at >= %(since)s
     group by 1, 2
 ), whole as (
@@ -324,7 +324,7 @@ with merged as (
     left join late on (late.queue_id, late.message_type) = (ttbr.queue_id, ttbr.message_type)
 )
 update pgqueue_minimumttbr ttbr
-set delivery = known.buckets, delivery_n = known.numbers, expired = known.expired
+set delivery_buckets = known.buckets, delivery_counts = known.numbers, expired = known.expired
 from known
 where known.id = ttbr.id
-    and (ttbr.delivery, ttbr.delivery_n, ttbr.expired) is distinct from (known.buckets, known.numbers, known.expired)
+    and (ttbr.delivery_buckets, ttbr.delivery_counts, ttbr.expired) is distinct from (known.buckets, known.numbers, known.expired)

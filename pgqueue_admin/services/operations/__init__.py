@@ -1,6 +1,6 @@
 """Acts on dead messages: page, Django admin and command line all come here (DESIGN decision 5)."""
 
-from pgqueue_admin.services.operations import plans, staged_retry
+from pgqueue_admin.services.operations import called_back, crossings, edits, plans, staged_retry
 from pgqueue_admin.services.operations.errors import (
     AlreadyDecided,
     EmptySelection,
@@ -9,6 +9,7 @@ from pgqueue_admin.services.operations.errors import (
 )
 from pgqueue_admin.services.operations.lifecycle import cancel, lapses_in, start
 from pgqueue_admin.services.operations.queries import (
+    causes,
     changed,
     header_changes,
     items,
@@ -22,7 +23,7 @@ from pgqueue_admin.services.operations.queries import (
 from pgqueue_admin.services.operations.reconcile import settle
 from pgqueue_admin.services.operations.retry_controls import change_rate, go_on, pause
 from pgqueue_admin.services.operations.runner import STEERED, UNFINISHED, in_hand, recount, run, run_chunk
-from pgqueue_admin.services.operations.selection import freeze, lapse
+from pgqueue_admin.services.operations.selection import freeze, freeze_discarded, lapse
 from pgqueue_admin.services.operations.single import act
 
 __all__ = [
@@ -33,10 +34,15 @@ __all__ = [
     "OperationNotAllowed",
     "OperationRefused",
     "act",
+    "called_back",
     "cancel",
+    "causes",
     "change_rate",
     "changed",
+    "crossings",
+    "edits",
     "freeze",
+    "freeze_discarded",
     "go_on",
     "header_changes",
     "in_hand",

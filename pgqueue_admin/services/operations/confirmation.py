@@ -25,7 +25,8 @@ class Confirmation:
 
 
 def plan(operation: Operation) -> Confirmation:
-    dangerous = operation.kind == Operation.Kind.DISCARD and operation.count > TYPED_ABOVE
+    of_many = operation.kind == Operation.Kind.DISCARD and operation.count > TYPED_ABOVE
+    dangerous = of_many or operation.kind == Operation.Kind.PURGE
     return Confirmation(operation.count, operation.count > REASON_ABOVE and not operation.reason, dangerous)
 
 

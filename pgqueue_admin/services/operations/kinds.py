@@ -3,26 +3,43 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pgqueue_admin.archive import replay
+from pgqueue_admin.archive import call_back, replay
 from pgqueue_admin.archive.messages import Outcome
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting.audit_verbs import past
 from pgqueue_admin.models import Endpoint, Operation
-from pgqueue_admin.services.operations import targets
+from pgqueue_admin.services.operations import edits, redirects, targets
 
 Do = Callable[[Connection, list[int], str, int], list[Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
 class OperationKind:
-    state: str  # the messages it can be done to
+    state: str  # the archived messages it can be done to; empty: it takes from a queue
     past: str
     do: Do
 
 
 def _retry(connection: Connection, ids: list[int], who: str, operation: int) -> list[Outcome]:
-    named = Operation.objects.values_list("targets", flat=True).get(pk=operation)
-    return replay.retry(connection, ids, who, operation, ours=ours(), judge=targets.judge_with(targets.parsed(named)))
+    asked = Operation.objects.only("targets", "rules", "restores", "edit").get(pk=operation)
+    judge = targets.judge_with(targets.parsed(asked.targets))
+    redirect = redirects.redirect_with(connection, redirects.of(asked))
+    return replay.retry(
+        connection,
+        ids,
+        who,
+        operation,
+        ours=ours(),
+        judge=judge,
+        redirect=redirect,
+        restores=asked.restores,
+        edited=edits.editing(asked),
+    )
+
+
+def _nothing(connection: Connection, ids: list[int], who: str, operation: int) -> list[Outcome]:
+    """A purge goes by its queue, not by a set (purge_chunk)."""
+    raise NotImplementedError
 
 
 def ours() -> replay.Asked:
@@ -35,7 +52,14 @@ KINDS = {
     Operation.Kind.RETRY: OperationKind("dead", past("retry"), _retry),
     Operation.Kind.DISCARD: OperationKind("dead", past("discard"), replay.discard),
     Operation.Kind.RESTORE: OperationKind("discarded", past("restore"), replay.restore),
+    Operation.Kind.CALL_BACK: OperationKind("retried", past("call back"), call_back.call_back),
+    Operation.Kind.PURGE: OperationKind("", past("purge"), _nothing),
 }
+
+
+def state_for(operation: Operation) -> str:
+    """Of the archived messages that it can be done to."""
+    return "discarded" if operation.restores else kind_of(operation.kind).state
 
 
 def kind_of(name: str) -> OperationKind:

@@ -8,13 +8,16 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Operation, RetryPlan, database_clock, notify
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations import plans
+from pgqueue_admin.services import queue_access
+from pgqueue_admin.services.operations import edits, plans, redirects
 from pgqueue_admin.services.operations.errors import AlreadyDecided, OperationNotAllowed, OperationRefused, at
 from pgqueue_admin.services.operations.kinds import kind_of
+from pgqueue_admin.services.operations.queries import retry_targets
 from pgqueue_admin.services.operations.runner import STEERED, in_hand, recount
 from pgqueue_admin.services.operations.selection import LAPSES_AFTER, NOT_DROPPED, forget, lapse
 from pgqueue_admin.services.operations.targets import parsed
@@ -25,25 +28,38 @@ State = Operation.State
 
 
 def start(
-    pk: int, person: Any, reason: str = "", targets: Collection[str] = (), planned: plans.Planned | None = None
+    pk: int,
+    person: Any,
+    reason: str = "",
+    targets: Collection[str] = (),
+    planned: plans.Planned | None = None,
+    rules: Collection[int] = (),
+    edit: str | None = None,
 ) -> Operation:
     """Let it run; workers of housekeeping pick it up within a second. Raises Refused.
 
     ``targets``: addresses that the person named, of queues that are no input queues: a retry writes into these, too.
-    ``planned``: of a retry, in stages; None: as fast as it goes.
+    ``planned``: of a retry, in stages; None: as fast as it goes. ``rules``: numbers of those that the person saw.
+    ``edit``: which edit of its messages the person saw (edits.seen); None: whichever there is.
     """
     operation = Operation.objects.get(pk=pk)
     if refusal := refusal_for(person, operation.kind):
         raise OperationNotAllowed(f"Nothing was {kind_of(operation.kind).past}: {refusal}.")
+    if operation.restores and (refusal := refusal_for(person, Operation.Kind.RESTORE)):
+        raise OperationNotAllowed(f"Nothing was restored: {refusal}.")
     if planned:
         _refuse_plan(operation, planned)
     lapse()
     changes = {"state": State.WAITING, "started_by": name_of(person), "started_at": database_clock.now()}
+    changes |= _ruled(operation, rules)
+    _refuse_beyond(operation)
     changes["targets"] = sorted(map(postgresql().canonical, parsed(targets)))
     with transaction.atomic():
         if not Operation.objects.filter(pk=pk, state=State.FROZEN).update(**changes | _because(reason)):
             raise _too_late(Operation.objects.get(pk=pk))
         operation.refresh_from_db()
+        if edit is not None and edit != edits.seen(operation):
+            raise AlreadyDecided("Nothing was retried: what changes in each was set anew since you looked. Look again.")
         if planned:
             RetryPlan.objects.create(operation=operation, **planned.as_dict())
         _audit(operation, person, planned)
@@ -83,6 +99,33 @@ def _follows(asked: QuerySet[Operation], person: Any) -> int:
     return begun.update(state=State.FOLLOWING, cancelled_by=name_of(person), last_error="")
 
 
+def _ruled(operation: Operation, numbers: Collection[int]) -> dict[str, Any]:
+    """As the rules stand; what fits one that was not chosen stays with its queue, whatever a later one says.
+
+    Raises Refused where one was removed since it was seen.
+    """
+    if not numbers or operation.kind != Operation.Kind.RETRY:
+        return {"rules": []}
+    if visible_queues.current() is not None:
+        raise OperationNotAllowed("Nothing was retried: rules name any queue, and your groups show you some.")
+    rules = [each if each.number in numbers else each._replace(target="") for each in redirects.rules()]
+    if gone := set(numbers) - {each.number for each in rules}:
+        raise AlreadyDecided(f"Nothing was retried: rule {min(gone)} was removed since you looked. Look again.")
+    with queue_database().reading() as connection:
+        targets = retry_targets(connection, operation, rules)
+    return {"rules": rules, "queues": targets.counts or operation.queues}
+
+
+def _refuse_beyond(operation: Operation) -> None:
+    """Its worker has nobody's scope: where it may write is judged here, for whoever starts it. Raises Refused."""
+    if operation.kind != Operation.Kind.RETRY or visible_queues.current() is None:
+        return
+    with queue_database().reading() as connection:
+        targets = retry_targets(connection, operation)
+    if beyond := sum(each.messages for each in targets.all if queue_access.refusal_for(each.target.address)):
+        raise OperationNotAllowed(f"Nothing was retried: {beyond:,} would go into queues that you may not act on.")
+
+
 def _refuse_plan(operation: Operation, planned: plans.Planned) -> None:
     """Raises Refused."""
     if operation.kind != Operation.Kind.RETRY:
@@ -114,8 +157,14 @@ def _because(reason: str) -> dict[str, str]:
 
 def _audit(operation: Operation, person: Any, planned: plans.Planned | None) -> None:
     after: dict[str, Any] = {"targets": operation.targets} if operation.targets else {}
+    if operation.restores:
+        after["restored"] = True
+    if operation.rules:
+        after["rules"] = [each._asdict() for each in redirects.of(operation)]
     if planned:
         after["plan"] = planned.as_dict()
+    edit = edits.of(operation)
+    before, changed = edits.said(edit) if edit else (None, {})
     where = list(operation.queues)
     AuditEntry.objects.create(
         who=name_of(person),
@@ -124,7 +173,8 @@ def _audit(operation: Operation, person: Any, planned: plans.Planned | None) -> 
         subject=where[0][:400] if len(where) == 1 else f"{len(where)} queues",
         count=operation.count,
         reason=operation.reason,
-        after=after or None,
+        before=before,
+        after={**after, **changed} or None,
         origin=operation.origin,
         operation_id=operation.pk,
     )

@@ -5,8 +5,9 @@ from typing import Any
 
 from pgqueue_admin.archive import schema_columns
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.models import Operation, Queue, RetryPlan
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import is_watched
 from pgqueue_admin.services.operations.retry_figures import targets_of
 
 FEW = 20  # of so many or less, a retry goes at once unless somebody plans it
@@ -41,6 +42,20 @@ class Planned:
         if self.stop_dead > self.stop_of:
             return f"It cannot stop at {self.stop_dead:,} dead of any {self.stop_of:,}. Nothing has started."
         return ""
+
+    @property
+    def said(self) -> str:
+        """``try 5, watch 1 min, 50 at 5/s, the rest at 20/s; give up after 30 min``."""
+        tried = f"try {self.try_first:,}, watch {duration(self.watch_seconds)}, " if self.try_first else ""
+        some = f"{self.then_some:,} at {self.some_rate:g}/s, the rest" if self.then_some else "all"
+        return f"{tried}{some} at {self.rest_rate:g}/s; give up after {duration(self.give_up_seconds)}"
+
+    @property
+    def limits_said(self) -> str:
+        """``stops at 5 dead of any 50; holds above 100 ready; waits for a receiver``."""
+        found = [f"stops at {self.stop_dead:,} dead of any {self.stop_of:,}" if self.stop_dead else "never stops"]
+        found.append("never holds" if self.hold_above is None else f"holds above {self.hold_above:,} ready")
+        return "; ".join([*found, "waits for a receiver" if self.waits else "starts without a receiver, too"])
 
     def as_dict(self) -> dict[str, Any]:
         """For the audit."""
@@ -87,9 +102,8 @@ def of(plan: RetryPlan) -> Planned:
 def _ceiling(operation: Operation) -> int:
     """The largest of: the depth that somebody set as target, twice what is ready now, a few seconds of the rest."""
     found = [CALMLY_READY]
-    schemas = set(queue_database().schemas)
-    for address in targets_of(operation):
-        queue = Queue.objects.filter(schema=address.schema, table=address.table, schema__in=schemas)
+    for address in filter(is_watched, targets_of(operation)):
+        queue = Queue.objects.filter(schema=address.schema, table=address.table)
         for depth, ready in queue.values_list("target_depth", "latest__ready"):
             found += [depth or 0, 2 * (ready or 0)]
     return min(max(found), 100_000)

@@ -1,16 +1,21 @@
 """What an operation's page shows: its frozen set, what it would do, what it did, what became of it since."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from pgqueue_admin.archive import long_headers, store
-from pgqueue_admin.dialects import Address, Connection
+from django.db.models import Manager
+
+from pgqueue_admin.archive import fingerprints, long_headers, store
+from pgqueue_admin.dialects import Address, Connection, visible_queues
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.formatting import header_parts
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.models import Operation
-from pgqueue_admin.services.operations.kinds import kind_of
+from pgqueue_admin.models import Operation, PostedMark, database_clock
+from pgqueue_admin.services.operations import redirects
+from pgqueue_admin.services.operations.kinds import state_for
 from pgqueue_admin.services.operations.targets import Chosen, Target, judge, parsed
 from pgqueue_admin.transport.wire.headers import EXCEPTION_INFO, FAILURE_PREFIXES
 
@@ -41,13 +46,37 @@ class Counted(NamedTuple):
     messages: int
 
 
+class Ruled(NamedTuple):
+    """A rule, and how many of the set it sends elsewhere, or would, and they are skipped."""
+
+    rule: redirects.Rule
+    messages: int
+    to: redirects.Destination
+
+    @property
+    def why_not(self) -> str:
+        return self.to.why_not
+
+
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """``unfit``: how many can be put nowhere, whatever is there. ``chosen``: by name, beside the input queues."""
+    """``unfit``: how many can be put nowhere, whatever is there. ``chosen``: by name, beside the input queues. ``all``
+    is of what no rule sends elsewhere.
+    """
 
     all: list[Counted]
     unfit: int
     chosen: Chosen
+    ruled: list[Ruled]
+    count: int  # of the set, as far as nobody has acted on it
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """By canonical address, also of queues that rules name."""
+        found = Counter({each.target.name: each.messages for each in self.all})
+        for ruled in self.ruled:
+            found[ruled.rule.target] += ruled.messages
+        return dict(found)
 
     @property
     def lost(self) -> int:
@@ -66,12 +95,14 @@ class Targets:
 
     @property
     def running(self) -> list[Counted]:
-        """Where code of others would run."""
-        return [each for each in self.all if each.target.runs and not each.target.why_not]
+        """Where code of others would run, once for each table, whether a rule or what a message says names it."""
+        own = [each for each in self.all if not each.target.why_not]
+        sent = [Counted(each.to.target, each.messages) for each in self.ruled if each.to.target and not each.why_not]
+        return list({each.target.name: each for each in (*sent, *own) if each.target.runs}.values())
 
 
 def items(connection: Connection, pk: int, after: int = 0, outcome: str = "", limit: int = 50) -> list[Any]:
-    """A page of the set, after a place in it: rows of place, archive_id, queue, outcome, why, state, message_type, …
+    """A page of the set, after a position in it: rows of position, archive_id, queue, outcome, why, state, …
 
     ``outcome``: done, skipped, failed, open for what is not acted on yet; or what came of what is done: retried (and
     not heard of since), succeeded, dead_again.
@@ -81,17 +112,26 @@ def items(connection: Connection, pk: int, after: int = 0, outcome: str = "", li
 
 
 def started_here(numbers: Iterable[int | None]) -> set[int]:
-    """Those that are this console's: in the archive stand those of all consoles, and each counts for itself."""
+    """Those that are this console's: in the archive stand those of all consoles. Of these, that may be seen."""
+    return _started(Operation.objects, numbers)
+
+
+def counted_here(numbers: Iterable[int | None]) -> set[int]:
+    """Likewise, and each counts for itself, whoever caused a change and may see it or not."""
+    return _started(Operation._base_manager, numbers)
+
+
+def _started(operations: Manager[Operation], numbers: Iterable[int | None]) -> set[int]:
     asked = {number for number in numbers if number}
-    return set(Operation.objects.filter(pk__in=asked).exclude(started_at=None).values_list("pk", flat=True))
+    return set(operations.filter(pk__in=asked).exclude(started_at=None).values_list("pk", flat=True))
 
 
 def samples(connection: Connection, operation: Operation, number: int) -> list[Any]:
     """The oldest of the set, the newest, and others at equal steps between them."""
     last = max(1, operation.count)
     steps = max(1, min(number, last) - 1)
-    places = sorted({1 + round(step * (last - 1) / steps) for step in range(steps + 1)})
-    return connection.all(postgresql().operation.samples(), {"operation_id": operation.pk, "places": places})
+    positions = sorted({1 + round(step * (last - 1) / steps) for step in range(steps + 1)})
+    return connection.all(postgresql().operation.samples(), {"operation_id": operation.pk, "positions": positions})
 
 
 def header_changes(connection: Connection, samples: Sequence[Any]) -> tuple[list[str], list[str]]:
@@ -126,16 +166,57 @@ def states(connection: Connection, pk: int) -> list[CurrentState]:
     return [CurrentState(*row) for row in connection.all(postgresql().operation.states(), {"operation_id": pk})]
 
 
+class Causes(NamedTuple):
+    """Deaths of what the set died of: within an hour, and since the newest mark, if there is one. ``last_at``: of the
+    newest.
+    """
+
+    fingerprints: list[str]
+    in_an_hour: int
+    since_mark: int
+    last_at: datetime | None
+    mark: PostedMark | None
+
+
+MOST_CAUSES = 20
+MARKED_LATELY = timedelta(days=1)
+
+
+def causes(connection: Connection, operation: Operation) -> Causes | None:
+    """None where that is not told yet, the engine's tables are of a version before fingerprints, or to people of some
+    queues: a cause strikes in any.
+    """
+    if not fingerprints.are_kept(connection) or visible_queues.current() is not None:
+        return None
+    lately = database_clock.now() - MARKED_LATELY
+    mark = PostedMark.objects.filter(at__gt=lately, at__lte=database_clock.now()).first()
+    asked = {"operation_id": operation.pk, "most": MOST_CAUSES, "mark_at": mark.at if mark else None}
+    row = connection.one(postgresql().operation.causes(), asked)
+    if row is None or not row.fingerprints:
+        return None
+    return Causes(row.fingerprints, row.in_an_hour, row.since_mark, row.last_at, mark)
+
+
 def changed(connection: Connection, operation: Operation) -> ChangedState:
     """Of what this operation has not acted on, that to which it can no longer be done."""
-    asked = {"operation_id": operation.pk, "state": kind_of(operation.kind).state}
+    asked = {"operation_id": operation.pk, "state": state_for(operation)}
     return ChangedState(*(connection.one(postgresql().operation.changed(), asked) or (0, None)))
 
 
-def retry_targets(connection: Connection, operation: Operation) -> Targets:
-    """Where a retry of the set would put what it can, by the judge that the act asks."""
-    rows = connection.all(postgresql().operation.set_targets(), {"operation_id": operation.pk})
-    counts = {Address(row.schema, row.table): row.count for row in rows if row.table is not None}
+def retry_targets(connection: Connection, operation: Operation, rules: Sequence[redirects.Rule] = ()) -> Targets:
+    """Where a retry of the set would put what it can by these rules, by the judge that the act asks."""
+    asked = {"operation_id": operation.pk, "state": state_for(operation)}
+    rows = connection.all(postgresql().operation.set_targets(), asked)
+    counts, by_rule, unfit = Counter[Address](), Counter[redirects.Rule](), 0
+    for row in rows:
+        rule = redirects.first(rules, row.message_type, row.queue) if row.kind == "transport" else None
+        if not row.is_fit or (not rule and row.table is None):
+            unfit += row.count
+        elif rule:
+            by_rule[rule] += row.count
+        else:
+            counts[Address(row.schema, row.table)] += row.count
     judged = judge(connection, counts)
-    unfit = sum(row.count for row in rows if row.table is None)
-    return Targets([Counted(judged[each], count) for each, count in counts.items()], unfit, parsed(operation.targets))
+    all_of_them = [Counted(judged[each], count) for each, count in counts.most_common()]
+    ruled = [Ruled(each, count, redirects.destination(connection, each.address)) for each, count in by_rule.items()]
+    return Targets(all_of_them, unfit, parsed(operation.targets), ruled, sum(row.count for row in rows))

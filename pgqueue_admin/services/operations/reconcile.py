@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from pgqueue_admin.models import Operation, database_clock
+from pgqueue_admin.services.operations import crossings, queries
 from pgqueue_admin.services.operations.runner import recount
 from pgqueue_admin.services.operations.selection import forget
 
@@ -13,7 +14,12 @@ _GIVEN_UP = (Operation.State.CANCELLED, Operation.State.LAPSED)
 
 
 def settle(now: datetime | None = None) -> None:
-    """Drop sets that were never started and still are there, and count what was done of those that were started."""
+    """Drop sets that were never started and still are there, and count what was done of those that were started.
+
+    That is known, too, of what was on its way into another database.
+    """
+    for pk in queries.counted_here(crossings.settle()):
+        recount(pk, only_changes=True)
     now = now or database_clock.now()
     for operation in Operation.objects.filter(state__in=_GIVEN_UP, ended_at__gt=now - LOOKED_BACK):
         age = now - operation.ended_at if operation.ended_at else SOON

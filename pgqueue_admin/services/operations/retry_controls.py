@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from pgqueue_admin.archive.crossings import is_here
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Operation, RetryPlan, database_clock, notify
 from pgqueue_admin.models.queue_database import queue_database
@@ -33,14 +34,14 @@ def pause(pk: int, person: Any) -> Operation:
 def go_on(pk: int, person: Any, reason: str = "") -> Operation:
     """After a pause, or after it stopped by itself: deaths so far stop it no more. Raises Refused."""
     operation = _allowed(pk, person, "Nothing was resumed")
-    place = _next_place(pk)
+    position = _next_position(pk)
     with transaction.atomic():
         stopped = _planned(pk).filter(state=State.STOPPED).update(state=State.RUNNING)
         # where nothing was sent yet it waits for a receiver, as it did before
-        paused = _planned(pk).filter(state=State.PAUSED).update(state=State.WAITING if place == 1 else State.RUNNING)
+        paused = _planned(pk).filter(state=State.PAUSED).update(state=State.WAITING if position == 1 else State.RUNNING)
         if not (stopped or paused):
             raise _too_late(pk, "Nothing was resumed")
-        judged = {"judged_from": place - 1} if stopped else {}
+        judged = {"judged_from": position - 1} if stopped else {}
         anew = {"decided_by": "", "decided_at": None, "says": "", "held": False, "look_at": None}
         RetryPlan.objects.filter(pk=pk).update(**anew, **judged)
         _audit(operation, person, "resume", reason=reason)
@@ -73,10 +74,12 @@ def _sooner(plan: RetryPlan) -> Any:
     return min(plan.next_at, database_clock.now()) if plan.next_at else None
 
 
-def _next_place(pk: int) -> int:
+def _next_position(pk: int) -> int:
     with queue_database().reading() as connection:
-        place = connection.value(postgresql().operation.next_place(), {"operation_id": pk})
-    return place or Operation.objects.get(pk=pk).count + 1
+        position = connection.value(
+            postgresql().operation.next_position(is_here=is_here(connection)), {"operation_id": pk}
+        )
+    return position or Operation.objects.get(pk=pk).count + 1
 
 
 def _planned(pk: int) -> QuerySet[Operation]:

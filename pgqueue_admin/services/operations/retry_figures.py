@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from pgqueue_admin.archive.store import CappedCount
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TableMissing
 from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Operation, RetryPlan
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import database_of, is_watched, queue_database
 from pgqueue_admin.monitor import depth, discovery
 from pgqueue_admin.services.operations.targets import parsed
 
 PAGE = 2_000  # rows that are looked for at once
+_PAGES = 10  # of these a page of an operation looks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +50,32 @@ def note_left(pk: int) -> list[str]:
 
     Reads page by page, so that the size of the set does not matter. Raises DatabaseDown.
     """
-    place, troubles = 0, dict[str, str]()
-    while rows := _sent(pk, place):
-        place = rows[-1].place
+    position, troubles = 0, dict[str, str]()
+    while rows := _sent(pk, position):
+        position = rows[-1].position
         if gone := _gone(rows, troubles):
             with queue_database().writing() as connection:
-                connection.run(postgresql().operation.left(), {"operation_id": pk, "places": gone})
+                connection.run(postgresql().operation.left(), {"operation_id": pk, "positions": gone})
         if len(rows) < PAGE:
             break
     return list(troubles.values())
+
+
+def still_waiting(pk: int) -> CappedCount:
+    """How many of those that were not seen to have left lie in their queues: of the first page that has any. More:
+    there may be, since some were not looked for, or are in queues that cannot be looked into. Writes nothing down.
+    """
+    position, waiting, troubles = 0, 0, dict[str, str]()
+    for _ in range(_PAGES):
+        rows = _sent(pk, position)
+        gone = _gone(rows, troubles)
+        waiting += sum(row.target not in troubles for row in rows) - len(gone)
+        if len(rows) < PAGE:
+            return CappedCount(waiting, bool(troubles))
+        if waiting:
+            break
+        position = rows[-1].position
+    return CappedCount(waiting, True)
 
 
 def deaths(connection: Connection, plan: RetryPlan) -> Deaths:
@@ -93,21 +112,26 @@ def most_ready(operation: Operation, cap: int) -> Ready:
 def targets_of(operation: Operation) -> set[Address]:
     """The queues that it may send to; what names none died in the lease queue."""
     named = parsed(each or postgresql().canonical(LEASE_QUEUE) for each in operation.queues)
-    return {each for each in named if each == LEASE_QUEUE or queue_database().allows(each)}
+    return {each for each in named if each == LEASE_QUEUE or is_watched(each)}
 
 
 def _ready(address: Address, cap: int) -> Ready:
     try:
-        with queue_database().reading(address) as connection:
+        with database_of(address).reading(address) as connection:
             table = discovery.find_one(connection, address)
             if table is None:  # nothing can be sent there either: each of its messages fails and says why
                 return Ready(address.table, 0)
             seen = depth.measure(connection, table, cap=max(cap, depth.CAP))
             return Ready(address.table, seen.ready, "" if seen.ready is not None else "it cannot be counted")
-    except DatabaseDown:
-        raise
     except DatabaseError as error:
+        _raise_for_the_first(error, address)
         return Ready(address.table, None, str(error))
+
+
+def _raise_for_the_first(error: DatabaseError, queue: Address) -> None:
+    """Without that nothing is known; another database that is down is a trouble of its own queues."""
+    if isinstance(error, DatabaseDown) and not database_of(queue).alias:
+        raise error
 
 
 def _sent(pk: int, after: int) -> list[Any]:
@@ -125,21 +149,26 @@ def _gone(rows: list[Any], troubles: dict[str, str]) -> list[int]:
     for target, sent in by_target.items():
         try:
             there = _there(target, [row.sent_as for row in sent])
-        except DatabaseDown:
-            raise
         except DatabaseError as error:
+            _raise_for_the_first(error, next(iter(parsed([target]))))
             troubles[target] = f"{target} cannot be looked into: {error}"
             continue
-        gone += [row.place for row in sent if row.sent_as not in there]
+        gone += [row.position for row in sent if row.sent_as not in there]
     return gone
 
 
 def _there(target: str, ids: list[str]) -> set[str]:
+    """Raises NotLookedInto where a look would run somebody's code, TableMissing, DatabaseError."""
     address = next(iter(parsed([target])))
-    with queue_database().reading(address) as connection:
+    database = database_of(address)
+    if not database.dialect.indexes_ids:
+        raise DatabaseError("no index of it has the ids of messages.")
+    with database.reading(address) as connection:
+        if discovery.readable(connection, address) is None:
+            raise TableMissing(f"there is no queue table {address.table} now.")
         if address == LEASE_QUEUE:
             rows = connection.all(postgresql().operation.still_in_lease_queue(), {"ids": ids})
         else:
             asked = {"ids": [UUID(each) for each in ids]}
-            rows = connection.all(postgresql().operation.still_there(table=address), asked)
+            rows = connection.all(database.dialect.operation.still_there(table=address), asked)
     return {row[0] for row in rows}

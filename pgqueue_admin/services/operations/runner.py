@@ -1,20 +1,25 @@
 """Doing it: chunk by chunk, each one transaction beside the queues; the operation's row follows from what is there."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from django.db import transaction
 
-from pgqueue_admin.archive.messages import LARGEST_ID, MOST_HEADERS, Outcome
+from pgqueue_admin.archive.crossings import all_let_go, is_here, is_open
+from pgqueue_admin.archive.messages import LARGEST_ID, MOST_HEADERS
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.formatting import numbers
 from pgqueue_admin.models import Operation, RetryPlan, database_clock, notify
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations import crossings, purge_chunk, queries
+from pgqueue_admin.services.operations.errors import OperationRefused
+from pgqueue_admin.services.operations.item_outcomes import record, record_sent
 from pgqueue_admin.services.operations.kinds import kind_of
 
 CHUNK = 200
+EDITED_CHUNK = 50  # of messages whose bodies may be read and written anew
 COUNT_EVERY = 1.0  # seconds
 State = Operation.State
 UNFINISHED = (State.WAITING, State.RUNNING)
@@ -38,7 +43,8 @@ def in_hand(operation: Operation) -> bool:
     if operation.state != State.CANCELLED or operation.started_at is None:
         return False
     with queue_database().reading() as connection:
-        return bool(connection.value(postgresql().operation.in_hand(), {"operation_id": operation.pk}))
+        asked = {"operation_id": operation.pk}
+        return bool(connection.value(postgresql().operation.in_hand(), asked)) or is_open(connection, operation.pk)
 
 
 def run(pk: int, until: Callable[[], bool] = lambda: False) -> None:
@@ -71,17 +77,43 @@ def recount(pk: int, only_changes: bool = False) -> None:
 
     Whoever follows it is told in any case, as its last chunk may have ended without a change; or of changes only.
     """
+    for number in _took_from(pk):
+        recount(number, only_changes=True)  # before this one can end: nobody comes back to it then
     with transaction.atomic():  # the row is locked before items are counted, or an older count could overwrite a newer
-        operation = Operation.objects.select_for_update().get(pk=pk)
+        operation = Operation._base_manager.select_for_update().get(pk=pk)  # whoever caused it, and sees what
         before, counted = _following(operation), _counted(pk)
         operation.done, operation.skipped, operation.failed = counted.done, counted.skipped, counted.failed
         lost = max(0, operation.count - counted.count)
         operation.last_error = _said(lost, operation.count) if lost else ""
+        if operation.kind == Operation.Kind.PURGE:
+            lost = _purged(operation, counted)
         if operation.state == State.RUNNING and not counted.open:
             _end(operation, lost)
         if not only_changes or _following(operation) != before:
             operation.save(update_fields=_FOLLOWING)
             notify.announce(notify.OPERATION, str(pk))
+
+
+def _took_from(pk: int) -> Collection[int]:
+    """Operations whose figures this one has changed: it took back what they had sent. Of a purge: at its end."""
+    operation = Operation._base_manager.only("kind", "source", "state").get(pk=pk)
+    if operation.kind == Operation.Kind.PURGE and (operation.state != State.RUNNING or not _counted(pk).open):
+        with queue_database().reading() as connection:
+            found = connection.all(postgresql().purge.taken_back(), {"operation_id": pk})
+        return queries.counted_here(row.operation for row in found)
+    return [operation.source] if operation.source else []
+
+
+def _purged(operation: Operation, counted: Any) -> int:
+    """Its items are what it took, and one that is open until it has ended. Return how many of its set are lost."""
+    lost = 0 if counted.count else operation.count
+    rest = 0 if counted.open or lost else max(0, operation.count - counted.done)
+    operation.skipped, operation.failed = (0, rest) if counted.failed else (rest, 0)
+    operation.last_error = _said(lost, operation.count) if lost else ""
+    if counted.failed:
+        with queue_database().reading() as connection:
+            operation.last_error = purge_chunk.why_stopped(connection, operation)
+    return lost
 
 
 def _following(operation: Operation) -> list[Any]:
@@ -110,41 +142,56 @@ def _counted(pk: int) -> Any:
         return connection.one(postgresql().operation.counts(), {"operation_id": pk})
 
 
-def chunk(operation: Operation, size: int, until: int = LARGEST_ID, *, is_followed: bool = False) -> bool:
-    """One transaction beside the queues; whether there may be more. ``until``: the last place that it may act on.
-
-    ``is_followed``: as which row each was sent is kept, to see what becomes of it.
+def chunk(operation: Operation, size: int, until: int = LARGEST_ID) -> bool:
+    """One transaction beside the queues, and one in each other database; whether there may be more. ``until``: the last
+    place that it may act on.
     """
     who = operation.started_by or operation.who
-    with queue_database().writing() as connection, connection.transaction():
-        whose = {"operation_id": operation.pk}
-        connection.run(postgresql().operation.begin_chunk(), whose)
-        if Operation.objects.get(pk=operation.pk).state != State.RUNNING:  # whoever cancels now sees this chunk
-            return False
-        near = {**whose, "limit": size, "until": until, "most": MOST_HEADERS}
-        rows = connection.all(postgresql().operation.next_chunk(), near)
-        outcomes = kind_of(operation.kind).do(connection, [row.archive_id for row in rows], who, operation.pk)
-        _record(connection, whose, outcomes)
-        if is_followed:
-            _record_sent(connection, whose, outcomes)
+    if operation.kind == Operation.Kind.PURGE:
+        return _purge_chunk(operation, size)
+    if operation.kind == Operation.Kind.RETRY:
+        crossings.settle(operation.pk)
+    with queue_database().writing() as connection, all_let_go(connection):
+        with connection.transaction():
+            may_be_more = _chunk(connection, operation, who, size, until)
+        crossings.carry(connection, operation.pk)
+    return may_be_more
+
+
+def _chunk(connection: Connection, operation: Operation, who: str, size: int, until: int) -> bool:
+    """In the caller's transaction; likewise."""
+    whose = {"operation_id": operation.pk}
+    connection.run(postgresql().operation.begin_chunk(), whose)
+    if Operation.objects.get(pk=operation.pk).state != State.RUNNING:  # whoever cancels now sees this chunk
+        return False
+    size = min(size, EDITED_CHUNK) if operation.edit else size
+    near = {**whose, "limit": size, "until": until, "most": MOST_HEADERS}
+    rows = connection.all(postgresql().operation.next_chunk(is_here=is_here(connection)), near)
+    outcomes = kind_of(operation.kind).do(connection, [row.archive_id for row in rows], who, operation.pk)
+    record(connection, whose, outcomes)
+    record_sent(connection, whose, outcomes)
     taken = rows[0].near if rows else 0
-    return taken == size or taken > len(rows)
+    return bool(taken == size or taken > len(rows))
 
 
-def _record(connection: Connection, whose: dict[str, int], outcomes: list[Outcome]) -> None:
-    columns = {
-        "ids": [each.archive_id for each in outcomes],
-        "outcomes": [each.result for each in outcomes],
-        "whys": [each.why for each in outcomes],
-        "whos": [each.who_before for each in outcomes],
-        "whens": [each.when_before and each.when_before.isoformat() for each in outcomes],
-        "targets": [each.target for each in outcomes],
-    }
-    connection.run(postgresql().operation.record(), {**whose, **columns})
+def _purge_chunk(operation: Operation, size: int) -> bool:
+    with queue_database().writing() as connection:
+        refusal = purge_chunk.refusal(connection, operation)
+        with connection.transaction():
+            alone = connection.value(postgresql().purge.begin_chunk(), {"operation_id": operation.pk})
+            if not alone or Operation.objects.get(pk=operation.pk).state != State.RUNNING:
+                return False
+            try:
+                if refusal:
+                    raise OperationRefused(refusal)
+                with connection.transaction():
+                    ids = purge_chunk.take(connection, operation, size)
+                    _record_purged(connection, operation, ids)
+            except purge_chunk.STOPS as error:
+                purge_chunk.stop(connection, operation, str(error))
+                return False
+    return bool(ids)
 
 
-def _record_sent(connection: Connection, whose: dict[str, int], outcomes: list[Outcome]) -> None:
-    sent = [each for each in outcomes if each.sent_as]
-    if sent:
-        columns = {"ids": [each.archive_id for each in sent], "sent_as": [each.sent_as for each in sent]}
-        connection.run(postgresql().operation.record_sent(), {**whose, **columns})
+def _record_purged(connection: Connection, operation: Operation, ids: list[int]) -> None:
+    purge_chunk.record(connection, operation, ids)

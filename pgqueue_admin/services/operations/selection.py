@@ -4,33 +4,64 @@ import logging
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from pgqueue_admin.archive import search_query, store
 from pgqueue_admin.archive.messages import LARGEST_ID, ArchiveFilter
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.archive.purge import Counted
+from pgqueue_admin.dialects import Address, Connection, visible_queues
 from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.visible_queues import LEASE_NAME, VisibleQueues
 from pgqueue_admin.models import Operation, database_clock, notify
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.models.raw_sql import run
+from pgqueue_admin.services import queue_access
 from pgqueue_admin.services.operations.errors import EmptySelection, OperationNotAllowed, OperationRefused
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
 log = logging.getLogger(__name__)
 LAPSES_AFTER = timedelta(minutes=30)
+MOST_TICKED = 100_000
 NOT_DROPPED = "Its set is not dropped yet."  # stands in last_error until it is
-Chosen = Collection[int] | ArchiveFilter
+
+
+class SentBy(NamedTuple):
+    """What an operation has sent, as far as it was not seen to have left its queue."""
+
+    operation: int
+
+
+class WaitingIn(NamedTuple):
+    """What waits in a queue, as it was counted."""
+
+    queue: Address
+    seen: Counted
+
+
+Chosen = Collection[int] | ArchiveFilter | SentBy | WaitingIn
+
+
+def freeze_discarded(ids: Collection[int], person: Any, origin: str, reason: str = "") -> Operation:
+    """A retry of messages that lie in the bin: each is restored and retried in one transaction. Raises Refused."""
+    if refusal := refusal_for(person, Operation.Kind.RESTORE):
+        raise OperationNotAllowed(f"Nothing was retried: {refusal}.")
+    operation = freeze(Operation.Kind.RETRY, ids, person, origin, reason)
+    operation.restores = True
+    operation.save(update_fields=["restores"])
+    return operation
 
 
 def freeze(kind: str, chosen: Chosen, person: Any, origin: str, reason: str = "", selection: str = "") -> Operation:
-    """Fix which messages are meant, by ids or by a filter. Nothing is done to them yet. Raises Refused."""
+    """Fix which messages are meant. Nothing is done to them yet. Raises Refused."""
     if refusal := refusal_for(person, kind):
         raise OperationNotAllowed(f"Nothing was {kind_of(kind).past}: {refusal}.")
     chosen = _of_kind(kind, chosen)
-    facts = {"kind": kind, "who": name_of(person), "origin": origin, "reason": reason}
-    facts["selection"] = selection or _said(chosen)
+    if seen := visible_queues.current():
+        chosen, selection = _in_scope(kind, chosen, selection, seen)
+    facts: dict[str, Any] = {"kind": kind, "who": name_of(person), "origin": origin, "reason": reason}
+    facts |= {"selection": selection or _said(chosen), **_source(chosen)}
     try:
         return _frozen(facts, chosen)
     except AlreadyExists:  # sets lie beside the queues: another console's, or those of one that is gone
@@ -38,7 +69,7 @@ def freeze(kind: str, chosen: Chosen, person: Any, origin: str, reason: str = ""
         return _frozen(facts, chosen)
 
 
-def _frozen(facts: dict[str, str], chosen: Chosen) -> Operation:
+def _frozen(facts: dict[str, Any], chosen: Chosen) -> Operation:
     operation = Operation.objects.create(**facts)
     try:
         operation.queues = _fix(operation.pk, chosen)
@@ -95,6 +126,8 @@ def _lapse_one(pk: int) -> int:
 
 def _of_kind(kind: str, chosen: Chosen) -> Chosen:
     """A filter is narrowed to what the act can be done to; one that asks for something else means a mistake."""
+    if isinstance(chosen, SentBy | WaitingIn):
+        return chosen
     if not isinstance(chosen, ArchiveFilter):
         return [each for each in dict.fromkeys(chosen) if 0 < each <= LARGEST_ID]
     needed = kind_of(kind).state
@@ -105,8 +138,45 @@ def _of_kind(kind: str, chosen: Chosen) -> Chosen:
     return replace(chosen, state=needed)
 
 
+def _in_scope(kind: str, chosen: Chosen, selection: str, seen: VisibleQueues) -> tuple[Chosen, str]:
+    """What lies in queues that this person may act on. Raises Refused where they named others."""
+    nothing = f"Nothing was {kind_of(kind).past}"
+    if isinstance(chosen, ArchiveFilter):
+        said = selection or _said(chosen)
+        where = " OR ".join(map(search_query.died_in, seen.acted_on_names))
+        return replace(chosen, within=seen.acted_on_names), f"{said} ({where})".strip() if where else said
+    for name in _queues_of(chosen):
+        if refusal := queue_access.refusal_by_name(name):
+            raise OperationNotAllowed(f"{nothing}: it {refusal}.")
+    if isinstance(chosen, SentBy | WaitingIn):
+        return chosen, selection
+    return _ticked(nothing, tuple(chosen), seen), selection
+
+
+def _queues_of(chosen: Chosen) -> list[str]:
+    if isinstance(chosen, WaitingIn):
+        return [postgresql().canonical(chosen.queue)]
+    if isinstance(chosen, SentBy):
+        sent = Operation.objects.filter(pk=chosen.operation).first()
+        return [name or LEASE_NAME for name in sent.queues] if sent else [""]
+    return []
+
+
+def _ticked(nothing: str, ids: tuple[int, ...], seen: VisibleQueues) -> ArchiveFilter:
+    """Those that are not seen are as if not there. An act on what is only seen is refused, not cut short."""
+    ticked = ArchiveFilter(state="", ids=ids)
+    with queue_database().reading() as connection:
+        looked_at = store.count(connection, replace(ticked, within=seen.names), MOST_TICKED).number
+        acted_on = store.count(connection, replace(ticked, within=seen.acted_on_names), MOST_TICKED).number
+    if acted_on < looked_at:
+        raise OperationNotAllowed(f"{nothing}: {looked_at - acted_on:,} died in queues that you may only look at.")
+    return replace(ticked, within=seen.acted_on_names)
+
+
 def _fix(pk: int, chosen: Chosen) -> dict[str, int]:
     with queue_database().writing() as connection, connection.transaction():
+        if isinstance(chosen, WaitingIn):
+            return _reserve(connection, pk, chosen)
         _insert(connection, pk, chosen)
         rows = connection.all(postgresql().operation.queues(), {"operation_id": pk})
         if not rows:
@@ -114,12 +184,32 @@ def _fix(pk: int, chosen: Chosen) -> dict[str, int]:
     return {row.queue or "": row.count for row in rows}
 
 
-def _insert(connection: Connection, pk: int, chosen: Chosen) -> None:
+def _reserve(connection: Connection, pk: int, chosen: WaitingIn) -> dict[str, int]:
+    """Its messages become items as they are taken."""
+    if not chosen.seen.number:
+        raise EmptySelection(f"No message waits in {chosen.queue.table}, so there is nothing to do.")
+    name = postgresql().canonical(chosen.queue)
+    connection.run(postgresql().purge.reserve(), {"operation_id": pk, "queue": name})
+    return {name: chosen.seen.number}
+
+
+def _insert(connection: Connection, pk: int, chosen: Collection[int] | ArchiveFilter | SentBy) -> None:
     sql, whose = postgresql().operation, {"operation_id": pk}
-    if isinstance(chosen, ArchiveFilter):
+    if isinstance(chosen, SentBy):
+        connection.run(sql.freeze_sent(), {"source": chosen.operation, **whose})
+    elif isinstance(chosen, ArchiveFilter):
         connection.run(sql.freeze_matching(**store.matching(chosen)), {**chosen.params(), **whose})
     else:
         connection.run(sql.freeze_ids(), {"ids": list(chosen), **whose})
+
+
+def _source(chosen: Chosen) -> dict[str, Any]:
+    if isinstance(chosen, SentBy):
+        return {"source": chosen.operation}
+    if not isinstance(chosen, WaitingIn):
+        return {}
+    table = {name: value for name, value in chosen.seen._asdict().items() if name not in ("number", "up_to")}
+    return {"up_to": chosen.seen.up_to, "counted_in": table}
 
 
 def _said(chosen: Chosen) -> str:

@@ -5,12 +5,15 @@ from contextlib import suppress
 from typing import Any
 
 from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive.crossings import why_held
 from pgqueue_admin.archive.messages import ArchivedMessage, Outcome
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.visible_queues import LEASE_NAME
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import queue_access
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.operations.lifecycle import cancel, start
@@ -38,19 +41,24 @@ def act(
     except DatabaseError:
         if done := _committed(operation, archive_id):
             return done
+        if going := _on_its_way(operation, archive_id):
+            return going
         with suppress(OperationRefused):  # or it would be done later, when nobody expects it
             cancel(operation.pk, person)
         raise
     cancelled = Outcome(archive_id, "skipped", "It was cancelled meanwhile.", operation=operation.pk)
-    return _outcome(operation, archive_id) or cancelled
+    return _outcome(operation, archive_id) or _on_its_way(operation, archive_id) or cancelled
 
 
 def _refused(kind: str, archive_id: int, targets: Collection[str]) -> Outcome | None:
     """A second press makes no operation: it is only told who was first. Asked in the session that would act."""
     with queue_database().writing() as connection:
         message = store.get(connection, archive_id)
-        if message is None:
+        seen = visible_queues.current()
+        if message is None or (seen and not seen.sees_name(message.queue)):
             return Outcome(archive_id, "failed", "It is no longer in the archive.")
+        if beyond := queue_access.refusal_by_name(message.queue or LEASE_NAME):
+            raise OperationNotAllowed(f"Nothing was {kind_of(kind).past}: it {beyond}.")
         if refused := replay.refused(message, kind_of(kind).state):
             return refused
         return _unfit(connection, message, targets) if kind == Operation.Kind.RETRY else None
@@ -68,6 +76,15 @@ def _committed(operation: Operation, archive_id: int) -> Outcome | None:
     """What was committed was done, whatever failed after that."""
     with suppress(DatabaseError):
         return _outcome(operation, archive_id)
+    return None
+
+
+def _on_its_way(operation: Operation, archive_id: int) -> Outcome | None:
+    """Into another database, which does not say yet whether it has it: housekeeping goes on."""
+    with suppress(DatabaseError), queue_database().writing() as connection:
+        message = store.get(connection, archive_id)
+        if message and message.crossing:
+            return Outcome(archive_id, "skipped", why_held(message), operation=operation.pk)
     return None
 
 

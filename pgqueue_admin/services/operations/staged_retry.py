@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
+from pgqueue_admin.archive.crossings import is_here
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.formatting.durations import duration
@@ -18,7 +19,7 @@ from pgqueue_admin.models import Operation, RetryPlan, database_clock, notify
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.models.retry_plan import Stage
 from pgqueue_admin.services import unattended
-from pgqueue_admin.services.operations import retry_figures, runner
+from pgqueue_admin.services.operations import edits, retry_figures, runner
 
 WAITS_AT_MOST = timedelta(hours=4)  # for a receiver
 LOOK_EVERY = 1.0  # seconds; and ten times as long as a look takes, so that no archive is read all the time
@@ -154,17 +155,19 @@ def _holds(plan: RetryPlan, ready: retry_figures.Ready) -> str:
 def _send(plan: RetryPlan, now: datetime) -> float:
     """One chunk, where one is due."""
     with queue_database().reading() as connection:
-        place = connection.value(postgresql().operation.next_place(), {"operation_id": plan.pk})
-    if place is None:
+        next_position = postgresql().operation.next_position(is_here=is_here(connection))
+        position = connection.value(next_position, {"operation_id": plan.pk})
+    if position is None:
         runner.recount(plan.pk)
         return LOOK_EVERY
-    stage = plan.stage_of(place)
-    if stage.name != "try" and place == plan.tried + 1 and plan.tried and not _watched(plan):
+    stage = plan.stage_of(position)
+    if stage.name != "try" and position == plan.tried + 1 and plan.tried and not _watched(plan):
         return LOOK_EVERY
-    size = min(_worth(stage), stage.last - place + 1)
+    most = runner.EDITED_CHUNK if plan.operation.edit else LARGEST_CHUNK
+    size = min(_worth(stage), stage.last - position + 1, most)
     if (left := _reserve(plan, stage, size, now)) > 0:
         return min(left, LOOK_EVERY)
-    runner.chunk(plan.operation, size, stage.last, is_followed=True)
+    runner.chunk(plan.operation, size, stage.last)
     return min(size / stage.rate if stage.rate else 0.0, LOOK_EVERY)
 
 
@@ -236,17 +239,24 @@ def tally(connection: Connection, plan: RetryPlan, given_up: bool = False) -> li
     """By stage and class: rows of stage, what, count, first_left_at. ``given_up``: nothing is waited for now."""
     sql = postgresql().operation
     last_of_some = max((each.last for each in plan.stages if each.name != "rest"), default=0)
-    asked = {"operation_id": plan.pk, "tried": plan.tried, "some": last_of_some, **patience(plan, given_up)}
-    return connection.all(sql.tally(known_as=sql.known_as, with_class=sql.with_class), asked)
+    asked = {"operation_id": plan.pk, "tried": plan.tried, "some": last_of_some, **_known(plan, given_up)}
+    return connection.all(sql.tally(known_as=sql.known_as, with_class=sql.with_class, edited_id=sql.edited_id), asked)
 
 
 def items(
     connection: Connection, plan: RetryPlan, given_up: bool, after: int, classes: list[str] | None, limit: int
 ) -> list[Any]:
-    """A page of the set after a place, of these classes or all: rows with ``what`` came of it, and ``again_…``."""
+    """A page of the set after a position, of these classes or all: rows with ``what`` came of it, and ``again_…``."""
     sql = postgresql().operation
-    asked = {"operation_id": plan.pk, "after": after, "classes": classes, "limit": limit, **patience(plan, given_up)}
-    return connection.all(sql.items_of_class(known_as=sql.known_as, with_class=sql.with_class), asked)
+    asked = {"operation_id": plan.pk, "after": after, "classes": classes, "limit": limit, **_known(plan, given_up)}
+    return connection.all(
+        sql.items_of_class(known_as=sql.known_as, with_class=sql.with_class, edited_id=sql.edited_id), asked
+    )
+
+
+def _known(plan: RetryPlan, given_up: bool) -> dict[str, Any]:
+    edit = edits.of(plan.operation)
+    return {**patience(plan, given_up), "seed": edit.seed if edit else None}
 
 
 def patience(plan: RetryPlan, given_up: bool) -> dict[str, timedelta]:

@@ -4,18 +4,28 @@ What a message says chooses its target, and anybody may have sent it. So a targe
 shape of a queue is written to only when a person named it. Reads the catalog alone, so that nobody's code runs.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pgqueue_admin.archive import crossings
 from pgqueue_admin.archive.held_row import others_code
-from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.dialects import Address, Connection, Dialect
+from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Endpoint, Queue
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import (
+    QueueDatabase,
+    database_of,
+    is_watched,
+    only_looked,
+    only_looked_at,
+    queue_database,
+)
 from pgqueue_admin.monitor import table_classifier
 from pgqueue_admin.monitor.queue_table import TableKind
+from pgqueue_admin.services import queue_access
 
 _OTHERS = {
     TableKind.ERROR: "an error queue",
@@ -30,13 +40,14 @@ Chosen = Collection[Address]
 @dataclass(frozen=True, slots=True)
 class Target:
     """``why_not``: a sentence; empty: it can be written to. ``other``: what it is instead of an input queue, such as an
-    error queue. ``runs``: what of another role runs as ours with each insert.
+    error queue. ``runs``: what of another role runs as ours with each insert. ``trouble``: its database was not heard.
     """
 
     address: Address
     why_not: str = ""
     other: str = ""
     runs: tuple[str, ...] = ()
+    trouble: DatabaseError | None = None
 
     def refusal(self, chosen: Chosen = ()) -> str:
         """Why nothing is put into it, unless it is among those that a person named; empty: it is."""
@@ -44,9 +55,13 @@ class Target:
             return self.why_not
         return f"{self.name} is {self.other}, not an input queue: a retry goes there only when you choose it by name."
 
-    def refusal_by_hand(self) -> str:
-        """Likewise of an act by hand, for which nothing of others is run."""
-        return self.refusal() or others_code(self.runs)
+    def refusal_by_hand(self, chosen: Chosen = ()) -> str:
+        """Likewise of an act by hand, for which nothing of others is run, and which spans one database."""
+        return only_looked_at(self.address) or self.refusal(chosen) or others_code(self.runs)
+
+    @property
+    def takes_copies(self) -> bool:
+        return self.other == _OTHERS[TableKind.AUDIT]
 
     @property
     def name(self) -> str:
@@ -54,18 +69,59 @@ class Target:
 
 
 def judge(connection: Connection, addresses: Iterable[Address]) -> dict[Address, Target]:
-    """Of each address what would become of a retry into it. Raises DatabaseError."""
-    asked = list(dict.fromkeys(addresses))
-    names = {"schemas": [each.schema for each in asked], "tables": [each.table for each in asked]}
-    rows = connection.all(postgresql().operation.targets(), names) if asked else []
-    found = {Address(row.schema, row.table): row for row in rows}
-    kinds = _kinds(asked)
-    return {each: _judged(each, found[each], kinds.get(each)) for each in asked}
+    """Of each address what would become of a retry into it. Raises DatabaseError: of the first database, whose session
+    this is; what is wrong with another one is said of its queues.
+    """
+    by_database: dict[QueueDatabase, list[Address]] = defaultdict(list)
+    found: dict[Address, Target] = {}
+    for each in dict.fromkeys(addresses):
+        if beyond := queue_access.refusal_for(each):
+            found[each] = Target(each, f"It {beyond}.")
+        else:
+            by_database[database_of(each)].append(each)
+    for database, asked in by_database.items():
+        found |= _elsewhere(connection, database, asked) if database.alias else _asked(connection, postgresql(), asked)
+    return found
+
+
+def _elsewhere(connection: Connection, database: QueueDatabase, asked: list[Address]) -> dict[Address, Target]:
+    """A retry into another database is a crossing: it has to be allowed, and able to tell what became of it."""
+    store = database.dialect.crossings
+    if not database.is_writable or store is None:
+        return {each: Target(each, only_looked(database.alias)) for each in asked}
+    if not crossings.can_carry(connection):
+        return {each: Target(each, crossings.NOT_KEPT) for each in asked}
+    try:
+        with database.reading() as there:
+            if fault := store.fault(there):
+                return {each: Target(each, fault) for each in asked}
+            return _asked(there, database.dialect, asked)
+    except DatabaseError as error:
+        why = f"The database {database.alias} cannot be asked: {error}"
+        return {each: Target(each, why, trouble=error) for each in asked}
+
+
+def _asked(connection: Connection, dialect: Dialect, asked: list[Address]) -> dict[Address, Target]:
+    """``connection``: where they lie; ``dialect``: by which they are named."""
+    allowed = [each for each in asked if is_watched(each)]
+    found = {each: _unwatched(each) for each in asked if each not in allowed}
+    native = [dialect.native(each) for each in allowed]
+    names = {"schemas": [each.schema for each in native], "tables": [each.table for each in native]}
+    rows = connection.all(dialect.operation.targets(), names) if native else []
+    by_name = {Address(row.schema, row.table): row for row in rows}
+    kinds = _kinds(allowed)
+    named = zip(allowed, native, strict=True)
+    return found | {each: _judged(each, by_name[there], kinds.get(each)) for each, there in named}
 
 
 def refusals(connection: Connection, addresses: Iterable[Address], chosen: Chosen = ()) -> Mapping[Address, str]:
-    """Why not, of those that are not written to (archive.replay.Judge)."""
+    """Why not, of those that are not written to (archive.replay.Judge).
+
+    Raises DatabaseError also where another database was not heard: then an act waits for it.
+    """
     judged = judge(connection, addresses).values()
+    if trouble := next((each.trouble for each in judged if each.trouble), None):
+        raise trouble
     return {each.address: why for each in judged if (why := each.refusal(chosen))}
 
 
@@ -85,11 +141,13 @@ def _address(text: str) -> Address | None:
         return None
 
 
+def _unwatched(address: Address) -> Target:
+    return Target(
+        address, f"Its queue is in schema {address.schema!r}, which is not watched here (PGQUEUE_QUEUE_SCHEMAS)."
+    )
+
+
 def _judged(address: Address, row: Any, known: TableKind | None) -> Target:
-    if not queue_database().allows(address):
-        return Target(
-            address, f"Its queue is in schema {address.schema!r}, which is not watched here (PGQUEUE_QUEUE_SCHEMAS)."
-        )
     kind = _shape(row)
     if kind is None:
         gone = f"there is no queue table {address.table!r} in schema {address.schema!r}"

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from pgqueue_admin.transport.handling import servicecontrol_ack
+from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire import host_info
 from pgqueue_admin.transport.wire.addresses import Addressing
-from pgqueue_admin.transport.wire.header_composer import stamped
+from pgqueue_admin.transport.wire.header_composer import WIRE_VERSION, stamped
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
 
@@ -23,7 +23,7 @@ class AuditCopies:
     def of(self, message: IncomingMessage, started: float) -> list[OutgoingMessage]:
         """``started``: seconds since the epoch at which processing began."""
         was_retried, settings = h.RETRY_UNIQUE_MESSAGE_ID in message.headers, self._settings()
-        sent = servicecontrol_ack.of_retry(message, self._addressing) if was_retried else []
+        sent = of_retry(message, self._addressing) if was_retried else []
         if settings.audit_queue:
             sent.append(self._copy(message, started, settings, acknowledged=bool(sent)))
         return sent
@@ -46,3 +46,26 @@ class AuditCopies:
         }
         ttbr = timedelta(seconds=settings.audit_ttbr) if settings.audit_ttbr else None
         return OutgoingMessage(self._addressing.resolve(settings.audit_queue), headers, message.body, ttbr)
+
+
+# Tells the platform that a message which it retried has been handled (wire sheet 8.3).
+def of_retry(message: IncomingMessage, addressing: Addressing) -> list[OutgoingMessage]:
+    """One confirmation or none. It has these headers only, and as the original's no message id."""
+    retry, queue = message.headers.get(h.RETRY_UNIQUE_MESSAGE_ID), message.headers.get(h.RETRY_ACKNOWLEDGEMENT_QUEUE)
+    if not retry or not queue:
+        return []
+    try:
+        return [OutgoingMessage(addressing.resolve(queue), _headers(retry), b"")]
+    except AddressUnreadable:
+        return []
+
+
+def _headers(retry: str) -> h.Headers:
+    now = h.wire_now()
+    return {
+        h.RETRY_SUCCESSFUL: now,
+        h.RETRY_UNIQUE_MESSAGE_ID: retry,
+        h.CONTROL_MESSAGE: "True",
+        h.VERSION: WIRE_VERSION,
+        h.TIME_SENT: now,
+    }

@@ -15,7 +15,7 @@ MutateIncoming = Callable[[IncomingMessage], IncomingMessage]
 
 @dataclass(frozen=True, slots=True)
 class BehaviourChain:
-    """``behaviours`` are as Django's middleware, the first one outermost:
+    """``behaviours`` wrap the handlers as Django's middleware does, the first one outermost:
 
     def timed(get_next):
         def around(message, context):
@@ -24,8 +24,9 @@ class BehaviourChain:
             log.info("%s took %.3f s", context.message_id, time.monotonic() - started)
         return around
 
-    ``incoming`` changes what was received before it is read, ``outgoing`` what is about to be sent, with what is being
-    handled meanwhile or None. ``policy`` decides what becomes of a message that failed. ``tracing`` makes spans.
+    ``incoming`` changes a received message before it is read. ``outgoing`` changes a message before it is sent; its
+    second argument is the message being handled, or None. ``policy`` decides about failed messages. ``tracing`` makes
+    spans.
     """
 
     behaviours: tuple[Behaviour, ...] = ()

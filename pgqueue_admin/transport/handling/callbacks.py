@@ -17,12 +17,12 @@ log = logging.getLogger("pgqueue_admin.transport")
 
 
 class ReplyTimeout(TimeoutError):
-    """The answer did not come in time. It may come later, and is then acknowledged and named in the log."""
+    """The answer did not come in time. A later one is acknowledged and logged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """``body`` as its serializer read it. An answer that is a number alone has None, and ``error_code``."""
+    """``body`` as its serializer read it; None for a number, which is ``error_code``."""
 
     body: Any
     headers: h.Headers

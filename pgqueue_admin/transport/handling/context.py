@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.connection import Connection
-from pgqueue_admin.transport.errors import HandlerFinished
-from pgqueue_admin.transport.handling.guarded_connection import GuardedConnection
+from pgqueue_admin.dialects.connection import Connection, ReceiveSession
+from pgqueue_admin.transport.errors import HandlerFinished, SessionBelongsToMessage
 from pgqueue_admin.transport.sending.message_factory import MessageFactory
 from pgqueue_admin.transport.sending.send_api import SendApi
 from pgqueue_admin.transport.unit_of_work import HandlerSession
@@ -15,13 +14,53 @@ from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.header_composer import Types
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
+
+# What handlers hold of the session that their message came in: it refuses when the message is over.
+class GuardedConnection:
+    """A ReceiveSession. Who kept it would write into the transaction of another message, or end that."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: ReceiveSession):
+        session.lend(True)
+        self._session: ReceiveSession | _Over = session
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def close(self) -> NoReturn:
+        raise SessionBelongsToMessage
+
+    def __enter__(self) -> NoReturn:
+        raise SessionBelongsToMessage  # the end of that block would close it
+
+    def __exit__(self, *exc: object) -> None: ...
+
+    def take_back(self) -> None:
+        """Its handlers are done. One may have left it so that nobody can ask anything more of it."""
+        self._session.close_if_busy()
+        self._session.lend(False)
+        self._session = _OVER
+
+
+class _Over:
+    def __getattr__(self, name: str) -> Any:
+        raise HandlerFinished
+
+    def close_if_busy(self) -> None: ...
+    def lend(self, is_lent: bool) -> None: ...
+
+
+_OVER = _Over()
+
+
 Handler = Callable[[Any, "MessageContext"], None]  # gets the message, as its serializer read it
 
 
 class MessageContext(SendApi):
-    """Sends are kept until all handlers have succeeded; ``immediate=True`` sends at once, whatever becomes of them.
+    """Sends wait until all handlers have succeeded; ``immediate=True`` sends at once, whatever becomes of them.
 
-    What was kept of it raises HandlerFinished once they are done.
+    A context used after its message raises HandlerFinished.
     """
 
     handlers: Sequence[Handler] = ()
@@ -81,7 +120,7 @@ class MessageContext(SendApi):
         self._take([self._outbound.reply(message, type, headers or {}, ttbr, self.message)], immediate)
 
     def reply_code(self, code: int, *, headers: h.Headers | None = None, immediate: bool = False) -> None:
-        """Answer with a number and no body, as a callback expects that asked for one. Raises NoReplyAddress."""
+        """Answer with a number and no body, for a callback that asked for one. Raises NoReplyAddress."""
         self._take([self._outbound.reply_code(code, headers or {}, self.message)], immediate)
 
     def _open(self) -> HandlerSession:

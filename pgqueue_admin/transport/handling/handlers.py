@@ -17,15 +17,21 @@ class Handlers:
     def __init__(self, unrecoverable: tuple[type[BaseException], ...] = ()):
         self.unrecoverable = unrecoverable
         self._by_type: dict[str, list[Handler]] = {}
+        self._trial: list[Handler] = []
 
-    def handle(self, *types: str) -> Callable[[Handler], Handler]:
+    def handle(self, *types: str, trial: bool = False) -> Callable[[Handler], Handler]:
         """``@handlers.handle("Shop.PlaceOrder")`` above ``def place(message, context)``.
+
+        ``trial``: it may be run on dead messages in a transaction that is always rolled back: what it does elsewhere
+        (mail, files, other services) can be done without harm, or is not done then.
 
         Raises TypeError for an ``async def`` and a generator: their messages would be gone, and nothing done.
         """
 
         def register(handler: Handler) -> Handler:
             refuse_async(handler)
+            if trial:
+                self._allow_trial(handler)
             for each in types:
                 self._add(full_name(each), handler)
             return handler
@@ -33,10 +39,14 @@ class Handlers:
         return register
 
     def of(self, types: Sequence[str]) -> Sequence[Handler]:
-        """Each handler once, those of the concrete type first."""
+        """Each handler once, the concrete type's first."""
         if len(types) == 1:
             return self._by_type.get(types[0], [])
         return list(dict.fromkeys(handler for each in types for handler in self._by_type.get(each, ())))
+
+    def without_trial(self, types: Sequence[str]) -> list[Handler]:
+        """The handlers of these types that must not run in a trial."""
+        return [handler for handler in self.of(types) if handler not in self._trial]
 
     @property
     def types(self) -> list[str]:
@@ -49,7 +59,13 @@ class Handlers:
             for name, handlers in registry._by_type.items():
                 for handler in handlers:
                     both._add(name, handler)
+            for handler in registry._trial:
+                both._allow_trial(handler)
         return both
+
+    def _allow_trial(self, handler: Handler) -> None:
+        if handler not in self._trial:
+            self._trial.append(handler)
 
     def _add(self, name: str, handler: Handler) -> None:
         known = self._by_type.setdefault(name, [])

@@ -86,6 +86,7 @@ class MessageProcessor:
     def _was_handled(self, message: IncomingMessage) -> None:
         log.info("Message %s was handled before: its duplicate is dropped.", message.message_id, extra=about(message))
         self.failures.forget(message.row_id)
+        self.observer.duplicate()
         if self.replies.takes(message):  # its mark may have failed before anybody was told
             self.replies.answer(message, self.attempts.body_of(message), handled=True)
 

@@ -6,7 +6,7 @@ from pgqueue_admin.dialects.connection import Row
 from pgqueue_admin.dialects.errors import DatabaseDown, SessionClosedByHandler, TransactionEndedByHandler
 from pgqueue_admin.transport.handling.attempt import AttemptFailed, is_too_long
 from pgqueue_admin.transport.receiving.message_savepoint import MessageSavepoint
-from pgqueue_admin.transport.receiving.receive_quota import ReceiveQuota
+from pgqueue_admin.transport.receiving.pump_state import ReceiveQuota
 from pgqueue_admin.transport.receiving.receive_task import ReceiverContext, ReceiveTask, cause_of
 from pgqueue_admin.transport.recoverability.executor import ErrorQueueRefused
 from pgqueue_admin.transport.settings import EndpointSettings

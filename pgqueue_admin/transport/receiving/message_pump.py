@@ -3,15 +3,62 @@
 import threading
 import time
 from functools import partial
+from typing import Any
 
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport.ports import HeldMessage, Observer
 from pgqueue_admin.transport.receiving.batch_task import next_task
-from pgqueue_admin.transport.receiving.empty_receive_backoff import EmptyReceiveBackoff
-from pgqueue_admin.transport.receiving.queue_peeker import QueuePeeker
-from pgqueue_admin.transport.receiving.receive_quota import ReceiveQuota
+from pgqueue_admin.transport.receiving.in_flight import LowWaterMarks
+from pgqueue_admin.transport.receiving.pump_state import EmptyReceiveBackoff, ReceiveQuota, Signals
 from pgqueue_admin.transport.receiving.receive_task import ReceiverContext
-from pgqueue_admin.transport.receiving.signals import Signals
 from pgqueue_admin.transport.receiving.worker_slots import WorkerSlots
+from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
+from pgqueue_admin.transport.sessions.reconnecting_session import Connect, ReconnectingSession
 from pgqueue_admin.transport.settings import EndpointSettings
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+
+# Looks how many messages wait, in a short transaction on a session of its own (T10).
+GOOD_FOR_SECONDS = 1.0
+
+
+class QueuePeeker:
+    """Counts by the seq range, which takes two index probes however many rows there are."""
+
+    def __init__(self, queue: TableQueue, connect: Connect, low_water: LowWaterMarks, breaker: CircuitBreaker):
+        self._queue = queue
+        self._low_water = low_water
+        self._took = 0.0
+        self._session = ReconnectingSession(connect)
+        self.breaker = breaker
+
+    def peek(self) -> int:
+        """Raises DatabaseError."""
+        session, started = self._session.fresh(), time.monotonic()
+        pending, head = self._queue.look(session)
+        self._took = time.monotonic() - started
+        self._low_water.peeked(head)
+        self.breaker.succeeded()
+        return pending
+
+    @property
+    def good_for(self) -> float:
+        """Seconds until the next look, however much waits: what is below the mark must not wait longer.
+
+        Each look walks through the dead rows that receives are spared, so it may take a tenth of the time.
+        """
+        return max(GOOD_FOR_SECONDS, 10 * self._took)
+
+    def receives(self, pending: int, settings: EndpointSettings, troubled: bool) -> int:
+        """How many to start: for all that wait, or as many as ``max_records_to_peek`` allows (T17); one in trouble."""
+        if troubled or self.breaker.triggered:
+            return 1
+        return -(-min(pending, settings.max_records_to_peek or pending) // settings.batch_size)
+
+    def close(self) -> None:
+        self._session.close()
+
+    def cut(self) -> None:
+        self._session.cut()
 
 
 class MessagePump:
@@ -79,7 +126,7 @@ class MessagePump:
         return self._slots.is_one_of_ours()
 
     @property
-    def in_hand(self) -> int:
+    def in_flight(self) -> int:
         return self._slots.busy
 
     def _loop(self) -> None:
@@ -119,3 +166,58 @@ class MessagePump:
         self._slots.work_off(receives, partial(next_task, self._work, receives))
         receives.wait(for_handlers=settings.repeek_after == "handlers", unless=self._signals.stopping)
         return receives
+
+
+# All that receives for one endpoint, a receiver for each of its queues: started, paused and stopped together.
+class EndpointReceivers:
+    """Each has slots of its own: handlers that wait for an answer must not keep the answer out."""
+
+    def __init__(self, by_queue: dict[Address, MessagePump]):
+        self.by_queue = by_queue
+        self._all = list(by_queue.values())
+
+    def start(self) -> None:
+        for receiver in self._all:
+            receiver.start()
+
+    def stop(self, drain_seconds: float) -> bool:
+        """The endpoint's own queue first: until its handlers are done, answers may still come in."""
+        until = time.monotonic() + drain_seconds
+        return all([receiver.stop(max(0, until - time.monotonic())) for receiver in self._all])
+
+    def pause(self) -> None:
+        for receiver in self._all:
+            receiver.pause()
+
+    def resume(self) -> None:
+        for receiver in self._all:
+            receiver.resume()
+
+    def apply(self, settings: EndpointSettings) -> None:
+        for receiver in self._all:
+            receiver.apply(settings)
+
+    def wait(self) -> None:
+        for receiver in self._all:
+            receiver.wait()
+
+    def is_one_of_ours(self) -> bool:
+        """Whether this thread handles a message for one of these."""
+        return any(receiver.is_one_of_ours() for receiver in self._all)
+
+    @property
+    def in_flight(self) -> int:
+        return sum(receiver.in_flight for receiver in self._all)
+
+
+class IndexedObserver:
+    """The endpoint's observer for one of its queues: slot numbers are interleaved, so that no two queues share one."""
+
+    def __init__(self, observer: Observer, place: int, several: int):
+        self._observer, self._place, self._several = observer, place, several
+
+    def in_flight(self, slot: int, message: HeldMessage | None) -> None:
+        self._observer.in_flight(slot * self._several + self._place, message)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._observer, name)

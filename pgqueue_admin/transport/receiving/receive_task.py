@@ -13,12 +13,9 @@ from pgqueue_admin.transport.handling.attempt import AttemptFailed, is_too_long
 from pgqueue_admin.transport.handling.message_processor import MessageProcessor
 from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.ports import Observer
-from pgqueue_admin.transport.receiving.in_flight_rows import InFlightRows
-from pgqueue_admin.transport.receiving.low_water_mark import LowWaterMark, LowWaterMarks
-from pgqueue_admin.transport.receiving.receive_quota import ReceiveQuota
+from pgqueue_admin.transport.receiving.in_flight import InFlightRows, LowWaterMark, LowWaterMarks
+from pgqueue_admin.transport.receiving.pump_state import ReceiveQuota, Signals, SingleReceiveFallback
 from pgqueue_admin.transport.receiving.receive_transaction import Begun, ReceiveTransaction
-from pgqueue_admin.transport.receiving.signals import Signals
-from pgqueue_admin.transport.receiving.single_receive_fallback import SingleReceiveFallback
 from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot
 from pgqueue_admin.transport.recoverability.executor import ErrorQueueRefused
 from pgqueue_admin.transport.recoverability_actions import Immediately
@@ -74,7 +71,7 @@ class ReceiveTask:
             if self._held:
                 self._work.held.let_go(self._held)
             if self._message:
-                self._work.observer.in_hand(slot.number, None)
+                self._work.observer.in_flight(slot.number, None)
             self._receives.finished()
 
     def begin_behind(self, before: ReceiveTransaction) -> None:
@@ -147,7 +144,7 @@ class ReceiveTask:
 
     def _process(self, message: IncomingMessage) -> Told:
         """What nobody takes stays locked for a pause, so that others are handled meanwhile."""
-        self._work.observer.in_hand(self._slot.number, message)
+        self._work.observer.in_flight(self._slot.number, message)
         try:
             return self._work.processing.process(message, self._transaction)
         except ErrorQueueRefused as error:

@@ -9,9 +9,8 @@ from typing import Any
 from pgqueue_admin.dialects.connection import Command, ReceiveSession, Row
 from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError, Deadlock, Locked, TimedOut
 from pgqueue_admin.transport.ports import Outbox
-from pgqueue_admin.transport.receiving.enlisted_transactions import EnlistedTransactions
 from pgqueue_admin.transport.receiving.receive_transaction import Begun, ReceiveOnly
-from pgqueue_admin.transport.receiving.storage_transaction import StorageTransaction
+from pgqueue_admin.transport.receiving.storage_transactions import EnlistedTransactions, StorageTransaction
 from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot
 from pgqueue_admin.transport.sending.dispatcher import Dispatcher
 from pgqueue_admin.transport.tables.subscriptions import Subscriptions

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pgqueue_admin.dialects.connection import Connection
 from pgqueue_admin.transport.ports import Outbox
-from pgqueue_admin.transport.receiving.receive_quota import ReceiveQuota
+from pgqueue_admin.transport.receiving.pump_state import ReceiveQuota
 from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
 
 log = logging.getLogger("pgqueue_admin.transport")

@@ -8,7 +8,7 @@ from pgqueue_admin.transport.delayed.forwarding import PASSING, Forwarding
 from pgqueue_admin.transport.failure import Failure, failure_of
 from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.ports import Observer
-from pgqueue_admin.transport.recoverability import delayed_retries
+from pgqueue_admin.transport.recoverability import policy
 from pgqueue_admin.transport.recoverability.dead_lettering import DeadLettering, queue_named_by_the_policy
 from pgqueue_admin.transport.recoverability.failure_cache import FailureCache
 from pgqueue_admin.transport.recoverability.policy import FailedAttempt, Policy, decide, standard
@@ -103,7 +103,7 @@ class RecoverabilityExecutor:
         """None: there is nowhere to keep the message until then. Raises NotTaken where that doomed the receive."""
         assert isinstance(failure.action, After)
         try:
-            later = delayed_retries.later(message, failure.action.delay, self.forwarding.own_address(message))
+            later = policy.later(message, failure.action.delay, self.forwarding.own_address(message))
             with transaction.to_give_up() as connection, connection.transaction():
                 transaction.dispatch_with_receive([later])
         except Exception as error:

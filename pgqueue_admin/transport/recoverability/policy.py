@@ -1,19 +1,57 @@
 """The function that decides what becomes of a message that failed (wire sheet 8.1)."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from pgqueue_admin.transport.failure import Failure
-from pgqueue_admin.transport.recoverability import delayed_retries
 from pgqueue_admin.transport.recoverability_actions import Action, After, Exhaust, Immediately
 from pgqueue_admin.transport.settings import EndpointSettings
-from pgqueue_admin.transport.wire.message import IncomingMessage
+from pgqueue_admin.transport.wire import delivery_delay
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.header_composer import stamped
+from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
+
+# Delayed retries: a message that keeps failing comes back later, each time later still (wire sheet 8.1).
+_COUNT = re.compile(r"[\t-\r ]*\+?0*(\d{1,10})[\t-\r ]*\0*", re.ASCII)  # as .NET reads an int; Python's reads more
+_MOST = 2**31 - 1
+LONGEST = timedelta(days=1)  # since the last delayed retry: older than that, nobody has looked after it
+
+
+def may_come_back(message: IncomingMessage, failure: Failure, settings: EndpointSettings, now: datetime) -> bool:
+    """Whether a delayed retry is left, as far as it helps: none follows one that is longer ago than ``LONGEST``."""
+    if not failure.recoverable or done(message) >= settings.delayed_retries:
+        return False
+    last = h.parse_time(message.headers.get(h.RETRIES_TIMESTAMP))
+    return last is None or now - last <= LONGEST
+
+
+def done(message: IncomingMessage) -> int:
+    """How many delayed retries it has behind it; what endpoints read as no number, or as less than none, is none."""
+    said = _COUNT.fullmatch(message.headers.get(h.RETRIES) or "")
+    number = int(said[1]) if said else 0
+    return number if number <= _MOST else 0
+
+
+def later(message: IncomingMessage, delay: timedelta, own_address: str) -> OutgoingMessage:
+    """The message for the endpoint's delayed table. A time at which it was to be delivered before stays as it was."""
+    now, number = datetime.now(UTC), done(message) + 1
+    sent_on = stamped(message.headers, h.wire_time(now))
+    kept = {name: value for name, value in sent_on.items() if name != h.FL_RETRIES}
+    counted: h.Headers = {
+        h.MESSAGE_ID: message.message_id,
+        h.RETRIES: str(number),
+        h.RETRIES_TIMESTAMP: h.wire_time(now),
+        **h.of_its_own_trace(message.headers),
+    }
+    headers = delivery_delay.headers(kept | counted, delay, own_address, since=now)
+    return OutgoingMessage(message.queue, headers, message.body, delay=delay)
 
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """What a policy judges by. ``failure.attempts`` counts the immediate ones, this one included."""
+    """The input of a policy. ``failure.attempts`` counts immediate attempts, this one included."""
 
     message: IncomingMessage
     failure: Failure
@@ -21,19 +59,19 @@ class FailedAttempt:
 
     @property
     def delayed_retries(self) -> int:
-        """How many delayed retries it has behind it."""
-        return delayed_retries.done(self.message)
+        """How many delayed retries it has had."""
+        return done(self.message)
 
 
 Policy = Callable[[FailedAttempt], Action]
 
 
 def standard(attempted: FailedAttempt) -> Action:
-    """As the settings say: immediate retries, then delayed ones, each a step later than the one before."""
+    """The settings' rule: immediate retries, then delayed ones, each a step later than the last."""
     message, failure, settings = attempted.message, attempted.failure, attempted.settings
     if failure.recoverable and failure.attempts <= settings.immediate_retries:
         return Immediately()
-    if delayed_retries.may_come_back(message, failure, settings, datetime.now(UTC)):
+    if may_come_back(message, failure, settings, datetime.now(UTC)):
         return After(timedelta(seconds=settings.delayed_retry_step * (attempted.delayed_retries + 1)))
     return Exhaust()
 

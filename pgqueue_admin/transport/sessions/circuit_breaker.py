@@ -17,7 +17,7 @@ SECONDS_TO_TRIGGER = 30.0
 
 
 class BreakerTrouble(NamedTuple):
-    """What does not work behind a breaker: for how many seconds, what was said last, and whether it is open."""
+    """A step that fails behind a breaker: for how many seconds, the last error, and whether the breaker is open."""
 
     what: str
     seconds: float

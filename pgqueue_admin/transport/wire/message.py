@@ -12,7 +12,7 @@ from pgqueue_admin.transport.wire.delivery_delay import Delay
 
 @dataclass(slots=True)
 class IncomingMessage:
-    """A received row. Headers that cannot be read are no headers, and ``unreadable`` says why.
+    """A received row. Unreadable headers count as none, and ``unreadable`` says why.
 
     Nobody changes it; it is not frozen, since each would take longer to make so than its headers to parse.
     """
@@ -43,7 +43,7 @@ class IncomingMessage:
 
     @property
     def message_id(self) -> str:
-        """The logical id; a sender that gave none gets the row's."""
+        """The logical id, or the row's if the sender gave none."""
         return self.headers.get(h.MESSAGE_ID) or self.row_id
 
     @property
@@ -52,7 +52,7 @@ class IncomingMessage:
 
     @property
     def type(self) -> str:
-        """The concrete type's full name, or nothing."""
+        """The concrete type's full name, or empty."""
         types = self.types
         return types[0] if types else ""
 
@@ -68,7 +68,7 @@ class IncomingMessage:
 
     @property
     def sent(self) -> datetime | None:
-        """When it set out: a delayed one when it was due."""
+        """When it was sent; a delayed one: when it was due."""
         due = self.headers.get(h.DELIVER_AT)
         return (h.parse_time(due) if due else None) or h.parse_time(self.headers.get(h.TIME_SENT))
 

@@ -67,7 +67,7 @@ class RawSerializer:
 
 
 class Serializers:
-    """An endpoint's main serializer, and those it can read besides, by exact content type."""
+    """An endpoint's main serializer, and others for reading, by exact content type."""
 
     def __init__(self, main: Serializer | None = None, *others: Serializer):
         self.main: Serializer = main or JsonSerializer()

@@ -14,11 +14,11 @@ from pgqueue_admin.osproc import gc_freeze
 from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport.errors import QueueUnfit
 from pgqueue_admin.transport.ports import Observer
-from pgqueue_admin.workers.processes import endpoint_settings, lease_endpoint, registry, transport_endpoint
+from pgqueue_admin.workers.processes import endpoint_settings, registry, runnable
 from pgqueue_admin.workers.processes.registry import Declared, DeclaredEndpoint
 from pgqueue_admin.workers.processes.runnable import Runnable
-from pgqueue_admin.workers.processes.shutdown_signal import ShutdownSignal
-from pgqueue_admin.workers.reporting import code_version, liveness_file, process_identity, run_directory
+from pgqueue_admin.workers.processes.wakeup_pipe import ShutdownSignal
+from pgqueue_admin.workers.reporting import liveness_file, process_identity, process_stats, run_directory
 from pgqueue_admin.workers.reporting.in_flight_file import InFlightFile
 from pgqueue_admin.workers.reporting.metrics import Counters
 from pgqueue_admin.workers.reporting.reporter import Reporter
@@ -35,8 +35,8 @@ class _Kind(NamedTuple):
 
 
 _KINDS = {
-    Row.Kind.TRANSPORT: _Kind(transport_endpoint.made, endpoint_settings.of_row),
-    Row.Kind.LEASE: _Kind(lease_endpoint.made, endpoint_settings.lease_settings_of),
+    Row.Kind.TRANSPORT: _Kind(runnable.transport_endpoint, endpoint_settings.of_row),
+    Row.Kind.LEASE: _Kind(runnable.lease_worker, endpoint_settings.lease_settings_of),
 }
 
 
@@ -88,7 +88,7 @@ class EndpointProcess:
         self.row, self.declared = row, declared
         self.counters = Counters(InFlightFile(run_directory.in_hand_file(process_identity.mine())))
         self.reporter = Reporter(
-            row, self.counters, self._apply, self._state, code_version.of_modules(declared.modules)
+            row, self.counters, self._apply, self._state, process_stats.of_modules(declared.modules)
         )
         self.stopping = threading.Event()
         self.ending = ShutdownSignal()

@@ -27,8 +27,8 @@ from pgqueue_admin.models.db_backend.base import only_short_ones_here
 from pgqueue_admin.models.history_requests import wanted_now
 from pgqueue_admin.osproc.cpu_affinity import CpuShare
 from pgqueue_admin.osproc.low_priority import go_last
-from pgqueue_admin.workers.processes.shutdown_signal import ShutdownSignal
-from pgqueue_admin.workers.processes.singleton_lock import SingletonLock
+from pgqueue_admin.workers.processes.advisory_lock import SingletonLock
+from pgqueue_admin.workers.processes.wakeup_pipe import ShutdownSignal
 from pgqueue_admin.workers.reporting import liveness_file, process_identity, process_stats
 from pgqueue_admin.workers.supervisor.process_recorder import record
 
@@ -70,8 +70,8 @@ def once() -> int:
 
 def held_back() -> list[str]:
     """Each table of which something is not read, and why."""
-    known = HistorySource.objects.filter(is_there=True).exclude(note="").order_by("table")
-    return [f"{table}: {note}" for table, note in known.values_list("table", "note")]
+    known = HistorySource.objects.filter(is_there=True).exclude(blocked_reason="").order_by("table")
+    return [f"{table}: {note}" for table, note in known.values_list("table", "blocked_reason")]
 
 
 def _wanted() -> tuple[int, datetime] | None:

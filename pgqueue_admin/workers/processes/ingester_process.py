@@ -2,33 +2,90 @@
 
 import logging
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import django.db
 from django.conf import settings
-from django.db import connections
+from django.db import connections, transaction
 from django.db.models.functions import Now
 
 from pgqueue_admin.archive import ingester
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.archive.crossing_in import Taken
+from pgqueue_admin.archive.ingester import Ingested
+from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.models import Cursor, Queue
 from pgqueue_admin.models.db_backend.base import only_short_ones_here
 from pgqueue_admin.models.ingest_status import cannot_empty
-from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.workers.processes.ingest_selection import IngestSelection
-from pgqueue_admin.workers.processes.shutdown_signal import ShutdownSignal
+from pgqueue_admin.models.queue_database import QueueDatabase, queue_database, queues_in
+from pgqueue_admin.services import operations, queues
+from pgqueue_admin.workers.processes.wakeup_pipe import ShutdownSignal
 from pgqueue_admin.workers.reporting import process_identity, process_stats
 from pgqueue_admin.workers.reporting.liveness_file import LivenessFile
 from pgqueue_admin.workers.supervisor.process_recorder import record
 
+# Which error queues are to be emptied: chosen by a person, in this database, and still error queues.
 log = logging.getLogger(__name__)
+NAME = "ingester"
+
+
+class IngestSelection:
+    """While the console's database is away the last known choice holds. ``of``: another database; None: the first."""
+
+    def __init__(self, of: QueueDatabase | None = None) -> None:
+        self._of = of or queue_database()
+        self._queues: list[Address] = []
+        self._sure = False
+
+    def read(self) -> list[Address]:
+        """Raises DatabaseError."""
+        try:
+            self._sure = self._sure or _made_for(self._of)
+            self._queues = chosen(self._of)
+        except django.db.Error:
+            connections["default"].close()
+        return self._queues
+
+
+def chosen(of: QueueDatabase) -> list[Address]:
+    schemas = [of.dialect.address(each, "").schema for each in of.schemas]
+    allowed = {"schema__in": schemas, "kind": "error", "gone_since": None}
+    return [Address(*names) for names in Queue.objects.filter(ingest=True, **allowed).values_list("schema", "table")]
+
+
+def _made_for(of: QueueDatabase) -> bool:
+    """The choice was made for a database: in another one, a queue of the same name is somebody else's."""
+    assert of.dialect.crossings is not None
+    with of.writing(settings.PGQUEUE["ANSWER_SECONDS"]) as session:
+        position = {"database": of.dialect.crossings.here(session)}
+    name = f"{NAME} of {of.alias}" if of.alias else NAME
+    with transaction.atomic():
+        place, _ = Cursor.objects.select_for_update().get_or_create(name=name, defaults={"position": position})
+        if place.position != position:
+            _switch_off(of.alias)
+            place.position = position
+            place.save()
+    return True
+
+
+def _switch_off(alias: str) -> None:
+    variable = f"QUEUES_URL_{alias.upper()}" if alias else "QUEUES_URL"
+    why = f"{variable} names another database than the one for which this was switched on"
+    for queue in queues_in(alias).filter(ingest=True):
+        queues.save_settings(queue, {"ingest": False}, NAME, "ingester", reason=why)
+        log.warning("%s is no longer emptied into the archive: %s.", queue, why)
+
+
+NOTHING = Ingested(0, 0, False)
 SECONDS = 1.0  # foreign endpoints send no wake-up
 AT_MOST = 5.0  # seconds of one turn: a flood must not keep it from its heartbeat, nor from being asked to end
 
 
-def run() -> None:
-    """Until SIGTERM or SIGINT."""
+def run(of: QueueDatabase | None = None) -> None:
+    """Until SIGTERM or SIGINT. ``of``: another database; None: the first."""
     only_short_ones_here()
-    ending, ingesting, pulse = ShutdownSignal(), IngesterProcess(), LivenessFile()
+    ending, ingesting, pulse = ShutdownSignal(), IngesterProcess(of), LivenessFile()
     while not ending.asked:
         pulse.beat()
         more = ingesting.turn()
@@ -38,10 +95,12 @@ def run() -> None:
 class IngesterProcess:
     """Ingestion is opt-in per queue."""
 
-    def __init__(self) -> None:
+    def __init__(self, of: QueueDatabase | None = None) -> None:
         self._me = process_identity.mine()
+        self._of = of
+        self._role = {"role": "source-ingester", "endpoint": of.alias} if of else {"role": "ingester"}
         self._received = 0
-        self._choice = IngestSelection()
+        self._choice = IngestSelection(of)
         self._trouble: dict[Address | None, str] = {}
 
     def turn(self) -> bool:
@@ -49,17 +108,30 @@ class IngesterProcess:
         self._report()
         more, until = False, time.monotonic() + AT_MOST
         try:
-            with queue_database().writing(settings.PGQUEUE["ANSWER_SECONDS"]) as connection:
-                for queue in self._choice.read(connection):
-                    more |= self._empty(connection, queue, until)
+            with self._emptying() as batch_of:
+                for queue in self._choice.read():
+                    more |= self._empty(batch_of, queue, until)
             self._note(None, "")
         except DatabaseError as error:
             self._note(None, str(error))
         return more
 
+    @contextmanager
+    def _emptying(self) -> Iterator[Callable[[Address], Ingested]]:
+        """What moves a batch of a queue. Nothing is taken out of another database while it is not known what became of
+        something on its way: a message that died again would come before its retry is written down.
+        """
+        if self._of is None:
+            own_code = settings.PGQUEUE["OWN_CODE"]
+            with queue_database().writing(settings.PGQUEUE["ANSWER_SECONDS"]) as connection:
+                yield lambda queue: ingester.ingest(connection, queue, own_code=own_code)
+        else:
+            of, clear = self._of, operations.crossings.is_clear
+            yield lambda queue: _of_other(operations.crossings.take_in(of, queue)) if clear(of.alias) else NOTHING
+
     def _report(self) -> None:
         try:
-            record(self._me, {"role": "ingester", "state": "running", "heartbeat_at": Now(), **self._facts()})
+            record(self._me, {**self._role, "state": "running", "heartbeat_at": Now(), **self._facts()})
         except django.db.Error:
             connections["default"].close()
 
@@ -67,12 +139,12 @@ class IngesterProcess:
         trouble = "; ".join(_told(where, sentence) for where, sentence in self._trouble.items() if sentence)
         return {**process_stats.facts(), "received": self._received, "last_error": trouble}
 
-    def _empty(self, connection: Connection, queue: Address, until: float) -> bool:
+    def _empty(self, batch_of: Callable[[Address], Ingested], queue: Address, until: float) -> bool:
         """At least one batch of each queue, more while there is time; whether there is more."""
         more = True
         try:
             while more:
-                batch = ingester.ingest(connection, queue, own_code=settings.PGQUEUE["OWN_CODE"])
+                batch = batch_of(queue)
                 self._received, more = self._received + batch.moved, batch.full
                 if time.monotonic() > until:
                     break
@@ -91,6 +163,10 @@ class IngesterProcess:
         elif not trouble and self._trouble.get(where):
             log.warning("Emptying %s again.", ".".join(where) if where else "the error queues")
         self._trouble[where] = trouble
+
+
+def _of_other(taken: Taken) -> Ingested:
+    return Ingested(taken.rows, 0, taken.full)
 
 
 def _told(where: Address | None, trouble: str) -> str:

@@ -2,7 +2,19 @@
 
 from typing import Protocol, TypeVar
 
+from django.conf import settings as django_settings
+
+from pgqueue_admin.lease import LeaseWorker
+from pgqueue_admin.models import Endpoint as Row
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.transport.handling.behaviours import BehaviourChain
+from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreakers
+from pgqueue_admin.workers.processes import endpoint_settings
+from pgqueue_admin.workers.processes.archive_ports import MarkingHandlers, archive_failed
+from pgqueue_admin.workers.processes.django_sessions import kept_usable, make_usable
+from pgqueue_admin.workers.processes.registry import DeclaredEndpoint, DeclaredLeaseEndpoint
 
 Settings = TypeVar("Settings", contravariant=True)
 
@@ -15,7 +27,7 @@ class Runnable(Protocol[Settings]):
         """What does not work behind them, and for how long."""
 
     @property
-    def in_hand(self) -> int:
+    def in_flight(self) -> int:
         """How many messages are being handled at this moment."""
 
     def start(self) -> None:
@@ -34,3 +46,33 @@ class Runnable(Protocol[Settings]):
 
     def apply(self, settings: Settings) -> None:
         """While it runs; what is in hand is finished under the old ones. Raises SettingsRefused."""
+
+
+# An endpoint that works on the lease queue, as a managed process runs it.
+def lease_worker(row: Row, declared: DeclaredLeaseEndpoint, observer: Observer) -> LeaseWorker:
+    return LeaseWorker(
+        row.name,
+        queue_database().dsn,
+        declared,
+        settings=endpoint_settings.lease_settings_of(row),
+        observer=observer,
+        before_each=make_usable,
+        answer_seconds=django_settings.PGQUEUE["ANSWER_SECONDS"],
+    )
+
+
+# An endpoint with a queue of its own, as a managed process runs it.
+def transport_endpoint(row: Row, declared: DeclaredEndpoint, observer: Observer) -> Endpoint:
+    return Endpoint(
+        row.name,
+        queue_database().dsn,
+        settings=endpoint_settings.of_row(row),
+        handlers=MarkingHandlers(declared, row.name),
+        exhausted=archive_failed,
+        observer=observer,
+        schema=row.schema,
+        instance=declared.instance,
+        serializers=declared.serializers,
+        pipeline=BehaviourChain(behaviours=(kept_usable,)) | declared.pipeline,
+        answer_seconds=django_settings.PGQUEUE["ANSWER_SECONDS"],
+    )

@@ -1,5 +1,6 @@
 """T16: the smallest time to be received of late, and how many came too late: kept per queue and type."""
 
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -8,10 +9,15 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from pgqueue_admin.archive.messages import clean
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.models import Endpoint, ExpiredCount, MinimumTtbr, Queue, database_clock
+from pgqueue_admin.models.queue_database import QueueDatabase
+from pgqueue_admin.monitor import ttbr as lifetimes
 from pgqueue_admin.monitor.queue_table import TableKind
+from pgqueue_admin.monitor.sampler import QueueSample
 from pgqueue_admin.workers.reporting.metrics import MOST_TYPES, OTHER_TYPES
-from pgqueue_admin.workers.sampler.queue_rows import row_of
+from pgqueue_admin.workers.sampler.sampler_store import row_of
 
 Ttbrs = dict[str, timedelta]
 Counts = dict[str, int]
@@ -36,15 +42,17 @@ def keep_one(queue: Queue, kind: str, ttbr: timedelta) -> None:
     kind, ms = _kept_as(kind, queue.ttbrs.all()), max(1, round(ttbr.total_seconds() * 1000))
     known = MinimumTtbr.objects.filter(queue=queue, message_type=kind)
     if not known.exists():
-        MinimumTtbr.objects.get_or_create(queue=queue, message_type=kind, defaults={"ttbr_ms": ms, "seen_at": Now()})
+        MinimumTtbr.objects.get_or_create(
+            queue=queue, message_type=kind, defaults={"ttbr_ms": ms, "last_seen_at": Now()}
+        )
     now = database_clock.now()
-    again, lapsed = Q(ttbr_ms=ms, seen_at__lt=now - AGAIN_AFTER), Q(seen_at__lt=now - LAPSES_AFTER)
-    known.filter(Q(ttbr_ms__gt=ms) | again | lapsed).update(ttbr_ms=ms, seen_at=Now())
+    again, lapsed = Q(ttbr_ms=ms, last_seen_at__lt=now - AGAIN_AFTER), Q(last_seen_at__lt=now - LAPSES_AFTER)
+    known.filter(Q(ttbr_ms__gt=ms) | again | lapsed).update(ttbr_ms=ms, last_seen_at=Now())
 
 
 def forget() -> None:
     """Of types that nobody sends any more."""
-    MinimumTtbr.objects.filter(seen_at__lt=database_clock.now() - FORGOTTEN_AFTER).delete()
+    MinimumTtbr.objects.filter(last_seen_at__lt=database_clock.now() - FORGOTTEN_AFTER).delete()
 
 
 def lost(row: Endpoint, seen: Counts, told: Counts) -> Counts:
@@ -72,3 +80,40 @@ def _kept_as(kind: str, rows: QuerySet[Any]) -> str:
     name = clean(kind, 512) or ""
     is_known = rows.filter(message_type=name).exists() or rows.count() < MOST_TYPES
     return name if is_known else OTHER_TYPES
+
+
+# T16: writes down the smallest time to be received of what waits in queues, those of foreign endpoints above all.
+EVERY = 30.0
+
+
+class TtbrNotes:
+    """A queue tells nothing new while neither end has moved: one that drains brings others to its head."""
+
+    def __init__(self, of: QueueDatabase, monotonic: Callable[[], float]):
+        self._of, self._monotonic, self._look_at = of, monotonic, 0.0
+        self._ends: dict[Address, tuple[int, int | None]] = {}
+
+    def take(self, samples: Iterable[QueueSample], ids: Mapping[Address, int]) -> None:
+        if self._monotonic() < self._look_at:
+            return
+        self._look_at = self._monotonic() + EVERY
+        forget()
+        for sample in samples:
+            if sample.table.kind is TableKind.INPUT and sample.depth and sample.depth.depth:
+                self._look(sample, ids[sample.table.address])
+
+    def _look(self, sample: QueueSample, queue_id: int) -> None:
+        address, depth = sample.table.address, sample.depth
+        assert depth is not None
+        if depth.head_seq is None or self._ends.get(address) == (depth.head_seq, depth.tail_seq):
+            return
+        try:
+            with self._of.reading() as connection:
+                found = lifetimes.smallest(connection, sample.table, depth.head_seq)
+        except DatabaseDown:
+            raise
+        except DatabaseError:
+            return
+        self._ends[address] = (depth.head_seq, depth.tail_seq)
+        for kind, ttbr in found.items():
+            keep_one(Queue(pk=queue_id), kind, ttbr)

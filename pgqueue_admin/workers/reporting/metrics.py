@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pgqueue_admin.transport.failure import message_of, type_name
 from pgqueue_admin.transport.ports import HeldMessage
 from pgqueue_admin.workers.reporting.in_flight_file import InFlightFile
-from pgqueue_admin.workers.reporting.rate_counter import RateCounter
-from pgqueue_admin.workers.reporting.utilization import BusyTime
+from pgqueue_admin.workers.reporting.throughput import BusyTime, RateCounter
 
 WINDOW = 60.0  # seconds that percentiles look back
 _MOST_TIMES = 2_000
@@ -44,6 +43,7 @@ class Counters:
         self._busy = BusyTime()
         self._ttbrs: dict[str, timedelta] = {}
         self._lost: Counter[str] = Counter()
+        self._duplicates = 0
         self._pace = RateCounter(time.monotonic())
         self._handled, self._critical = Recent(), Recent()
 
@@ -76,7 +76,11 @@ class Counters:
             self.figures.last_expired_at = datetime.now(UTC)
             self._lost[kept_as(type, self._lost)] += 1
 
-    def in_hand(self, slot: int, message: HeldMessage | None) -> None:
+    def duplicate(self) -> None:
+        with self._lock:
+            self._duplicates += 1
+
+    def in_flight(self, slot: int, message: HeldMessage | None) -> None:
         if message is None:
             self._busy.put_down(slot)
             self._hands.empty(slot)
@@ -125,6 +129,12 @@ class Counters:
         """What was told and is still true will be seen again; what is smaller since is told first."""
         with self._lock:
             self._ttbrs = {kind: ttbr for kind, ttbr in self._ttbrs.items() if told.get(kind) != ttbr}
+
+    @property
+    def duplicates(self) -> int:
+        """How many the outbox caught."""
+        with self._lock:
+            return self._duplicates
 
     def lost(self) -> dict[str, int]:
         """How many expired, by message type."""

@@ -1,12 +1,68 @@
 """What a process says of itself: its memory and which code it runs."""
 
 import os
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from pgqueue_admin import __version__
-from pgqueue_admin.workers.reporting.code_version import commit
+
+# Which version of which code a process runs: as the deployment says, else each package's version or commit.
+LONGEST = 64
+
+
+def of_modules(names: Iterable[str]) -> str:
+    """``billing 1f0c22ab, shop 4.12.0`` of the packages these modules are in, as it was when first asked for."""
+    if said := os.environ.get("PGQUEUE_CODE_VERSION"):
+        return said[:LONGEST]
+    tops = sorted({name.partition(".")[0] for name in names})
+    return ", ".join(f"{top} {version}" for top in tops if (version := _of_package(top)))[:LONGEST]
+
+
+@cache
+def _of_package(top: str) -> str:
+    file = getattr(sys.modules.get(top), "__file__", None)
+    return (commit(Path(file)) if file else "") or _installed(top)
+
+
+def _installed(top: str) -> str:
+    for distribution in metadata.packages_distributions().get(top, []):
+        with suppress(metadata.PackageNotFoundError):
+            return metadata.version(distribution)
+    return ""
+
+
+def commit(file: Path) -> str:
+    """The commit that is checked out where ``file`` lies, in eight digits; empty where nothing is."""
+    for folder in file.resolve().parents:
+        if folder.name == "site-packages":
+            return ""
+        if (folder / ".git").exists():
+            return _head(folder / ".git")[:8]
+    return ""
+
+
+def _head(git: Path) -> str:
+    try:
+        if git.is_file():  # a worktree, or a submodule
+            git = git.parent / git.read_text().partition("gitdir: ")[2].strip()
+        head = (git / "HEAD").read_text().strip()
+        return _named(git, head.removeprefix("ref: ")) if head.startswith("ref: ") else head
+    except OSError:
+        return ""
+
+
+def _named(git: Path, name: str) -> str:
+    shared = git / (git / "commondir").read_text().strip() if (git / "commondir").exists() else git
+    if (shared / name).exists():
+        return (shared / name).read_text().strip()
+    packed = (line.split(" ", 1) for line in (shared / "packed-refs").read_text().splitlines() if " " in line)
+    return next((found for found, ref in packed if ref == name), "")
+
 
 LOG = "PGQUEUE_LOG"  # set for a process whose output goes to a file
 _PAGE = os.sysconf("SC_PAGE_SIZE")

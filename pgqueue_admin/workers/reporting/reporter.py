@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.archive.messages import clean
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.models import Endpoint, notify
+from pgqueue_admin.models import Endpoint, caught_duplicates, notify
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreakers
 from pgqueue_admin.transport.settings import SettingsRefused
 from pgqueue_admin.workers.processes import ttbr_recorder
@@ -43,6 +43,7 @@ class Reporter:
         self._monotonic = monotonic
         self._tell_again_at = monotonic() + ttbr_recorder.AGAIN_AFTER.total_seconds()
         self._told_lost: dict[str, int] = {}
+        self._told_duplicates: int | None = None
         self._told_state = ""
         self.breakers = CircuitBreakers()  # the endpoint's, when it is there
 
@@ -62,7 +63,15 @@ class Reporter:
         self._taken.pop("settings_at", None)
         self._announce(self._state())
         self._tell_ttbrs()
+        self._tell_duplicates()
         self._told_lost = ttbr_recorder.lost(self.row, self.counters.lost(), self._told_lost)
+
+    def _tell_duplicates(self) -> None:
+        """The first time also that there were none."""
+        seen = self.counters.duplicates
+        if self.row.outbox != Endpoint.Outbox.OFF and seen != self._told_duplicates:
+            caught_duplicates.add(self.row.name, seen - (self._told_duplicates or 0))
+            self._told_duplicates = seen
 
     def _tell_ttbrs(self) -> None:
         """From time to time all over again, or what a sender has cured would be the smallest for ever."""

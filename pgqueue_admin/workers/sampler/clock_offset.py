@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import database_clock
 from pgqueue_admin.monitor.queue_depth import QueueDepth
 from pgqueue_admin.monitor.queue_history import RememberedDepth
@@ -29,7 +28,7 @@ class ClockOffset:
 
     def ask(self, connection: Connection) -> None:
         """Before anything is remembered that a sampler before us wrote."""
-        before, at = database_clock.now(), connection.value(postgresql().monitor.server_time())
+        before, at = database_clock.now(), connection.value(connection.dialect.monitor.server_time())
         self.note(before, at, database_clock.now())
 
     def taken_off(self, seen: Iterable[QueueSample]) -> list[QueueSample]:

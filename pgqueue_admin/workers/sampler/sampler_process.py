@@ -12,21 +12,20 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.models import LatestSample, Process, database_clock, notify, outage, samples
+from pgqueue_admin.models import LatestSample, Process, database_clock, notify, outage, processes, samples, staleness
 from pgqueue_admin.models.db_backend.base import only_short_ones_here
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import QueueDatabase, looked_at, queue_database, queues_in
 from pgqueue_admin.monitor.queue_history import RememberedDepth
 from pgqueue_admin.monitor.sampler import QueueSample, Sampler
-from pgqueue_admin.workers.processes.shutdown_signal import ShutdownSignal
-from pgqueue_admin.workers.processes.singleton_lock import SingletonLock
-from pgqueue_admin.workers.processes.ttbr_notes import TtbrNotes
+from pgqueue_admin.workers.processes.advisory_lock import SingletonLock
+from pgqueue_admin.workers.processes.ttbr_recorder import TtbrNotes
+from pgqueue_admin.workers.processes.wakeup_pipe import ShutdownSignal
 from pgqueue_admin.workers.reporting import process_identity, process_stats
 from pgqueue_admin.workers.reporting.liveness_file import LivenessFile
-from pgqueue_admin.workers.sampler import sample_rows
+from pgqueue_admin.workers.sampler import sampler_store
 from pgqueue_admin.workers.sampler.clock_offset import ClockOffset
 from pgqueue_admin.workers.sampler.dead_counts import DeadCounts
-from pgqueue_admin.workers.sampler.queue_registry import QueueRegistry
-from pgqueue_admin.workers.sampler.sample_rows import SampleDifferences
+from pgqueue_admin.workers.sampler.sampler_store import QueueRegistry, SampleDifferences
 from pgqueue_admin.workers.supervisor.process_recorder import record
 
 log = logging.getLogger(__name__)
@@ -38,10 +37,10 @@ LONGEST_REST = 5.0
 MOST_STATEMENTS = 15_000
 
 
-def run() -> None:
+def run(of: QueueDatabase | None = None) -> None:
     """Until SIGTERM or SIGINT."""
     only_short_ones_here()
-    ending, sampling, pulse = ShutdownSignal(), SamplerProcess(), LivenessFile()
+    ending, sampling, pulse = ShutdownSignal(), SamplerProcess(of), LivenessFile()
     seconds = settings.PGQUEUE["SAMPLE_SECONDS"]
     while not ending.asked:
         began = time.monotonic()
@@ -59,21 +58,27 @@ def rest(every: float, spent: float) -> float:
 
 
 class SamplerProcess:
-    """One per console database. No outage ends it: the last figures stay, and new ones are written when they can be."""
+    """One per console database and database with queues. No outage ends it: the last figures stay, and new ones are
+    written when they can be.
+    """
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic):
-        self._monotonic = monotonic
+    def __init__(self, of: QueueDatabase | None = None, monotonic: Callable[[], float] = time.monotonic):
+        """``of``: a database that is looked at beside the first, or that one."""
+        self._of, self._monotonic = of or queue_database(), monotonic
         self._sampler = Sampler(
             self._session,
-            queue_database().schemas,
+            self._of.schemas,
             cap=settings.PGQUEUE["CAP"],
             every=settings.PGQUEUE["SAMPLE_SECONDS"],
             remembered=self._remembered,
             monotonic=monotonic,
         )
-        self._sole, self._roster, self._differences = SingletonLock("sampler"), QueueRegistry(), SampleDifferences()
+        alias = self._of.alias
+        self._sole = SingletonLock(f"sampler of {alias}" if alias else "sampler")
+        self._roster, self._differences = QueueRegistry(alias), SampleDifferences()
         self._ahead = ClockOffset()
-        self._dead, self._lifetimes = DeadCounts(), TtbrNotes(monotonic)
+        self._dead = None if alias else DeadCounts()  # the archive lies in the first
+        self._lifetimes = TtbrNotes(self._of, monotonic)
         self._history_at = datetime.min.replace(tzinfo=UTC)
         self._beat_at = 0.0
         self._blind = ""  # why the queues cannot be seen
@@ -101,7 +106,8 @@ class SamplerProcess:
         began = database_clock.now()
         try:
             seen = self._sampler.sample()
-            self._dead.read()
+            if self._dead:
+                self._dead.read()
         except DatabaseError as error:
             self._note_blind(str(error))
             return None
@@ -112,9 +118,10 @@ class SamplerProcess:
         return self._ahead.taken_off(seen)
 
     def _write(self, seen: list[QueueSample] | None) -> None:
+        self._look_after_others()
         if seen is None:
             self._beat()
-            samples.mark_unreadable(self._blind)
+            samples.mark_unreadable(self._blind, queues_in(self._of.alias).values_list("pk", flat=True))
             return self._differences.forget()
         self._roster.update(self._sampler.tables)
         if not seen:
@@ -124,6 +131,13 @@ class SamplerProcess:
             if sample.error:
                 self._note_unreadable(self._roster.ids[sample.table.address], sample)
         return self._lifetimes.take(seen, self._roster.ids)
+
+    def _look_after_others(self) -> None:
+        """Whose process is silent cannot say so itself."""
+        since = database_clock.now() - timedelta(seconds=staleness.limit())
+        for other in [queue_database(), *looked_at()] if looked_at() else []:
+            if other.alias != self._of.alias and not processes.heard_of().filter(**_role(other)).exists():
+                samples.mark_silent(queues_in(other.alias), since)
 
     def _say_that_there_is_none(self) -> None:
         """Without a queue there is no sample: that somebody looked is told by the heartbeat (records.rail)."""
@@ -140,13 +154,15 @@ class SamplerProcess:
     def _store(self, seen: list[QueueSample], at: datetime) -> None:
         ids = self._roster.ids
         rows = [
-            sample_rows.row(ids[each.table.address], each, self._dead.of(each.table)) for each in seen if each.depth
+            sampler_store.row(ids[each.table.address], each, self._dead.of(each.table) if self._dead else None)
+            for each in seen
+            if each.depth
         ]
         unread = {ids[each.table.address]: each.error for each in seen if not each.depth}
         changed, unchanged = self._differences.split(rows)
         since = at - self._history_at  # negative where the clock stepped back
         history = not timedelta() <= since < samples.HISTORY_EVERY - timedelta(seconds=0.5)
-        if self._dead.total is not None:
+        if self._dead and self._dead.total is not None:
             samples.store_archive(self._dead.total, at, history)
         samples.store(changed, unchanged, at, history, unread)
         self._history_at = at if history else self._history_at
@@ -155,11 +171,11 @@ class SamplerProcess:
         if self._monotonic() < self._beat_at:
             return
         self._beat_at = self._monotonic() + HEARTBEAT_EVERY
-        facts = {"role": "sampler", "state": Process.State.RUNNING, "heartbeat_at": Now()}
+        facts = {**_role(self._of), "state": Process.State.RUNNING, "heartbeat_at": Now()}
         record(process_identity.mine(), {**facts, **process_stats.facts(), "last_error": self._blind or self._unfound})
 
     def _session(self) -> Connection:
-        connection = _session()
+        connection = _session(self._of)
         try:
             self._ahead.ask(connection)
         except DatabaseError:
@@ -168,7 +184,7 @@ class SamplerProcess:
         return connection
 
     def _remembered(self, address: Address) -> RememberedDepth | None:
-        return self._ahead.put_on(sample_rows.remembered(address))
+        return self._ahead.put_on(sampler_store.remembered(address))
 
     def _lose_console(self, error: Exception) -> None:
         """Everything is written anew afterwards: who knows what was kept."""
@@ -196,11 +212,14 @@ class SamplerProcess:
         self._unfound = error
 
 
-def _session() -> Connection:
-    of = queue_database()
+def _role(of: QueueDatabase) -> dict[str, str]:
+    return {"role": "source-sampler", "endpoint": of.alias} if of.alias else {"role": "sampler", "endpoint": ""}
+
+
+def _session(of: QueueDatabase) -> Connection:
     return of.dialect.connect(
         of.dsn,
-        application_name="pgqueue sampler reads",
+        application_name=f"pgqueue sampler reads{f' for {of.alias}' if of.alias else ''}",
         read_only=True,
         statement_timeout=STATEMENT_SECONDS,
         prepared_statements=MOST_STATEMENTS,

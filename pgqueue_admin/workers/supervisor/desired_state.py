@@ -8,9 +8,8 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.models import Endpoint, Process, processes
 from pgqueue_admin.workers.processes.endpoint_settings import to_text
-from pgqueue_admin.workers.processes.memory_limit import MemoryLimit
-from pgqueue_admin.workers.supervisor import rolling_restart
-from pgqueue_admin.workers.supervisor.role import Role, RoleKey
+from pgqueue_admin.workers.reporting.process_identity import ProcessIdentity
+from pgqueue_admin.workers.supervisor.role import MemoryLimit, Role, RoleKey
 
 
 def roles(host: str) -> list[Role]:
@@ -45,8 +44,8 @@ def endpoint_role(row: Endpoint, want: int, host: str) -> Role:
         known_settings=to_text(row),
         version=row.version,
         ceiling=MemoryLimit(row.memory_mb, row.memory_kill_mb),
-        rolling=rolling_restart.under_way(row),
-        replace=rolling_restart.turn(row, host),
+        rolling=is_rolling(row),
+        replace=next_to_replace(row, host),
         hung_after=settings.PGQUEUE["LIVENESS_TIMEOUT_SECONDS"],
     )
 
@@ -56,3 +55,28 @@ def start_now(host: str) -> set[RoleKey]:
     waiting = Process.objects.filter(host=host, state=Process.State.BACK_OFF).values_list("role", "endpoint")
     due = waiting.annotate(last=Max("next_start_at")).filter(last__lte=Now())
     return {RoleKey(role, endpoint) for role, endpoint, _ in due}
+
+
+# A rolling restart: which process is to be replaced next, on whichever host, so that one at a time goes.
+_WELL = {Process.State.RUNNING, Process.State.PAUSED}
+
+
+def is_rolling(endpoint: Endpoint) -> bool:
+    """Whether a process runs that began before the restart was asked for."""
+    return endpoint.restart_version > 0 and processes.begun_before(endpoint).exists()
+
+
+def next_to_replace(endpoint: Endpoint, host: str) -> ProcessIdentity | None:
+    """The process of this host whose turn it is; None while it is another host's, or while one is missing or drains.
+
+    Versions of the settings tell who is old, not times: the clocks of hosts differ.
+    """
+    first = processes.begun_before(endpoint).order_by("host", "pk").first() if endpoint.restart_version else None
+    if first is None or not _all_well(endpoint):
+        return None
+    return ProcessIdentity(first.host, first.pid, first.start_ticks) if first.host == host else None
+
+
+def _all_well(endpoint: Endpoint) -> bool:
+    found = [p for p in processes.of_endpoint(endpoint.name).processes if not p.heartbeat_lost]
+    return len(found) >= endpoint.desired_processes and all(p.ended_at is None and p.state in _WELL for p in found)

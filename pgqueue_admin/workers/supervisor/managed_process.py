@@ -17,8 +17,18 @@ from pgqueue_admin.workers.reporting import (
     process_stats,
     run_directory,
 )
-from pgqueue_admin.workers.supervisor import signal_names, systemd_notify
+from pgqueue_admin.workers.supervisor import systemd_notify
 from pgqueue_admin.workers.supervisor.role import Role
+
+
+# What the signal is called that ended a process.
+def signal_name(number: int) -> str:
+    """``SIGKILL``, and ``signal 36`` of those for which Python has no name: nearly all real-time ones."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
 
 WORKER_SETTINGS = "pgqueue_admin.config.worker_settings"
 KNOWN_SETTINGS = "PGQUEUE_ENDPOINT"
@@ -122,7 +132,7 @@ class ManagedProcess:
             return f"killed: {self.hung}"
         if self.too_large:
             return f"{'killed' if code < 0 else 'drained'} at {self.too_large}"
-        return f"ended by {signal_names.called(-code)}" if code < 0 else f"ended with exit code {code}"
+        return f"ended by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
 
     def _kill_group(self) -> None:
         with suppress(ProcessLookupError):

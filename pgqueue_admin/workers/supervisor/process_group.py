@@ -4,9 +4,9 @@ import logging
 import time
 from datetime import UTC, datetime, timedelta
 
-from pgqueue_admin.models import Process
+from pgqueue_admin.archive.messages import clean
+from pgqueue_admin.models import InFlightAtCrash, Process
 from pgqueue_admin.workers.supervisor.backoff import Backoff
-from pgqueue_admin.workers.supervisor.crash_records import held_at_death
 from pgqueue_admin.workers.supervisor.managed_process import ManagedProcess
 from pgqueue_admin.workers.supervisor.process_recorder import ProcessRecorder
 from pgqueue_admin.workers.supervisor.role import Role
@@ -133,3 +133,25 @@ class ProcessGroup:
 
 def _said(why: str, last_line: str = "") -> dict[str, object]:
     return {"last_error": why, "last_line": last_line, "last_error_at": datetime.now(UTC)}
+
+
+# What is remembered of a process that ended unasked: each message in its hands, and how it ended.
+def held_at_death(process: ManagedProcess, code: int) -> list[InFlightAtCrash]:
+    """A row a message. Several at once are all suspects: ``beside`` says how many others there were."""
+    died = {"died_at": datetime.now(UTC), "exit_code": code, "how": process.how[:200]}
+    who = {"endpoint": process.role.key.endpoint, "others_in_flight": max(0, len(process.held) - 1)}
+    return [
+        InFlightAtCrash(
+            **died,
+            **who,
+            **process.identity._asdict(),
+            schema=held.schema,
+            table=held.table,
+            row_id=held.row_id,
+            seq=held.seq,
+            message_id=clean(held.message_id) or "",
+            message_type=clean(held.type) or "",
+            received_at=held.since,
+        )
+        for held in process.held
+    ]

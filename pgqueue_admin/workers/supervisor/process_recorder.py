@@ -63,7 +63,7 @@ class ProcessRecorder:
 def _by_the_one_clock(held: InFlightAtCrash) -> InFlightAtCrash:
     """A copy: what cannot be written now is moved again at the next try, by what the clocks then say."""
     held = copy(held)
-    held.held_since, held.died_at = database_clock.of_host(held.held_since), database_clock.of_host(held.died_at)
+    held.received_at, held.died_at = database_clock.of_host(held.received_at), database_clock.of_host(held.died_at)
     return held
 
 

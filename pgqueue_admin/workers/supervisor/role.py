@@ -5,13 +5,43 @@ from typing import NamedTuple
 
 from django.conf import settings
 
-from pgqueue_admin.workers.processes.memory_limit import NONE, MemoryLimit
+from pgqueue_admin.formatting import numbers
 from pgqueue_admin.workers.reporting.process_identity import ProcessIdentity
+
+# How much memory a process may have, and the sentence of the limit that it broke.
+MB = 1_000_000
+
+
+@dataclass(frozen=True)
+class MemoryLimit:
+    """Two limits in MB, each of them None for none. Resident memory counts, as the kernel tells it."""
+
+    drain_mb: int | None = None
+    kill_mb: int | None = None
+
+    def broken_drain(self, size: int) -> str:
+        """Why a process of ``size`` bytes is to drain, as ``_broken`` says it; empty: it is not."""
+        return _broken(size, self.drain_mb)
+
+    def broken_kill(self, size: int) -> str:
+        """As ``broken_drain``, for one that is to be killed."""
+        return _broken(size, self.kill_mb)
+
+
+NONE = MemoryLimit()
+
+
+def _broken(size: int, limit_mb: int | None) -> str:
+    """``612 MB, above its limit of 600 MB``; empty where it is not."""
+    if limit_mb is None or size <= limit_mb * MB:
+        return ""
+    return f"{numbers.size(size)}, above its limit of {numbers.size(limit_mb * MB)}"
 
 
 class RoleKey(NamedTuple):
-    kind: str  # endpoint, sampler, alerter, ingester, expirer, history
-    endpoint: str = ""
+    # endpoint, sampler, source-sampler, alerter, ingester, source-ingester, expirer, history, trial, outbox-keeper
+    kind: str
+    endpoint: str = ""  # of a source-sampler or a source-ingester: the alias of its database
 
 
 @dataclass(frozen=True)
@@ -30,17 +60,42 @@ class Role:
 
     @property
     def label(self) -> str:
+        if self.key.kind == "source-sampler":
+            return f"sampler-{self.key.endpoint}"
+        if self.key.kind == "source-ingester":
+            return f"ingester-{self.key.endpoint}"
         return self.key.endpoint or self.key.kind
 
 
 def singletons() -> list[Role]:
     """One of each among all supervisors, however many hosts there are."""
     hung = settings.PGQUEUE["LIVENESS_TIMEOUT_SECONDS"]
+    hung_sampler = hung and hung + 2 * settings.PGQUEUE["SAMPLE_SECONDS"]
     history = Role(RoleKey("history"), ("history",), drain_seconds=30, hung_after=hung)
     return [
         *([history] if settings.PGQUEUE["SPARK_MASTER"] else []),
-        Role(RoleKey("sampler"), ("sampler",), hung_after=hung and hung + 2 * settings.PGQUEUE["SAMPLE_SECONDS"]),
+        Role(RoleKey("sampler"), ("sampler",), hung_after=hung_sampler),
+        *(
+            Role(RoleKey("source-sampler", alias), ("sampler", "--database", alias), hung_after=hung_sampler)
+            for alias in settings.PGQUEUE["LOOKED_AT"]
+        ),
         Role(RoleKey("ingester"), ("ingester",), hung_after=hung),
+        *(
+            Role(RoleKey("source-ingester", alias), ("ingester", "--database", alias), hung_after=hung)
+            for alias, said in settings.PGQUEUE["LOOKED_AT"].items()
+            if said.get("WRITABLE")
+        ),
         Role(RoleKey("expirer"), ("lease", "watch"), hung_after=hung),
         Role(RoleKey("alerter"), ("alerter",), settings_module="pgqueue_admin.config.settings", hung_after=hung),
     ]
+
+
+def trial() -> Role:
+    """While a trial waits to be run, or runs: also one among all supervisors."""
+    hung = settings.PGQUEUE["LIVENESS_TIMEOUT_SECONDS"]
+    return Role(RoleKey("trial"), ("trial",), drain_seconds=2, hung_after=hung)
+
+
+def outbox_keeper() -> Role:
+    """While an outbox of others is switched on to be kept: likewise."""
+    return Role(RoleKey("outbox-keeper"), ("outbox_keeper",), hung_after=settings.PGQUEUE["LIVENESS_TIMEOUT_SECONDS"])

@@ -7,14 +7,14 @@ import time
 from django.db.models.functions import Now
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.models import Process, pooler_check
+from pgqueue_admin.models import Process, TrialItem, foreign_outbox, pooler_check
+from pgqueue_admin.workers.processes.advisory_lock import HostLock, SessionLock
 from pgqueue_admin.workers.processes.console_session import ConsoleSession
 from pgqueue_admin.workers.processes.wakeup_pipe import WakeupPipe
 from pgqueue_admin.workers.reporting import in_flight_file, process_identity, process_stats
 from pgqueue_admin.workers.supervisor import desired_state as desired
-from pgqueue_admin.workers.supervisor.advisory_lock import HostLock, SessionLock
 from pgqueue_admin.workers.supervisor.process_recorder import ProcessRecorder, close_rows_without_process, forget_old
-from pgqueue_admin.workers.supervisor.role import Role, RoleKey, singletons
+from pgqueue_admin.workers.supervisor.role import Role, RoleKey, outbox_keeper, singletons, trial
 
 log = logging.getLogger(__name__)
 SCAN_SECONDS = 5.0  # a notification is a wake-up, never the data: desired state is also read without one
@@ -122,6 +122,8 @@ class SupervisorStore:
         roles = desired.roles(self.me.host)
         if self._leader_lock.take():
             roles += [role for role in singletons() if role.key.kind not in self._without]
+            roles += [trial()] if TrialItem.objects.to_try().exists() else []
+            roles += [outbox_keeper()] if foreign_outbox.kept().exists() else []
         with self._guard:
             self._start_now |= desired.start_now(self.me.host)
         forget_old()

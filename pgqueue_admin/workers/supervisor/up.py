@@ -18,8 +18,7 @@ from pgqueue_admin.osproc.private_dirs import close
 from pgqueue_admin.workers.processes.wakeup_pipe import WakeupPipe
 from pgqueue_admin.workers.reporting.run_directory import folder, plain_log
 from pgqueue_admin.workers.supervisor.embedded_servers import EmbeddedServers
-from pgqueue_admin.workers.supervisor.programs import environment, manage, programs
-from pgqueue_admin.workers.supervisor.supervised_program import SupervisedProgram
+from pgqueue_admin.workers.supervisor.programs import SupervisedProgram, environment, manage, programs
 
 TICK = 0.5
 

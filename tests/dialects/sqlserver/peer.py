@@ -13,9 +13,11 @@ from contextlib import contextmanager, suppress
 from tests.tls_relay import CERTIFICATE, TLS
 
 _HEADER = struct.Struct(">BBHHBB")
-_PRELOGIN, _REPLY, _BATCH = 0x12, 0x04, 0x01
+_PRELOGIN, _REPLY, _BATCH, _ATTENTION = 0x12, 0x04, 0x01, 0x06
 DONE = struct.pack("<BHHQ", 0xFD, 0, 0, 0)
-SILENT = "silence"  # a statement with this word gets no answer
+_STOPPED = struct.pack("<BHHQ", 0xFD, 0x20, 0, 0)
+SILENT = "silence"  # a statement with this word gets no answer, but may be stopped
+DEAF = "deafness"  # nor may one with this
 SLOW = "trickle"  # one with this gets a byte now and then, and never all
 _NAME = "peer".encode("utf-16-le")
 _ACK = struct.pack("<BI", 1, 0)[:1] + struct.pack(">I", 0x74000004) + bytes([4]) + _NAME + struct.pack(">I", 0)
@@ -57,6 +59,8 @@ class Peer:
         self.logins = list[bytes]()
         self.asked = list[str]()  # statements without parameters
         self.called = list[bytes]()  # those with some, as they came
+        self.stopped = 0  # how often it was asked to end a statement
+        self._is_deaf = False
         self.gone = threading.Event()  # a client ended its connection
         self._kept = list[socket.socket]()
         threading.Thread(target=self._accept, daemon=True).start()
@@ -93,11 +97,17 @@ class Peer:
     def _answer(self, wire: "_Wire") -> bool:
         kind, data = wire.packet()
         asked = _statement(data) if kind == _BATCH else ""
+        if kind == _ATTENTION:
+            self.stopped += 1
+            if not self._is_deaf:
+                wire.send(_REPLY, _STOPPED)
+            return True
         if kind == _BATCH:
             self.asked.append(asked)
         else:
             self.called.append(data)
-        if SILENT in asked:
+        self._is_deaf = DEAF in asked
+        if SILENT in asked or DEAF in asked:
             return True
         if SLOW in asked:
             wire.trickle(self.gone)

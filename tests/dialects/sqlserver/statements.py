@@ -1,4 +1,4 @@
-"""Every statement of SQL Server's stores, with names in place: as a store composes it."""
+"""Every statement of SQL Server, with names in place: as a store composes it, or the console that looks."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,8 +7,11 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.sqlserver.dialect import SQLServer
 from pgqueue_admin.dialects.sqlserver.query import Catalog, Query
 
-NOUNS = ["queue", "delayed", "subscription", "table_repair", "outbox", "session"]
+LOOKING = ["monitor", "browse"]
+NOUNS = ["crossing", "operation", "queue", "delayed", "subscription", "table_repair", "outbox", "session", "archive"]
+NOUNS += LOOKING
 SALES, DELAYED = Address("dbo", "Sales"), Address("dbo", "Sales.Delayed")
+OF_CROSSINGS = ("create", "mark", "told", "forget")  # of a table of ours
 TABLES = {
     "delayed": DELAYED,
     "subscription": Address("dbo", "SubscriptionRouting"),
@@ -16,8 +19,32 @@ TABLES = {
 }
 
 
+def looking() -> Any:
+    """The dialect of one that is looked at as billing."""
+    return SQLServer("shop").aliased("billing")
+
+
+def _looking(noun: str) -> Iterator[tuple[str, str, str]]:
+    dialect = looking()
+    delayed = Address("billing:dbo", "Sales.Delayed")
+    filled = {
+        **{"sent": dialect.monitor.sent, "sequence": Address("billing:dbo", "Sales"), "increment": 1},
+        **{"cap": 10_000, "probes": 192, "step": 50, "few": 5, "window": 1_000, "steps": 96, "reach": 20_000},
+        **{"bytes": dialect.monitor.heap_bytes, "most": 20, "pages": 200},
+        "has_conversation": dialect.archive.has_conversation,
+    }
+    for each in getattr(dialect, noun):
+        is_delayed = each.name.startswith(("delayed", "due", "numbered"))
+        table = delayed if is_delayed else Address("billing:dbo", "Sales")
+        columns = dialect.browse.delayed_columns if is_delayed else dialect.browse.columns
+        yield each.name, each.why, each(**filled, table=table, columns=columns)
+
+
 def composed(noun: str) -> Iterator[tuple[str, str, str]]:
     """Name, reason and text of each."""
+    if noun in (*LOOKING, "archive", "operation"):
+        yield from _looking(noun)
+        return
     dialect = SQLServer("shop")
     statements = getattr(dialect, noun)
     filled: dict[str, Any] = {
@@ -29,7 +56,9 @@ def composed(noun: str) -> Iterator[tuple[str, str, str]]:
         **{"name": "pgqueue_1", "index": "Index_Dispatched", "column": "Dispatched"},
     }
     filled |= _lists(statements, noun)
+    own = {"table": Address("dbo", "PgqueueCrossing")}
     for each in statements:
+        filled |= {} if noun != "crossing" else own if each.name in OF_CROSSINGS else {"table": SALES, "limit": 200}
         yield each.name, each.why, each(**filled)
 
 

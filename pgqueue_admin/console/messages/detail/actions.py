@@ -6,11 +6,15 @@ from typing import Any
 
 from django.conf import settings
 
+from pgqueue_admin.archive.crossings import why_held
+from pgqueue_admin.archive.messages import why_no_retry
 from pgqueue_admin.console import permissions
 from pgqueue_admin.console.messages.detail.summary import MessageSummary
+from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.formatting import confirmations
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations import redirects
 from pgqueue_admin.services.operations.targets import Target
 from pgqueue_admin.services.unattended import UnattendedQueue, untended
 
@@ -21,9 +25,13 @@ class MessageActions:
 
     target: Address | None
     retry: bool = False
+    is_ruled: bool = False  # a retry rule sends it elsewhere, which its preview shows
     edit: bool = False
+    edit_refusal: str = ""
+    copy: bool = False
     discard: bool = False
     restore: bool = False
+    crossing: int | None = None  # what it is on its way by, where that may be opened
     retry_refusal: str = ""
     discard_refusal: str = ""
     discard_effect: str = ""
@@ -38,16 +46,21 @@ def of_archived(person: Any, facts: MessageSummary, judged: Target | None) -> Me
     assert row is not None
     target: Address | None = row.target
     forbidden = permissions.refusal_for(person, "discard")
+    is_ruled = row.state == "dead" and row.kind == "transport" and redirects.applies(row.message_type, row.queue)
+    going = why_held(row) if row.crossing else ""
+    unfit = going or why_no_retry(row, is_redirected=is_ruled) or (not is_ruled and judged and judged.why_not)
     return MessageActions(
         target,
         retry=row.state == "dead",
         edit=row.state == "dead" and row.kind == "transport" and not facts.unreadable,
+        edit_refusal=str(going or facts.withheld or permissions.refusal_for(person, "retry") or ""),
+        copy=row.kind == "transport" and not facts.unreadable,
         discard=row.state == "dead",
         restore=row.state == "discarded",
-        retry_refusal=str(
-            row.why_no_retry or (judged and judged.why_not) or permissions.refusal_for(person, "retry") or ""
-        ),
-        discard_refusal=str(forbidden or ""),
+        is_ruled=is_ruled,
+        crossing=row.crossing_id if row.crossing and addresses.is_open("crossings") else None,
+        retry_refusal=str(unfit or permissions.refusal_for(person, "retry") or ""),
+        discard_refusal=str(going or forbidden or ""),
         discard_effect=confirmations.discards_one(settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]),
         untended=untended([queue_database().dialect.canonical(target)]) if target and row.state == "dead" else (),
         other=judged.other if judged and not judged.why_not else "",

@@ -1,9 +1,11 @@
 """An archived message as a line of a list."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from pgqueue_admin.archive.messages import ArchivedMessage
 from pgqueue_admin.console.messages.detail.summary import STATE_WORDS, address_of
+from pgqueue_admin.console.messages.payload_columns import PayloadCell, PayloadColumns
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.out_of_range_times import Beyond
 from pgqueue_admin.services.content_access import ContentAccess
@@ -14,6 +16,7 @@ from pgqueue_admin.transport.wire.headers import short_type
 class ArchiveRow:
     message: ArchivedMessage
     address: Address | None
+    cells: Sequence[PayloadCell] = ()
 
     @property
     def type(self) -> str:
@@ -28,7 +31,7 @@ class ArchiveRow:
         """What it died of, or why it is here."""
         kind = short_type(self.message.exception_type) if self.message.exception_type else ""
         said = " ".join((self.message.exception_message or "").split())
-        return ": ".join(filter(None, (kind, said))) or self.message.no_retry or ""
+        return ": ".join(filter(None, (kind, said))) or self.message.retry_blocked_reason or ""
 
     @property
     def seconds_until_dead(self) -> float | None:
@@ -36,6 +39,10 @@ class ArchiveRow:
         if sent_at is None or Beyond in (type(sent_at), type(died_at)):
             return None
         return float((died_at - sent_at).total_seconds())
+
+
+def with_columns(rows: Sequence[ArchiveRow], columns: PayloadColumns) -> list[ArchiveRow]:
+    return [replace(each, cells=columns.of(each.message.id)) for each in rows]
 
 
 def row(message: ArchivedMessage, access: ContentAccess) -> ArchiveRow:

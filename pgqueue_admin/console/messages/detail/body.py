@@ -1,7 +1,8 @@
 """The body on a message's page: which view, from which byte on, and where the rest is."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from pgqueue_admin.console.messages.detail.summary import MessageSummary
 from pgqueue_admin.console.parsing import parse_int
@@ -11,34 +12,39 @@ from pgqueue_admin.formatting.body_views import BodyPart
 from pgqueue_admin.history.storage.message_lookup import FinishedMessage
 from pgqueue_admin.monitor import bodies as stored
 from pgqueue_admin.monitor.queue_table import QueueTable
+from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.masking.body import MOST, MaskedBody
 
 WORDS = {"pretty": "Pretty", "raw": "Raw", "hex": "Hex", "bodystring": "BodyString"}
 
 Asked = Mapping[str, str]
 BodyString = Callable[[int], stored.BodyString | None]  # from this byte on
 Read = Callable[[int, int], bytes | None]  # offset, length: the bytes, None where the body is NULL
+Mask = Callable[[bytes, str | None], MaskedBody | None]  # the whole, its content type
+MASKABLE = ("pretty", "raw")  # the other views would show what is hidden
 
 
 @dataclass(frozen=True, slots=True)
 class ShownBody:
     """What the Body section draws. ``part`` is None where there is nothing to draw; ``source`` tells of bodystring.
 
-    ``withheld``: why it may not be read.
+    ``withheld``: why it may not be read. ``is_masked``: parts of it are hidden, and it is no file to be taken away.
     """
 
     part: BodyPart | None
     view: str
     source: str = ""
     withheld: str = ""
+    is_masked: bool = False
 
     @property
     def views(self) -> list[tuple[str, str]]:
-        return list(WORDS.items())
+        return [(name, word) for name, word in WORDS.items() if not self.is_masked or name in MASKABLE]
 
     @property
     def next_view(self) -> str:
         """The one that a key goes on to, round and round."""
-        names = list(WORDS)
+        names = [name for name, _ in self.views]
         return names[(names.index(self.view) + 1) % len(names)]
 
 
@@ -48,13 +54,15 @@ def of_waiting(connection: Connection, table: QueueTable, facts: MessageSummary,
     assert row_id is not None
 
     def read(start: int, length: int) -> bytes | None:
-        found = stored.body(connection, table, row_id, start, length)
+        found = stored.body(connection, table, row_id, start, length, facts.seq)
         return found.part if found else None
 
     def bodystring(start: int) -> stored.BodyString | None:
-        return stored.bodystring(connection, table, row_id, offset=start)
+        return stored.bodystring(connection, table, row_id, offset=start, seq=facts.seq)
 
-    return shown(read, bodystring, facts.body_size, facts.content_type, asked, facts.withheld)
+    if mask_of(facts.access, facts.types):  # what others wrote into the column no rule has seen
+        return of_copy(read, facts.body_size, facts.content_type, asked, facts.access, facts.types)
+    return shown(read, bodystring, facts.body_size, facts.content_type, asked, facts.withheld, None)
 
 
 def of_finished(message: FinishedMessage, facts: MessageSummary, asked: Asked) -> ShownBody:
@@ -62,35 +70,72 @@ def of_finished(message: FinishedMessage, facts: MessageSummary, asked: Asked) -
     kept = message.body
     if kept is None:
         return ShownBody(None, "")
+    if message.why_no_body and (hidden := facts.access.part(facts.types)):
+        return _masked(hidden, facts.content_type, asked)
 
-    return of_copy(
-        lambda start, length: kept[start : start + length], len(kept), facts.content_type, asked, facts.withheld
-    )
+    def read(start: int, length: int) -> bytes:
+        return kept[start : start + length]
+
+    return of_copy(read, len(kept), facts.content_type, asked, facts.access, facts.types)
 
 
-def of_copy(read: Read, size: int | None, content_type: str | None, asked: Asked, withheld: str = "") -> ShownBody:
+def of_copy(
+    read: Read,
+    size: int | None,
+    content_type: str | None,
+    asked: Asked,
+    access: ContentAccess,
+    types: Collection[str],
+) -> ShownBody:
     """Of a body that no table of an endpoint holds: it has no column ``bodystring``."""
 
     def bodystring(start: int) -> stored.BodyString | None:
         raw = read(start, stored.PART)
         return None if raw is None else stored.decoded(raw, size or 0, start)
 
-    return shown(read, bodystring, size, content_type, asked, withheld)
+    return shown(read, bodystring, size, content_type, asked, access.refusal, mask_of(access, types))
+
+
+def mask_of(access: ContentAccess, types: Collection[str]) -> Mask | None:
+    """None where no rule looks into bodies of these types."""
+    return partial(access.body, types=types) if access.masks_bodies(types) else None
 
 
 def shown(
-    read: Read, bodystring: BodyString, size: int | None, content_type: str | None, asked: Asked, withheld: str
+    read: Read,
+    bodystring: BodyString,
+    size: int | None,
+    content_type: str | None,
+    asked: Asked,
+    withheld: str,
+    mask: Mask | None,
 ) -> ShownBody:
     """The part that ``?body=…&from=…`` asks for; bad values fall back to the start in the view that suits."""
     view = asked.get("body", "")
     if size is None or withheld:
         return ShownBody(None, view, withheld=withheld)
+    if mask and (hidden := mask(read(0, MOST + 1) or b"", content_type)):
+        return _masked(hidden, content_type, asked)
     start = _offset(asked.get("from", ""), size)
     if view == "bodystring":
         return _bodystring(bodystring(start), start, size)
     raw = read(start, body_views.CHUNK) or b""
     part = body_views.part(raw, start=start, total=size, content_type=content_type, view=view)
     return ShownBody(part, part.view)
+
+
+def _masked(hidden: MaskedBody, content_type: str | None, asked: Asked) -> ShownBody:
+    """In a view that shows no more than text, page by page."""
+    view = asked.get("body", "")
+    if hidden.content is None:
+        return ShownBody(None, view, withheld=hidden.hidden, is_masked=True)
+    total = len(hidden.content)
+    start = _offset(asked.get("from", ""), total)
+    view = view if view in MASKABLE else ""
+    part = body_views.part(
+        hidden.content[start:][: body_views.CHUNK], start=start, total=total, content_type=content_type, view=view
+    )
+    return ShownBody(part, part.view, is_masked=True)
 
 
 def _bodystring(found: stored.BodyString | None, start: int, size: int) -> ShownBody:

@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from pgqueue_admin.console import pagination
+from pgqueue_admin.console.messages import waiting_query
 from pgqueue_admin.console.messages.detail import summary
+from pgqueue_admin.console.messages.detail.message_list import MessageListQuery
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models import database_clock
 from pgqueue_admin.monitor import clock_skew as skew
-from pgqueue_admin.monitor import delayed
+from pgqueue_admin.monitor import delayed, waiting_search
 from pgqueue_admin.monitor.clock_skew import ClockSkew
 from pgqueue_admin.monitor.delayed import Cursor
 from pgqueue_admin.monitor.message import DelayedMessage
@@ -64,18 +66,32 @@ class DelayedPageRows:
     page: delayed.DelayedPage
     rows: list[DelayedMessageRow]
     skew: ClockSkew | None
+    asked: MessageListQuery
 
 
-def found(connection: Connection, table: QueueTable, query: Mapping[str, str]) -> DelayedPageRows:
+def found(
+    connection: Connection, table: QueueTable, query: Mapping[str, str], asked: MessageListQuery
+) -> DelayedPageRows:
     """What ``?after=`` and ``?before=`` ask for; ``?from=now`` passes over what is overdue."""
     told, now = skew.read(connection, table.address), database_clock.now()
     after, before = _cursor(query.get("after")), _cursor(query.get("before"))
     if query.get("from") == "now" and not (after or before):
         after = _instant(now + told.zone if told else now)
-    page = delayed.page(connection, table, after=after, before=before, limit=ROWS)
-    return DelayedPageRows(
-        table, page, [DelayedMessageRow(each, meant(each, told), now) for each in page.messages], told
-    )
+    page = _page(connection, table, asked, after, before)
+    rows = [DelayedMessageRow(each, meant(each, told), now) for each in page.messages]
+    return DelayedPageRows(table, page, rows, told, asked)
+
+
+def _page(
+    connection: Connection, table: QueueTable, asked: MessageListQuery, after: Cursor | None, before: Cursor | None
+) -> delayed.DelayedPage:
+    """Of a search only forwards: the next page goes on behind what was looked through."""
+    if asked.error:
+        return delayed.DelayedPage([])
+    if asked.wanted is None:
+        return delayed.page(connection, table, after=after, before=before, limit=ROWS)
+    looked = waiting_search.delayed(connection, table, waiting_query.condition(connection, asked.wanted), after, ROWS)
+    return delayed.DelayedPage(looked.messages, None, looked.onward, looked.looked_at)
 
 
 def facts_of(

@@ -16,11 +16,11 @@ from pgqueue_admin.console.archive import search
 from pgqueue_admin.console.messages.detail import summary, timeline
 from pgqueue_admin.console.operations import labels
 from pgqueue_admin.console.parsing import parse_int
-from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects import Address, visible_queues
 from pgqueue_admin.dialects.errors import DatabaseError, TableMissing
 from pgqueue_admin.formatting import escape_invisible, times
 from pgqueue_admin.models import Queue, database_clock
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import database_of, is_watched, queue_database
 from pgqueue_admin.monitor import browse
 from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.services import content_access, operations
@@ -66,6 +66,8 @@ def archived(said: str) -> dict[str, str]:
             row = store.followed(connection, int(number))
     except DatabaseError:
         return {}
+    if row is not None and (seen := visible_queues.current()) and not seen.sees_name(row.queue):
+        return {}
     with timezone.override(times.zone(zone)):
         return _removed() if row is None else _now(row, zone)
 
@@ -78,8 +80,8 @@ def waiting(said: str) -> dict[str, str]:
         return {}
     address = Address(queue.schema, queue.table)
     try:
-        with queue_database().reading() as connection:
-            there = queue_database().allows(address) and browse.is_there(connection, address, row_id)
+        with database_of(address).reading() as connection:
+            there = is_watched(address) and browse.is_there(connection, address, row_id)
     except TableMissing:
         there = False
     except DatabaseError:
@@ -92,12 +94,12 @@ def waiting(said: str) -> dict[str, str]:
 
 def _now(row: Any, zone: str) -> dict[str, str]:
     word = summary.STATE_WORDS.get(row.state, row.state)
-    by = format_html(' <span class="small soft">{}, {}</span>', summary.done_by(row), components.ago(row.became_at))
+    by = format_html(' <span class="small soft">{}, {}</span>', summary.done_by(row), components.ago(row.resolved_at))
     name = short_type(row.message_type) if row.message_type else "Message of unknown type"
     where = f" in {labels.table_of(row.queue)}" if row.queue else ""
     return {
-        "message.state": format_html("{}{}", components.state(word, row.state), by if row.became_by else ""),
-        "message.steps": _steps(row.id, zone, (row.state, row.became_at, row.ended_at)),
+        "message.state": format_html("{}{}", components.state(word, row.state), by if row.resolved_by else ""),
+        "message.steps": _steps_now(row.id, zone, (row.state, row.resolved_at, row.ended_at)),
         "@title": escape_invisible.plain(f"{name}, {word}{where}"),
         "@say": f"This message is {word}",
         **_changed(row.state, f"This message is {word} now."),
@@ -121,6 +123,12 @@ def _changed(state: str, told: str) -> dict[str, str]:
 def _notice(told: str, url: str, word: str) -> SafeString:
     """An empty address is the page's own."""
     return format_html('{}<div>{}</div><a href="{}">{}</a>', components.icon("info"), told, url, word)
+
+
+def _steps_now(archive_id: int, zone: str, version: tuple[Any, ...]) -> str:
+    """Of operations are named those that may be seen: what some see is kept for no others."""
+    made = _steps if visible_queues.current() is None else _steps.__wrapped__
+    return made(archive_id, zone, version)
 
 
 @lru_cache(maxsize=256)

@@ -2,45 +2,74 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from pgqueue_admin.archive.search_terms import AllOf
 from pgqueue_admin.console import pagination
-from pgqueue_admin.console.parsing import parse_int
+from pgqueue_admin.console.archive import search
+from pgqueue_admin.console.archive.tokens import SearchSyntaxError
+from pgqueue_admin.console.messages import waiting_query
+from pgqueue_admin.console.messages.payload_columns import BODYLINE
+from pgqueue_admin.console.messages.waiting_query import WaitingQuery
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting import escape_invisible
-from pgqueue_admin.monitor import bodies, browse
+from pgqueue_admin.monitor import bodies, browse, waiting_search
 from pgqueue_admin.monitor.browse import MessagePage, Place
 from pgqueue_admin.monitor.depth import LATE
 from pgqueue_admin.monitor.message import WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
+from pgqueue_admin.services.content_access import ContentAccess
 
 ROWS = 50
 LINE = 200
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_TERM = re.compile(r"(?P<field>[a-z]+):(?P<sign>>=|<=|>|<|)(?P<value>\S*)")
 
 
 @dataclass(frozen=True)
 class MessageListQuery:
-    """The list that an address asks for. ``error`` says which word of the filter is not understood."""
+    """The list that an address asks for. With an ``error`` nothing is looked for. ``query``: the filter as typed."""
 
     q: str = ""
     order: Literal["head", "newest"] = "head"
-    only_expired: bool = False
+    query: WaitingQuery = field(default_factory=WaitingQuery)
     bodyline: bool = False
     after: int | None = None
     before: int | None = None
     row_id: str = ""  # where several rows may have the seq of a cursor
-    error: str = ""
+    error: SearchSyntaxError | None = None
+
+    @property
+    def only_expired(self) -> bool:
+        return self.query.only_expired
+
+    @property
+    def wanted(self) -> AllOf | None:
+        return self.query.wanted
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        return search.place_of(self.q, self.error)
+
+    def fitting(self, table: QueueTable, searches: bool) -> "MessageListQuery":
+        """With an error where this table cannot be asked that."""
+        try:
+            waiting_query.fitting(self.query, table, searches)
+        except SearchSyntaxError as error:
+            return replace(self, error=error)
+        return self
 
 
-def asked(query: Mapping[str, str]) -> MessageListQuery:
+def asked(query: Mapping[str, str], access: ContentAccess) -> MessageListQuery:
     """Unknown names are ignored, bad values fall back; only the filter box answers back."""
-    about: dict[str, Any] = {"q": query.get("q", "").strip(), "bodyline": query.get("cols") == "bodyline"}
+    q = query.get("q", "").strip().replace("\0", "")
+    about: dict[str, Any] = {"q": q, "bodyline": query.get("cols") == BODYLINE}
     about["order"] = "newest" if query.get("order") == "newest" else "head"
-    for term in about["q"].split():
-        about |= _term(term)
+    try:
+        about["query"] = waiting_query.read(q, access)
+        about |= _seq(*about["query"].seq) if about["query"].seq else {}
+    except SearchSyntaxError as error:
+        about["error"] = error
     for name in ("after", "before"):
         if (seq := pagination.integer(query.get(name))) is not None:
             about |= {name: seq, "row_id": _row_id(query.get(name))}
@@ -52,18 +81,6 @@ def _row_id(cursor: str | None) -> str:
     return found[0] if found and isinstance(found[0], str) and _ID.fullmatch(found[0]) else ""
 
 
-def _term(term: str) -> dict[str, Any]:
-    match = _TERM.fullmatch(term)
-    if match and match["field"] == "is" and match["value"] == "expired":
-        return {"only_expired": True}
-    if not match or match["field"] != "seq":
-        return {"error": f"{term} is not understood here. Try seq:>88141900 or is:expired."}
-    seq = parse_int(match["value"])
-    if seq is None:
-        return {"error": f"{match['value'] or 'nothing'} is not a seq. Enter a whole number, such as seq:>88141900."}
-    return _seq(match["sign"], seq)
-
-
 def _seq(sign: str, seq: int) -> dict[str, Any]:
     """``seq:5`` begins there; order decides which way it goes on."""
     if sign in {"<", "<="}:
@@ -73,6 +90,8 @@ def _seq(sign: str, seq: int) -> dict[str, Any]:
 
 def page(connection: Connection, table: QueueTable, wanted: MessageListQuery, head: int | None) -> MessagePage:
     """``head`` is the sampled head's seq: a first page need not walk the dead rows before it."""
+    if wanted.wanted is not None:
+        return _searched(connection, table, wanted, wanted.wanted)
     return browse.page(
         connection,
         table,
@@ -85,11 +104,23 @@ def page(connection: Connection, table: QueueTable, wanted: MessageListQuery, he
     )
 
 
+def _searched(connection: Connection, table: QueueTable, asked: MessageListQuery, wanted: AllOf) -> MessagePage:
+    """Only forwards, as what has expired: the next page goes on behind what was looked through."""
+    is_newest = asked.order == "newest" and (asked.after is None or asked.before is not None)
+    start = asked.before if is_newest else asked.after
+    condition = waiting_query.condition(connection, wanted)
+    found = waiting_search.waiting(
+        connection, table, condition, start, ROWS, newest_first=is_newest, only_expired=asked.only_expired
+    )
+    onward = None if found.onward is None else {"before" if is_newest else "after": found.onward}
+    return MessagePage(found.messages, None, onward, found.looked_at)
+
+
 def _place(seq: int | None, row_id: str) -> Place | None:
     return (seq, row_id) if seq is not None and row_id else seq
 
 
 def bodyline(connection: Connection, table: QueueTable, message: WaitingMessage) -> str:
     """The start of its body as one line."""
-    found = bodies.bodystring(connection, table, message.id, LINE)
+    found = bodies.bodystring(connection, table, message.id, LINE, seq=message.seq)
     return " ".join(escape_invisible.plain(found.text[:LINE]).split()) if found else ""

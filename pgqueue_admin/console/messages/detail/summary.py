@@ -7,13 +7,14 @@ from typing import Any
 from uuid import UUID
 
 from pgqueue_admin.archive import long_headers
-from pgqueue_admin.archive.messages import ArchivedMessage
+from pgqueue_admin.archive.messages import EDIT_OF, ArchivedMessage
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.formatting import header_parts, numbers
 from pgqueue_admin.history.storage.message_lookup import FinishedMessage
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor.message import DelayedMessage, StoredMessage, WaitingMessage
+from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers
@@ -25,7 +26,7 @@ _ACT_BEFORE = {"dead": "restored by", "succeeded": "retried by", "dead_again": "
 
 def done_by(row: ArchivedMessage) -> str:
     """Who did the last thing to it: no person made it succeed, or die. ``by ana`` where the state is the act itself."""
-    return f"{_ACT_BEFORE.get(row.state, 'by')} {row.became_by}" if row.became_by else ""
+    return f"{_ACT_BEFORE.get(row.state, 'by')} {row.resolved_by}" if row.resolved_by else ""
 
 
 @dataclass
@@ -42,6 +43,7 @@ class MessageSummary:
     unreadable: str
     body_size: int | None
     sent_at: datetime | None
+    access: ContentAccess
     headers_length: int | None = None  # characters and bytes of the whole, where headers_text is its start
     headers_bytes: int | None = None
     seq: int | None = None
@@ -51,7 +53,18 @@ class MessageSummary:
     due_at: datetime | None = None  # as meant: the skew of its table is taken off
     goes_to: str = ""
     archived: ArchivedMessage | None = None
-    withheld: str = ""  # why its content is not here
+
+    @property
+    def withheld(self) -> str:
+        """Why its content is not here."""
+        return self.access.refusal
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """By which a masking rule may be told whether it holds."""
+        if self.is_lease:
+            return content_access.types_of(self.type)
+        return content_access.types_told(self.type, self.headers)
 
     @property
     def archive_id(self) -> int | None:
@@ -90,6 +103,12 @@ class MessageSummary:
     def conversation_id(self) -> str:
         """Empty also where it is too long for an address."""
         said = self.headers.get(wire.CONVERSATION_ID) or ""
+        return said if len(said) <= LONGEST_ID else ""
+
+    @property
+    def edited_from(self) -> str:
+        """The id of the message that it says it was edited from; empty also where it is too long for an address."""
+        said = self.headers.get(EDIT_OF) or ""
         return said if len(said) <= LONGEST_ID else ""
 
     @property
@@ -153,7 +172,7 @@ def _of_stored(stored: StoredMessage, address: Address, access: ContentAccess, *
         headers=message.headers,
         headers_bytes=stored.headers_size,
         unreadable=message.unreadable,
-        withheld=access.refusal,
+        access=access,
         body_size=message.body_size,
         sent_at=message.sent_at,
         **about,
@@ -170,7 +189,7 @@ def of_archived(message: ArchivedMessage, access: ContentAccess) -> MessageSumma
         body_size=message.body_bytes,
         expires_text=message.expires,
         archived=message,
-        withheld=access.refusal,
+        access=access,
     )
 
 
@@ -178,9 +197,7 @@ def of_finished(message: FinishedMessage, access: ContentAccess) -> MessageSumma
     """``body_size``: of what history keeps of it."""
     size = None if message.body is None else len(message.body)
     message = access.finished(message)
-    return _of_copy(
-        message, state=message.result, row_id=None, type=message.type or "", body_size=size, withheld=access.refusal
-    )
+    return _of_copy(message, state=message.result, row_id=None, type=message.type or "", body_size=size, access=access)
 
 
 def _of_copy(message: ArchivedMessage | FinishedMessage, **about: Any) -> MessageSummary:

@@ -11,6 +11,7 @@ from pgqueue_admin.dialects.out_of_range_times import Beyond
 from pgqueue_admin.formatting import archive_events
 from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.formatting.numbers import format_int
+from pgqueue_admin.services.edited_retry import edited_as
 from pgqueue_admin.transport.wire import headers as wire
 
 
@@ -84,7 +85,7 @@ def _died(facts: MessageSummary) -> Iterator[TimelineStep]:
     if row.result == "success":
         yield TimelineStep(row.died_at, "ok", "good", f"Archived as {format_int(row.id)}", "this is not a failure")
         return
-    elsewhere = row.found_in if row.found_in != row.queue else None
+    elsewhere = row.ingested_from if row.ingested_from != row.queue else None
     detail = _told(("", _cause(row)), ("on attempt", row.attempts), ("on", row.machine), ("found in", elsewhere))
     yield TimelineStep(row.died_at, "dead", "crit", f"Dead: archived as {format_int(row.id)}", detail)
 
@@ -95,17 +96,29 @@ def _told(*facts: tuple[str, Any]) -> str:
 
 
 def _cause(row: Any) -> str:
-    return wire.short_type(row.exception_type) if row.exception_type else row.no_retry or row.details or ""
+    return wire.short_type(row.exception_type) if row.exception_type else row.retry_blocked_reason or row.details or ""
 
 
 def done(facts: MessageSummary, events: list[Any]) -> Iterator[TimelineStep]:
     """What people did with it in the archive, and what came of it by itself: that names nobody as its doer."""
+    sent_as = ""  # where it was edited
     for event in events:
+        sent_as = _new_id(facts, event) if event.verb in _SENT else sent_as
         title, icon, tone = archive_events.words(event.verb, event.who)
-        into = f"into {event.target}" if event.target and event.verb in {"retried", "edited and retried"} else ""
-        elsewhere = facts.message_id if event.verb == "died again" else ""
+        into = f"into {event.target}" if event.target and event.verb in _SENT else ""
+        elsewhere = {"died again": sent_as or facts.message_id, "edited and retried": sent_as}.get(event.verb, "")
         step = TimelineStep(event.at, icon, tone, title, into, event.operation)
         yield replace(step, elsewhere=elsewhere)
+
+
+_SENT = {"retried", "edited and retried"}
+
+
+def _new_id(facts: MessageSummary, event: Any) -> str:
+    """Of the message that it was edited to; empty: it went as it was, or that is not known."""
+    if event.verb != "edited and retried" or facts.archive_id is None:
+        return ""
+    return edited_as(facts.archive_id, event.operation)
 
 
 def _with_gaps(found: list[TimelineStep]) -> list[TimelineStep]:

@@ -1,13 +1,16 @@
 """What is typed on the page Edit and retry: read, checked, and compared with what was."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import sha256
 
 from django.http import QueryDict
 
 from pgqueue_admin.archive import replay
-from pgqueue_admin.archive.edited_retry import EditedMessage, is_locked
+from pgqueue_admin.archive.edited_retry import EditedMessage
+from pgqueue_admin.archive.message_edit import is_locked
 from pgqueue_admin.console.messages.edit import changes, editable_body
 from pgqueue_admin.console.messages.edit.changes import ChangedLine
 from pgqueue_admin.console.messages.edit.editable_body import EditableBody
@@ -18,6 +21,7 @@ from pgqueue_admin.transport.wire.headers import Headers
 MOST_HEADERS = 200
 BLANK = 2  # rows for headers that are added
 _LONGEST_NAME = 200
+OTHER_SHAPE = "What may be seen of it has changed since this page was opened: it begins anew."
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,17 @@ class EditDraft:
         return found + ([ChangedLine("", "headers"), *self.header_changes] if self.header_changes else [])
 
     @property
+    def hides(self) -> bool:
+        """Whether some are kept though a form could hold them."""
+        return any(_is_typed(name, value) for name, value in self.kept.items())
+
+    @property
+    def shape(self) -> str:
+        """Which fields the form has: another one's values would be taken for these."""
+        shown = json.dumps([self.body.shown is None, *(each.name for each in self.headers if each.was is not None)])
+        return sha256(shown.encode()).hexdigest()[:16]
+
+    @property
     def changes_nothing(self) -> bool:
         return self.sent.body is None and not self.header_changes
 
@@ -90,23 +105,33 @@ class EditDraft:
         return added + [HeaderField("", "")] * max(0, BLANK - len(added))
 
 
-def own_headers(headers: Headers) -> tuple[list[HeaderField], dict[str, str | None]]:
-    """Those that a form can hold as one line of text, and the others."""
+def own_headers(
+    headers: Headers, is_hidden: Callable[[str, str | None], bool]
+) -> tuple[list[HeaderField], dict[str, str | None]]:
+    """Those that a form can hold as one line of text, and the others: long ones, and those that a rule hides."""
     own = {name: value for name, value in headers.items() if not is_locked(name)}
-    held = {name: value for name, value in own.items() if value is not None and _fits(name) and _fits(value)}
+    held = {name: value or "" for name, value in own.items() if _is_typed(name, value) and not is_hidden(name, value)}
     fields = [HeaderField(name, value, value) for name, value in held.items()][:MOST_HEADERS]
     names = {each.name for each in fields}
     return fields, {name: value for name, value in own.items() if name not in names}
 
 
-def begun(headers: str | None, body: EditableBody, target: Address | None, name: str) -> EditDraft:
+def begun(
+    headers: str | None,
+    body: EditableBody,
+    target: Address | None,
+    name: str,
+    is_hidden: Callable[[str, str | None], bool],
+) -> EditDraft:
     """As it was. Raises HeadersUnreadable."""
-    fields, kept = own_headers(replay.kept_headers(headers))
+    fields, kept = own_headers(replay.kept_headers(headers), is_hidden)
     return EditDraft(body, body.shown or "", fields, kept, target, name, "")
 
 
 def typed(before: EditDraft, data: QueryDict, target: Address | None) -> EditDraft:
     """``target``: as the chosen name was understood."""
+    if data.get("shape", before.shape) != before.shape:
+        return replace(before, faults=(OTHER_SHAPE,))
     values = data.getlist("value")[: len(before.headers) + BLANK]
     dropped = set(data.getlist("drop"))
     fields = [
@@ -140,6 +165,10 @@ def _faults(
         elif len(each.name) > _LONGEST_NAME or not _fits(each.name):
             found.append(f"{each.name[:50]} is no name: use at most {_LONGEST_NAME} visible characters.")
     return found
+
+
+def _is_typed(name: str, value: str | None) -> bool:
+    return value is not None and _fits(name) and _fits(value)
 
 
 def _fits(text: str) -> bool:

@@ -4,10 +4,9 @@ import json
 import re
 from dataclasses import dataclass
 
+from pgqueue_admin.archive.message_edit import BOM, MOST_BYTES
 from pgqueue_admin.formatting import body_views, escape_invisible, pretty_print
-from pgqueue_admin.services.edited_retry import MOST_BYTES
 
-BOM = b"\xef\xbb\xbf"
 _LONE_LF = re.compile(r"(?<!\r)\n")
 _PROLOG = 200  # characters in which XML says its encoding
 _ENCODING = re.compile(r"""^\s*<\?xml[^>]*?\bencoding\s*=\s*["']([\w.:-]{1,40})["']""")

@@ -1,14 +1,18 @@
 """The page Edit and retry of one dead message: body and headers as they were, as they will be, and what changes."""
 
+from collections.abc import Collection
+from functools import partial
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
-from pgqueue_admin.archive import edited_retry, replay, store
-from pgqueue_admin.archive.messages import ArchivedMessage
+from pgqueue_admin.archive import replay, search_query, store
+from pgqueue_admin.archive.message_edit import MOST_BYTES, is_locked, why_locked
+from pgqueue_admin.archive.messages import ArchivedMessage, ArchiveFilter
 from pgqueue_admin.console import permissions, query_errors, responses
 from pgqueue_admin.console.messages.detail import summary as facts
 from pgqueue_admin.console.messages.edit import draft, editable_body
@@ -18,15 +22,16 @@ from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import content_access
-from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.services.edited_retry import MOST_BYTES, EditChanges, retry_edited
+from pgqueue_admin.services import content_access, reveals
+from pgqueue_admin.services.content_access import ContentAccess, types_of
+from pgqueue_admin.services.edited_retry import EditChanges, retry_edited
 from pgqueue_admin.services.operations.errors import OperationNotAllowed
 from pgqueue_admin.services.operations.targets import Target, judge, parsed
 from pgqueue_admin.services.unattended import untended
 from pgqueue_admin.transport.wire import headers as h
 
 TEMPLATE = "pgqueue_admin/message/edit.html"
+_MASKED = "Masking rules hide parts of it, so it is sent as it was. Reveal them first to edit it."
 
 
 class EditedSource(NamedTuple):
@@ -46,6 +51,7 @@ def page(request: HttpRequest, archive_id: int) -> HttpResponse:
         about = {"trouble": problem, "id": str(archive_id)}
         status = problem.status if problem else 404
         return render(request, "pgqueue_admin/message/missing.html", about, status=status)
+    reveals.opened_archived(request.user, archive_id, found.message.queue)
     if found.draft is None:
         return _page(request, found, None, status=409 if request.method == "POST" else 200)
     if request.method != "POST":
@@ -73,6 +79,11 @@ def _send(request: HttpRequest, found: EditedSource, typed: EditDraft) -> HttpRe
         return _page(request, found, typed, f"{unknown} {error}", 503)
     except DatabaseError as error:
         return _page(request, found, typed, f"Nothing was sent. {error}", 422)
+    if sent.is_on_its_way:
+        responses.refused(
+            request, f"Whether it was sent is not known yet. {sent.outcome.why} Its id is {sent.message_id}."
+        )
+        return responses.SeeOther(reverse("archived_message", args=[message.id]))
     if sent.outcome.result != "done":
         return _page(request, found, typed, f"Nothing was sent. {sent.outcome.why}", 409)
     see = Way("Find the new message", reverse("find_message", args=[sent.message_id]))
@@ -115,11 +126,27 @@ def _read(connection: Connection, archive_id: int, access: ContentAccess) -> Edi
     raw = None if part is None or part.size is None else bytes(part.content)
     target = message.target
     try:
-        body = editable_body.of(raw, h.parse(message.headers).get(h.CONTENT_TYPE))
+        headers = h.parse(message.headers)
+        types, content_type = (
+            types_of(message.message_type, headers.get(h.ENCLOSED_MESSAGE_TYPES)),
+            headers.get(h.CONTENT_TYPE),
+        )
+        body = _editable(raw, content_type, access, types)
         name = queue_database().dialect.canonical(target) if target else ""
-        return EditedSource(message, draft.begun(message.headers, body, target, name))
+        return EditedSource(
+            message, draft.begun(message.headers, body, target, name, partial(access.hides_header, types=types))
+        )
     except h.HeadersUnreadable as error:
         return EditedSource(message, None, f"It cannot be retried: {error}.")
+
+
+def _editable(
+    raw: bytes | None, content_type: str | None, access: ContentAccess, types: Collection[str]
+) -> editable_body.EditableBody:
+    """A body with hidden parts is sent as it was: what stands for them must never be sent in their place."""
+    if access.masks_bodies(types) and access.body(raw or b"", content_type, types):
+        return editable_body.EditableBody(None, _MASKED)
+    return editable_body.of(raw, content_type)
 
 
 def _chosen(name: str) -> Address | None:
@@ -146,8 +173,10 @@ def _page(
         "draft": shown,
         "why_not": found.why_not,
         "fault": fault,
+        "alike": _alike(message),
+        "rule_path": _rule_path(message, shown),
         "elsewhere": bool(shown and shown.target and shown.target != message.target),
-        "queues": input_queues.known(shown.target if shown else None),
+        "queues": input_queues.known(shown.target if shown else None, elsewhere=True),
         "removed": sorted(name for name in known.headers if name.startswith(h.FAILURE_PREFIXES)),
         "locked": _locked(known.headers),
         "refusal": permissions.refusal_for(request.user, "retry"),
@@ -156,16 +185,25 @@ def _page(
     return render(request, TEMPLATE, about, status=status)
 
 
+def _alike(message: ArchivedMessage) -> str:
+    """What finds dead ones of its type, queue and exception; empty: nobody can say."""
+    if not message.exception_type or not message.queue:
+        return ""
+    same = {"queue": message.queue, "type_is": message.message_type or "", "exception_is": message.exception_type}
+    return search_query.written(ArchiveFilter(state="dead", **same))
+
+
+def _rule_path(message: ArchivedMessage, shown: EditDraft | None) -> str:
+    """Where a rule is made that sends all such messages there."""
+    target = shown.target_text if shown else ""
+    about = {"message_type": message.message_type or "", "queue": message.queue or "", "target": target or ""}
+    return f"{reverse('retry_rules')}?{urlencode(about)}#new"
+
+
 def _locked(headers: h.Headers) -> list[tuple[str, str | None, str]]:
     """Name, value and why it cannot be typed."""
-    why = {
-        h.MESSAGE_ID: "a new id, so that receivers do not take it for a duplicate",
-        h.TIME_SENT: "set anew: it is a new message",
-        h.CONVERSATION_ID: "kept, so that the story stays whole",
-        h.ENCLOSED_MESSAGE_TYPES: "kept: it decides the handler",
-    }
-    kept = [name for name in headers if edited_retry.is_locked(name) and not name.startswith(h.FAILURE_PREFIXES)]
-    return [(name, headers[name], why.get(name, "kept")) for name in kept]
+    kept = [name for name in headers if is_locked(name) and not name.startswith(h.FAILURE_PREFIXES)]
+    return [(name, headers[name], why_locked(name)) for name in kept]
 
 
 def _judged(shown: EditDraft) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pgqueue_admin.console import query_errors
 from pgqueue_admin.console.overview import activity as changes
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models import Alert, AuditEntry, Endpoint, Queue
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import is_watched
 from pgqueue_admin.services.queues import subject
 
 LATEST = 10
@@ -39,7 +39,7 @@ class Known:
 
     @property
     def is_watched(self) -> bool:
-        return queue_database().allows(self.address)
+        return is_watched(self.address)
 
     @property
     def is_anything(self) -> bool:

@@ -10,7 +10,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.formatting.numbers import format_figure, format_int, pluralize
 from pgqueue_admin.models import database_clock
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import database_of
 from pgqueue_admin.models.queue_overview import Newest
 from pgqueue_admin.monitor import browse, discovery, seq_occupancy
 from pgqueue_admin.monitor.depth import LATE
@@ -29,6 +29,7 @@ class HeadAndTail:
     steps: list[bool] | None
     now: datetime
     latest: Newest | None
+    sees_locked_rows: bool = True
 
     @property
     def shown(self) -> int:
@@ -94,7 +95,7 @@ class HeadAndTail:
             return "No number is missing: here the span is the depth."
         return (
             f"{pluralize(missing, 'number')} between head and tail {'holds' if missing == 1 else 'hold'} no message: "
-            "handled already, or never committed. "
+            f"{'' if self.sees_locked_rows else 'in hand, '}handled already, or never committed. "
             f"A tool that takes this span for the depth reports {format_int(self.span)}."
         )
 
@@ -104,20 +105,22 @@ HEAD, TAIL = 4, 2
 
 def faults(address: Address, kind: str) -> list[TableFault]:
     """What its columns and indexes lack. Raises DatabaseError."""
-    with queue_database().reading(address) as connection:
-        return table_checks.faults(queue_database(), connection, address, kind)
+    of = database_of(address)
+    with of.reading(address) as connection:
+        return table_checks.faults(of, connection, address, kind)
 
 
 def look(address: Address, latest: Newest | None) -> HeadAndTail | None:
     """None where the table is gone or holds no messages. Raises DatabaseError, TimedOut among them."""
-    with queue_database().reading(address) as connection:
+    with database_of(address).reading(address) as connection:
         table = discovery.readable(connection, address)
         if table is None or not table.has_messages:
             return None
         low = latest.head_seq - LATE if latest and latest.head_seq is not None else None
         first, last = browse.head_and_tail(connection, table, head=HEAD, tail=TAIL, low_water=low, timeout=LOOK_SECONDS)
         steps = _ruler(connection, table, first, last)
-        return HeadAndTail(table, first, last, steps, database_clock.now(), latest)
+        seen = connection.dialect.sees_locked_rows
+        return HeadAndTail(table, first, last, steps, database_clock.now(), latest, seen)
 
 
 def _ruler(
@@ -125,7 +128,7 @@ def _ruler(
 ) -> list[bool] | None:
     if len(first) < HEAD:
         return None  # few rows need no picture
-    key = f"ruler:{table.oid}"
+    key = f"ruler:{database_of(table.address).alias}:{table.oid}"  # a name may hold what no key of a cache may
     known = cache.get(key)
     if known is None:
         known = (seq_occupancy.steps(connection, table, first[0].seq, (last or first)[-1].seq),)

@@ -31,8 +31,9 @@ from pgqueue_admin.models import (
     settings_words,
 )
 from pgqueue_admin.models.endpoint_standings import Standing
+from pgqueue_admin.models.queue_database import only_looked_at, sees_locked_rows, why_not_written
 from pgqueue_admin.models.queue_overview import Newest
-from pgqueue_admin.services import queues
+from pgqueue_admin.services import queues, waiting_messages
 from pgqueue_admin.services.queues import subject
 
 HISTORY = 10
@@ -107,6 +108,14 @@ class QueueData:
         found = named.first()
         return Address(found.schema, found.table) if found else None
 
+    @cached_property
+    def only_looked_at(self) -> str:
+        return only_looked_at(self.address)
+
+    @cached_property
+    def why_not_written(self) -> str:
+        return why_not_written(self.address)
+
     @property
     def title(self) -> str:
         """Of its page."""
@@ -127,7 +136,8 @@ class QueueData:
     @property
     def dead_path(self) -> str:
         """What died in this queue, in the archive."""
-        return url_converters.dead(self.canonical) if navigation.path_of("archive") else ""
+        has_some = navigation.path_of("archive") and not self.only_looked_at
+        return url_converters.dead(self.canonical) if has_some else ""
 
     @property
     def history(self) -> list[AuditEntry]:
@@ -157,6 +167,12 @@ class QueueData:
     def figures(self) -> list[QueueFigure]:
         found = [figure(self) for figure in _FIGURES]
         return [_of_lease(each) for each in found] if self.is_lease else found
+
+    @property
+    def why_no_acts(self) -> str:
+        """Why no act is done on messages that wait here; empty: one may be."""
+        is_ours = self.endpoint is not None and self.endpoint.ours
+        return "" if is_ours or self.queue.acts_allowed else waiting_messages.not_allowed(self.address)
 
     @property
     def is_lease(self) -> bool:
@@ -198,7 +214,9 @@ def _text(said: str) -> SafeString:
 def _in_flight(view: QueueData) -> QueueFigure:
     latest = view.row.latest
     untold = latest is not None and latest.ready is not None and latest.in_flight is None
-    detail = "not known here: among the ready" if untold else "a hint, read without locks"
+    seen = sees_locked_rows(view.address)
+    unknown = "not known here: among the ready" if seen else "not known here: locked rows are not seen, nor counted"
+    detail = unknown if untold else "a hint, read without locks"
     return QueueFigure("flight", "In flight", cells.in_flight(view.row), _text(detail))
 
 

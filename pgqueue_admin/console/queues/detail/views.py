@@ -64,6 +64,7 @@ def show(
         "refusal": permissions.refusal_for(request.user, "set"),
         "run_refusal": permissions.refusal_for(request.user, "run"),
         "publish_refusal": lease_acts.refusal("publish", view.address, request.user) if view.is_lease else "",
+        "purge_refusal": permissions.refusal_for(request.user, "purge") or view.why_no_acts,
         "settings_path": f"{view.row.path}#settings",
         **(_form(view, form) if form or "edit" in request.GET else {}),
         **(_looked(view, content_access.of(request.user)) if "ends" in request.GET else {}),

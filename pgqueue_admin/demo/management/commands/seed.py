@@ -11,7 +11,7 @@ from pgqueue_admin.demo.install import install
 from pgqueue_admin.dialects.errors import AlreadyExists
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor.queue_table import TableKind
-from pgqueue_admin.workers.sampler.queue_rows import row_of
+from pgqueue_admin.workers.sampler.sampler_store import row_of
 
 
 class Command(BaseCommand):

@@ -9,6 +9,7 @@ from pgqueue_admin.history.rollups.copy_format import BatchRollups
 from pgqueue_admin.history.spark.transforms.failures import failures
 from pgqueue_admin.history.spark.transforms.retry_outcomes import stories
 from pgqueue_admin.history.spark.transforms.rollups import rollups
+from pgqueue_admin.history.storage.message_lookup import DISCARDED
 from pgqueue_admin.models import FailureRollup, RetryOutcome, Rollup
 
 MADE = {Rollup: rollups, FailureRollup: failures, RetryOutcome: stories}
@@ -16,9 +17,10 @@ _AT_ONCE = ThreadPoolExecutor(len(MADE), "figures")  # these threads stay, and w
 
 
 def figures(history: DataFrame) -> list[BatchRollups]:
-    """Side by side: while Spark plans one, it counts another."""
+    """Side by side: while Spark plans one, it counts another. What was discarded while it waited has not ended."""
+    ended = history.where(f"not (result <=> '{DISCARDED}')")
 
     def made(model: type[Model]) -> BatchRollups:
-        return BatchRollups(model, MADE[model](history).toArrow())
+        return BatchRollups(model, MADE[model](ended).toArrow())
 
     return list(_AT_ONCE.map(made, MADE))

@@ -22,8 +22,7 @@ from pgqueue_admin.history.spark.schemas import REJECTED as REJECTED_ROWS
 from pgqueue_admin.history.spark.transforms.history import history, ordered, reasons, rejected
 from pgqueue_admin.history.spark.transforms.parse_headers import parsed
 from pgqueue_admin.history.storage.layout import REJECTED, VERSION, gone_if_it_fails, of_attempt
-from pgqueue_admin.history.storage.manifest import manifest
-from pgqueue_admin.history.storage.verify import ReadBack, read_back
+from pgqueue_admin.history.storage.manifest import ReadBack, manifest, read_back
 from pgqueue_admin.models import DataFile, HistoryBatch
 
 log = logging.getLogger(__name__)
@@ -102,7 +101,7 @@ def _compare(batch: HistoryBatch, found: ReadBack, rejected: DataFrame, place: P
     turned_away, sum_away = _write_rejected(rejected, place) if found.rows < batch.rows else ({}, 0)
     whole = found.rows + sum(turned_away.values())
     # an audit queue is somebody's: its owner may have taken rows since
-    complete = whole == batch.rows if batch.source.way == SNAPSHOTS else whole <= batch.rows
+    complete = whole == batch.rows if batch.source.cursor_kind == SNAPSHOTS else whole <= batch.rows
     if not complete or found.distinct != found.rows:
         raise PlanMismatch(f"{batch.rows} rows were planned, {whole} were read, {found.distinct} differ.")
     if whole == batch.rows and found.sum + sum_away != int(batch.sum_seq):

@@ -10,7 +10,7 @@ from pgqueue_admin.history.plan import planning, recompute_requests
 from pgqueue_admin.history.runtime.cancellation import cancelled_with
 from pgqueue_admin.history.spark.jobs.aggregation import figures
 from pgqueue_admin.history.spark.readers import of_files
-from pgqueue_admin.history.spark.transforms.retries import told_of_old
+from pgqueue_admin.history.spark.transforms.columns import told_of_old
 from pgqueue_admin.models import DataFile, RecomputeRequest
 
 

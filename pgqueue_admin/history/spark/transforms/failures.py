@@ -3,9 +3,8 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pgqueue_admin.history.spark.transforms.cached_columns import once
+from pgqueue_admin.history.spark.transforms.columns import named, once
 from pgqueue_admin.history.spark.transforms.fingerprints import folded
-from pgqueue_admin.history.spark.transforms.truncate_names import named
 
 _NAMES = ["queue", "endpoint", "type", "exception"]
 KEYS = ("at", "fingerprint", *_NAMES)

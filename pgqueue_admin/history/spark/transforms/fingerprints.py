@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pgqueue_admin.formatting.fingerprint import DIGITS, LONGEST, LOOKED_AT, TRACE_MOST, VARIES, frames
-from pgqueue_admin.history.spark.transforms.cached_columns import once
+from pgqueue_admin.history.spark.transforms.columns import once
 
 _LINES = "(?md)"  # a list of lines instead of one text is ten times as slow
 

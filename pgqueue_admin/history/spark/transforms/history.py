@@ -4,10 +4,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pgqueue_admin.history.spark.schemas import HISTORY, REJECTED
-from pgqueue_admin.history.spark.transforms.cached_columns import once
+from pgqueue_admin.history.spark.transforms.columns import delivered_once, once, timed
 from pgqueue_admin.history.spark.transforms.fingerprints import fingerprinted
-from pgqueue_admin.history.spark.transforms.retries import delivered_once
-from pgqueue_admin.history.spark.transforms.timings import timed
 
 _SHOWN = 4096  # characters of the headers of what was rejected
 

@@ -9,8 +9,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from pgqueue_admin.history.sources.masking import MASKED
 from pgqueue_admin.history.sources.size_limits import BODY_MOST, HEADERS_MOST
-from pgqueue_admin.history.spark.transforms import retries
-from pgqueue_admin.history.spark.transforms.cached_columns import once
+from pgqueue_admin.history.spark.transforms import columns
+from pgqueue_admin.history.spark.transforms.columns import once
 
 _CORRUPT = "_corrupt"
 _NAMES = {
@@ -23,7 +23,7 @@ _NAMES = {
     "started": "NServiceBus.ProcessingStarted",
     "ended": "NServiceBus.ProcessingEnded",
 }
-_SCHEMA = StructType([StructField(name, StringType()) for name in (*_NAMES.values(), *retries.NAMES, _CORRUPT)])
+_SCHEMA = StructType([StructField(name, StringType()) for name in (*_NAMES.values(), *columns.RETRY_HEADERS, _CORRUPT)])
 TWIN = "its number is another row's too"
 HEADERS_TOO_LARGE = f"its headers are larger than {HEADERS_MOST // 1_000_000} MB"
 HEADERS_WITHHELD = "its headers may hold a masked name and are no flat JSON object"
@@ -69,7 +69,7 @@ def _known() -> list[Column]:
         _time(_header("deliver_at")).alias("deliver_at"),
         _id("conversation_id").alias("conversation_id"),
         F.coalesce("message_type", _clean(_first_type())).alias("type"),
-        F.coalesce(*map(_told, retries.NAMES)).isNotNull().alias("retried"),
+        F.coalesce(*map(_told, columns.RETRY_HEADERS)).isNotNull().alias("retried"),
         (F.col(f"told.{_CORRUPT}").isNotNull() | ~_is_object()).alias("corrupt"),
     ]
 

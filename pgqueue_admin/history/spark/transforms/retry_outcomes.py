@@ -3,8 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pgqueue_admin.history.spark.transforms.cached_columns import once
-from pgqueue_admin.history.spark.transforms.truncate_names import named
+from pgqueue_admin.history.spark.transforms.columns import named, once
 
 _NAMES = ["message_id", "endpoint", "queue", "type", "exception"]
 

@@ -8,8 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType, TimestampType
 
 from pgqueue_admin.history.rollups.histogram import LOG_GAMMA, NOTHING
-from pgqueue_admin.history.spark.transforms.cached_columns import once
-from pgqueue_admin.history.spark.transforms.truncate_names import named
+from pgqueue_admin.history.spark.transforms.columns import named, once
 
 GRAINS = ("minute", "hour", "day")
 MEASURES = ("critical", "processing", "delivery")
@@ -96,8 +95,8 @@ SCHEMA = StructType(
             field
             for measure in MEASURES
             for field in (
-                StructField(measure, ArrayType(IntegerType())),
-                StructField(f"{measure}_n", ArrayType(LongType())),
+                StructField(f"{measure}_buckets", ArrayType(IntegerType())),
+                StructField(f"{measure}_counts", ArrayType(LongType())),
             )
         ],
     ]

@@ -1,0 +1,25 @@
+"""Messages between two databases: whether they arrived is not known for long, and no act touches them meanwhile."""
+
+from collections.abc import Iterator
+
+from pgqueue_admin.alerts.crossings import LATE
+from pgqueue_admin.alerts.finding import CRITICAL, WARNING, Finding
+from pgqueue_admin.alerts.kinds.kind import AlertKind
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.formatting import warnings
+
+
+def find(look: AlertSnapshot) -> Iterator[Finding]:
+    for row in look.crossings or []:
+        if not row.undecided and not row.going:
+            continue  # its queues there took none of them
+        said = warnings.crossing_undecided(row.alias, row.undecided, row.going, row.seconds, LATE.total_seconds())
+        severity = CRITICAL if row.undecided else WARNING
+        yield Finding("crossing_undecided", row.alias, said, severity, since=row.begun_at)
+
+
+def is_known(look: AlertSnapshot) -> bool:
+    return look.crossings is not None
+
+
+KIND = AlertKind("crossing_undecided", "crossings undecided", find, can_tell=is_known)

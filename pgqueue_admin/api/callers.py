@@ -1,0 +1,31 @@
+"""Who asks: whose token a request shows, and whether it comes from this very machine."""
+
+from ipaddress import ip_address
+
+from django.http import HttpRequest
+
+from pgqueue_admin.models import ApiToken
+from pgqueue_admin.services import api_tokens
+
+
+# Whose token a request shows: ``Authorization: Bearer …``. A cookie says nothing: no page asks for its reader.
+def holder(request: HttpRequest, right: str) -> ApiToken | None:
+    """None: it shows none, or one that is not good for this."""
+    kind, _, token = request.headers.get("Authorization", "").partition(" ")
+    return api_tokens.holder(token.strip(), right) if kind.lower() == "bearer" and token else None
+
+
+# Who asks from this very machine, with no proxy between.
+# Any of these means that a proxy passes on what somebody else asked: its own address says nothing about them.
+_FORWARDED = ("FORWARDED", "VIA", "X_FORWARDED_FOR", "X_FORWARDED_HOST", "X_FORWARDED_PROTO", "X_REAL_IP")
+
+
+def asks_directly(request: HttpRequest) -> bool:
+    """Whether the peer's address is loopback and no header names a proxy. A socket without an address is not."""
+    if any(f"HTTP_{name}" in request.META for name in _FORWARDED):
+        return False
+    try:
+        peer = ip_address(request.META.get("REMOTE_ADDR") or "")
+    except ValueError:
+        return False
+    return (getattr(peer, "ipv4_mapped", None) or peer).is_loopback

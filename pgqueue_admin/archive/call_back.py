@@ -1,0 +1,149 @@
+"""What a retry has sent and still waits in its queue goes back to its place in the archive, in one transaction."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pgqueue_admin.archive import held_row, replay
+from pgqueue_admin.archive.messages import Outcome
+from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
+from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
+from pgqueue_admin.dialects.postgresql import postgresql
+
+VERB = "called back"
+PICKED_UP = "Somebody has picked it up, or has it in hand: it stays sent."
+_CHANGED = "What waits in its queue is not what was sent: it stays there."
+_NOT_KEPT = "As which row it was sent is not known, so it cannot be told from others in its queue."
+
+
+class Back(NamedTuple):
+    """What they become: ``resolution`` None is dead. ``verb`` as the archive has it."""
+
+    who: str
+    verb: str = VERB
+    resolution: str | None = None
+    operation: int | None = None
+
+    @property
+    def why(self) -> str:
+        """What the retry says of a message from now on."""
+        number = f", operation {self.operation}" if self.operation else ""
+        return f"{self.verb.capitalize()} by {self.who}{number}, while it waited."
+
+
+def call_back(connection: Connection, ids: Sequence[int], who: str, operation: int | None = None) -> list[Outcome]:
+    """To the dead, by archive ids. A receiver is never waited for: what it has in hand stays sent. Raises DatabaseDown,
+    Deadlock; a queue that refuses fails its own messages.
+    """
+    with connection.transaction():
+        found = connection.all(_sql().sent(which=_sql().of_ids), {"ids": list(ids)})
+        outcomes = take_back(connection, found, Back(who, operation=operation))
+        others = [each for each in ids if each not in outcomes]
+        outcomes |= {row.id: _other(row) for row in replay.hold(connection, others)}
+    missing = "It is no longer in the archive."
+    return [outcomes.get(each) or Outcome(each, "failed", missing) for each in dict.fromkeys(ids)]
+
+
+def sent_as_rows(connection: Connection, queue: Address, rows: Mapping[UUID, str]) -> list[Any]:
+    """For ``take_back``: of rows that wait in a queue, by their message ids, those that a retry has put there."""
+    asked = {"target": postgresql().canonical(queue), "message_ids": list(rows.values())}
+    return connection.all(_sql().sent(which=_sql().of_rows), {**asked, "row_ids": list(map(str, rows))})
+
+
+def take_back(connection: Connection, sent: Sequence[Any], back: Back) -> dict[int, Outcome]:
+    """In the caller's transaction, by archive id: done, skipped or failed with why."""
+    by_target: dict[Address, list[Any]] = defaultdict(list)
+    for row in sent:
+        by_target[postgresql().parse_address(row.target)].append(row)
+    outcomes: dict[int, Outcome] = {}
+    for target, rows in by_target.items():
+        outcomes |= _of_queue(connection, target, rows, back)
+    return outcomes
+
+
+def _of_queue(connection: Connection, target: Address, rows: list[Any], back: Back) -> dict[int, Outcome]:
+    name = postgresql().canonical(target)
+    if alias := aliases.alias_of(target):
+        return _all(rows, "failed", f"It was put into the database {alias}: nothing is taken back from there.")
+    try:
+        with connection.transaction():
+            with held_row.only_tables(connection, target):
+                is_lease = target == LEASE_QUEUE
+                outcomes, places = _hold_leases(connection, rows) if is_lease else _hold(connection, target, rows)
+            return outcomes | _take(connection, target, [row for row in rows if row.id in places], places, back)
+    except (DatabaseDown, Deadlock):
+        raise
+    except held_row.NotMovable as error:
+        return _all(rows, "failed", str(error))
+    except DatabaseError as error:
+        return _all(rows, "failed", f"{name} did not give it back: {error}")
+
+
+Places = dict[int, Any]  # by archive id, of rows that are held
+
+
+def _hold(connection: Connection, target: Address, rows: list[Any]) -> tuple[dict[int, Outcome], Places]:
+    asked = {"ids": [row.id for row in rows], "row_ids": [UUID(row.sent_as) for row in rows]}
+    held = {row.archive_id: row for row in connection.all(_sql().waiting(table=target), asked)}
+    same = {row.id for row in rows if row.id in held and _is_same(row, held[row.id])}
+    outcomes = _all([row for row in rows if row.id not in held], "skipped", PICKED_UP)
+    outcomes |= _all([row for row in rows if row.id in held.keys() - same], "failed", _CHANGED)
+    return outcomes, {each: held[each] for each in same}
+
+
+def _is_same(sent: Any, held: Any) -> bool:
+    """To the letter: message id, token and all that the retry has written."""
+    return bool(held.same_body) and held.headers == replay.retried_headers(sent.headers, sent.id, sent.retry_token)
+
+
+def _hold_leases(connection: Connection, rows: list[Any]) -> tuple[dict[int, Outcome], Places]:
+    held = {row.archive_id: row for row in connection.all(_sql().waiting_lease(), {"ids": [row.id for row in rows]})}
+    return _all([row for row in rows if row.id not in held], "skipped", PICKED_UP), held
+
+
+def _take(connection: Connection, target: Address, rows: list[Any], places: Places, back: Back) -> dict[int, Outcome]:
+    """Their archive rows are locked only now: whoever receives has its row first, and would wait for the archive's."""
+    if not rows:
+        return {}
+    ids = [row.id for row in rows]
+    decided = {row.id: refused for row in replay.hold(connection, ids) if (refused := replay.refused(row, "retried"))}
+    ids = [each for each in ids if each not in decided]
+    taken = _delete(connection, target, ids, places)
+    put = {"ids": ids, "resolution": back.resolution, "resolved_by": back.who if back.resolution else None}
+    if taken != len(ids) or connection.run(_sql().back(), {**put, "operation": back.operation}) != len(ids):
+        raise RowsDropped(f"It gave back {taken} of {len(ids)}, and that was undone.")
+    about = {"ids": ids, "operations": [row.operation for row in rows if row.id not in decided]}
+    connection.run(_sql().not_sent(), {**about, "why": back.why, "who": back.who})
+    _home(connection, [row for row in rows if row.id not in decided])
+    name = postgresql().canonical(target)
+    event = {"ids": ids, "targets": [name] * len(ids), "who": back.who, "verb": back.verb, "operation": back.operation}
+    connection.run(postgresql().archive.note(), event)
+    return decided | {each: Outcome(each, "done", target=name) for each in ids}
+
+
+def _home(connection: Connection, rows: list[Any]) -> None:
+    """What a rule had sent elsewhere belongs to the queue where it died, as before."""
+    for queue in {row.queue for row in rows if row.kind == "transport" and row.queue and row.queue != row.target}:
+        ids = [row.id for row in rows if row.queue == queue]
+        connection.run(postgresql().archive.retarget(), {"ids": ids, **postgresql().parse_address(queue)._asdict()})
+
+
+def _delete(connection: Connection, target: Address, ids: list[int], places: Places) -> int:
+    if target == LEASE_QUEUE:
+        return connection.run(_sql().take_back_lease(), {"ids": ids})
+    held = {"parts": [places[each].part for each in ids], "places": [places[each].place for each in ids]}
+    return connection.run(_sql().take_back(table=target), held)
+
+
+def _other(row: Any) -> Outcome:
+    return replay.refused(row, "retried") or Outcome(row.id, "failed", _NOT_KEPT)
+
+
+def _all(rows: Sequence[Any], result: str, why: str) -> dict[int, Outcome]:
+    return {row.id: Outcome(row.id, result, why) for row in rows}
+
+
+def _sql() -> Any:
+    return postgresql().call_back

@@ -1,0 +1,230 @@
+"""Crossings: what is on its way between the first database and another, written down here before it leaves."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import Any, NamedTuple
+from weakref import WeakSet
+
+from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
+
+NOT_KEPT = (
+    "The engine's tables cannot hold what an act over two databases needs: run manage.py engine_schema, and let this"
+    " console's role read and write them."
+)
+AT_ONCE = 100
+
+
+class Crossing(NamedTuple):
+    """``mark``: by what the other database is asked; None: its transaction cannot have been committed. ``takes_in``: it
+    goes from there into the archive; else back into a queue there.
+    """
+
+    id: int
+    alias: str
+    takes_in: bool
+    operation: int | None
+    who: str
+    restores: bool
+    begun_at: Any
+    mark: str | None
+    not_known: str | None
+
+
+def why_held(row: Any) -> str:
+    """Of an archived message that is on its way: why nothing is done to it."""
+    if row.crossing_not_known:
+        return doubt_of(row.crossing, row.crossing_not_known)
+    return _on_its_way(row.crossing)
+
+
+def on_its_way_into(target: Address) -> str:
+    return _on_its_way(aliases.alias_of(target))
+
+
+def _on_its_way(alias: str) -> str:
+    return f"It is on its way into the database {alias}: whether it has arrived is being asked."
+
+
+def doubt_of(alias: str, why: str) -> str:
+    return f"Nobody knows whether it was put into {alias}, so a person decides (see Crossings). {why}"
+
+
+class Overtaken(DatabaseError):
+    """Somebody else has found that this never left, and has it by now."""
+
+
+_keeping: WeakSet[Any] = WeakSet()  # sessions that found the tables: those stay
+
+
+def are_kept(connection: Connection) -> bool:
+    """Asked once in a session, and again while they are missing."""
+    if connection.raw not in _keeping and connection.value(_sql().are_kept()):
+        _keeping.add(connection.raw)
+    return connection.raw in _keeping
+
+
+def can_carry(connection: Connection) -> bool:
+    """Whether messages may set out: this role reads all that a crossing has."""
+    return are_kept(connection) and bool(connection.value(_sql().can_carry()))
+
+
+def on_its_way(connection: Connection) -> Any:
+    """Part of what is read of an archived message."""
+    return postgresql().archive.on_its_way if are_kept(connection) else postgresql().archive.stays_here
+
+
+def is_here(connection: Connection) -> Any:
+    """Part of what chooses the next items of an operation."""
+    return postgresql().operation.is_here if are_kept(connection) else postgresql().operation.all_are_here
+
+
+def put_back(
+    connection: Connection,
+    rows: Mapping[Address, Sequence[Any]],
+    redirected: Collection[int],
+    who: str,
+    operation: int | None,
+    restores: bool,
+) -> list[int]:
+    """In the caller's transaction: these archived messages are to go into queues of other databases, by one crossing
+    each. His session has them in hand, from before anybody can see them until ``all_let_go``.
+    """
+    made = []
+    for alias in sorted({aliases.alias_of(target) for target in rows}):
+        meant = [(row.id, target) for target in rows if aliases.alias_of(target) == alias for row in rows[target]]
+        about: dict[str, Any] = {
+            "ids": [each for each, _ in meant],
+            "schemas": [target.schema for _, target in meant],
+            "tables": [target.table for _, target in meant],
+            "redirected": [each in redirected for each, _ in meant],
+        }
+        about |= {"alias": alias, "who": who, "operation": operation, "restores": restores}
+        crossing = connection.value(_sql().put_back(), about)
+        connection.value(_sql().hold(), {"id": crossing})
+        made.append(crossing)
+    return made
+
+
+def put_edited(connection: Connection, edited: Mapping[int, tuple[str, bytes | None]]) -> None:
+    """After ``put_back``, in its transaction: of these the headers and the body that go over; None: the archive's."""
+    headers, bodies = ([each[place] for each in edited.values()] for place in (0, 1))
+    connection.run(_sql().put_edited(), {"ids": list(edited), "headers": headers, "bodies": bodies})
+
+
+def put_typed(connection: Connection, queue: Address, headers: str, body: bytes, who: str) -> int:
+    """In the caller's transaction: a message that a person typed is to go there, by this crossing, in hand likewise."""
+    about = {"alias": aliases.alias_of(queue), "schema": queue.schema, "table": queue.table}
+    crossing: int = connection.value(_sql().put_typed(), {**about, "headers": headers, "body": body, "who": who})
+    connection.value(_sql().hold(), {"id": crossing})
+    return crossing
+
+
+@contextmanager
+def all_let_go(connection: Connection) -> Iterator[None]:
+    """Of those that this session has in hand, at the end."""
+    try:
+        yield
+    finally:
+        with suppress(DatabaseError):
+            connection.value(_sql().let_all_go())
+
+
+def take_in(connection: Connection, alias: str, who: str) -> Crossing:
+    """In the caller's transaction: rows of an error queue are to come here. His session has it in hand likewise."""
+    crossing = Crossing(*connection.one(_sql().take_in(), {"alias": alias, "who": who}))  # type: ignore[misc]
+    connection.value(_sql().hold(), {"id": crossing.id})
+    return crossing
+
+
+def open_ones(connection: Connection, operation: int | None = None, alias: str | None = None) -> list[Crossing]:
+    """Oldest first; of one operation, of one database, or of all."""
+    return _listed(connection, _sql().open(), operation=operation, alias=alias)
+
+
+def not_known_ones(connection: Connection, operation: int | None = None) -> list[Crossing]:
+    """Those on which a person decides, oldest first; of one operation, or of all."""
+    return _listed(connection, _sql().not_known(), operation=operation)
+
+
+def get(connection: Connection, crossing: int) -> Crossing | None:
+    """As it stands now, whoever has it in hand; None where it is over."""
+    row = connection.one(_sql().get(), {"id": crossing}) if are_kept(connection) else None
+    return Crossing(*row) if row else None
+
+
+def how_it_stands(connection: Connection, crossing: int, target: Address) -> str:
+    """Of one of which it is not known yet whether it arrived: asked about, or a person decides."""
+    found = get(connection, crossing)
+    return doubt_of(found.alias, found.not_known) if found and found.not_known else on_its_way_into(target)
+
+
+def is_typed(connection: Connection, crossing: Crossing) -> bool:
+    """Whether a person typed what goes over, so that no archived message waits for its end."""
+    return bool(connection.value(_sql().is_typed(), {"id": crossing.id}))
+
+
+def unsettled(connection: Connection, late: timedelta) -> list[Any]:
+    """By database what set out longer ago: alias, begun_at, seconds, and messages ``undecided`` and ``going``."""
+    return connection.all(_sql().unsettled(), {"late": late}) if are_kept(connection) else []
+
+
+def rows(connection: Connection, crossing: Crossing) -> dict[Address, list[str]]:
+    """The ids of its rows in the other database, by queue."""
+    found = connection.all(_sql().rows(), {"id": crossing.id})
+    return {Address(row.schema, row.table): row.ids for row in found}
+
+
+def _listed(connection: Connection, statement: Any, **about: Any) -> list[Crossing]:
+    if not are_kept(connection):
+        return []
+    return [Crossing(*row) for row in connection.all(statement, {"limit": AT_ONCE, **about})]
+
+
+def is_open(connection: Connection, operation: int) -> bool:
+    return are_kept(connection) and bool(connection.value(_sql().is_open(), {"operation": operation}))
+
+
+@contextmanager
+def held(connection: Connection, crossing: int) -> Iterator[Crossing | None]:
+    """As it stands, while nobody else has it in hand; None where somebody has, or it is over."""
+    if not connection.value(_sql().hold(), {"id": crossing}):
+        yield None
+        return
+    try:
+        yield get(connection, crossing)
+    finally:
+        with suppress(DatabaseError):  # a session that is gone has let go
+            connection.value(_sql().let_go(), {"id": crossing})
+
+
+def leave(connection: Connection, crossing: Crossing, mark: str, refused: Mapping[int, str]) -> None:
+    """Before the other database commits. ``refused``: what it did not take. Raises Overtaken."""
+    with connection.transaction():
+        make_durable(connection)
+        if connection.run(_sql().mark(), {"id": crossing.id, "mark": mark}) != 1:
+            raise Overtaken
+        if refused:
+            about = {"ids": list(refused), "whys": list(refused.values())}
+            connection.run(_sql().refuse(), {"id": crossing.id, **about})
+
+
+def make_durable(connection: Connection) -> None:
+    """In the caller's transaction: once the other database is told of it, or forgets, no crash here undoes it."""
+    connection.run(_sql().durable())
+
+
+def undo(connection: Connection, crossing: Crossing) -> None:
+    """It never arrived."""
+    connection.run(_sql().undo(), {"id": crossing.id, "mark": crossing.mark})
+
+
+def doubt(connection: Connection, crossing: Crossing, why: str) -> None:
+    """In the caller's transaction: a person decides."""
+    connection.run(_sql().doubt(), {"id": crossing.id, "why": why})
+
+
+def _sql() -> Any:
+    return postgresql().crossing_intent

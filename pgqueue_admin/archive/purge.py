@@ -1,0 +1,94 @@
+"""Moves what waits in a queue into the bin, a chunk a transaction: no message is ever deleted."""
+
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pgqueue_admin.archive import held_row
+from pgqueue_admin.archive.held_row import HeldRow, SeenRow
+from pgqueue_admin.archive.messages import MOST_HEADERS
+from pgqueue_admin.archive.move_to_archive import MoveReason, discard_held
+from pgqueue_admin.archive.row_move import RowPlace
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.wire.message import IncomingMessage
+
+_LOWEST = -(2**63)
+
+
+class NotAsCounted(Exception):
+    """It is not the table whose messages were counted, or its numbers began again: what is there came later."""
+
+
+class Counted(NamedTuple):
+    """What a look saw in a queue, between which numbers, and which table that was. ``last``: by its sequence; None
+    where that is not told. ``oid`` 0: not known, of a purge that an older version counted.
+    """
+
+    number: int
+    up_to: int
+    lowest: int = _LOWEST
+    oid: int = 0
+    storage: str = ""
+    last: int | None = None
+
+
+def look(connection: Connection, queue: Address) -> Counted:
+    """Locks nothing. Raises DatabaseError."""
+    table = _identity(connection, queue)  # first: what happens to it in between is seen later
+    row = connection.one(_sql().waiting(table=queue))
+    if not row or not row.number or not table:
+        return Counted(0, 0)
+    return Counted(row.number, row.up_to, row.lowest, table.oid, table.storage or "", table.last)
+
+
+def left(connection: Connection, queue: Address, counted: Counted) -> int:
+    return int(connection.value(_sql().left(table=queue), {"up_to": counted.up_to, "lowest": counted.lowest}))
+
+
+def chunk(
+    connection: Connection,
+    queue: Address,
+    counted: Counted,
+    limit: int,
+    who: str,
+    own_code: tuple[str, ...],
+    operation: int,
+) -> list[int]:
+    """In the caller's transaction: the archive ids of what was taken; none where nothing is left to take.
+
+    Raises NotMovable where that would run code of another role, NotAsCounted, DatabaseError.
+    """
+    filled = ("seq", *held_row.columns(connection, queue))
+    asked = {"up_to": counted.up_to, "lowest": counted.lowest, "limit": limit, "most": MOST_HEADERS}
+    with held_row.only_tables(connection, queue):
+        rows = connection.all(_sql().take(table=queue, filled=filled), asked)
+    if not _is_as_counted(connection, queue, counted):  # asked while rows are held, so that it stays so
+        raise NotAsCounted(
+            f"{queue.table} was made anew, emptied, rewritten or numbered anew since its messages were counted: what"
+            " is there now may have come later. Count it again."
+        )
+    held = [_held(queue, row) for row in rows]
+    why_moved = MoveReason(who, "", "", f"Purged from {queue.table} by {who} while it waited.")
+    return discard_held(connection, held, why_moved, own_code, operation) if held else []
+
+
+def _is_as_counted(connection: Connection, queue: Address, counted: Counted) -> bool:
+    if not counted.oid:
+        return True
+    now = _identity(connection, queue)
+    if now is None or (now.oid, now.storage or "") != (counted.oid, counted.storage):
+        return False
+    return counted.last is None or (now.last is not None and now.last >= counted.last)
+
+
+def _identity(connection: Connection, queue: Address) -> Any:
+    return connection.one(_sql().identity(), {"schema": queue.schema, "name": queue.table})
+
+
+def _held(queue: Address, row: Any) -> HeldRow:
+    seen = SeenRow(queue, UUID(row.id), row.seq)
+    return HeldRow(seen, RowPlace(row.part, row.place), IncomingMessage.of_row(queue, row), {})
+
+
+def _sql() -> Any:
+    return postgresql().purge

@@ -1,0 +1,134 @@
+"""Exactly what a search of the archive finds, as a file that is sent while it is read."""
+
+from collections.abc import Generator
+from time import monotonic
+from typing import Any
+
+from django.http import HttpRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import path, reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST
+
+from pgqueue_admin.archive.walk import ArchiveWalk
+from pgqueue_admin.console import permissions, query_errors, responses
+from pgqueue_admin.console.archive import columns, export, search
+from pgqueue_admin.console.archive.export import Exported
+from pgqueue_admin.console.chunked_download import FromThread
+from pgqueue_admin.console.messages import payload_columns
+from pgqueue_admin.dialects import errors
+from pgqueue_admin.formatting.numbers import pluralize
+from pgqueue_admin.models import database_clock, session_shares
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import audit_exports, content_access, reveals
+
+MOST = 1_000_000  # messages of one file
+SECONDS = 600.0  # for one
+QUIET = 15.0  # seconds without a byte: proxies end a connection after a minute of them
+
+
+@require_POST
+def exported(request: HttpRequest) -> HttpResponseBase:
+    """POST, though it reads: it writes an entry to the audit, and no link or prefetch may begin one."""
+    access = content_access.of(request.user)
+    query = search.read(request.POST.get("q"), access)
+    refusal = permissions.refusal_for(request.user, "export")
+    if refusal or query.error:
+        why = f"it {refusal}." if refusal else f"{query.error.wrong}: {query.error.why}"  # type: ignore[union-attr]
+        return _refused(request, why)
+    fields = [] if access.refusal else payload_columns.asked(request.POST) or []
+    file = export.FORMATS.get(request.POST.get("format", ""), export.CsvFile)(access, fields)
+    pieces = ArchiveExport(request.user, query, file).pieces()
+    try:
+        first = next(pieces)
+    except errors.DatabaseError as error:
+        told = query_errors.told(error)
+        return _refused(request, f"{told.sentence} {told.detail}")
+    answer = StreamingHttpResponse(FromThread(first, pieces), content_type=file.content_type)
+    answer["Content-Disposition"] = f'attachment; filename="archive.{file.name}"'
+    answer["X-Content-Type-Options"] = "nosniff"
+    return answer
+
+
+def _refused(request: HttpRequest, why: str) -> HttpResponseBase:
+    responses.refused(request, f"Nothing was exported: {why}")
+    return responses.back(request, f"{reverse('archive')}?{urlencode({'q': request.POST.get('q', search.DEAD)})}")
+
+
+class ArchiveExport:
+    """One person's export of one search. ``pieces`` is closed by whoever stops reading it."""
+
+    def __init__(self, person: Any, query: search.ArchiveSearch, file: export.Format):
+        self._person, self._query, self._file = person, query, file
+        self._walk = ArchiveWalk(query.filter)
+        self._ends_at = monotonic() + SECONDS
+        self._access = content_access.of(person)
+        self._is_revealed = self._access.revealed_until is not None
+        self._count = 0
+        self._said_at = monotonic()
+
+    def pieces(self) -> Generator[bytes]:
+        """The first has been read from the database. Raises DatabaseError before that, and says it in the file later.
+
+        One for each read, empty where it found nothing: between them it can be closed.
+        A reader who goes leaves a file without its last line, and an entry that says how far it was read.
+        """
+        with queue_database().exporting():
+            messages = self._read()
+            noted = audit_exports.begin(self._person, self._query.text, self._file.name, self._file.fields)
+            ended = "the connection was lost"
+            try:
+                began = export.Began(noted.who, database_clock.now(), self._query.text)
+                yield self._file.head(began).encode("utf-8", "replace") + self._lines(messages)
+                why = ""
+                while not (self._walk.is_over or why):
+                    messages, why = self._next()
+                    yield self._lines(messages) if messages else self._nothing_yet()
+                end = export.Ended(self._count, why)
+                yield self._file.end(end).encode()
+                ended = why or "whole"
+            except Exception:
+                ended = "an error of this program, which its log has"
+                raise
+            finally:
+                audit_exports.end(noted, self._count, ended)
+
+    def _next(self) -> tuple[list[Exported], str]:
+        """Some more, and why there are no more."""
+        if monotonic() > self._ends_at:
+            return [], f"It stopped after {SECONDS:.0f} s."
+        if self._is_revealed and not reveals.lasts(self._person):
+            return [], "What had been revealed is hidden again."
+        try:
+            found, room = self._read(), MOST - self._count
+        except errors.Busy:
+            return [], ""  # another search of theirs goes on: it was waited for, and is again
+        except errors.DatabaseError as error:
+            return [], error.sentence
+        return found[:room], "" if len(found) <= room else f"It stopped at {pluralize(MOST, 'message')}."
+
+    def _read(self) -> list[Exported]:
+        """On the person's behalf: each piece is read on its own, when the page's middleware has forgotten for whom."""
+        before = session_shares.person.set(self._person.pk)
+        try:
+            with queue_database().reading(searching=self._walk.searches) as connection:
+                messages = self._walk.read(connection)
+                ids = [each.id for each in messages] if self._file.fields else []
+                found = columns.payloads(connection, ids, self._access) if ids else {}
+                return [Exported(each, found[each.id][1] if each.id in found else None) for each in messages]
+        finally:
+            session_shares.person.reset(before)
+
+    def _nothing_yet(self) -> bytes:
+        if monotonic() - self._said_at < QUIET:
+            return b""
+        self._said_at = monotonic()
+        return self._file.reading(self._count).encode()
+
+    def _lines(self, messages: list[Exported]) -> bytes:
+        self._count += len(messages)
+        self._said_at = monotonic()
+        return self._file.lines(messages).encode("utf-8", "replace")
+
+
+urlpatterns = [path("archive/export/", exported, name="archive_export")]

@@ -1,0 +1,119 @@
+"""What a search may go on with while it is typed: fields, and values of the last one. Each is the whole search."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from pgqueue_admin.archive import search_query, store
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.archive.search_terms import Term, reads_text
+from pgqueue_admin.console import query_errors
+from pgqueue_admin.console.archive import fields
+from pgqueue_admin.console.archive.tokens import MOST_LETTERS
+from pgqueue_admin.console.messages import waiting_query
+from pgqueue_admin.dialects import deadline
+from pgqueue_admin.formatting.numbers import format_figure
+from pgqueue_admin.models import Endpoint, FailureGroup, Queue
+from pgqueue_admin.services import content_access
+from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.transport.wire.type_names import short_type
+
+MOST = 12
+NEWEST = 2_000  # archived messages, whose names are counted
+NAMES = 100  # of a field
+SECONDS = 0.5
+_LAST = re.compile(r'(?:^|\s)[-(]*(?P<term>(?:"(?:[^"]|"")*"|[^\s"])*)\Z')
+_OF_WAITING = (*sorted(waiting_query.KNOWN - {"", "header"}), "age", "seq", "is", "header.NAME", "body.path.to")
+_TIMES = ("1h", "24h", "7d", "today", "yesterday")
+_FIXED = {
+    "state": fields.STATES,
+    "result": fields.RESULTS,
+    "kind": fields.KINDS,
+    "age": (">1h", ">1d", "<10m"),
+    "died": _TIMES,
+    "sent": _TIMES,
+    "size": (">10kb", ">1mb"),
+    "attempts": (">=3",),
+    "is": ("expired",),
+}
+_COUNTED = ("type", "error", "endpoint")  # in the archive, as facets are
+
+
+class Suggestion(NamedTuple):
+    text: str
+    about: str = ""
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    text, of_waiting = request.GET.get("q", "")[:MOST_LETTERS], request.GET.get("of") == "waiting"
+    known = _OF_WAITING if of_waiting else fields.NAMES
+    about = {"suggestions": list(of(text, known, content_access.of(request.user)))[:MOST]}
+    return render(request, "pgqueue_admin/archive/suggestions.html", about)
+
+
+def of(text: str, known: Iterable[str], access: ContentAccess) -> Iterator[Suggestion]:
+    """Those that begin with what is typed: a browser shows no others. None within an open quotation mark."""
+    last = _LAST.search(text)
+    if not last or not last["term"]:
+        return
+    typed, before = last["term"], text[: last.start("term")]
+    name, colon, value = typed.partition(":")
+    for each in _values(name.lower(), value, known) if colon else _fields(typed, known, access):
+        begins = f"{name.lower()}:{each.text}" if colon else each.text
+        if begins.isprintable() and begins.lower().startswith(typed.lower()) and begins != typed:
+            yield Suggestion(before + begins, each.about)
+
+
+def _fields(typed: str, known: Iterable[str], access: ContentAccess) -> Iterator[Suggestion]:
+    """Those that this person may search by."""
+    for name in known:
+        head, dot, _ = name.partition(".")
+        if not (reads_text(Term(head, "")) and access.search_refusal(head, ("",) if dot else ())):
+            yield Suggestion(f"{head}." if dot else f"{name}:")
+
+
+def _values(name: str, value: str, known: Iterable[str]) -> Iterable[Suggestion]:
+    if name not in known:
+        return []
+    if name in _FIXED:
+        return map(Suggestion, _FIXED[name])
+    if name == "queue":
+        named = Queue.objects.filter(gone_since=None, table__istartswith=value.replace("\0", ""))
+        return [Suggestion(_quoted(each)) for each in named.values_list("table", flat=True)[:MOST]]
+    if name == "owner":
+        owned = FailureGroup.objects.filter(owner__istartswith=value.replace("\0", "")).exclude(owner="")
+        names = owned.order_by("owner").values_list("owner", flat=True).distinct()
+        return [Suggestion(_quoted(each)) for each in names[:MOST]]
+    return _names(name) if name in _COUNTED else []
+
+
+def _names(field: str) -> Iterator[Suggestion]:
+    """By how many of the newest have them; both a whole name and its last part are found. Endpoints of ours besides."""
+    with deadline.within(SECONDS):
+        counts, _ = query_errors.read(
+            lambda connection: store.facets(connection, ArchiveFilter(state=""), NEWEST, NAMES)
+        )
+    seen = set[str]()
+    for each in counts or []:
+        if each.field == field and each.name:
+            about = f"{format_figure(each.messages)} of the newest {NEWEST:,}"
+            short = short_type(each.name)
+            names = [each.name] if field == "endpoint" else [short.rpartition("+")[2], short, each.name]
+            yield from (Suggestion(_quoted(name), about) for name in dict.fromkeys(names) if name not in seen)
+            seen.update(names)
+    if field == "endpoint":
+        named = Endpoint.objects.values_list("name", flat=True)[:NAMES]
+        yield from (Suggestion(_quoted(name)) for name in named if name not in seen)
+
+
+def _quoted(name: Any) -> str:
+    return search_query.quoted(str(name))
+
+
+urlpatterns = [path("archive/suggestions/", page, name="archive_suggestions")]

@@ -1,0 +1,104 @@
+"""The page of masking rules, each rule's own, and the acts that reveal what they hide and hide it again."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path, reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from pgqueue_admin.console import navigation, permissions, responses
+from pgqueue_admin.console.masking.form import MaskingRuleForm
+from pgqueue_admin.console.parsing import parse_int
+from pgqueue_admin.console.shortcuts import existing
+from pgqueue_admin.models import AuditEntry, MaskingRule
+from pgqueue_admin.services import masking_rules, reveals
+from pgqueue_admin.services.masking_rules import RuleNotAllowed, RuleRefused
+from pgqueue_admin.services.reveals import RevealNotAllowed, RevealRefused
+
+HISTORY = 20
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def page(request: HttpRequest) -> HttpResponse:
+    """All rules; a POST adds one."""
+    navigation.stands_under(request, "settings")
+    form = MaskingRuleForm(request.POST if request.method == "POST" else None)
+    fault, status = "", 200
+    if request.method == "POST":
+        status = 422
+        if refusal := permissions.refusal_for(request.user, "reveal"):
+            fault, status = f"Nothing was changed: it {refusal}.", 403
+        elif form.is_valid():
+            try:
+                made = masking_rules.add(form.typed, request.user, "console", responses.reason(request))
+            except RuleRefused as error:
+                fault = str(error)
+            else:
+                responses.done(request, f"{made.name} hides its parts from now on.")
+                return responses.SeeOther(reverse("masking"))
+    about = {"rules": MaskingRule.objects.all(), "entries": _entries()[:HISTORY], "most": masking_rules.MOST}
+    return _answer(request, "page", about | {"form": form, "fault": fault}, status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def one(request: HttpRequest, number: int) -> HttpResponse:
+    """A POST changes it, or with ``remove`` removes it."""
+    navigation.stands_under(request, "settings")
+    known = existing(MaskingRule, f"There is no masking rule {number}.", pk=number)
+    form = MaskingRuleForm(request.POST if request.method == "POST" else None, known)
+    version, fault, status = parse_int(request.POST.get("version", "")), "", 200
+    if request.method == "POST" and ("remove" in request.POST or form.is_valid()):
+        try:
+            if "remove" in request.POST:
+                masking_rules.remove(number, version, request.user, "console", responses.reason(request))
+                responses.done(request, f"{known.name} was removed: what it hid is shown.")
+            else:
+                reason = responses.reason(request)
+                masking_rules.change(number, version, form.typed, request.user, "console", reason)
+                responses.done(request, f"{form.typed.name} holds as it is now.")
+            return responses.SeeOther(reverse("masking"))
+        except RuleRefused as error:
+            fault, status = str(error), 403 if isinstance(error, RuleNotAllowed) else 422
+    elif request.method == "POST":
+        status = 422
+    shown = version if request.method == "POST" else known.version
+    about = {"rule": known, "form": form, "fault": fault, "version": shown, "entries": _entries(known.name)[:HISTORY]}
+    return _answer(request, "rule", about, status)
+
+
+@require_POST
+def reveal(request: HttpRequest) -> HttpResponse:
+    """For this person, for some minutes; with ``end`` hidden again at once."""
+    back = responses.came_from(request) or reverse("masking")
+    if "end" in request.POST:
+        if reveals.end(request.user, back, "console"):
+            responses.done(request, "Masked parts are hidden again.")
+        else:
+            responses.refused(request, "Nothing was changed. Masked parts were hidden already.")
+        return responses.SeeOther(back)
+    try:
+        until = reveals.begin(request.user, responses.reason(request), back, "console")
+    except RevealNotAllowed as error:
+        return _answer(request, "refused", {"fault": str(error)}, 403)
+    except RevealRefused as error:
+        responses.refused(request, str(error))
+    else:
+        responses.done(request, f"Masked parts are shown to you until {timezone.localtime(until):%H:%M:%S}.")
+    return responses.SeeOther(back)
+
+
+def _entries(name: str = ""):  # type: ignore[no-untyped-def]
+    found = AuditEntry.objects.filter(noun="masking")
+    return found.filter(subject=name) if name else found
+
+
+def _answer(request: HttpRequest, template: str, about: dict[str, object], status: int) -> HttpResponse:
+    about["refusal"] = permissions.refusal_for(request.user, "reveal")
+    return render(request, f"pgqueue_admin/masking/{template}.html", about, status=status)
+
+
+urlpatterns = [
+    path("settings/masking/", page, name="masking"),
+    path("settings/masking/<int:number>/", one, name="masking_rule"),
+    path("masking/reveal/", reveal, name="masking_reveal"),
+]

@@ -1,0 +1,1 @@
+"""Views: addresses of lists that somebody gave a name."""

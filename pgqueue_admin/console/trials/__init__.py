@@ -1,0 +1,1 @@
+"""Trials of dead messages: asked for, and what came of each."""

@@ -1,0 +1,51 @@
+"""While a server says nothing one caller tries, and all others are told at once what the last try brought."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+PAUSE = 1.0  # between two tries; a server that is back is noticed within it
+SILENCE = 0.5  # who waited so long was not refused
+
+T = TypeVar("T")
+
+
+class ConnectBreaker:
+    """A try that is refused costs nothing and is repeated freely; one that waited is followed by a pause.
+
+    ``failure``: what a try raises that failed; ``told``: makes what the others are told of it.
+    """
+
+    def __init__(self, failure: type[Exception], told: Callable[[str], Exception]) -> None:
+        self._is_failure, self._told = failure, told
+        self._lock = threading.Lock()
+        self._failure = ""
+        self._next_at = 0.0
+        self._trying = False
+
+    def attempt(self, connect: Callable[[], T]) -> T:
+        if self._failure and not self._my_turn():
+            raise self._told(self._failure)
+        began = time.monotonic()
+        try:
+            made = connect()
+        except self._is_failure as error:
+            self._failed(str(error), time.monotonic() - began)
+            raise
+        except BaseException:
+            self._trying = False
+            raise
+        self._failure, self._trying = "", False
+        return made
+
+    def _my_turn(self) -> bool:
+        with self._lock:
+            mine = not self._trying and time.monotonic() >= self._next_at
+            self._trying = self._trying or mine
+            return mine
+
+    def _failed(self, why: str, took: float) -> None:
+        with self._lock:
+            self._failure, self._trying = why, False
+            self._next_at = time.monotonic() + (PAUSE if took > SILENCE else 0)

@@ -1,0 +1,55 @@
+-- name: sent
+-- As which row of which queue each archived message was sent, by the retry that it stands for now.
+select a.id, a.kind, a.queue, a.headers, a.retry_token, i.operation, i.target, i.sent_as
+from messages.message_archive a join messages.operation_item i on i.operation = a.operation and i.archive_id = a.id
+where a.state = 'retried' and i.outcome = 'done' and i.sent_as is not null and {which}
+order by a.id
+
+-- name: of_ids
+-- Part of sent: these archived messages.
+a.id = any (%(ids)s::integer[])
+
+-- name: of_rows
+-- Part of sent: those that wait as these rows of one queue. By message id, which has an index; by row, which is random.
+a.message_id = any (%(message_ids)s::text[]) and i.target = %(target)s and i.sent_as = any (%(row_ids)s::text[])
+
+-- name: waiting
+-- Rows that nobody has in hand, held until the transaction ends; a locked one is skipped, so no receiver waits and none is waited
+-- for. Bodies are compared where they lie.
+select sent.archive_id, q.tableoid::bigint as part, q.ctid::text as place, q.headers, q.body is not distinct from a.body as same_body
+from rows from (unnest(%(ids)s::integer[]), unnest(%(row_ids)s::uuid[])) as sent (archive_id, row_id)
+join {table} q on q.id = sent.row_id
+join messages.message_archive a on a.id = sent.archive_id
+for update of q skip locked
+
+-- name: waiting_lease
+-- Likewise of lease messages that nobody has locked; each knows the archived one that it is.
+select a.id as archive_id
+from messages.message m join messages.message_archive a on a.id = m.retried_from and a.retried_as = m.id
+where a.id = any (%(ids)s::integer[]) and m.lock_expires_at is null and m.message = a.message
+for update of m skip locked
+
+-- name: take_back
+-- The held rows, by where they lie.
+delete from {table} q
+using rows from (unnest(%(parts)s::bigint[]), unnest(%(places)s::text[])) as held (part, place)
+where q.ctid = held.place::tid and q.tableoid = held.part::oid
+
+-- name: take_back_lease
+-- Likewise.
+delete from messages.message m using messages.message_archive a
+where a.id = any (%(ids)s::integer[]) and m.id = a.retried_as and m.retried_from = a.id
+
+-- name: back
+-- Dead again as it was before the retry, or discarded; the token of that retry is worth nothing any more.
+update messages.message_archive
+set resolution = %(resolution)s, resolved_by = %(resolved_by)s, ended_at = null, operation = %(operation)s, retry_token = null,
+    resolved_at = case when %(resolved_by)s::text is not null then clock_timestamp() end
+where id = any (%(ids)s::integer[]) and state = 'retried'
+
+-- name: not_sent
+-- What the retry has of it, in the same transaction: in the end it was not sent.
+update messages.operation_item i
+set outcome = 'skipped', why = %(why)s, who_before = %(who)s, when_before = clock_timestamp(), sent_as = null, left_at = null
+from rows from (unnest(%(operations)s::bigint[]), unnest(%(ids)s::integer[])) as sent (operation, archive_id)
+where i.operation = sent.operation and i.archive_id = sent.archive_id and i.outcome = 'done'

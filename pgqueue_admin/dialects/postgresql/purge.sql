@@ -1,0 +1,66 @@
+-- name: waiting
+-- What a purge would mean: as many as this look sees, and their lowest and highest number, by which what comes later is told.
+select count(*) as number, min(seq) as lowest, max(seq) as up_to from {table}
+
+-- name: identity
+-- By which a table is known that was made anew, emptied or rewritten, and whose numbers began again. Only an ascending sequence of
+-- its own is asked, where the role may.
+select c.oid::bigint as oid,
+    (select string_agg(p.relfilenode::text, ' ' order by p.oid) from pg_class p
+     where p.oid = c.oid or p.oid in (select relid from pg_partition_tree(c.oid))) as storage,
+    (select pg_sequence_last_value(s.seqrelid) from pg_sequence s
+     where s.seqrelid = pg_get_serial_sequence(format('%%I.%%I', n.nspname, c.relname), 'seq')::regclass
+         and s.seqincrement > 0 and has_sequence_privilege(s.seqrelid, 'select')) as last
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = %(schema)s and c.relname = %(name)s
+
+-- name: left
+-- How many of these are there still, also in somebody's hands.
+select count(*) from {table} where seq between %(lowest)s::bigint and %(up_to)s::bigint
+
+-- name: take
+-- The next of these, oldest first; one that a receiver has in hand is left to it. Of so many headers as a chunk may read, and
+-- one row in any case. Filled: seq, which always is, and the columns that the archive lacks: what has a value there stays.
+with near as materialized (
+    select tableoid::bigint as part, ctid::text as place, id, seq, expires, headers, body is null as is_null
+    from {table} where seq between %(lowest)s::bigint and %(up_to)s::bigint and num_nonnulls({filled}) = 1 order by seq limit %(limit)s for update skip locked
+)
+select part, place, id::text as id, seq, coalesce(expires <= now() at time zone 'utc', false) as expired, headers,
+    case when not is_null then ''::bytea end as body
+from (
+    select *, row_number() over up_to as nth, sum(octet_length(headers)) over up_to as read
+    from near window up_to as (order by seq rows unbounded preceding)
+) chunk where nth = 1 or read <= %(most)s order by nth
+
+-- name: reserve
+-- In the place of a frozen set: it keeps the number from other consoles, names no message, and is open until the purge has ended.
+insert into messages.operation_item (operation, position, archive_id, queue) values (%(operation_id)s, 1, 0, %(queue)s)
+
+-- name: begin_chunk
+-- One chunk at a time; whoever comes meanwhile leaves it to that one. Seen as being in hand, as other operations' chunks are.
+select pg_try_advisory_xact_lock(hashtext('pgqueue operation'), %(operation_id)s::integer)
+
+-- name: done
+-- How many of it were purged.
+select count(*) from messages.operation_item where operation = %(operation_id)s and outcome = 'done'
+
+-- name: record
+-- Each is an item from now on, in the transaction that took it. By archive id, so that no two have one place.
+insert into messages.operation_item (operation, position, archive_id, queue, outcome, at)
+select %(operation_id)s, purged.id + 1, purged.id, %(queue)s, 'done', clock_timestamp()
+from unnest(%(ids)s::integer[]) as purged (id)
+
+-- name: end
+-- Nothing is left that could be taken, or nothing more may be.
+update messages.operation_item set outcome = %(outcome)s, why = %(why)s, at = clock_timestamp()
+where operation = %(operation_id)s and position = 1 and archive_id = 0 and outcome is null
+
+-- name: why_ended
+-- Of one that could not go on.
+select why from messages.operation_item where operation = %(operation_id)s and position = 1 and archive_id = 0 and outcome = 'failed'
+
+-- name: taken_back
+-- Of which retries it took messages back: their figures have changed.
+select distinct retry.operation
+from messages.operation_item mine join messages.operation_item retry on retry.archive_id = mine.archive_id
+where mine.operation = %(operation_id)s and mine.archive_id > 0 and retry.outcome = 'skipped' and retry.operation <> mine.operation

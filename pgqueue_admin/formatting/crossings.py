@@ -1,0 +1,34 @@
+"""How a crossing between two databases is said, on its page and by manage.py crossings."""
+
+from pgqueue_admin.formatting.numbers import pluralize
+
+DECISIONS = {
+    "arrived": "It was committed there: its messages are marked as retried, or archived.",
+    "lost": "It was not: its messages are dead as before, or still in the error queue there.",
+}
+
+
+def where(takes_in: bool, alias: str) -> str:
+    return f"{'taken out of' if takes_in else 'put into'} {alias}"
+
+
+def asked(number: int, takes_in: bool, alias: str) -> str:
+    """The question that a person answers."""
+    return f"{pluralize(number, 'message')} {where(takes_in, alias)}?"
+
+
+def effect(takes_in: bool, is_typed: bool, arrived: bool) -> str:
+    """What a decision does to its messages."""
+    if is_typed:
+        return "It counts as sent." if arrived else "It counts as never sent. Type it again if it is still wanted."
+    if takes_in:
+        archived = "Its copies become archived messages."
+        binned = "Its copies go into the bin, as they may be all that is left. The rows are expected there."
+        return archived if arrived else binned
+    if arrived:
+        return "Its messages are marked as retried. Nothing is sent."
+    return "Its messages are dead as before, and may be retried. If they did arrive, a retry sends them twice."
+
+
+def decided(number: int, arrived: bool) -> str:
+    return f"{pluralize(number, 'message')}: {'they arrived' if arrived else 'they did not arrive'}."

@@ -1,0 +1,53 @@
+"""manage.py crossings: what is on its way between two databases, and what a person says became of it."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.formatting import crossings as wording
+from pgqueue_admin.management.actor import caller
+from pgqueue_admin.management.database_errors import why
+from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import crossings
+from pgqueue_admin.services.operations.crossing_decision import decide
+
+
+class Command(BaseCommand):
+    help = (
+        "Lists messages whose arrival in another database is unknown. Look there for "
+        "the rows that are listed, and say which."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        verbs.add_parser("list", help="Each with the rows to look for.")
+        for verb, words in wording.DECISIONS.items():
+            one = verbs.add_parser(verb, help=words)
+            one.add_argument("number", type=int, help="The number that `list` shows.")
+            one.add_argument("--reason", required=True, help="What you saw there; kept in the audit.")
+            one.add_argument("--as", dest="who", default=caller(), help="Whose name is kept. Default: yours.")
+
+    def handle(self, *, verb: str, **options: Any) -> None:
+        try:
+            if verb == "list":
+                self._list()
+            else:
+                self._decide(verb == "arrived", **options)
+        except DatabaseError as error:
+            raise CommandError(why(error)) from error
+        except operations.OperationRefused as error:
+            raise CommandError(str(error)) from error
+
+    def _list(self) -> None:
+        for each in crossings.undecided():
+            asked = wording.asked(each.number, each.crossing.takes_in, each.crossing.alias)
+            self.stdout.write(f"{each.crossing.id}  {asked}")
+            self.stdout.write(f"    {each.crossing.begun_at:%Y-%m-%d %H:%M:%S} UTC. {each.crossing.not_known}")
+            for queue, ids in each.rows.items():
+                self.stdout.write(f"    {queue}: {', '.join(ids)}")
+
+    def _decide(self, arrived: bool, *, number: int, who: str, reason: str, **options: Any) -> None:
+        done = decide(number, arrived, who, "command", reason)
+        self.stdout.write(wording.decided(done, arrived))

@@ -1,0 +1,22 @@
+"""Which queues the people of a group see: patterns. A person without any sees all."""
+
+from django.db import models
+
+LONGEST = 300
+
+
+class QueueScope(models.Model):
+    """Checked by ``services.queue_scopes`` before it is kept. A group that has some is not deleted: without them its
+    people would see every queue.
+    """
+
+    group = models.ForeignKey("auth.Group", on_delete=models.PROTECT, related_name="queue_scopes")
+    pattern = models.CharField(max_length=LONGEST, help_text="schema.queue, with * for any text.")
+    may_act = models.BooleanField(default=False, help_text="Also acts, as far as the person has the right to them.")
+
+    class Meta:
+        ordering = ["group__name", "pattern"]
+        constraints = [models.UniqueConstraint(fields=["group", "pattern"], name="pgqueue_queuescope_pattern")]
+
+    def __str__(self) -> str:
+        return f"{self.group}: {self.pattern}"

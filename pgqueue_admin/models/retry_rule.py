@@ -1,0 +1,27 @@
+"""Where messages of a type, or that died in a queue, are retried to instead: for queues that were renamed."""
+
+from django.db import models
+from django.db.models import Q
+
+from pgqueue_admin.models.fields import TimestampField
+
+
+class RetryRule(models.Model):
+    """Never changed: another one takes its place, so that an operation's rule says what it said."""
+
+    message_type = models.CharField(max_length=400, blank=True, help_text="* stands for anything. Empty: any.")
+    queue = models.CharField(max_length=400, blank=True, help_text="Canonical address where it died. Empty: any.")
+    target = models.CharField(max_length=400, help_text="Canonical address of a known input queue.")
+    who = models.CharField(max_length=150)
+    reason = models.TextField(blank=True)
+    created_at = TimestampField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(condition=~Q(message_type="", queue=""), name="retry_rule_names_something"),
+            models.UniqueConstraint(fields=["message_type", "queue"], name="retry_rule_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"rule {self.pk}"

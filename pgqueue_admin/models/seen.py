@@ -1,0 +1,96 @@
+"""Managers that give the rows of those queues that may be seen, where somebody's scope is in force.
+
+Rows that belong to no queue are of none that is seen. ``_base_manager`` stays whole: by it one row leads to another.
+"""
+
+from typing import TypeVar, cast
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Value
+from django.db.models.expressions import CombinedExpression
+
+from pgqueue_admin.dialects import visible_queues
+from pgqueue_admin.dialects.visible_queues import LEASE_NAME, VisibleQueues
+
+M = TypeVar("M", bound=models.Model)
+
+
+class _Seen(models.Manager[M]):
+    def get_queryset(self) -> models.QuerySet[M]:
+        rows, seen = super().get_queryset(), visible_queues.current()
+        return rows if seen is None else self.narrowed(rows, seen)
+
+    def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
+        raise NotImplementedError
+
+
+class SeenQueues(_Seen[M]):
+    def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
+        return rows.filter(pk__in=seen.ids)
+
+
+class OfSeenQueues(_Seen[M]):
+    """By their queue's row."""
+
+    def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
+        return rows.filter(queue__in=seen.ids)
+
+
+class OfSeenNames(_Seen[M]):
+    """By a queue's canonical address."""
+
+    def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
+        return rows.filter(queue__in=seen.names)
+
+
+class OfAllQueues(_Seen[M]):
+    """What is said of all queues together: nobody who sees some of them is told it."""
+
+    def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
+        return rows.none()
+
+
+class OfSeenAlerts(_Seen[M]):
+    """By the queue of their warning."""
+
+    def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
+        return rows.filter(alert__queue__in=seen.names)
+
+
+class OfSeenAddresses(_Seen[M]):
+    """By schema and table."""
+
+    def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
+        schemas = {each.schema for each in seen.seen}
+        asked = models.Q(pk__in=())
+        for schema in schemas:
+            asked |= models.Q(schema=schema, table__in=[each.table for each in seen.seen if each.schema == schema])
+        return rows.filter(asked)
+
+
+class WhollySeen(_Seen[M]):
+    """By a count for each queue: of an operation that reaches further nothing is told.
+
+    That count is by target where rules were followed or messages called back: then it says nothing of where they died.
+    """
+
+    def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
+        of_lease = [""] if LEASE_NAME in seen.names else []  # original clients name no queue
+        names = Value([*seen.names, *of_lease], ArrayField(models.TextField()))
+        rest = CombinedExpression(models.F("queues"), "-", names, output_field=models.JSONField())
+        found = rows.alias(beyond=rest).filter(beyond={}, rules=[]).exclude(queues={}).exclude(kind="call_back")
+        return cast("models.QuerySet[M]", found)
+
+
+class AboutSeenQueues(_Seen[M]):
+    """By what an entry of the audit is about: endpoints, people and settings are no queues."""
+
+    def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
+        about = rows.filter(noun__in=("queue", "message"), subject__in=[name[:400] for name in seen.names])
+        return about.exclude(after__has_any_keys=_WHERE_ELSE).exclude(verb__in=_ELSEWHERE)
+
+
+# What names further queues is not told, as nobody knows which.
+_ELSEWHERE = ("move", "copy", "edit")
+_WHERE_ELSE = ["queue", "target", "targets", "rules", "to"]

@@ -1,0 +1,66 @@
+"""Copy as new: one message, archived or waiting, is sent once more with an id of its own; the original stays."""
+
+from typing import Any
+
+from pgqueue_admin.archive import message_copy
+from pgqueue_admin.archive.errors import NoCopy
+from pgqueue_admin.archive.message_copy import ArchivedOne, NewMessage, Original
+from pgqueue_admin.archive.messages import clean
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.models.queue_database import only_looked_at, queue_database
+from pgqueue_admin.monitor import discovery
+from pgqueue_admin.services import typed_messages, waiting_messages
+from pgqueue_admin.services.audited_act import audited
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
+from pgqueue_admin.services.permissions import name_of, refusal_for
+
+NOTHING = "Nothing was sent"
+
+
+def copy(original: Original, target: Address, person: Any, origin: str, reason: str = "") -> str:
+    """Return the new message id. Raises OperationRefused, or OutcomeUnknown."""
+    if refusal := refusal_for(person, "send"):
+        raise OperationNotAllowed(f"{NOTHING}: {refusal}.")
+    about = {"who": name_of(person), "verb": "copy", "noun": "message", "origin": origin, "reason": reason}
+    subject, lost = queue_database().dialect.canonical(target)[:400], None
+    try:
+        with queue_database().writing() as connection:
+            new = _composed(connection, original, target)
+            with audited(**about, subject=subject, before=_said(original, new), after={}) as act:
+                is_ours = waiting_messages.is_ours(target)
+                try:
+                    message_copy.send(connection, original, new, target, name_of(person), is_ours=is_ours)
+                except DatabaseDown as error:
+                    lost = error
+                act.note(message_id=new.message_id, **({"outcome": "not known"} if lost else {}))
+                act.done = 1
+    except (NoCopy, DatabaseError) as error:
+        raise OperationRefused(f"{NOTHING}. {error}") from error
+    if lost:
+        raise OutcomeUnknown(f"Whether it was sent is not known. Its id is {new.message_id}. {lost}") from lost
+    return new.message_id
+
+
+def _composed(connection: Connection, original: Original, target: Address) -> NewMessage:
+    if not isinstance(original, ArchivedOne):
+        _check_source(connection, original.queue)
+    if why := only_looked_at(target) or typed_messages.why_not(connection, target):
+        raise OperationRefused(f"{NOTHING}. {why}")
+    return message_copy.compose(connection, original)
+
+
+def _check_source(connection: Connection, queue: Address) -> None:
+    if not queue_database().allows(queue):
+        raise OperationRefused(f"{NOTHING}. The schema {queue.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS).")
+    table = discovery.readable(connection, queue)
+    if table is None or not table.has_messages:
+        raise OperationRefused(f"{NOTHING}. There is no queue table {queue.table} now.")
+
+
+def _said(original: Original, new: NewMessage) -> dict[str, Any]:
+    """Of what it was made: lineage is in the audit, in the copy's RelatedTo, and in the archived one's story."""
+    said = {"copy_of": clean(new.of)}
+    if isinstance(original, ArchivedOne):
+        return {**said, "archive_id": original.archive_id}
+    return {**said, "queue": queue_database().dialect.canonical(original.queue), "row_id": str(original.row_id)}

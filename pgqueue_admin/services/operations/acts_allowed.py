@@ -1,0 +1,73 @@
+"""Whether messages that wait in a queue may be acted on by hand: asked by each act and each chunk of a purge."""
+
+from pgqueue_admin.archive.held_row import would_run
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.models import Queue
+from pgqueue_admin.models.queue_database import only_looked_at, queue_database
+from pgqueue_admin.monitor import discovery
+from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
+from pgqueue_admin.services import queue_access
+from pgqueue_admin.services.operations.errors import OperationRefused
+from pgqueue_admin.services.operations.kinds import ours
+
+_NOT_ALLOWED = (
+    "No endpoint of this console receives from {}. Acts on its messages can be switched on in its settings, by whoever"
+    " may change settings."
+)
+
+
+def table_of(connection: Connection, address: Address) -> QueueTable:
+    """Raises OperationRefused where no act can be done on its messages, DatabaseError."""
+    if beyond := queue_access.refusal_for(address):
+        raise OperationRefused(f"It {beyond}.")
+    if why := only_looked_at(address):
+        raise OperationRefused(why)
+    if not queue_database().allows(address):
+        raise OperationRefused(f"The schema {address.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS).")
+    table = discovery.readable(connection, address)
+    if table is None:
+        raise OperationRefused(f"There is no queue table {address.table} now.")
+    home_of(table)
+    return table
+
+
+def home_of(table: QueueTable) -> Address:
+    """The queue whose messages lie there. Raises OperationRefused where no act can be done on them."""
+    if table.kind is TableKind.DELAYED:
+        if table.delayed_of is None:
+            raise OperationRefused(f"No queue is known to which the messages of {table.address.table} go.")
+        return table.delayed_of
+    if not table.has_messages or table.kind in (TableKind.LEASE, TableKind.ARCHIVE):
+        raise OperationRefused(f"{table.address.table} is no queue whose messages can be acted on.")
+    return table.address
+
+
+def why_foreign(table: QueueTable) -> str:
+    """Why no act is done there; empty: an endpoint of ours receives from it, or somebody allowed it."""
+    return why_not_ours(table.delayed_of or table.address)
+
+
+def why_not_ours(queue: Address) -> str:
+    return "" if is_ours(queue) or is_allowed(queue) else not_allowed(queue)
+
+
+def not_allowed(queue: Address) -> str:
+    """Of one that is not ours, and where nobody allowed it."""
+    return _NOT_ALLOWED.format(queue.table)
+
+
+def is_ours(queue: Address) -> bool:
+    return ours()(queue)
+
+
+def is_allowed(queue: Address) -> bool:
+    return Queue.objects.filter(schema=queue.schema, table=queue.table, acts_allowed=True).exists()
+
+
+def check_purge(connection: Connection, queue: Address) -> None:
+    """Whether it may be purged now. Raises OperationRefused where it may not, DatabaseError."""
+    table = table_of(connection, queue)
+    if table.kind is TableKind.DELAYED:
+        raise OperationRefused(f"{queue.table} holds delayed messages: they are cancelled on their own page.")
+    if why := why_foreign(table) or would_run(connection, queue):
+        raise OperationRefused(why)

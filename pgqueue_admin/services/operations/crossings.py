@@ -1,0 +1,259 @@
+"""Acts over two databases: carried from the first into the other, and asked about where nobody heard how that ended.
+
+The order is what keeps a message from being lost or sent twice (docs/decisions/028): what is meant is committed here;
+the other transaction is marked here before it ends there; what came of it is written here, by whoever finds out.
+"""
+
+import logging
+from contextlib import suppress
+from typing import NamedTuple
+
+from django.conf import settings
+
+from pgqueue_admin.archive import crossing_back, crossing_in, crossings, replay
+from pgqueue_admin.archive.crossing_in import Taken
+from pgqueue_admin.archive.crossings import Crossing
+from pgqueue_admin.archive.messages import Outcome
+from pgqueue_admin.dialects import Address, Connection, Dialect
+from pgqueue_admin.dialects.crossing_store import CommitOutcome, CrossingStore
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.models.queue_database import QueueDatabase, of_alias, queue_database
+from pgqueue_admin.services.operations.item_outcomes import record, record_sent
+
+log = logging.getLogger(__name__)
+
+
+def carry(here: Connection, operation: int) -> None:
+    """What a chunk of it has just set out with. Raises DatabaseError where it did not arrive, or nobody knows yet."""
+    for crossing in crossings.open_ones(here, operation):
+        with crossings.held(here, crossing.id) as mine:
+            if mine and mine.mark is None:
+                _carry(here, mine)
+
+
+def send_out(here: Connection, number: int) -> list[Outcome] | None:
+    """What this session has just set out with, by one crossing, and what came of it; None: that is not known yet.
+
+    Raises DatabaseError where it is known that nothing arrived.
+    """
+    try:
+        with crossings.held(here, number) as mine:
+            return _carry(here, mine) if mine and mine.mark is None else None
+    except DatabaseError as error:
+        if crossings.get(here, number):
+            return None
+        raise NotCarried(str(error)) from error
+
+
+def take_in(database: QueueDatabase, queue: Address) -> Taken:
+    """A batch of its error queue into the archive. Raises DatabaseError: then it lies there, or it is being asked."""
+    with queue_database().writing() as here, crossings.all_let_go(here):
+        with database.writing() as there, database.writing() as beside:
+            if fault := _store(database).fault(there):
+                raise DatabaseError(fault)
+            taken = crossing_in.carry(here, there, beside, _store(database), queue, database.alias, "ingester")
+        if taken.crossing is not None:
+            with crossings.held(here, taken.crossing) as mine:
+                if mine:
+                    _finish(here, mine)
+    return taken
+
+
+def settle(operation: int | None = None, alias: str | None = None) -> set[int]:
+    """Find out what became of each that a process left behind; of which operations something has changed.
+
+    What somebody has in hand is his. A database that does not answer is asked the next time, and so is one whose
+    messages cannot be marked now: the others do not wait for it. Raises DatabaseDown.
+    """
+    changed = set()
+    with queue_database().writing() as here:
+        for crossing in crossings.open_ones(here, operation, alias):
+            try:
+                with crossings.held(here, crossing.id) as mine:
+                    if mine and _settled(here, mine) and mine.operation is not None:
+                        changed.add(mine.operation)
+            except DatabaseDown:
+                raise
+            except DatabaseError as error:
+                log.error("What became of crossing %s is not written down yet: %s", crossing.id, error)
+    return changed
+
+
+class PendingCrossing(NamedTuple):
+    """``queues``: those there, with the ids of its rows, to look for. ``is_typed``: a person typed what goes there."""
+
+    crossing: Crossing
+    queues: dict[Address, list[str]]
+    is_typed: bool
+
+    @property
+    def rows(self) -> dict[str, list[str]]:
+        return {f"{queue.schema}.{queue.table}": ids for queue, ids in self.queues.items()}
+
+    @property
+    def number(self) -> int:
+        return sum(map(len, self.queues.values()))
+
+    @property
+    def asked(self) -> str:
+        """What the console asks the other database; empty: nothing, as nothing can have been committed there."""
+        mark, database = self.crossing.mark, of_alias(self.crossing.alias)
+        if mark is None:
+            return ""
+        return database.dialect.crossings.asked(mark) if database and database.dialect.crossings else mark
+
+
+def pending(here: Connection) -> list[PendingCrossing]:
+    """Those on which a person decides, then those on their way, each oldest first and ``AT_ONCE`` at most. Raises
+    DatabaseError."""
+    found = [*crossings.not_known_ones(here), *crossings.open_ones(here)]
+    return [_pending(here, each) for each in found]
+
+
+def _pending(here: Connection, found: Crossing) -> PendingCrossing:
+    return PendingCrossing(found, crossings.rows(here, found), crossings.is_typed(here, found))
+
+
+def one_pending(here: Connection, number: int) -> PendingCrossing | None:
+    """None where it is over. Raises DatabaseError."""
+    found = crossings.get(here, number)
+    return _pending(here, found) if found else None
+
+
+def undecided() -> list[PendingCrossing]:
+    """Of which nobody can be told any more what became of them. Raises DatabaseError."""
+    with queue_database().reading() as here:
+        return [_pending(here, each) for each in crossings.not_known_ones(here)]
+
+
+def end_as(here: Connection, crossing: Crossing, arrived: bool, who: str) -> None:
+    """As a person has decided, who has it in hand. Raises DatabaseError."""
+    if arrived:
+        _finish(here, crossing)
+        return
+    if not crossing.takes_in:
+        with here.transaction():
+            _record(here, crossing, crossing_back.lost(here, crossing, who))
+        return
+    with here.transaction():  # the copies may be all that there is: they go into the bin
+        ids = crossing_in.finish(here, crossing, _dialect(crossing), settings.PGQUEUE["OWN_CODE"])
+        replay.discard(here, ids, who)
+
+
+def is_clear(alias: str) -> bool:
+    """Whether nothing is on its way to or from that database, after those that were left behind were asked about."""
+    settle(alias=alias)
+    with queue_database().writing() as here:
+        return not crossings.open_ones(here, alias=alias)
+
+
+class NotCarried(DatabaseError):
+    """The other database did not take it, and nothing of it is there."""
+
+
+def _carry(here: Connection, crossing: Crossing) -> list[Outcome]:
+    database = _writable(crossing)
+    try:
+        if database is None:
+            raise DatabaseError(f"The database {crossing.alias} is not written to any more.")
+        with database.writing() as there, database.writing() as beside:
+            mark = crossing_back.carry(here, there, beside, _store(database), crossing)
+    except DatabaseError:
+        with crossings.held(here, crossing.id) as now:
+            settled = _settled(here, now) if now else None
+            if settled and settled.state == "committed":
+                return settled.outcomes
+        raise
+    return _finish(here, crossing._replace(mark=mark))
+
+
+class Settled(NamedTuple):
+    """``state``: as it was told. ``outcomes``: of the archived messages that arrived."""
+
+    state: str
+    outcomes: list[Outcome] = []
+
+
+def _settled(here: Connection, crossing: Crossing) -> Settled | None:
+    """What became of it; None: that is not known now."""
+    if crossing.mark is None:
+        crossings.undo(here, crossing)
+        return Settled("not_committed")
+    try:
+        told = _told(crossing)
+    except DatabaseError as error:
+        log.warning("What became of crossing %s into %s is not known yet: %s", crossing.id, crossing.alias, error)
+        return None
+    if told.state == "in_progress":
+        return None
+    took_none = told.state == "not_known" and not crossings.rows(here, crossing)
+    if told.state == "committed" or took_none:  # its queues there refused all, which was heard before it was marked
+        return Settled("committed", _finish(here, crossing))
+    if told.state == "not_committed":
+        crossings.undo(here, crossing)
+    else:
+        _doubt(here, crossing, told.why)
+    return Settled(told.state)
+
+
+def _told(crossing: Crossing) -> CommitOutcome:
+    """Asked in a session of its own. Raises DatabaseError."""
+    assert crossing.mark is not None
+    database = of_alias(crossing.alias)
+    if database is None or database.dialect.crossings is None:
+        raise DatabaseError(f"No QUEUES_URL_{crossing.alias.upper()} names it.")
+    with database.writing() if database.is_writable else database.reading() as there:
+        return _store(database).told(there, crossing.mark)
+
+
+def _finish(here: Connection, crossing: Crossing) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    with here.transaction():
+        crossings.make_durable(here)  # undone by a crash it would be asked again, of whoever has forgotten it
+        if crossing.takes_in:
+            crossing_in.finish(here, crossing, _dialect(crossing), settings.PGQUEUE["OWN_CODE"])
+        else:
+            outcomes = crossing_back.finish(here, crossing)
+            _record(here, crossing, outcomes)
+    with suppress(DatabaseError):
+        _forget(crossing)
+    return outcomes
+
+
+def _doubt(here: Connection, crossing: Crossing, why: str) -> None:
+    """Its messages are held until a person has decided; its operation can end."""
+    with here.transaction():
+        crossings.doubt(here, crossing, why)
+        _record(here, crossing, crossing_back.given_up(here, crossing, why))
+    log.error("What became of crossing %s into %s nobody can be told: %s", crossing.id, crossing.alias, why)
+
+
+def _record(here: Connection, crossing: Crossing, outcomes: list[Outcome]) -> None:
+    if crossing.operation is not None and outcomes:
+        whose = {"operation_id": crossing.operation}
+        record(here, whose, outcomes)
+        record_sent(here, whose, outcomes)
+
+
+def _forget(crossing: Crossing) -> None:
+    if crossing.mark and (database := _writable(crossing)):
+        with database.writing() as there:
+            _store(database).forget(there, crossing.mark)
+
+
+def _writable(crossing: Crossing) -> QueueDatabase | None:
+    database = of_alias(crossing.alias)
+    return database if database and database.is_writable and database.dialect.crossings else None
+
+
+def _dialect(crossing: Crossing) -> Dialect:
+    """By which its addresses are read. Raises DatabaseError."""
+    if database := of_alias(crossing.alias):
+        return database.dialect
+    raise DatabaseError(f"No QUEUES_URL_{crossing.alias.upper()} names it.")
+
+
+def _store(database: QueueDatabase) -> CrossingStore:
+    store = database.dialect.crossings
+    assert store is not None
+    return store

@@ -1,0 +1,70 @@
+"""One chunk of a purge: there is no set to walk, the queue up to a number is; its items are what was taken."""
+
+from django.conf import settings
+
+from pgqueue_admin.archive import purge
+from pgqueue_admin.archive.held_row import NotMovable
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import NotPermitted, RowsDropped, SchemaMissing, TableChanged, TableMissing
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import Operation
+from pgqueue_admin.services.operations.acts_allowed import check_purge
+from pgqueue_admin.services.operations.errors import OperationRefused
+from pgqueue_admin.services.operations.targets import parsed
+
+# What another try would meet again. Whatever else a database says, as that it is down, is waited for.
+_NO_MORE = (OperationRefused, NotMovable, purge.NotAsCounted)
+_NOR_WITH = (NotPermitted, RowsDropped, SchemaMissing, TableChanged, TableMissing)
+STOPS = (*_NO_MORE, *_NOR_WITH)
+
+
+def counted(operation: Operation) -> purge.Counted:
+    return purge.Counted(operation.count, operation.up_to or 0, **operation.counted_in)
+
+
+def refusal(connection: Connection, operation: Operation) -> str:
+    """Why nothing more is taken, as things stand now; empty: more is. Raises DatabaseError."""
+    (queue,) = parsed(operation.queues)
+    try:
+        check_purge(connection, queue)
+    except STOPS as error:
+        return str(error)
+    return ""
+
+
+def take(connection: Connection, operation: Operation, size: int) -> list[int]:
+    """In the caller's transaction; the archive ids, none where nothing is left to take. Never more in all than were
+    counted when it was prepared. Raises STOPS where it cannot go on."""
+    done = int(connection.value(postgresql().purge.done(), {"operation_id": operation.pk}))
+    limit = min(size, operation.count - done)
+    who, own_code = operation.started_by or operation.who, tuple(settings.PGQUEUE["OWN_CODE"])
+    (queue,) = parsed(operation.queues)
+    about = (connection, queue, counted(operation), limit, who, own_code, operation.pk)
+    return purge.chunk(*about) if limit > 0 else []
+
+
+def record(connection: Connection, operation: Operation, ids: list[int]) -> None:
+    """What was taken; or that it has ended, and how much of what was counted stays there."""
+    if not ids:
+        (queue,) = parsed(operation.queues)
+        stays = purge.left(connection, queue, counted(operation))
+        Operation.objects.filter(pk=operation.pk).update(stays=stays)  # before it ends, should this be killed
+        _end(connection, operation, "skipped", "The purge has ended.")
+        return
+    (name,) = operation.queues
+    connection.run(postgresql().purge.record(), {"operation_id": operation.pk, "queue": name, "ids": ids})
+
+
+def stop(connection: Connection, operation: Operation, why: str) -> None:
+    """It cannot go on: what is not taken stays as it is."""
+    _end(connection, operation, "failed", why)
+
+
+def why_stopped(connection: Connection, operation: Operation) -> str:
+    """Empty: it was not."""
+    return connection.value(postgresql().purge.why_ended(), {"operation_id": operation.pk}) or ""
+
+
+def _end(connection: Connection, operation: Operation, outcome: str, why: str) -> None:
+    said = {"operation_id": operation.pk, "outcome": outcome, "why": why}
+    connection.run(postgresql().purge.end(), said)

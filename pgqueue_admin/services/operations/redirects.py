@@ -1,0 +1,105 @@
+"""Retry rules at work: which message goes where instead, and whether it may. The first rule that fits counts."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from pgqueue_admin.archive.replay import Redirect
+from pgqueue_admin.dialects import Address, Connection, visible_queues
+from pgqueue_admin.models import Operation, Queue, RetryRule
+from pgqueue_admin.monitor.queue_table import TableKind
+from pgqueue_admin.services.operations.targets import Target, judge, parsed
+
+
+class Rule(NamedTuple):
+    """``queue`` and ``target``: canonical addresses. As an operation keeps it."""
+
+    number: int
+    message_type: str
+    queue: str
+    target: str
+
+    def fits(self, message_type: str | None, queue: str | None) -> bool:
+        if self.queue and self.queue != queue:
+            return False
+        return not self.message_type or _matches(self.message_type, message_type or "")
+
+    @property
+    def address(self) -> Address | None:
+        return next(iter(parsed([self.target])), None)
+
+
+def _matches(pattern: str, text: str) -> bool:
+    """``*`` stands for anything. Each part where it comes first and never elsewhere: strangers write the text."""
+    start, *parts = pattern.split("*")
+    if not parts:
+        return text == pattern
+    *between, end = parts
+    at, last = len(start), len(text) - len(end)
+    if last < at or not (text.startswith(start) and text.endswith(end)):
+        return False
+    for part in between:
+        found = text.find(part, at, last)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+def rules() -> list[Rule]:
+    """All that there are now, the oldest first. For people of some queues there are none: a rule names any queue."""
+    if visible_queues.current() is not None:
+        return []
+    return [Rule(*row) for row in RetryRule.objects.values_list("pk", "message_type", "queue", "target")]
+
+
+def of(operation: Operation) -> list[Rule]:
+    """Those that were shown to whoever started it, as they stood then."""
+    return [Rule(*row) for row in operation.rules]
+
+
+def first(rules: Iterable[Rule], message_type: str | None, queue: str | None) -> Rule | None:
+    """By which a message goes elsewhere; None also where the first that fits was not chosen."""
+    found = next((each for each in rules if each.fits(message_type, queue)), None)
+    return found if found and found.target else None
+
+
+def applies(message_type: str | None, queue: str | None) -> bool:
+    return first(rules(), message_type, queue) is not None
+
+
+class Destination(NamedTuple):
+    """A rule's target as the judge of all retries found it; None: no address. ``why_not``: why no rule sends there;
+    empty: it is a known input queue that can be written to.
+    """
+
+    target: Target | None
+    why_not: str
+
+
+def destination(connection: Connection, address: Address | None) -> Destination:
+    if address is None:
+        return Destination(None, "Its target is no queue address.")
+    judged = judge(connection, [address])[address]
+    if why := judged.refusal():
+        return Destination(judged, why)
+    known = Queue.objects.filter(schema=address.schema, table=address.table, kind=TableKind.INPUT, gone_since=None)
+    return Destination(judged, "" if known.exists() else f"{address.table} is no known input queue.")
+
+
+def why_not(connection: Connection, address: Address | None) -> str:
+    return destination(connection, address).why_not
+
+
+def redirect_with(connection: Connection, rules: list[Rule]) -> Callable[[Any], Redirect | None]:
+    """For a retry: judged once."""
+    targets = {each.number: each.address for each in rules if each.target}
+    refused = {number: why_not(connection, target) for number, target in targets.items()}
+
+    def redirect(row: Any) -> Redirect | None:
+        rule = first(rules, row.message_type, row.queue) if row.kind == "transport" else None
+        if rule is None:
+            return None
+        why = refused[rule.number]
+        return Redirect(targets[rule.number], f"Rule {rule.number} sends it elsewhere: {why}" if why else "")
+
+    return redirect

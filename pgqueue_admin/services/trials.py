@@ -1,0 +1,135 @@
+"""Asking for a trial of dead messages: which of them can be tried, by which endpoint, and who asked for it."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.messages import ArchivedMessage
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.models import AuditEntry, Endpoint, Trial, TrialItem, database_clock, notify
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.trial import KEPT
+from pgqueue_admin.services.operations.errors import EmptySelection, OperationNotAllowed
+from pgqueue_admin.services.operations.targets import Target, judge
+from pgqueue_admin.services.permissions import name_of, refusal_for
+
+MOST = 200  # messages of one trial
+WITHIN = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A message that was chosen. ``why_not``: a sentence; empty: its endpoint is asked to try it."""
+
+    message: ArchivedMessage
+    endpoint: str
+    why_not: str
+
+
+def candidates(connection: Connection, ids: Iterable[int]) -> list[Candidate]:
+    """Those of the ids that are in the archive, in the order given; the first ``MOST``. Raises DatabaseError."""
+    chosen = list(dict.fromkeys(ids))[:MOST]
+    found = [message for each in chosen if (message := store.show(connection, each))]
+    targets = judge(connection, {message.target for message in found if message.target})
+    known = _endpoints()
+    return [_candidate(message, targets, known) for message in found]
+
+
+def _endpoints() -> dict[Address, Endpoint]:
+    return {Address(row.schema, row.table): row for row in Endpoint.objects.filter(ours=True)}
+
+
+def _candidate(message: ArchivedMessage, targets: dict[Address, Target], known: dict[Address, Endpoint]) -> Candidate:
+    endpoint = known.get(message.target) if message.target else None
+    return Candidate(message, endpoint.name if endpoint else "", _why_not(message, targets, endpoint))
+
+
+def _why_not(message: ArchivedMessage, targets: dict[Address, Target], endpoint: Endpoint | None) -> str:
+    if message.state != "dead":
+        return "It is not dead."
+    if message.why_no_retry:
+        return message.why_no_retry
+    if message.kind == "lease" or (endpoint and endpoint.kind != Endpoint.Kind.TRANSPORT):
+        return "Handlers of the lease queue are not covered by a trial."
+    if endpoint is None:
+        return "No endpoint of this console receives from its queue."
+    return targets[message.target].refusal() if message.target else ""
+
+
+def start(
+    ids: Collection[int],
+    person: Any,
+    origin: str,
+    reason: str = "",
+    *,
+    of: int = 0,
+    selection: str = "",
+    operation: int | None = None,
+) -> Trial:
+    """Write it down; a process that the supervisor starts for it runs it. Raises OperationRefused, DatabaseError.
+
+    ``of``: how many there were to choose from.
+    """
+    if refusal := refusal_for(person, "try"):
+        raise OperationNotAllowed(f"Nothing was tried: {refusal}.")
+    with queue_database().reading() as connection:
+        found = candidates(connection, ids)
+    if not found:
+        raise EmptySelection("Nothing was tried: none of these messages is in the archive.")
+    now = database_clock.now()
+    Trial.objects.filter(created_at__lt=now - KEPT).delete()
+    about = {"who": name_of(person), "origin": origin, "reason": reason}
+    with transaction.atomic():
+        trial = Trial.objects.create(
+            **about, selection=selection, operation_id=operation, of=max(of, len(found)), until=now + WITHIN
+        )
+        TrialItem.objects.bulk_create(_items(trial, found))
+        AuditEntry.objects.create(
+            **about,
+            verb="try",
+            noun="message",
+            subject=_subject(found),
+            count=len(found),
+            after={"trial": trial.pk},
+            operation_id=operation,
+        )
+        notify.announce(notify.ENDPOINT)  # the supervisor looks what is wanted
+    return trial
+
+
+def _items(trial: Trial, found: list[Candidate]) -> list[TrialItem]:
+    return [
+        TrialItem(
+            trial=trial,
+            position=position,
+            archive_id=each.message.id,
+            endpoint=each.endpoint,
+            message_type=each.message.message_type or "",
+            died_of=each.message.exception_type or "",
+            outcome=TrialItem.Outcome.REFUSED if each.why_not else "",
+            why=each.why_not,
+        )
+        for position, each in enumerate(found, 1)
+    ]
+
+
+def _subject(found: list[Candidate]) -> str:
+    queues = sorted({each.message.queue or "lease queue" for each in found})
+    return queues[0][:400] if len(queues) == 1 else f"{len(queues)} queues"
+
+
+TOO_LATE = "Nobody tried it in time: no supervisor ran, or the messages before it took too long."
+
+
+def results(trial: Trial) -> list[TrialItem]:
+    """Not for saving: of those that nobody may try any more it is not known what they would do."""
+    is_over = database_clock.now() >= trial.until
+    items = list(trial.items.all())
+    for each in items:
+        if is_over and each.outcome == TrialItem.Outcome.WAITING:
+            each.outcome, each.why = TrialItem.Outcome.UNKNOWN, TOO_LATE
+    return items

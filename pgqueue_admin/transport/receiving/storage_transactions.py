@@ -1,0 +1,135 @@
+"""The transactions in which handlers of one message write: the outbox's, and those of other databases."""
+
+import logging
+from contextlib import AbstractContextManager
+from typing import Any
+from uuid import uuid4
+
+from pgqueue_admin.dialects.connection import Command, Row, TwoPhaseSession
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.transport.errors import NotEnlisted
+from pgqueue_admin.transport.ports import EnlistedDatabase, Outbox
+from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot
+
+
+# The transaction in which handlers write, with the record of their message.
+class StorageTransaction:
+    """Begins with the look for the record, in one round trip; ended by commit or rollback, whichever comes first."""
+
+    def __init__(self, session: Any, finding: Command):
+        self.session = session
+        self._block: AbstractContextManager[list[Row]] | None = session.transaction_with(*finding)
+        self.found = self._block.__enter__()
+
+    def commit(self) -> None:
+        block, self._block = self._block, None
+        if block:
+            block.__exit__(None, None, None)
+
+    def roll_back(self) -> None:
+        block, self._block = self._block, None
+        if block:
+            self.session.roll_back()
+
+
+# What handlers of one message write in other databases than the outbox's: it commits when that does.
+log = logging.getLogger("pgqueue_admin.transport")
+
+
+class EnlistedTransactions:
+    """Begun when a handler first asks for a database; ended together.
+
+    The id is of this attempt alone: of another attempt at the same message something else may have been decided.
+    """
+
+    def __init__(self, slot: WorkerSlot, outbox: Outbox):
+        self._slot, self._outbox = slot, outbox
+        self._joined: dict[str, EnlistedTransaction] = {}
+        self._is_undecided = self._is_down = False
+        self.id = uuid4().hex
+
+    def __bool__(self) -> bool:
+        return bool(self._joined)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._joined)
+
+    def session(self, name: str) -> TwoPhaseSession:
+        """Its transaction is begun. Raises NotEnlisted, DatabaseDown."""
+        if name not in self._joined:
+            if name not in self._outbox.databases:
+                raise NotEnlisted(name, self._outbox.databases)
+            self._joined[name] = self._begun(name)
+        return self._joined[name].session
+
+    def _begun(self, name: str) -> "EnlistedTransaction":
+        try:
+            session = self._slot.enlisted_of(self._outbox, name).fresh()
+            return EnlistedTransaction(self._outbox.databases[name], session, self.id)
+        except DatabaseDown:
+            self._is_down = True
+            raise
+
+    def prepare(self) -> None:
+        for each in self._joined.values():
+            each.prepare()
+
+    def commit_with(self, storage: StorageTransaction) -> None:
+        """The commit of the outbox decides; where it gives no answer, nobody here may say how it went."""
+        self._is_undecided = True
+        try:
+            storage.commit()
+        except DatabaseError as error:
+            self._is_undecided = isinstance(error, DatabaseDown) or storage.session.closed
+            raise
+        joined, self._joined = self._joined, {}
+        for each in joined.values():
+            each.commit()
+
+    def undo(self) -> None:
+        """What is not prepared ends with its session; what may have been decided is left to the recovery."""
+        joined, self._joined = self._joined, {}
+        for each in joined.values():
+            each.undo(self._is_undecided)
+
+    @property
+    def lost(self) -> bool:
+        """Nothing that the message could help."""
+        return self._is_down or any(self._slot.enlisted_of(self._outbox, name).lost for name in self._joined)
+
+
+class EnlistedTransaction:
+    """In one database."""
+
+    def __init__(self, database: EnlistedDatabase, session: TwoPhaseSession, id: str):
+        self.session = session
+        self._database, self._id = database, id
+        self._is_prepared = False
+        try:
+            database.begin(session, id)
+            session.guard()
+        except BaseException:
+            session.close()
+            raise
+
+    def prepare(self) -> None:
+        self._database.prepare(self.session, self._id)
+        self._is_prepared = True
+
+    def commit(self) -> None:
+        """It is decided: what fails here is done by the recovery, and is no failure of the message."""
+        try:
+            self._database.commit(self.session, self._id)
+        except DatabaseError as error:
+            log.warning("What was decided is committed in %s by the recovery: %s", self._database.name, error)
+            self.session.close()
+
+    def undo(self, is_undecided: bool) -> None:
+        try:
+            if self._is_prepared and not is_undecided and not self.session.closed:
+                self._database.roll_back(self.session, self._id)
+        except DatabaseError as error:
+            log.warning("What is prepared in %s is rolled back by the recovery: %s", self._database.name, error)
+        finally:
+            self.session.close()

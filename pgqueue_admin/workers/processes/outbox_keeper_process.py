@@ -1,0 +1,232 @@
+"""Keeps outbox tables of other programs, those for which a person has switched relay or clean-up on (O8, O9)."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from functools import partial
+from typing import NamedTuple
+
+import django.db
+from django.conf import settings
+from django.db import connections
+from django.db.models import F
+from django.db.models.functions import Now
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import ForeignOutbox, database_clock, foreign_outbox, outbox_owners
+from pgqueue_admin.models.db_backend.base import only_short_ones_here
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import outboxes
+from pgqueue_admin.monitor.outboxes import OutboxTable
+from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
+from pgqueue_admin.outbox.upkeep import BATCH, NEVER, RELAYED_AT_ONCE
+from pgqueue_admin.services.checked_outbox import CheckedOutbox, OutboxClosed, Relayed, engine_for
+from pgqueue_admin.services.foreign_outboxes import here
+from pgqueue_admin.services.outboxes import note_sent
+from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
+from pgqueue_admin.transport.settings import SettingsRefused
+from pgqueue_admin.workers.processes.advisory_lock import SingletonLock
+from pgqueue_admin.workers.processes.wakeup_pipe import ShutdownSignal
+from pgqueue_admin.workers.reporting import process_identity, process_stats
+from pgqueue_admin.workers.reporting.liveness_file import LivenessFile
+from pgqueue_admin.workers.supervisor.process_recorder import record
+
+# Keeps one outbox table of others: sends what was seen waiting for too long, deletes what was kept for long enough.
+FOLLOWED = 100_000  # records that wait; what comes after them by its id is followed when some of these are gone
+
+
+class Kept(NamedTuple):
+    """``waits``: how long the oldest that is left is seen. ``more``: there is more to do than there was time."""
+
+    cleaned: int = 0
+    trouble: str = ""
+    waits: timedelta | None = None
+    more: bool = False
+
+
+class ForeignOutboxUpkeep:
+    """Its table does not say since when a record waits: the grace begins when it is seen first, here."""
+
+    def __init__(self, table: Address, tell: Callable[[Relayed], None]):
+        """``tell``: hears of each batch once it is committed. Raises SettingsRefused for a table of no endpoint."""
+        self._tell = tell
+        self._engine = engine_for(table)
+        assert isinstance(self._engine.outbox, EndpointOutbox)
+        self.outbox = CheckedOutbox(self._engine.outbox, table)
+        self.outbox.store.says_when = False  # whoever writes there may say what he likes
+        self._first_seen: dict[str, float] = {}
+
+    def turn(self, session: Connection, wanted: ForeignOutbox, until: float) -> Kept:
+        """Raises DatabaseError, or OutboxClosed."""
+        work = self.outbox.store.work(session, wanted.keep or NEVER, NEVER)
+        if not work.leads:
+            return Kept(trouble="an endpoint, or another console, keeps it: nothing is done from here")
+        done = Kept() if wanted.relay_after is None else self._relay(session, wanted.relay_after, until)
+        cleaned = self.outbox.clean(session, wanted.keep, BATCH) if wanted.keep and work.purge else 0
+        return done._replace(cleaned=cleaned, more=done.more or cleaned == BATCH)
+
+    def close(self) -> None:
+        self._engine.stop(0)
+
+    def _relay(self, session: Connection, grace: timedelta, until: float) -> Kept:
+        refused, due = dict[str, str](), self._due(session, grace)
+        while due and time.monotonic() < until:
+            sent = self.outbox.relay_those(session, due[:RELAYED_AT_ONCE])
+            if sent.ids:
+                self._tell(sent)
+            refused |= sent.refused
+            due = due[RELAYED_AT_ONCE:]
+            for each in sent.ids:
+                del self._first_seen[each]
+        since = min(self._first_seen.values(), default=None)
+        waits = None if since is None else timedelta(seconds=time.monotonic() - since)
+        return Kept(trouble=_told(refused), waits=waits, more=bool(due))
+
+    def _due(self, session: Connection, grace: timedelta) -> list[str]:
+        now = time.monotonic()
+        waiting = outboxes.pending_ids(session, self.outbox.table, FOLLOWED)
+        self._first_seen = {each: self._first_seen.get(each, now) for each in waiting}
+        return [each for each, since in self._first_seen.items() if now - since >= grace.total_seconds()]
+
+
+def _told(refused: dict[str, str]) -> str:
+    if not refused:
+        return ""
+    record, why = next(iter(refused.items()))
+    others = f" (and {len(refused) - 1:,} more)" if len(refused) > 1 else ""
+    return f"record {record} is not sent{others}: {why}"
+
+
+log = logging.getLogger(__name__)
+ROLE = "outbox-keeper"
+WHO = "relay of the console"  # in the audit
+BEAT = 2.0  # seconds at most between two heartbeats
+EVERY = 20.0  # seconds between two looks
+AT_MOST = 3.0  # seconds of one table in one look
+STATEMENT_SECONDS = 10.0  # a locked table is waited for no longer
+
+
+def run() -> None:
+    """Until SIGTERM or SIGINT."""
+    only_short_ones_here()
+    ending, keeping, pulse = ShutdownSignal(), OutboxKeeperProcess(), LivenessFile()
+    while not ending.asked:
+        pulse.beat()
+        keeping.turn(pulse)
+        ending.wait(keeping.rest)
+    keeping.close()
+
+
+class OutboxKeeperProcess:
+    """One per console database. Without the console's database nothing is done: it says what may be."""
+
+    def __init__(self) -> None:
+        self._me, self._sole = process_identity.mine(), SingletonLock(ROLE)
+        self._session = ReconnectingSession(_session)
+        self._kept: dict[Address, ForeignOutboxUpkeep] = {}
+        self._trouble: dict[Address, str] = {}
+        self._look_at, self._sent = 0.0, 0
+
+    @property
+    def rest(self) -> float:
+        return max(0.0, min(BEAT, self._look_at - time.monotonic()))
+
+    def turn(self, pulse: LivenessFile | None = None) -> None:
+        try:
+            self._report()
+            if time.monotonic() >= self._look_at and self._sole.mine():
+                self._look_at = time.monotonic() + EVERY
+                self.look(pulse)
+        except (DatabaseError, django.db.Error) as error:
+            log.warning("Outboxes of others are not kept: %s", error)
+            self._look_at = time.monotonic() + EVERY
+            connections["default"].close()
+
+    def close(self) -> None:
+        self._forget(list(self._kept))
+        self._session.close()
+        self._sole.resign()
+
+    def look(self, pulse: LivenessFile | None = None) -> None:
+        """Once at each that is switched on. Raises DatabaseDown, or django.db.Error."""
+        wanted = {Address(row.schema, row.table): row for row in foreign_outbox.kept()}
+        self._forget(self._kept.keys() - wanted.keys())
+        if not wanted:
+            return
+        session, ours = self._session.fresh(), outbox_owners.by_table()
+        found = {each.address: each for each in outboxes.find(session, list(queue_database().schemas))}
+        database = here(session)
+        for table, row in wanted.items():
+            if pulse:
+                pulse.beat()
+            self._report()
+            why_not = _why_not(row, database, table in ours, found.get(table))
+            self._write_down(row, table, Kept(trouble=why_not) if why_not else self._turn_of(session, table, row))
+
+    def _turn_of(self, session: Connection, table: Address, row: ForeignOutbox) -> Kept:
+        try:
+            if table not in self._kept:
+                self._kept[table] = ForeignOutboxUpkeep(table, partial(self._told, row))
+            return self._kept[table].turn(session, row, time.monotonic() + AT_MOST)
+        except DatabaseDown:
+            raise
+        except (DatabaseError, OutboxClosed, SettingsRefused) as error:
+            return Kept(trouble=str(error))
+
+    def _told(self, row: ForeignOutbox, sent: Relayed) -> None:
+        note_sent(postgresql().canonical(Address(row.schema, row.table)), len(sent.ids), sent.messages, WHO, "relay")
+        log.warning("%d record(s) of %s were sent, which its program had left.", len(sent.ids), row)
+        ForeignOutbox.objects.filter(pk=row.pk).update(relayed=F("relayed") + len(sent.ids))
+        self._sent += sent.messages
+
+    def _write_down(self, row: ForeignOutbox, table: Address, done: Kept) -> None:
+        if done.trouble and done.trouble != self._trouble.get(table):
+            log.warning("%s is not kept as it should be: %s", row, done.trouble)
+        self._trouble[table] = done.trouble
+        ForeignOutbox.objects.filter(pk=row.pk).update(
+            looked_at=Now(),
+            waiting_since=database_clock.now() - done.waits if done.waits is not None else None,
+            cleaned=F("cleaned") + done.cleaned,
+            trouble=done.trouble[:2000],
+        )
+        if done.more:
+            self._look_at = time.monotonic() + AT_MOST  # and rest meanwhile: its own program needs the disk as well
+
+    def _forget(self, tables: Iterable[Address]) -> None:
+        for table in list(tables):
+            self._kept.pop(table).close()
+            self._trouble.pop(table, None)
+
+    def _report(self) -> None:
+        trouble = "; ".join(f"{'.'.join(table)}: {why}" for table, why in self._trouble.items() if why)
+        facts = {"handled": self._sent, "last_error": trouble, **process_stats.facts()}
+        record(self._me, {"role": ROLE, "state": "running", "heartbeat_at": Now(), **facts})
+
+
+def _why_not(row: ForeignOutbox, database: str, is_ours: bool, found: OutboxTable | None) -> str:
+    """As the page says it, after a colon."""
+    if row.database != database:
+        return "it was switched on for another database: look at it, and switch it on anew"
+    if is_ours:
+        return "an endpoint here has this outbox, and keeps it itself"
+    if found is None:
+        return "there is no such outbox table that may be looked at"
+    if found.why_unread:
+        return found.why_unread
+    if missing := [column for column in outboxes.INDEXED if column in found.missing_indexes]:
+        return f"without an index on {' and '.join(missing)} each look would read all of it"
+    return ""
+
+
+def _session() -> Connection:
+    """Of its own: it leads by locks of its session."""
+    of = queue_database()
+    return of.dialect.connect(
+        of.dsn,
+        application_name="pgqueue-admin outbox keeper",
+        statement_timeout=STATEMENT_SECONDS,
+        answer_seconds=settings.PGQUEUE["ANSWER_SECONDS"] + STATEMENT_SECONDS,
+    )

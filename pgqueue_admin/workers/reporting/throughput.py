@@ -1,0 +1,75 @@
+"""The last minute of a process: how many a second, and how much of it its slots had a message in hand."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+# How many a second, in the last minute.
+SECONDS = 60
+
+
+class RateCounter:
+    """A count for each second of it, in a ring: exact however many there are, and however rarely somebody asks.
+
+    ``now``: seconds of one monotonic clock.
+    """
+
+    def __init__(self, now: float):
+        self._began = now
+        self._newest = int(now)
+        self._counts = [0] * SECONDS
+
+    def add(self, now: float) -> None:
+        if now >= self._newest + 1:
+            self._turn(int(now))
+        self._counts[self._newest % SECONDS] += 1
+
+    def per_second(self, now: float) -> float:
+        self._turn(int(now))
+        since = max(self._began, self._newest - SECONDS + 1)
+        return sum(self._counts) / max(1.0, now - since)
+
+    def _turn(self, second: int) -> None:
+        """Each second that has begun meanwhile has the place of the one a minute before it."""
+        for each in range(max(self._newest, second - SECONDS) + 1, second + 1):
+            self._counts[each % SECONDS] = 0
+        self._newest = second
+
+
+# How much of the last minute the slots of a process had a message in hand.
+WINDOW = 60.0
+
+
+class BusyTime:
+    """Each slot is written by its own thread; whoever reports adds them up."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self._clock = clock
+        self._since: dict[int, float] = {}
+        self._spent: dict[int, float] = {}
+        self._looks: deque[tuple[float, float]] = deque([(clock(), 0.0)])
+
+    @property
+    def busy(self) -> int:
+        return len(self._since)
+
+    def take(self, slot: int) -> None:
+        self.put_down(slot)
+        self._since[slot] = self._clock()
+
+    def put_down(self, slot: int) -> None:
+        since = self._since.pop(slot, None)
+        if since is not None:
+            self._spent[slot] = self._spent.get(slot, 0.0) + self._clock() - since
+
+    def share(self, slots: int) -> float | None:
+        """Of ``slots``, 0 to 1; None in the first moment. Asked once a beat: each answer is kept for a minute."""
+        now = self._clock()
+        total = sum(list(self._spent.values())) + sum(now - since for since in list(self._since.values()))
+        while len(self._looks) > 1 and self._looks[1][0] <= now - WINDOW:
+            self._looks.popleft()
+        then, before = self._looks[0]
+        self._looks.append((now, total))
+        if now <= then or slots < 1:
+            return None
+        return min(1.0, max(0.0, (total - before) / ((now - then) * slots)))

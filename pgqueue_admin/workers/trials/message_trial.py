@@ -1,0 +1,133 @@
+"""One dead message is handled as a retry of it would be, and nothing of that stays."""
+
+import socket
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.db.transaction import TransactionManagementError
+
+from pgqueue_admin.archive import fingerprints, replay, store
+from pgqueue_admin.archive.from_failure import dead_message
+from pgqueue_admin.archive.messages import ArchivedMessage, clean
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models.trial import TrialItem
+from pgqueue_admin.monitor import discovery
+from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.transport.failure import Failure, failure_of
+from pgqueue_admin.transport.handling.attempt import AttemptFailed, EmptyMessage
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
+from pgqueue_admin.workers.trials.trial_transaction import (
+    CAUGHT,
+    CannotTry,
+    DjangoRollback,
+    LeftTransaction,
+    TrialTransaction,
+)
+
+Outcome = TrialItem.Outcome
+LEFT = (
+    "Its handler left its transaction. What was written in it is not kept; what was done after that may stand: "
+    "look before you retry it."
+)
+MOST_BYTES = 20_000_000  # of a body
+MOST_WHY = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    outcome: str
+    why: str = ""
+    raised: str = ""
+    same_cause: bool | None = None
+    sends: int = 0
+
+
+def run(endpoint: Endpoint, archive_id: int, connection: Connection) -> Tried:
+    """``connection``: looks at the archive and the catalog. Raises DatabaseError where that cannot be read."""
+    try:
+        archived = store.get(connection, archive_id)
+        message = _as_retried(archived, connection)
+        endpoint.handlers.of(message.types)  # before anything of the application runs
+        return _tried(endpoint, message, archived, connection)
+    except CannotTry as error:
+        return Tried(Outcome.REFUSED, str(error))
+    except LeftTransaction:
+        return Tried(Outcome.LEFT, LEFT)
+
+
+def _as_retried(archived: ArchivedMessage | None, connection: Connection) -> IncomingMessage:
+    """As its endpoint would receive it. Raises CannotTry."""
+    if archived is None or archived.state != "dead":
+        raise CannotTry("It is not dead any more.")
+    if why := archived.why_no_retry:
+        raise CannotTry(why)
+    if (archived.body_bytes or 0) > MOST_BYTES:
+        raise CannotTry(f"Its body has more than {MOST_BYTES:,} bytes.")
+    body = store.body(connection, archived.id, 0, MOST_BYTES)
+    try:
+        text = replay.retried_headers(archived.headers, archived.id, None)
+    except h.HeadersUnreadable as error:
+        raise CannotTry(f"It cannot be retried: {error}.") from error
+    assert archived.target, "else there is a reason why it is not retried"
+    assert body, "likewise"
+    row_id = str(uuid4())
+    return IncomingMessage(archived.target, row_id, 0, False, text, body.content, h.parse(text))
+
+
+def _tried(
+    endpoint: Endpoint, message: IncomingMessage, archived: ArchivedMessage | None, connection: Connection
+) -> Tried:
+    transaction, models, handling = TrialTransaction(endpoint), DjangoRollback(), endpoint.handling()
+    try:
+        with transaction.begin(), models.begin():
+            try:
+                handling.make(message, transaction)
+                transaction.check()
+                models.check()
+            except EmptyMessage:
+                return Tried(Outcome.SUCCEEDS, "It has no body: it is acknowledged, and no handler runs.")
+        _refuse_unsendable(transaction.caught, connection)
+    except (CannotTry, LeftTransaction):
+        raise
+    except AttemptFailed as error:
+        if isinstance(error.error, CannotTry):
+            raise error.error from error
+        if isinstance(error.error, TransactionManagementError):
+            raise CannotTry(CAUGHT) from error
+        failure = error.failure or _failure(endpoint, message, error.error)
+        return _raised(message, failure, archived, len(transaction.caught))
+    except Exception as error:  # what handlers left to the commit, or what reads the message
+        return _raised(message, _failure(endpoint, message, error), archived, len(transaction.caught))
+    return Tried(Outcome.SUCCEEDS, sends=len(transaction.caught))
+
+
+class QueueMissing(Exception):
+    """A message is sent to a queue that is not there."""
+
+
+def _refuse_unsendable(caught: list[OutgoingMessage], connection: Connection) -> None:
+    for address in dict.fromkeys(each.destination for each in caught if each.delay is None):
+        if discovery.find_one(connection, address) is None:
+            raise QueueMissing(f"it sends to {postgresql().canonical(address)}, where no queue can be seen")
+
+
+def _failure(endpoint: Endpoint, message: IncomingMessage, error: BaseException) -> Failure:
+    return failure_of(error, endpoint.name, message.queue, recoverable=True)
+
+
+def _raised(message: IncomingMessage, failure: Failure, archived: Any, sends: int) -> Tried:
+    same = _is_same(message, failure, archived)
+    return Tried(Outcome.RAISES, clean(failure.message, MOST_WHY) or "", failure.exception_type, same, sends)
+
+
+def _is_same(message: IncomingMessage, failure: Failure, archived: Any) -> bool | None:
+    """Whether it is the failure that it died of: by the fingerprint. None: what it died of is not known."""
+    if not archived.exception_type:
+        return None
+    own_code = settings.PGQUEUE["OWN_CODE"]
+    now = fingerprints.digest(dead_message(message, failure, postgresql(), socket.gethostname()), own_code)
+    return fingerprints.of_row(archived, own_code).digest == now

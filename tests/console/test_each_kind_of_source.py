@@ -1,0 +1,151 @@
+"""What pages show of a database that is looked at is the same of each kind. SQL Server's are run where one is named."""
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.test import Client
+from pytest_django import Settings
+
+from pgqueue_admin.dialects import Dialect, dialect_for
+from pgqueue_admin.dialects.delayed_store import DelayedRow
+from pgqueue_admin.models import LatestSample
+from pgqueue_admin.models.queue_database import looked_at
+from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
+from tests import mssql
+from tests.console.pages import shown
+from tests.databases import Databases
+
+HEADERS = '{"NServiceBus.EnclosedMessageTypes":"Shop.Thumb, Shop","NServiceBus.MessageId":"m-é"}'
+BODY = '{"side":"links é"}'.encode()
+
+
+class Source(NamedTuple):
+    dialect: Dialect
+    dsn: str
+    session: Any
+
+    @property
+    def path(self) -> str:
+        return f"/queues/{quote(f'billing:{self.dialect.default_schema}', safe=':')}/Sales/"
+
+    def queue(self) -> Any:
+        return self.dialect.queue_store(self.dialect.address(self.dialect.default_schema, "Sales"))
+
+    def sample(self) -> LatestSample:
+        (billing,) = looked_at()
+        with closing(SamplerProcess(billing)) as sampling:
+            sampling.turn()
+        return LatestSample.objects.get(queue__table="Sales")
+
+
+@pytest.fixture(params=["postgresql", *mssql.ONE])
+def source(
+    request: pytest.FixtureRequest, databases: Databases, settings: Settings, console_database: str
+) -> Iterator[Source]:
+    """Three messages in Sales, the last of which has expired, and one that is due in an hour."""
+    with ExitStack() as kept:
+        if request.param in mssql.ONE:
+            dsn = kept.enter_context(request.getfixturevalue("mssql").database())
+        else:
+            dsn = kept.enter_context(databases.clone("empty"))
+        dialect = dialect_for(dsn)
+        settings.PGQUEUE = {
+            **settings.PGQUEUE,
+            "LOOKED_AT": {"billing": {"URL": dsn, "SCHEMAS": [dialect.default_schema]}},
+        }
+        made = Source(dialect, dsn, kept.enter_context(dialect.connect(dsn)))
+        queue = made.queue()
+        queue.create(made.session)
+        delayed = dialect.delayed_store(dialect.address(dialect.default_schema, "Sales.Delayed"), queue.address)
+        delayed.create(made.session)
+        for expires_ms in (None, None, 0):
+            made.session.run_all(queue.insertions([(HEADERS, BODY, expires_ms)]))
+        due = datetime.now(UTC) + timedelta(hours=1)
+        made.session.run_all(delayed.insertions([DelayedRow(HEADERS, BODY, due, None)]))
+        yield made
+
+
+async def _whole(download: Any) -> bytes:
+    return b"".join([piece async for piece in download])
+
+
+def rows_of(html: str, path: str) -> list[str]:
+    return list(dict.fromkeys(re.findall(rf'href="{re.escape(path)}messages/([0-9a-f-]{{36}})/', html)))
+
+
+def test_figures_are_those_of_its_rows(source: Source, as_operator: Client) -> None:
+    seen = source.sample()
+    assert (seen.depth, seen.ready, seen.expired, seen.how, seen.delayed) == (3, 2, 1, "counted", 1)
+    assert seen.in_flight == (0 if source.dialect.sees_locked_rows else None)
+    assert seen.head_seq is not None
+    assert seen.tail_seq is not None
+    assert seen.tail_seq - seen.head_seq == 2
+    assert seen.sent_total == seen.tail_seq
+    assert seen.next_due_at
+    assert seen.size_bytes
+    html = shown(as_operator, f"{source.path}?ends=1")
+    assert "only looked at" in html
+    assert "does not answer" not in html
+    assert f'href="{source.path}"' in shown(as_operator, "/queues/?q=sales")
+
+
+def test_messages_are_paged_and_read(source: Source, as_operator: Client) -> None:
+    source.sample()
+    listed = shown(as_operator, f"{source.path}messages/")
+    rows = rows_of(listed, source.path)
+    assert len(rows) == 3
+    assert rows_of(shown(as_operator, f"{source.path}messages/?order=newest"), source.path) == rows[::-1]
+    assert "expired" in listed
+    one = unescape(shown(as_operator, f"{source.path}messages/{rows[0]}/?body=raw"))
+    assert "links é" in one
+    assert "m-é" in one
+    assert async_to_sync(_whole)(as_operator.get(f"{source.path}messages/{rows[0]}/body/")) == BODY
+    absent = as_operator.get(f"{source.path}messages/6f9619ff-8b86-d011-b42d-00cf4fc964ff/")
+    assert absent.status_code == 404
+    assert ("what is locked is not" in absent.content.decode()) is not source.dialect.sees_locked_rows
+
+
+def test_delayed_messages_are_read(source: Source, as_operator: Client) -> None:
+    source.sample()
+    path = source.path.replace("Sales/", "Sales.Delayed/")
+    assert path in shown(as_operator, "/delayed/")
+    (row,) = rows_of(shown(as_operator, f"{path}messages/"), path)
+    assert "links é" in unescape(shown(as_operator, f"{path}messages/{row}/?body=raw"))
+
+
+def test_what_somebody_has_in_hand_is_told_or_left_out(source: Source, as_operator: Client) -> None:
+    with source.session.transaction():
+        assert source.session.all(*source.queue().receiving())
+        seen = source.sample()
+        listed = rows_of(shown(as_operator, f"{source.path}messages/"), source.path)
+        if source.dialect.sees_locked_rows:
+            assert (seen.depth, seen.in_flight, len(listed)) == (3, 1, 3)
+        else:
+            assert (seen.depth, seen.in_flight, len(listed)) == (2, None, 2)
+
+
+def test_looking_changes_nothing_and_waits_for_nobody(source: Source, as_operator: Client) -> None:
+    """A receiver takes what it takes, while pages have been looked at."""
+    source.sample()
+    for address in ("", "messages/", "messages/?q=state:expired"):
+        assert as_operator.get(f"{source.path}{address}").status_code == 200
+    with source.session.transaction():
+        taken = [row.body for _ in range(2) for row in source.session.all(*source.queue().receiving())]
+    assert taken == [BODY, BODY]
+    assert source.sample().depth == 1
+
+
+def test_a_conversation_is_followed_there(source: Source, as_operator: Client) -> None:
+    headers = '{"NServiceBus.ConversationId":"c-é","NServiceBus.MessageId":"of-it"}'
+    source.session.run_all(source.queue().insertions([(headers, BODY, None)]))
+    source.sample()
+    html = shown(as_operator, f"/conversations/{quote('c-é')}/")
+    assert len(rows_of(html, source.path)) == 1
+    assert "billing" in html

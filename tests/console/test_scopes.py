@@ -1,0 +1,95 @@
+"""The page of queue scopes: given, changed and taken away by whoever may change groups, and said to the others."""
+
+from collections.abc import Iterator
+from html import unescape
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from pgqueue_admin.console import url_converters
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.models import Queue, QueueScope
+from tests.console.pages import shown
+from tests.console.recorded import Recorded
+from tests.console.sampled import sample
+
+PAGE = "/settings/scopes/"
+
+
+@pytest.fixture
+def root(looked_at: Recorded) -> Iterator[Client]:
+    sample()
+    client = Client()
+    client.force_login(User.objects.create_superuser("scoping"))
+    yield client
+    QueueScope.objects.all().delete()
+    Group.objects.filter(name="billing").delete()
+    User.objects.filter(username__in=("scoping", "narrow")).delete()
+
+
+@pytest.fixture
+def group(root: Client) -> Group:
+    return Group.objects.create(name="billing")
+
+
+def first(order: str = "pk") -> Queue:
+    return Queue.objects.filter(gone_since=None, schema="public").order_by(order)[0]
+
+
+def address(queue: Queue) -> Address:
+    return Address(queue.schema, queue.table)
+
+
+def test_a_scope_is_given_and_taken(root: Client, group: Group) -> None:
+    assert "Everybody who signs in sees every queue" in shown(root, PAGE)
+    said = {"group": str(group.pk), "pattern": str(first()), "reason": "SEC-7"}
+    assert root.post(PAGE, said).status_code == 303
+    page = unescape(shown(root, PAGE))
+    for each in (str(first()), "1 of ", "to look", "a scope of", "SEC-7", f"People of billing see {first()}"):
+        assert each in page, each
+    number = QueueScope.objects.get().pk
+    root.post(PAGE, {"act": str(number), "may": "yes"})
+    assert QueueScope.objects.get().may_act
+    assert "created a queue scope of billing" in unescape(shown(root, "/audit/?q=on:scope"))
+    root.post(PAGE, {"remove": str(number)})
+    assert "It was the last" in shown(root, PAGE)
+    assert not QueueScope.objects.exists()
+
+
+def test_what_is_wrong_is_said(root: Client, group: Group) -> None:
+    answer = root.post(PAGE, {"group": str(group.pk), "pattern": "Billing"})
+    assert answer.status_code == 422
+    assert "A pattern is schema.queue" in answer.content.decode()
+    assert root.post(PAGE, {"pattern": "public.*"}).status_code == 422
+
+
+def test_others_look_and_do_not_change(looked_at: Recorded, root: Client, group: Group) -> None:
+    page = unescape(shown(looked_at.operator, PAGE))
+    assert "needs the right “Can change group”" in page
+    answer = looked_at.operator.post(PAGE, {"group": str(group.pk), "pattern": "public.*"})
+    assert answer.status_code == 403
+    assert not QueueScope.objects.exists()
+
+
+def test_whoever_has_a_scope_is_told_so_and_led_to_their_queues(root: Client, group: Group) -> None:
+    mine, other = url_converters.queue(address(first())), url_converters.queue(address(first("-pk")))
+    QueueScope.objects.create(group=group, pattern=str(first()))
+    narrow, client = User.objects.create_user("narrow"), Client()
+    narrow.groups.add(group)
+    client.force_login(narrow)
+    overview = shown(client, "/")
+    assert f'href="{mine}"' in overview
+    assert f'href="{other}"' not in overview
+    assert "known of all queues together" in overview
+    page = shown(client, "/queues/")
+    assert 'id="scope"' in page
+    assert f'href="{mine}"' in page
+    assert f'href="{other}"' not in page
+    assert 'href="/trends/"' not in page
+    refused = client.get("/trends/")
+    assert refused.status_code == 403
+    assert "shows all queues together" in refused.content.decode()
+    assert client.get(other).status_code == 404
+    assert str(first()) in shown(client, "/me/")
+    assert 'id="scope"' not in shown(root, "/queues/")

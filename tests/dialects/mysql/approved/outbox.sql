@@ -1,0 +1,83 @@
+-- create: As the original's script makes it, and when each record was written. Ids are compared byte by byte: two that differ by case are two.
+create table if not exists `Sales_OutboxData` (
+    MessageId varchar(200) character set utf8mb4 collate utf8mb4_bin not null primary key,
+    Dispatched bit(1) not null default b'0',
+    DispatchedAt datetime null,
+    PersistenceVersion varchar(23) not null,
+    Operations json not null,
+    CreatedAt timestamp(6) null default current_timestamp(6),
+    index Index_DispatchedAt (DispatchedAt),
+    index Index_Dispatched (Dispatched)
+) default character set ascii
+
+-- create_index: An index belongs to its table there: the original's names do.
+create index `Index_Dispatched` on `Sales_OutboxData` (`Dispatched`)
+
+-- add_key: One record of a message.
+alter table `Sales_OutboxData` add primary key (MessageId)
+
+-- indexes: Which columns lead an index.
+select distinct column_name as name from information_schema.statistics
+where table_schema = coalesce(nullif(%(schema)s, ''), database()) and table_name = %(name)s and seq_in_index = 1
+
+-- columns: What the table has, and which column alone is a unique key.
+select c.column_name as name, c.column_type as type, exists (
+    select 1 from information_schema.statistics s
+    where s.table_schema = c.table_schema and s.table_name = c.table_name
+    group by s.index_name
+    having count(*) = 1 and max(s.column_name = c.column_name) = 1 and max(s.non_unique) = 0
+) as is_unique
+from information_schema.columns c
+where c.table_schema = coalesce(nullif(%(schema)s, ''), database()) and c.table_name = %(name)s
+
+-- find: Asked first of each message. The original's table holds two ids that differ by case for one: only the same bytes were handled.
+select MessageId as id, Dispatched + 0 as dispatched, Operations as operations
+from `Sales_OutboxData` where MessageId = %(id)s
+  and cast(convert(MessageId using utf8mb4) as binary) = cast(convert(%(id)s using utf8mb4) as binary)
+
+-- store: Who inserts the same waits for the one before him, for as long as the two statements around it say.
+insert into `Sales_OutboxData` (MessageId, Operations, PersistenceVersion) values (%(id)s, %(operations)s, %(version)s)
+
+-- wait: In whole seconds: there is none shorter.
+set @outbox_wait = @@session.innodb_lock_wait_timeout, session innodb_lock_wait_timeout = %(wait)s
+
+-- wait_as_before: What handlers ask afterwards waits as it did.
+set session innodb_lock_wait_timeout = @outbox_wait
+
+-- complete: Pessimistic: the record is there already, and nobody else can have it.
+update `Sales_OutboxData` set Operations = %(operations)s where MessageId = %(id)s
+
+-- mark: Once: a record that the relay marked meanwhile would get no operations at all, which the column refuses. Assigned from left to right.
+update `Sales_OutboxData`
+set Operations = if(Dispatched + 0 = 1, null, '[]'), DispatchedAt = utc_timestamp(), Dispatched = 1
+where MessageId = %(id)s
+
+-- work: One look a minute, by both indexes. The lock is the session's: a leader that is killed leads no more.
+select get_lock(concat('outbox ', sha1(concat(coalesce(database(), ''), ' ', %(table)s))), 0) as leads,
+    exists (select 1 from `Sales_OutboxData` where DispatchedAt < utc_timestamp() - interval %(keep)s microsecond and Dispatched = 1)
+        as to_purge,
+    exists (select 1 from `Sales_OutboxData` where Dispatched = 0 and CreatedAt < now(6) - interval %(grace)s microsecond) as to_relay
+
+-- is_over: By when it was written, where the table is one of ours.
+CreatedAt < now(6) - interval %(grace)s microsecond
+
+-- is_undated: The original's table does not say when a record was written: whoever asks remembers when he saw it first.
+%(grace)s is not null
+
+-- dispatched: A batch, oldest first; what another cleaner has locked he deletes. The sum keeps the server off the index that half the table is under.
+select MessageId as id from `Sales_OutboxData`
+where DispatchedAt < utc_timestamp() - interval %(keep)s microsecond and Dispatched + 0 = 1
+order by DispatchedAt limit 10 for update skip locked
+
+-- purge: Those alone: a delete cannot skip what is locked.
+delete from `Sales_OutboxData` where MessageId in %(ids)s
+
+-- pending: What a crash left between commit and dispatch; a worker that is about to send it has it locked, or waits for us.
+select MessageId as id, Dispatched + 0 as dispatched, Operations as operations
+from `Sales_OutboxData` where Dispatched = 0 and CreatedAt < now(6) - interval %(grace)s microsecond and MessageId not in %(without)s limit 10 for update skip locked
+
+-- is_not_among: Those were seen in this round.
+MessageId not in %(without)s
+
+-- is_any: None was seen yet, and a list of none cannot be written.
+%(without)s is null

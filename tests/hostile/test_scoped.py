@@ -1,0 +1,661 @@
+"""Every address, as somebody whose groups see some queues: nothing of the others is in any answer, nothing is done."""
+
+import asyncio
+import difflib
+import json
+import re
+import socket
+import uuid
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote, urlencode
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.contrib.auth.models import Group, Permission, User
+from django.db import connections
+from django.test import Client
+from django.test.utils import CaptureQueriesContext, override_settings
+from django.utils import timezone
+from django.utils.html import escape
+
+from pgqueue_admin.archive import ingester, text_index, text_search
+from pgqueue_admin.console import navigation, pagination
+from pgqueue_admin.console.scopes.addresses import NARROWED, OF_MACHINES
+from pgqueue_admin.dialects import Address, visible_queues
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.visible_queues import VisibleQueues
+from pgqueue_admin.live import topics
+from pgqueue_admin.live.hub import Hub
+from pgqueue_admin.models import (
+    Alert,
+    AlertMail,
+    AuditEntry,
+    Endpoint,
+    FailureGroup,
+    LatestSample,
+    Operation,
+    PostedMark,
+    Process,
+    Queue,
+    QueueScope,
+    RetryRule,
+    SavedView,
+)
+from pgqueue_admin.services import operations, queue_access
+from tests.console.pages import matched
+from tests.console.sampled import sample
+from tests.history.files import TEN, message, write
+from tests.hostile import crawl
+from tests.hostile.hostile_site import World
+from tests.hostile.test_unread import _read, _said
+
+EMPTY = {"queue", "messages", "op", "message", "waiting", "warnings", "rows"}
+FILES = {"archived_body", "archived_headers", "waiting_body"}
+MARK = "zq7secret"
+SECRET = Address("public", f"{MARK}.Orders")
+DELAYED = Address("public", f"{MARK}.Orders.Delayed")
+NAME = postgresql().canonical(SECRET)
+INSIDE = '"public"."Billing"'
+BODY = json.dumps({"order": MARK}).encode()
+SEQ = 4_712
+SHARED = "c-of-both"
+
+
+@pytest.fixture(scope="module")
+def planted(world: World) -> SimpleNamespace:
+    """A queue of a name that stands nowhere else, with what every page could tell of it."""
+    for table, create in ((SECRET, postgresql().queue.create), (DELAYED, postgresql().delayed.create)):
+        world.queues.run(create(table=table))
+    row_id = _send(world, SECRET, _headers())
+    late = {"headers": [_headers()], "bodies": [BODY], "ats": [None], "delays_ms": [0]}
+    world.queues.run(postgresql().delayed.store(table=DELAYED), late)
+    dead, binned = _kill(world, NAME), _kill(world, NAME)
+    inside = _kill(world, INSIDE)
+    world.queues.run(
+        "update messages.message_archive set resolution = 'discarded', resolved_by = 'bo', resolved_at = now()"
+        " where id = %(id)s",
+        {"id": binned},
+    )
+    sample(2)
+    named: dict[str, Any] = {"endpoint": f"{MARK}.Orders", "queue": NAME, "result": "failed"}
+    write(settings.PGQUEUE["HISTORY_DIR"], message(SEQ, headers=_headers(), body=BODY, **named))
+    ids = _console(world, dead)
+    mixed = _of_both(world)
+    _converse(world, "before")
+    world.waiting.append((SECRET, row_id))
+    world.addresses += [SECRET, DELAYED]
+    world.finished.append(("audit", SEQ, TEN))
+    places = {str(each) for each in (row_id, dead, binned, SEQ, SECRET.table, DELAYED.table, *ids)}
+    return SimpleNamespace(
+        row_id=row_id, dead=dead, binned=binned, inside=inside, places=places, operation=ids[0], alert=ids[2],
+        group=ids[1], mixed=mixed,
+    )  # fmt: skip
+
+
+def _headers(**more: str) -> str:
+    said = {
+        "MessageId": f"{MARK}-1", "ConversationId": f"{MARK}-c", "EnclosedMessageTypes": f"Shop.{MARK}",
+        "ContentType": "application/json", "ExceptionInfo.ExceptionType": f"Shop.{MARK}",
+        "ExceptionInfo.Message": f"no {MARK}", "OriginatingEndpoint": f"{MARK}.Orders",
+        "ProcessingEndpoint": f"{MARK}.Orders",
+    }  # fmt: skip
+    return json.dumps({f"NServiceBus.{name}": value for name, value in said.items()} | more)
+
+
+def _send(world: World, table: Address, headers: str, body: bytes = BODY) -> str:
+    row_id = uuid.uuid4()
+    values = {"id": row_id, "ttbr_ms": None, "headers": headers, "body": body}
+    world.queues.run(postgresql().queue.send(table=table), values)
+    return str(row_id)
+
+
+def _kill(world: World, queue: str) -> int:
+    text = _headers() if queue == NAME else json.dumps({"NServiceBus.EnclosedMessageTypes": "Shop.PlaceOrder"})
+    errors = Address("public", "error")
+    _send(world, errors, json.dumps(json.loads(text) | {"NServiceBus.FailedQ": queue}))
+    while ingester.ingest(world.queues, errors).full:
+        pass
+    return int(world.queues.value("select max(id) from messages.message_archive"))
+
+
+def _converse(world: World, said: str) -> dict[Address, str]:
+    """Waiting, delayed and dead messages of one conversation in both queues; those of theirs say nothing of it."""
+    found = {}
+    for table, name in ((Address("public", "Billing"), "Mine"), (SECRET, MARK)):
+        headers = {
+            "NServiceBus.MessageId": f"{name}-{said}", "NServiceBus.ConversationId": SHARED,
+            "NServiceBus.EnclosedMessageTypes": f"Shop.{name}", "NServiceBus.OriginatingEndpoint": name,
+            "NServiceBus.ContentType": "application/json",
+        }  # fmt: skip
+        if name == MARK:
+            headers["NServiceBus.RelatedTo"] = "Mine-before"
+        found[table] = _send(world, table, json.dumps(headers), b"{}")
+        failed = {
+            "NServiceBus.ExceptionInfo.ExceptionType": f"Shop.{name}Fault", "NServiceBus.ProcessingEndpoint": name,
+            "NServiceBus.FailedQ": postgresql().canonical(table), "NServiceBus.MessageId": f"{name}-{said}-dead",
+        }  # fmt: skip
+        _send(world, Address("public", "error"), json.dumps({**headers, **failed}), b"{}")
+    late = json.dumps({"NServiceBus.MessageId": f"{MARK}-late", "NServiceBus.ConversationId": SHARED})
+    world.queues.run(
+        postgresql().delayed.store(table=DELAYED),
+        {"headers": [late], "bodies": [b"{}"], "ats": [None], "delays_ms": [0]},
+    )
+    while ingester.ingest(world.queues, Address("public", "error")).full:
+        pass
+    return found
+
+
+def _die(world: World, queue: str, said: str) -> int:
+    """Of the one failure that happens in both queues; ``said`` stands wherever it does not tell which it is."""
+    headers = {
+        "NServiceBus.EnclosedMessageTypes": f"Shop.{said}", "NServiceBus.ConversationId": f"{said}-m",
+        "NServiceBus.ExceptionInfo.ExceptionType": "Shop.Declined", "NServiceBus.ExceptionInfo.Message": "declined",
+        "NServiceBus.ProcessingEndpoint": said, "NServiceBus.ProcessingMachine": said, "Shop.Said": said,
+        "NServiceBus.FailedQ": queue,
+    }  # fmt: skip
+    errors = Address("public", "error")
+    _send(world, errors, json.dumps(headers), json.dumps({"order": said}).encode())
+    while ingester.ingest(world.queues, errors).full:
+        pass
+    return int(world.queues.value("select max(id) from messages.message_archive"))
+
+
+def _of_both(world: World) -> str:
+    """A failure of both queues, with what people said of it and an operation that reached into both."""
+    inside, beyond = _die(world, INSIDE, "Mine"), [_die(world, NAME, MARK) for _ in range(3)]
+    retried = _die(world, INSIDE, "Mine")
+    digest = str(
+        world.queues.value("select fingerprint from messages.message_archive where id = %(id)s", {"id": inside})
+    )
+    both = operations.freeze("retry", [retried, *beyond[:1]], "root", "console", f"because of {MARK}")
+    world.queues.run(
+        "update messages.message_archive set resolution = 'retried', operation = %(op)s where id = any (%(ids)s)",
+        {"op": both.pk, "ids": [retried, beyond[0]]},
+    )
+    world.queues.run(
+        "update messages.message_archive set died_at = died_at - interval '3 days' where id = %(id)s", {"id": beyond[1]}
+    )
+    now = timezone.now()
+    FailureGroup.objects.filter(pk=digest).delete()
+    FailureGroup.objects.create(
+        fingerprint=digest, exception="Shop.Declined", message=f"declined by {MARK}", frame=f"at {MARK}",
+        first_at=now - timedelta(days=30), owner=MARK, ticket=f"https://{MARK}.example", note=f"ask {MARK}",
+        noted_by=MARK, noted_at=now, acknowledged_by=MARK, acknowledged_at=now, acknowledged_to=4_711_003,
+        acknowledged_reason=MARK,
+    )  # fmt: skip
+    PostedMark.objects.create(
+        at=now - timedelta(minutes=5), who=MARK, text=f"{MARK} 2.0", link=f"https://{MARK}.example"
+    )
+    alert = Alert.objects.create(
+        kind="dead_message", subject=INSIDE, queue=INSIDE, cause="Shop.Declined", severity="critical",
+        sentence="it died", opened_at=now, last_seen_at=now,
+    )  # fmt: skip
+    AlertMail.objects.create(
+        alert=alert, message_id=f"{MARK}@y", to="ops@x", subject="it died", text=MARK, html=MARK, state="sent"
+    )
+    return digest
+
+
+def _console(world: World, dead: int) -> list[Any]:
+    frozen = operations.freeze("retry", [dead], "root", "console", f"because of {MARK}")
+    asked = "select fingerprint from messages.message_archive where id = %(id)s"
+    digest = str(world.queues.value(asked, {"id": dead}))
+    FailureGroup.objects.filter(pk=digest).delete()
+    said = {"exception": f"Shop.{MARK}", "message": f"no {MARK}", "frame": "", "owner": "ana"}
+    FailureGroup.objects.create(fingerprint=digest, first_at=timezone.now(), **said)
+    now = timezone.now()
+    alert = Alert.objects.create(
+        kind="off_target", subject=NAME, queue=NAME, severity="critical", sentence=f"{MARK} is late", opened_at=now,
+        last_seen_at=now,
+    )  # fmt: skip
+    mail = AlertMail.objects.create(
+        alert=alert, message_id=f"{MARK}@x", to="ops@x", subject=MARK, text=MARK, html=MARK, state="sent"
+    )
+    endpoint = Endpoint.objects.create(name=f"{MARK}.Orders", table=SECRET.table, desired_processes=1)
+    Queue.objects.filter(schema=SECRET.schema, table=SECRET.table).update(endpoint=endpoint.name)
+    process = Process.objects.create(
+        role="endpoint", endpoint=endpoint.name, host=socket.gethostname(), pid=4_712, start_ticks=1, state="running",
+        started_at=now, heartbeat_at=now, busy=1, slots=1,
+    )  # fmt: skip
+    for noun, subject in (("queue", NAME), ("endpoint", endpoint.name), ("message", NAME)):
+        AuditEntry.objects.create(
+            who="narrow", verb="set", noun=noun, subject=subject, origin="console", before={"target_depth": 1},
+            after={"target_depth": 2}, reason=MARK,
+        )  # fmt: skip
+    AuditEntry.objects.create(
+        who="narrow", verb="move", noun="message", subject=INSIDE, origin="console", after={"queue": NAME}
+    )
+    RetryRule.objects.create(queue=NAME, target=NAME, who="root")
+    view = {"slug": MARK, "name": MARK, "page": "archive", "query": urlencode({"q": MARK})}
+    SavedView.objects.create(owner="root", is_shared=True, **view)
+    return [frozen.pk, digest, alert.pk, mail.pk, process.pk, endpoint.name, MARK]
+
+
+@pytest.fixture(scope="module")
+def scoped(world: World) -> Group:
+    """With every right, and Django admin: what is refused is refused for the queue."""
+    group = Group.objects.create(name="billing")
+    group.permissions.set(Permission.objects.all())
+    QueueScope.objects.create(group=group, pattern="public.Billing*", may_act=True)
+    person = User.objects.create_user("narrow", is_staff=True)
+    person.groups.add(group)
+    return group
+
+
+@pytest.fixture(scope="module")
+def narrow(world: World, scoped: Group) -> Client:
+    return world.client("narrow", raise_request_exception=False)
+
+
+@pytest.fixture(scope="module")
+def every(world: World, planted: SimpleNamespace) -> list[tuple[str, str]]:
+    return crawl.paths(world)
+
+
+@pytest.fixture(scope="module")
+def telling(every: list[tuple[str, str]], planted: SimpleNamespace) -> list[tuple[str, str]]:
+    """Where whoever sees all finds the queue: its own addresses, and lists."""
+    own = [(name, path) for name, path in every if planted.places & set(path.split("/")) and name not in crawl.ACTS]
+    lists = [(name, path) for name, path in crawl.few(every, 1) if name in crawl.PLAIN and name not in crawl.ACTS]
+    more = [
+        ("archive", f"/archive/?q={quote(q)}")
+        for q in ("", f"queue:{SECRET.table}", MARK, "-type:x", f"body:{MARK}", "state:dead OR type:x")
+    ]
+    more += [
+        ("archive", "/archive/?q=&facets=open&sort=-sent"),
+        ("archive", "/archive/?q=&facets=open&sort=size"),
+        ("queues", f"/queues/?q={MARK}"),
+        ("queues", "/queues/?sort=-ready"),
+        ("bin", f"/bin/?q={MARK}"),
+        ("queue", f"/queues/public/{quote(SECRET.table)}/?ends=1&w=6h"),
+        ("finder", f"/messages/?q={MARK}"),
+        ("find_message", f"/messages/{planted.row_id}/"),
+        ("find_message", f"/messages/{planted.dead}/"),
+        ("find_message", f"/messages/{MARK}-1/"),
+        ("find_message", f"/messages/{MARK}-c/"),
+        ("alerts", "/alerts/?by=list"),
+        ("overview", "/?w=24h"),
+        ("archive", f"/archive/?q=owner:{MARK}"),
+        ("failures", f"/failures/?owner={MARK}"),
+        ("failures", "/failures/?by=type"),
+        ("failures", "/failures/?by=queue&q=-type:x"),
+        ("failures", "/failures/?by=endpoint"),
+        ("failures", f"/failures/?q=queue:{SECRET.table}"),
+        ("failures", "/failures/?q=error:Declined"),
+        ("failures", "/failures/?state=new"),
+        ("failures_chosen", f"/failures/chosen/?f={planted.group}&f={planted.mixed}"),
+        *(("failure", f"/failures/{planted.mixed}/?w={window}") for window in ("1h", "24h", "7d")),
+        ("conversation", f"/conversations/{MARK}-c/?history=1"),
+        ("conversation", f"/conversations/{MARK}-m/"),
+        *(
+            ("conversation", f"/conversations/{SHARED}/?{urlencode({'m': any_id, 'history': 1})}")
+            for any_id in ("", "Mine-before", f"{MARK}-before", planted.row_id, planted.dead)
+        ),
+        ("live", f"/live/?{urlencode({'t': f'message:{planted.dead}:UTC'})}"),
+    ]
+    return list(dict.fromkeys([*own, *lists, *more]))
+
+
+def test_no_answer_has_anything_of_another_queue(
+    narrow: Client, every: list[tuple[str, str]], telling: list[tuple[str, str]]
+) -> None:
+    addresses = dict.fromkeys([*crawl.few(every, 1), *telling])
+    answers = [(name, path, answer.status_code, _said(answer)) for name, path, answer in crawl.get(narrow, addresses)]
+    told = ((path, _without_asked(said, path)) for _, path, _, said in answers)
+    leaks = [f"{path}: {_around(said)}" for path, said in told if MARK in said.casefold()]
+    assert not leaks, "\n".join(leaks)
+    assert [path for name, path, status, _ in answers if status >= 500 and name not in OF_MACHINES] == []
+    refused = {name for name, _, status, _ in answers if status == 403}
+    assert refused.isdisjoint(NARROWED - FILES)
+    assert {name for name, _ in crawl.names()} - refused <= NARROWED | OF_MACHINES
+
+
+def _around(said: str) -> str:
+    """Where it stands."""
+    at = said.casefold().find(MARK)
+    return " ".join(said[max(0, at - 150) : at + 60].split())
+
+
+def _without_asked(said: str, path: str) -> str:
+    """A page may say again what its address says."""
+    _, _, query = path.partition("?")
+    typed = [
+        path,
+        *map(unquote, filter(None, path.partition("?")[0].split("/"))),
+        *(each for values in parse_qs(query).values() for each in values),
+    ]
+    typed += [each.partition(":")[2] for each in typed if ":" in each]
+    typed += [".".join(f'"{part}"' for part in each.split(".")) for each in typed]  # as an address is read
+    forms = {form for text in typed for form in (text, escape(text), quote(text, safe=""))}
+    for each in sorted(forms, key=len, reverse=True):
+        said = said.replace(each, "") if MARK in each else said
+    return said
+
+
+def test_whoever_sees_all_finds_it(world: World, telling: list[tuple[str, str]]) -> None:
+    """Else the test above would show nothing."""
+    told = {name for name, _, answer in crawl.get(world.client("root"), telling) if MARK in _said(answer).casefold()}
+    missing = {
+        "overview", "queues", "queue", "queue_settings", "messages", "waiting_message", "delayed", "archive", "bin",
+        "archived_message", "edit_message", "failures", "failure", "failures_chosen", "alerts", "alert", "alert_mails",
+        "alert_mail",
+        "operation", "audit", "endpoints", "endpoint", "workers", "settings", "retry_rules", "views", "conversation",
+        "finished_message", "archived_body", "waiting_body",
+    } - told  # fmt: skip
+    assert missing == set()
+
+
+def test_nothing_is_done_to_another_queue(
+    world: World, narrow: Client, every: list[tuple[str, str]], planted: SimpleNamespace
+) -> None:
+    own = [path for _, path in every if planted.places & set(path.split("/"))]
+    before = world.state()
+    answers = {path: narrow.post(path, {"reason": "x", "act": "discard"}).status_code for path in dict.fromkeys(own)}
+    assert {path: status for path, status in answers.items() if status not in {403, 404, 405}} == {}
+    for chosen in ({"id": str(planted.dead)}, {"id": str(planted.dead), "at_once": "yes"}):
+        narrow.post("/operations/", {"act": "discard", **chosen})
+    narrow.post("/operations/", {"act": "restore and retry", "id": str(planted.binned)})
+    narrow.post("/operations/", {"act": "purge", "schema": SECRET.schema, "table": SECRET.table})
+    narrow.post("/operations/", {"act": "call back", "operation": str(planted.operation)})
+    narrow.post("/queues/public/Billing/messages/acts/", {"row": planted.row_id, "act": "move", "to": NAME})
+    assert world.state() == before
+
+
+def test_all_matching_is_what_they_may_act_on(narrow: Client, planted: SimpleNamespace) -> None:
+    answer = narrow.post("/operations/", {"act": "discard", "all": "matching", "q": "state:dead"})
+    assert answer.status_code == 303
+    frozen = Operation._base_manager.order_by("-pk")[0]
+    assert list(frozen.queues) == [INSIDE]
+    assert INSIDE in frozen.selection
+    assert narrow.get(answer["Location"]).status_code == 200
+    assert f"/operations/{frozen.pk}/" in narrow.get("/operations/").content.decode()
+
+
+def test_a_file_has_their_messages_alone(world: World, narrow: Client, planted: SimpleNamespace) -> None:
+    for kind in ("csv", "jsonl"):
+        for q in ("", "state:dead", "zq7 OR type:PlaceOrder"):
+            file: Any = narrow.post("/archive/export/", {"q": q, "format": kind})
+            written = str(async_to_sync(_read)(file.streaming_content))
+            assert str(planted.inside) in written
+            assert MARK not in written
+    whole: Any = world.client("root").post("/archive/export/", {"q": "", "format": "csv"})
+    assert MARK in str(async_to_sync(_read)(whole.streaming_content))
+
+
+def test_what_is_only_looked_at_is_not_acted_on(world: World, planted: SimpleNamespace) -> None:
+    group = Group.objects.create(name="lookers")
+    group.permissions.set(Permission.objects.all())
+    QueueScope.objects.create(group=group, pattern="public.Bill*")
+    User.objects.create_user("looker").groups.add(group)
+    looker, missing = world.client("looker"), "needs a group that may act on"
+    assert missing in looker.get(f"/archive/{planted.inside}/").content.decode()
+    before = world.state()
+    answer = looker.post("/queues/public/Billing/messages/acts/", {"act": "discard"})
+    assert answer.status_code == 403
+    assert missing in answer.content.decode()
+    looker.post("/operations/", {"act": "discard", "id": str(planted.inside), "at_once": "yes"})
+    assert missing in looker.get("/bin/").content.decode()
+    looker.post("/operations/", {"act": "discard", "id": str(planted.inside)})
+    assert "you may only look at" in looker.get("/bin/").content.decode()
+    looker.post("/operations/", {"act": "discard", "all": "matching", "q": "state:dead"})
+    assert world.state() == before
+
+
+def test_the_rail_shows_exactly_what_is_open(narrow: Client) -> None:
+    page = narrow.get("/queues/").content.decode()
+    rail = page[page.index('class="rail"') :].partition("</nav>")[0]
+    every = {name: navigation.path_of(name) for _, entries in navigation.GROUPS for name, _, _ in entries}
+    shown = {name for name, path in every.items() if f'href="{path}"' in rail}
+    assert shown == {name for name, path in every.items() if narrow.get(path).status_code == 200}
+    assert shown >= {"overview", "queues", "failures", "archive", "alerts"}
+    assert {name: narrow.get(path).status_code for name, path in every.items() if name not in shown} == (
+        dict.fromkeys(every.keys() - shown, 403)
+    )
+
+
+def test_overview_judges_by_theirs(world: World, narrow: Client, planted: SimpleNamespace) -> None:
+    there = LatestSample.objects.filter(queue__gone_since=None, queue__kind__in=("input", "lease"))
+    mine = there.filter(queue__schema="public", queue__table__startswith="Billing")
+
+    def ready(client: Client) -> int:
+        page = client.get("/").content.decode()
+        assert "The console cannot see" not in page
+        told = matched(r'data-live="total.ready"[^>]*>.*?([\d,]+)<', page, re.DOTALL)
+        return int(told.replace(",", ""))
+
+    with _fresh():
+        whole, theirs = ready(world.client("root")), ready(narrow)
+        page = narrow.get("/").content.decode()
+    assert theirs == sum(each.ready or 0 for each in mine)
+    assert whole == sum(each.ready or 0 for each in there) > theirs
+    assert 'data-live="total.dead"' not in page
+    assert "known of all queues together" in page
+    assert ">Owner</th>" not in page
+
+
+def test_a_failure_of_both_queues_is_told_as_of_theirs(world: World, narrow: Client, planted: SimpleNamespace) -> None:
+    def figures(client: Client) -> tuple[str, str]:
+        page = client.get("/failures/?q=error:Declined").content.decode()
+        row = page[page.index(f'id="f{planted.mixed}"') :]
+        return matched(r'data-l="Dead"><b>.*?>([\d,]+)<', row, re.DOTALL), matched(
+            r"(\d+ groups?, \d+ messages?),", page
+        )
+
+    assert figures(narrow) == ("1", "1 group, 1 message")
+    assert figures(world.client("root")) == ("3", "1 group, 3 messages")
+    page = narrow.get(f"/failures/{planted.mixed}/").content.decode()
+    assert "2 deaths in 24 h" in page
+    assert "Retry 1…" in page
+    assert "4 deaths" in world.client("root").get(f"/failures/{planted.mixed}/").content.decode()
+    for missing in ("Owner and note", "Acknowledge…", 'name="owner"', "without effect", "Edit and retry"):
+        assert missing not in page, missing
+    assert "hold for all queues together" in page
+    assert narrow.get(f"/failures/{planted.group}/").status_code == 404
+    assert narrow.get(f"/failures/{'0' * 16}/").status_code == 404
+    for verb in ("assignment", "acknowledgement"):
+        told = {
+            narrow.post(f"/failures/{each}/{verb}/").status_code for each in (planted.mixed, planted.group, "0" * 16)
+        }
+        assert told == {403}
+
+
+def test_a_conversation_is_told_as_far_as_they_see(world: World, narrow: Client, planted: SimpleNamespace) -> None:
+    page = narrow.get(f"/conversations/{SHARED}/").content.decode()
+    assert "2 messages" in page
+    assert "MineFault" in page
+    assert "files are of all queues together" in page
+    assert MARK not in page
+    whole = world.client("root").get(f"/conversations/{SHARED}/").content.decode()
+    assert "5 messages" in whole
+    hidden, none = (narrow.get(f"/conversations/{each}/") for each in (f"{MARK}-c", f"{MARK}-none"))
+    assert (hidden.status_code, none.status_code) == (200, 200)
+    bare = [_settled(each).replace(f"{MARK}-c", "x").replace(f"{MARK}-none", "x") for each in (hidden, none)]
+    assert _differing(*bare) == []
+
+
+def test_a_failure_is_retried_where_they_may_act(world: World, narrow: Client, planted: SimpleNamespace) -> None:
+    asked = {"act": "retry", "all": "matching", "q": f"state:dead fp:{planted.mixed}"}
+    answer = narrow.post("/operations/", asked)
+    frozen = Operation._base_manager.order_by("-pk")[0]
+    assert answer["Location"] == f"/operations/{frozen.pk}/"
+    assert frozen.queues == {INSIDE: 1}
+    narrow.post("/operations/", {**asked, "q": f"state:dead fp:{planted.group}"})
+    assert Operation._base_manager.order_by("-pk")[0] == frozen
+    said = {"act": "assign", "owner": "me"}
+    narrow.post(f"/failures/chosen/?f={planted.mixed}&f={planted.group}", said)
+    narrow.post(f"/failures/chosen/?f={planted.mixed}", {"act": "acknowledge", "until": "4 h"})
+    known = FailureGroup.objects.get(pk=planted.mixed)
+    assert (known.owner, known.acknowledged_by) == (MARK, MARK)
+
+
+def test_an_act_on_a_failure_says_what_it_leaves(world: World, planted: SimpleNamespace) -> None:
+    group = Group.objects.create(name="leads")
+    group.permissions.set(Permission.objects.all())
+    QueueScope.objects.create(group=group, pattern="public.Billing*")
+    User.objects.create_user("lead").groups.add(group)
+    lead, path = world.client("lead"), f"/failures/{planted.mixed}/"
+    page = lead.get(path).content.decode()
+    assert "yours may only look" in page
+    sales = QueueScope.objects.create(group=group, pattern="public.Sales", may_act=True)
+    _die(world, '"public"."Sales"', "Theirs")
+    page = " ".join(re.sub(r"<[^>]+>", "", lead.get(path).content.decode()).split())
+    assert "An act reaches 1 message. 1 other lies in queues that you may only look at" in page
+    assert "Retry 1…" in page
+    lead.post("/operations/", {"act": "discard", "all": "matching", "q": f"state:dead fp:{planted.mixed}"})
+    assert Operation._base_manager.order_by("-pk")[0].queues == {'"public"."Sales"': 1}
+    sales.delete()
+
+
+def test_pages_are_the_same_whatever_is_hidden(world: World, narrow: Client, planted: SimpleNamespace) -> None:
+    """Figures, order, links and words: nothing of an answer depends on what lies where they do not see."""
+    paths = [
+        "/", "/?w=24h", "/failures/", "/failures/?by=queue", "/failures/?by=type", "/failures/?q=error:Declined",
+        "/archive/?q=&facets=open",
+        *(f"/failures/{planted.mixed}/?w={window}" for window in ("1h", "24h", "7d")),
+        f"/failures/chosen/?f={planted.mixed}&f={planted.group}",
+        f"/conversations/{SHARED}/?m=Mine-before", f"/conversations/{SHARED}/?m={MARK}-later&history=1",
+    ]  # fmt: skip
+    with _fresh():
+        _compared(world, narrow, planted, paths)
+
+
+def _compared(world: World, narrow: Client, planted: SimpleNamespace, paths: list[str]) -> None:
+    narrow.get("/")  # what was done before is said once, and when they looked before
+    before = {path: _settled(narrow.get(path)) for path in paths}
+    whole = {path: _settled(world.client("root").get(path)) for path in paths}
+    later = [_die(world, NAME, MARK) for _ in range(5)]
+    world.queues.run("update messages.message_archive set fingerprint = null where id = %(id)s", {"id": later[0]})
+    _kill(world, NAME)
+    for number in range(3):
+        headers = {"NServiceBus.ConversationId": SHARED, "NServiceBus.RelatedTo": "Mine-before"}
+        _send(world, SECRET, json.dumps({**headers, "NServiceBus.MessageId": f"{MARK}-later-{number}"}))
+    FailureGroup.objects.filter(pk=planted.mixed).update(note="another", owner="", acknowledged_at=None, first_at=None)
+    now = timezone.now()
+    Alert.objects.create(
+        kind="dead_message", subject=NAME, queue=NAME, cause="Shop.Declined", severity="critical", sentence="it died",
+        opened_at=now, last_seen_at=now,
+    )  # fmt: skip
+    PostedMark.objects.create(at=now - timedelta(minutes=1), who="ci", text="3.0")
+    AuditEntry.objects.create(
+        who="ana", verb="set", noun="queue", subject=NAME, origin="console", after={"target_age": 1}
+    )
+    both = operations.freeze("retry", [planted.inside, planted.dead], "root", "console", "both")
+    Operation._base_manager.filter(pk=both.pk).update(state="running", started_by="root", started_at=now)
+    Process.objects.create(
+        role="endpoint", endpoint=f"{MARK}.Orders", host="h", pid=4_713, start_ticks=1, state="crashed", started_at=now,
+        heartbeat_at=now, ended_at=now, exit_code=1,
+    )  # fmt: skip
+    LatestSample.objects.filter(queue__table=SECRET.table).update(ready=4_711_004, depth=4_711_004, error="locked")
+    told = [each for path in paths for each in _differing(before[path], _settled(narrow.get(path)))]
+    assert not told, "\n".join(told)
+    assert {path for path in paths if _settled(world.client("root").get(path)) == whole[path]} == set()
+
+
+def _fresh() -> override_settings:
+    """Figures as new as if the sampler ran: the verdict judges by them."""
+    return override_settings(PGQUEUE={**settings.PGQUEUE, "SAMPLE_SECONDS": 3_600})
+
+
+_VARIES = (
+    r'name="csrfmiddlewaretoken" value="[^"]+"', r"<time.*?</time>", r"[\d,]+ ms", r'nonce="[^"]+"',
+    r"X-CSRFToken[^>]*", r'data-now="[^"]+"', r"<span data-fresh-age>.*?</span>", r"<b data-since.*?</b>",
+    r'<svg class="(?:lane-s|ev-s|axis-s)".*?</svg>', r'aria-label="[\d:]+ to [\d:]+"',
+    r'<(?:rect class="breach|line class="since)"[^>]*>',
+    r'data-live="q\d+\.(?:consumers|out)".*?</td>', r"<p>died once; [^<]* of it dead",
+)  # fmt: skip
+
+
+def _settled(answer: Any) -> str:
+    """Without what differs from one answer to the next."""
+    return re.sub("|".join(_VARIES), "", answer.content.decode(), flags=re.DOTALL)
+
+
+def _differing(before: str, after: str) -> list[str]:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+    return [each for each in lines if each[:1] in "+-" and each[1:].strip(" +-")]
+
+
+def test_totals_are_of_what_is_seen_and_say_so(world: World, narrow: Client) -> None:
+    there = Queue.objects.filter(gone_since=None)
+    mine, of = there.filter(schema="public", table__startswith="Billing").count(), there.count()
+    for path in ("/queues/", "/archive/", "/me/"):
+        assert f"{mine} of {of}" in " ".join(narrow.get(path).content.decode().split()), path
+    assert "public.Billing*" in narrow.get("/me/").content.decode()
+
+
+def test_topics_are_rendered_of_what_is_seen(world: World, scoped: Group, planted: SimpleNamespace) -> None:
+    seen = queue_access.of(User.objects.get(username="narrow"))
+    secret = Queue.objects.get(schema=SECRET.schema, table=SECRET.table).pk
+    arguments = {
+        "queue": str(secret), "messages": str(secret), "op": str(planted.operation), "queues": "",
+        "message": f"{planted.dead}:UTC", "waiting": f"{secret}:{planted.row_id}", "frame": "", "delayed": "",
+        "alerts": "UTC", "alert": "UTC", "warnings": str(planted.alert), "overview": "", "rows": str(secret),
+    }  # fmt: skip
+    assert arguments.keys() == {name for name, topic in topics._topics.items() if topic.narrowed}
+    everywhere = {name: topics._topics[name].render(said) for name, said in arguments.items()}
+    with visible_queues.within(seen):
+        narrowed = {name: topics._topics[name].render(said) for name, said in arguments.items()}
+    assert {name for name, said in narrowed.items() if not said} == EMPTY
+    assert all(everywhere.values())
+    assert f"q{secret}." in str(everywhere["queues"])
+    assert f"q{secret}." not in str(narrowed["queues"])
+    assert f"q{secret}" in str(everywhere["overview"])
+    assert f"q{secret}" not in str(narrowed["overview"])
+    assert MARK not in str(narrowed)
+    assert everywhere["overview"].keys() >= {"total.ready", "total.dead"}
+    assert "total.dead" not in narrowed["overview"]
+
+
+def test_a_topic_of_all_queues_is_not_joined() -> None:
+    async def join() -> list[str]:
+        hub = Hub(lambda: "postgresql://nowhere.invalid/")
+        client = hub.join(["endpoints", "workers", "queues:"], VisibleQueues(frozenset(), frozenset()))
+        joined = [feed.topic.name for feed in hub.feeds]
+        hub.leave(client)
+        await hub.close()
+        return joined
+
+    assert asyncio.run(join()) == ["queues"]
+
+
+def test_a_scope_costs_no_statement_to_others(world: World) -> None:
+    root = world.client("root")
+    root.get("/queues/")
+    with CaptureQueriesContext(connections["default"]) as asked:
+        root.get("/queues/")
+    people = [each["sql"] for each in asked.captured_queries if "queuescope" in each["sql"]]
+    assert len(people) == 1
+    assert '"auth_user"' in people[0]
+
+
+def test_an_index_of_texts_tells_nothing_of_another_queue(
+    world: World, narrow: Client, planted: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither how many messages lie there, nor whether many have a word, nor by how long they are read."""
+    _die(world, INSIDE, "Mine4711")
+    with postgresql().connect(world.queues_dsn) as builder:
+        text_index.build(builder)
+    world.queues.run("analyze messages.message_archive")
+    monkeypatch.setattr(text_search, "BY_INDEX", 100)
+    paths = ["/archive/?q=plenty4711", "/messages/plenty4711/", "/messages/none4711/", "/messages/Mine4711/"]
+    before = {path: _settled(narrow.get(path)) for path in paths}
+    whole = {path: _settled(world.client("root").get(path)) for path in paths}
+    assert {path for path, page in whole.items() if "by index" not in " ".join(page.split())} == set()
+    world.queues.run(
+        """insert into messages.message_archive (created_at, message, result, handled_by, kind, queue, body)
+        select now(), '{}', 'failed', 'w', 'transport', %(queue)s, 'plenty4711' from generate_series(1, 5000)""",
+        {"queue": NAME},
+    )
+    world.queues.run("analyze messages.message_archive")
+    told = [each for path in paths for each in _differing(before[path], _settled(narrow.get(path)))]
+    assert not told, "\n".join(told)
+    assert {path for path in paths if _settled(world.client("root").get(path)) == whole[path]} == set()
+    assert {path for path in paths if "by index" in " ".join(before[path].split())} == set()
+    asked = {"q": "plenty4711", "w": pagination.pack(["index", None, None])}
+    assert "by index" not in " ".join(_settled(narrow.get("/archive/", asked)).split())
+    posted = {"act": "discard", "all": "matching", **asked}
+    refused = narrow.post("/operations/", posted, follow=True).content.decode()
+    assert "what it has covered is not known" in refused

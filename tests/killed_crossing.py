@@ -1,0 +1,61 @@
+"""A process that is killed in the midst of an act over two databases."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# The product's own code; only the moment of its death is chosen here.
+KILLED = """
+import os, signal, sys
+import django
+django.setup()
+from pgqueue_admin.archive import crossing_back, crossings as rows
+from pgqueue_admin.services.operations import crossings, runner
+
+def die(*arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def then_die(does):
+    def both(*arguments):
+        does(*arguments)
+        die()
+    return both
+
+if sys.argv[2] == "before the intent":
+    rows.put_back = rows.put_typed = die
+elif sys.argv[2] == "after the intent":
+    crossings._carry = die
+elif sys.argv[2] == "before the mark":
+    rows.leave = die
+elif sys.argv[2] == "before the commit there":
+    rows.leave = then_die(rows.leave)
+elif sys.argv[2] == "after the commit there":
+    crossings._finish = die
+elif sys.argv[2] == "within the end":
+    crossing_back.finish = then_die(crossing_back.finish)
+elif sys.argv[2] == "after the end":
+    crossings._forget = die
+runner.run_chunk(int(sys.argv[1]), 100)
+"""
+LAST = "runner.run_chunk(int(sys.argv[1]), 100)\n"  # of the script: what it does
+
+
+def run_and_kill(about: str, dsn: str, billing: PostgreSQL, where: str, does: str = LAST) -> None:
+    """``about``: what it is done to, the script's first argument."""
+    script = [sys.executable, "-c", KILLED.replace(LAST, does), about, where]
+    died = subprocess.run(script, env=environment(dsn, billing), cwd=ROOT)
+    assert died.returncode == -signal.SIGKILL
+
+
+def environment(dsn: str, billing: PostgreSQL) -> dict[str, str]:
+    return {
+        "DATABASE_URL": dsn, "QUEUES_URL": dsn, "PGQUEUE_QUEUE_SCHEMAS": "public,Legacy", "PATH": os.environ["PATH"],
+        "QUEUES_URL_BILLING": billing.dsn("billing"), "PGQUEUE_WRITABLE_BILLING": "yes", "PYTHONPATH": str(ROOT),
+        "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings", "PGQUEUE_STATE_DIR": "/nonexistent/var",
+    }  # fmt: skip

@@ -1,0 +1,82 @@
+"""A million lease messages have ended: lists, filters and counts of them go by an index; judged by EXPLAIN.
+
+PGQUEUE_TEST_ARCHIVED_LEASES=10000000 asks the same of ten million.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.lease_store import Ending
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor import lease_messages
+from tests import large_queue as large
+from tests.databases import Databases
+from tests.explain import BY_INDEX
+from tests.lease.test_plans import STORE, Explained
+
+ROWS = int(os.environ.get("PGQUEUE_TEST_ARCHIVED_LEASES", large.ROWS))
+CAP = 10_000
+QUEUE = '"messages"."message"'
+LEASE = ArchiveFilter(state="", kind="lease")
+
+
+@pytest.fixture(scope="module")
+def connection(databases: Databases) -> Iterator[Connection]:
+    with large.archived_leases(databases, ROWS) as made, postgresql().connect(made.dsn, for_handlers=True) as session:
+        yield session
+
+
+def page(it: Any, asked: ArchiveFilter, **key: Any) -> None:
+    archive = postgresql().archive
+    query = archive.page(listed=archive.listed, is_queue=archive.is_queue, **store.matching(asked))
+    it.all(query, {**asked.params(), "died_at": None, "seq": None, **key, "limit": 51})
+
+
+@pytest.mark.parametrize(
+    ("look", "most_blocks"),
+    [
+        (lambda it: page(it, LEASE), 300),
+        (lambda it: page(it, LEASE, seq=ROWS // 2, died_at="now"), 300),
+        (lambda it: page(it, ArchiveFilter(kind="lease")), 400),
+        (lambda it: page(it, ArchiveFilter(state="", kind="lease", queue=QUEUE)), 300),
+        (lambda it: page(it, ArchiveFilter(kind="lease", queue=QUEUE, type_is="render1")), 700),
+        (lambda it: page(it, ArchiveFilter(state="", message_id=str(ROWS // 2 + 1))), 50),
+        (lambda it: lease_messages.endings(it, timedelta(hours=1)), 12_000),
+    ],
+    ids=["list", "from the middle", "dead", "of the queue", "of a kind", "by id", "endings"],
+)
+def test_the_archive_is_looked_at_by_index(
+    connection: Connection, look: Callable[[Any], Any], most_blocks: int
+) -> None:
+    explained = Explained(connection)
+    look(explained)
+    assert explained.plans
+    for plan in explained.plans:
+        assert plan.reads("message_archive") <= BY_INDEX, plan
+        assert plan.blocks < most_blocks, plan
+
+
+@pytest.mark.parametrize("state", ["", "dead"])
+def test_a_count_ends_at_its_cap(connection: Connection, state: str) -> None:
+    """Where nearly all fit the planner may read the table from its start: no further than the cap."""
+    explained, asked = Explained(connection), ArchiveFilter(state=state, kind="lease")
+    count = postgresql().archive.count(**store.matching(asked))
+    assert explained.value(count, {**asked.params(), "cap": CAP}) == CAP + 1
+    assert explained.plans[0].blocks < 15_000
+
+
+def test_an_ending_costs_the_same_however_many_ended_before(connection: Connection) -> None:
+    connection.run("insert into messages.message (message) values ('1')")
+    (lease,) = STORE.claim(connection, 1, 60)
+    explained = Explained(connection)
+    STORE.finish(explained, [Ending(lease.id, lease.token, "failed")], "thumbs", "host")  # type: ignore[arg-type]
+    (plan,) = explained.plans
+    assert plan.reads("message_archive") <= BY_INDEX
+    assert plan.blocks < 400

@@ -1,0 +1,88 @@
+"""Restore and retry: one act, one transaction a message; what cannot be retried stays in the bin."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.models import AuditEntry, Operation, PostedMark, database_clock
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import operations
+from tests.archived_messages import BILLING, REFUSED, archived, dead, number_in, person
+from tests.services.test_killed import run_and_kill
+
+
+def discarded(who: Any, **filter: Any) -> list[int]:
+    ids = [each.id for each in dead(100, **(filter or {"exception": REFUSED}))]
+    operation = operations.freeze("discard", ids, who, "console")
+    operations.start(operation.pk, who)
+    operations.run(operation.pk)
+    return ids
+
+
+def test_they_leave_the_bin_and_are_sent_in_one_act(ana: User) -> None:
+    before, ids = number_in(BILLING), discarded(ana)
+    operations.act("restore", ids[0], "tomas", "console")
+    operation = operations.freeze_discarded(ids, ana, "console")
+    with queue_database().reading() as connection:
+        assert operations.changed(connection, operation) == (1, "tomas")
+        assert operations.retry_targets(connection, operation).count == 87
+    operations.start(operation.pk, ana)
+    operations.run(operation.pk)
+    operation.refresh_from_db()
+    assert (operation.done, operation.skipped) == (87, 1)
+    assert number_in(BILLING) == before + 87
+    with queue_database().reading() as connection:
+        assert [each.verb for each in store.events(connection, ids[1])] == ["discarded", "restored", "retried"]
+    assert (AuditEntry.objects.get(verb="retry").after or {})["restored"] is True
+
+
+def test_what_cannot_be_retried_stays_in_the_bin(ana: User) -> None:
+    ids = discarded(ana, queue='"public"."Newsletter"')
+    operation = operations.freeze_discarded(ids, ana, "console")
+    operations.start(operation.pk, ana)
+    operations.run(operation.pk)
+    operation.refresh_from_db()
+    assert (operation.done, operation.failed) == (0, len(ids))
+    assert {archived(each).state for each in ids} == {"discarded"}
+
+
+def test_it_needs_both_rights(ana: User) -> None:
+    ids = discarded(ana)
+    for name, right in (("bo", "retry_message"), ("cy", "discard_message")):
+        with pytest.raises(operations.OperationNotAllowed):
+            operations.freeze_discarded(ids, person(name, right), "console")
+    assert not Operation.objects.filter(kind="retry").exists()
+
+
+def test_a_kill_neither_loses_nor_doubles_any(archived_console: str, ana: User) -> None:
+    before, ids = number_in(BILLING), discarded(ana)
+    operation = operations.freeze_discarded(ids, ana, "console")
+    operations.start(operation.pk, ana)
+    run_and_kill(operation, archived_console, "record")
+    assert (number_in(BILLING), len(dead(100, state="discarded"))) == (before, 88)
+    operations.run(operation.pk)
+    assert (number_in(BILLING), len(dead(100, state="discarded"))) == (before + 88, 0)
+
+
+def test_the_preview_says_whether_the_cause_still_happens(ana: User) -> None:
+    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    with queue_database().writing() as connection:
+        quiet = operations.causes(connection, operation)
+        assert quiet
+        assert (quiet.in_an_hour, quiet.since_mark, quiet.mark) == (0, 0, None)
+        assert quiet.last_at is not None
+        connection.run(
+            "update messages.message_archive set died_at = now() - interval '10 minutes'"
+            " where id in (select archive_id from messages.operation_item where operation = %(pk)s and position <= 3)",
+            {"pk": operation.pk},
+        )
+        PostedMark.objects.create(at=database_clock.now() - timedelta(minutes=5), who="ci", text="fixed")
+        again = operations.causes(connection, operation)
+    assert again
+    assert (again.in_an_hour, again.since_mark) == (3, 0)
+    assert again.mark
+    assert again.mark.text == "fixed"

@@ -1,0 +1,17 @@
+"""The outbox keeper, in a hurry: dying_outbox_keeper.py AT. It kills itself at that record, or lives with 0."""
+
+import sys
+
+import django
+
+from tests.outbox.dying_process import dies
+
+if __name__ == "__main__":
+    django.setup()
+    from pgqueue_admin.services.checked_outbox import CheckedOutbox
+    from pgqueue_admin.workers.processes import outbox_keeper_process
+
+    outbox_keeper_process.EVERY = 0.1
+    if at := int(sys.argv[1]):
+        dies(CheckedOutbox, "_send", False, at)
+    outbox_keeper_process.run()

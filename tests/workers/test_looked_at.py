@@ -1,0 +1,185 @@
+"""Databases whose queues are looked at beside the first: each by a sampler of its own, and by its own names."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+
+import pytest
+from pytest_django import Settings
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import LatestSample, MinimumTtbr, Process, Queue, database_clock, navigation_counts, samples
+from pgqueue_admin.models.queue_database import database_of, is_watched, looked_at, only_looked_at, queue_database
+from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
+from pgqueue_admin.workers.supervisor.role import RoleKey, singletons
+from tests.databases import Databases
+from tests.monitor.tables import cut_sessions, fill, make
+from tests.monitor.test_sampler import Clock
+
+ALIASED = Address("billing:public", "Q")
+
+
+@pytest.fixture
+def other(databases: Databases, settings: Settings, console_database: str) -> Iterator[str]:
+    """An empty database that is looked at as billing, whose role may do nothing but read."""
+    with databases.clone("empty") as dsn:
+        settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": {"billing": {"URL": dsn, "SCHEMAS": ["public"]}}}
+        yield dsn
+
+
+@pytest.fixture
+def there(other: str, connect: Callable[[str], Connection]) -> Connection:
+    return connect(other)
+
+
+@pytest.fixture
+def sampling_there(other: str, clock: Clock) -> Iterator[SamplerProcess]:
+    (billing,) = looked_at()
+    with closing(SamplerProcess(billing, monotonic=clock)) as sampling:
+        yield sampling
+
+
+def depths() -> dict[str, int | None]:
+    return {f"{each.queue}": each.depth for each in LatestSample.objects.select_related("queue")}
+
+
+def test_queues_of_one_name_are_two(
+    tables: Connection, there: Connection, sampling: SamplerProcess, sampling_there: SamplerProcess
+) -> None:
+    fill(tables, make(tables), 3)
+    fill(there, make(there), 5)
+    sampling.turn()
+    sampling_there.turn()
+    assert depths() == {"public.Q": 3, "billing:public.Q": 5}
+    assert [*Process.objects.values_list("role", "endpoint")] == [("source-sampler", "billing")]  # one process here
+    assert not Queue.objects.exclude(gone_since=None).exists()
+
+
+def test_one_that_is_gone_there_is_not_gone_here(
+    tables: Connection, there: Connection, sampling: SamplerProcess, sampling_there: SamplerProcess, clock: Clock
+) -> None:
+    make(tables)
+    make(there)
+    sampling.turn()
+    sampling_there.turn()
+    there.run('drop table "Q"')
+    clock.now += 100
+    sampling.turn()
+    sampling_there.turn()
+    assert [str(each) for each in Queue.objects.exclude(gone_since=None)] == ["billing:public.Q"]
+
+
+def test_one_database_that_is_lost_blinds_nobody_to_the_other(
+    tables: Connection, there: Connection, sampling: SamplerProcess, sampling_there: SamplerProcess
+) -> None:
+    fill(tables, make(tables), 1)
+    fill(there, make(there), 1)
+    sampling.turn()
+    sampling_there.turn()
+    name = there.value("select current_database()")
+    cut_sessions(there)
+    tables.run(f"alter database {name} allow_connections false")
+    sampling_there.turn()
+    sampling.turn()
+    unread = {str(each.queue): bool(each.error) for each in LatestSample.objects.select_related("queue")}
+    assert unread == {"public.Q": False, "billing:public.Q": True}
+    tables.run(f"alter database {name} allow_connections true")
+    sampling_there.turn()
+    assert not LatestSample.objects.exclude(error="").exists()
+
+
+def test_who_is_silent_is_said_by_the_others(
+    tables: Connection, there: Connection, sampling: SamplerProcess, sampling_there: SamplerProcess
+) -> None:
+    fill(there, make(there), 2)
+    sampling_there.turn()
+    old = database_clock.now() - timedelta(hours=1)
+    LatestSample.objects.update(at=old)
+    assert navigation_counts.newest() is None, "what another database's sampler saw is no sample of the first"
+    sampling.turn()
+    assert LatestSample.objects.get().error == samples.SILENT
+    # one that is heard of looks slowly, and is not silent
+    about = {"host": "there", "pid": 1, "start_ticks": 1, "started_at": old, "heartbeat_at": database_clock.now()}
+    Process.objects.create(role="source-sampler", endpoint="billing", **about)
+    LatestSample.objects.update(error="")
+    sampling.turn()
+    assert LatestSample.objects.get().error == ""
+    Process.objects.filter(host="there").delete()
+    sampling.turn()
+    sampling_there.turn()  # its figures are those of before: only their time is written
+    now = LatestSample.objects.get()
+    assert (now.error, now.depth, now.at > old) == ("", 2, True)
+
+
+def test_ttbr_of_messages_there_is_kept_by_their_queue(there: Connection, sampling_there: SamplerProcess) -> None:
+    headers = """'{"NServiceBus.TimeToBeReceived":"00:01:00","NServiceBus.EnclosedMessageTypes":"Shop.Thumb, Shop"}'"""
+    fill(there, make(there), 1, headers=headers)
+    sampling_there.turn()
+    assert MinimumTtbr.objects.get().queue.schema == "billing:public"
+
+
+def test_a_role_that_may_only_read_is_enough(
+    databases: Databases, settings: Settings, console_database: str, there: Connection, other: str, clock: Clock
+) -> None:
+    fill(there, make(there), 4)
+    there.run("create role billing_reader login password 'of the tests'")
+    try:
+        there.run('grant select on "Q" to billing_reader')
+        place = other.partition("@")[2] or other.partition("//")[2]
+        url = f"postgresql://billing_reader:of%20the%20tests@{place}"
+        settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": {"billing": {"URL": url, "SCHEMAS": ["public"]}}}
+        (billing,) = looked_at()
+        with billing.reading() as session:
+            assert session.value("select current_user::text") == "billing_reader"
+        with closing(SamplerProcess(billing, monotonic=clock)) as sampling:
+            sampling.turn()
+        assert depths() == {"billing:public.Q": 4}
+    finally:
+        billing.close()
+        cut_sessions(there)
+        there.run("drop owned by billing_reader")
+        there.run("drop role billing_reader")
+
+
+def test_nothing_is_ever_written_there(other: str) -> None:
+    (billing,) = looked_at()
+    with pytest.raises(PermissionError, match="billing is only looked at"), billing.writing():
+        pass
+    with billing.reading() as session, pytest.raises(DatabaseError):
+        session.run("create table harm ()")
+
+
+def test_an_address_means_one_database(other: str) -> None:
+    (billing,) = looked_at()
+    assert database_of(ALIASED) is billing
+    assert database_of(Address("public", "Q")) is queue_database()
+    assert database_of(Address("nobody:public", "Q")) is queue_database()
+    assert [is_watched(each) for each in (ALIASED, Address("billing:secret", "Q"), Address("nobody:public", "Q"))] == [
+        True, False, False,
+    ]  # fmt: skip
+    assert not queue_database().allows(ALIASED)
+    assert not billing.allows(Address("public", "Q"))
+    assert "billing" in only_looked_at(ALIASED)
+    assert not only_looked_at(Address("public", "Q"))
+
+
+def test_a_statement_for_another_database_is_not_made() -> None:
+    billing = postgresql().aliased("billing")
+    assert billing.browse.there(table=ALIASED).as_string(None) == postgresql().browse.there(
+        table=Address("public", "Q")
+    ).as_string(None)
+    for elsewhere in (Address("public", "Q"), Address("stock:public", "Q"), Address("billing:", "Q")):
+        with pytest.raises(AddressUnreadable):
+            billing.browse.there(table=elsewhere)
+    assert billing.parse_address(billing.canonical(ALIASED).replace("billing:", "")) == ALIASED
+
+
+def test_each_has_a_process_of_its_own(settings: Settings) -> None:
+    nobody = {"URL": "postgresql://nobody@127.0.0.1:1/none", "SCHEMAS": ["public"]}
+    settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": {"billing": nobody, "stock": nobody}}
+    commands = {role.key: role.command for role in singletons() if role.key.kind == "source-sampler"}
+    assert commands == {
+        RoleKey("source-sampler", alias): ("sampler", "--database", alias) for alias in ("billing", "stock")
+    }
