@@ -19,8 +19,8 @@ NOTHING = "Nothing was unsubscribed"
 NOT_AGAIN = "Nothing was subscribed again"
 
 
-def unsubscribe(row: SubscriptionRow, person: Any, origin: str, reason: str = "") -> None:
-    """Delete it, if it stands as it was seen. Raises OperationRefused, or OutcomeUnknown."""
+def unsubscribe(row: SubscriptionRow, person: Any, origin: str, reason: str = "") -> AuditEntry:
+    """Delete it, if it stands as it was seen; its entry takes it back. Raises OperationRefused, or OutcomeUnknown."""
     if refusal := refusal_for(person, "unsubscribe"):
         raise OperationNotAllowed(f"{NOTHING}: {refusal}.")
     was = {"endpoint": row.endpoint, "topic": row.topic, "queueaddress": row.queueaddress}
@@ -45,6 +45,7 @@ def unsubscribe(row: SubscriptionRow, person: Any, origin: str, reason: str = ""
         raise OperationRefused(f"{NOTHING}. {error}") from error
     if lost:
         raise OutcomeUnknown(f"Whether it was unsubscribed is not known. Look at the list. {lost}") from lost
+    return act.entry
 
 
 def subscribe_again(entry: AuditEntry, person: Any, origin: str) -> None:

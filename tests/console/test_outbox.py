@@ -23,6 +23,7 @@ from pgqueue_admin.workers.reporting.in_flight_file import InFlightFile
 from pgqueue_admin.workers.reporting.metrics import Counters
 from pgqueue_admin.workers.reporting.reporter import Reporter
 from tests.console.pages import Connect, shown
+from tests.console.test_responses import answer, press
 from tests.waiting import held_up, until
 
 NOW = datetime.now(UTC)
@@ -189,6 +190,13 @@ def test_sending_from_a_table_of_others_is_switched_on_for_it_and_audited(
     partner.run('update "Partner_OutboxData" set "Dispatched" = false')
     send(as_operator)
     assert partner.value('select count(*) from "Sales"') == 2
+
+
+def test_a_switch_is_undone(as_operator: Client, partner: Connection) -> None:
+    place = "/outbox/public/Partner_OutboxData/"
+    notice = answer(as_operator, as_operator.post(f"{place}allow/", {"allow": "yes", "next": place}))
+    press(as_operator, notice, "Undo")
+    assert "sending from here is off" in text(as_operator, place)
 
 
 def test_who_may_change_no_settings_switches_nothing(as_viewer: Client, partner: Connection) -> None:

@@ -7,9 +7,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from pgqueue_admin.models import Alert, AuditEntry, Endpoint, Queue
+from pgqueue_admin.models import Alert, AuditEntry, Endpoint, MaskingRule, Queue, RetryRule
 from tests.console.pages import Answer, matched, shown
 from tests.console.recorded import Recorded
+from tests.console.test_subscriptions import row_of
 
 
 def answer(client: Client, response: Answer) -> str:
@@ -135,3 +136,31 @@ def test_hostile_names_are_text(as_operator: Client, console_database: str) -> N
     assert "<script>alert" not in page
     assert "Resume" in page
     assert AuditEntry.objects.get().verb == "pause"
+
+
+def test_an_ended_subscription_is_undone(recorded: Recorded) -> None:
+    row, before = row_of(recorded), recorded.rows("SubscriptionRouting")
+    notice = answer(recorded.operator, recorded.operator.post("/subscriptions/unsubscribe/", {**row, "sure": "yes"}))
+    assert recorded.rows("SubscriptionRouting") == before - 1
+    assert "is subscribed again" in answer(recorded.operator, press(recorded.operator, notice, "Undo"))
+    assert recorded.rows("SubscriptionRouting") == before
+
+
+def test_a_retry_rule_is_undone_whichever_way(recorded: Recorded) -> None:
+    Queue.objects.create(schema="public", table="Sales", kind="input")
+    rule = {"message_type": "Shop.*", "queue": "", "target": '"public"."Sales"'}
+    notice = answer(recorded.operator, recorded.operator.post("/settings/retry-rules/", rule))
+    kept = RetryRule.objects.values("message_type", "queue", "target").get()
+    notice = answer(recorded.operator, press(recorded.operator, notice, "Undo"))
+    assert not RetryRule.objects.exists()
+    press(recorded.operator, notice, "Undo")
+    assert RetryRule.objects.values("message_type", "queue", "target").get() == kept
+
+
+def test_a_masking_rule_is_undone_whichever_way(recorded: Recorded) -> None:
+    rule = {"name": "Card", "kind": "path", "pattern": "**.card", "types": "Shop.Pay*, PlaceOrder", "reason": "SEC-7"}
+    notice = answer(recorded.operator, recorded.operator.post("/settings/masking/", rule))
+    notice = answer(recorded.operator, press(recorded.operator, notice, "Undo"))
+    assert not MaskingRule.objects.exists()
+    press(recorded.operator, notice, "Undo")
+    assert MaskingRule.objects.get().types == ["Shop.Pay*", "PlaceOrder"]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -16,6 +17,7 @@ from pgqueue_admin.console.archive.tokens import MOST_WORDS
 from pgqueue_admin.console.failures import rows
 from pgqueue_admin.console.failures.forms import AssignmentForm, FailureAcknowledgementForm
 from pgqueue_admin.console.failures.rows import FailureRow
+from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting.fingerprint import is_fingerprint
@@ -82,7 +84,10 @@ def _each(request: HttpRequest, digests: Sequence[str], act: Act, past: str) -> 
         responses.failed(request, f"{pluralize(done, 'failure')} {past}, the others were not. {error}")
         return responses.SeeOther(reverse("failures"))
     if done:
-        responses.done(request, f"{pluralize(done, 'failure')} {past}.")
+        chosen = urlencode([("f", each) for each in digests])
+        responses.done(
+            request, f"{pluralize(done, 'failure')} {past}.", Way("See them", f"{reverse('failures_chosen')}?{chosen}")
+        )
     for sentence in refused:
         responses.refused(request, sentence)
     return responses.SeeOther(reverse("failures"))

@@ -27,7 +27,7 @@ class MaskingRuleForm(forms.Form):
     )
 
     def __init__(self, data: Any = None, saved: MaskingRule | None = None):
-        super().__init__(data, initial=_initial(saved) if saved else None)
+        super().__init__(data, initial=fields_of(saved) if saved else None)
 
     @property
     def typed(self) -> TypedRule:
@@ -36,5 +36,5 @@ class MaskingRuleForm(forms.Form):
         return TypedRule(said["name"], said["kind"], said["pattern"], said["types"].split(","))
 
 
-def _initial(saved: MaskingRule) -> dict[str, str]:
+def fields_of(saved: MaskingRule) -> dict[str, str]:
     return {"name": saved.name, "kind": saved.kind, "pattern": saved.pattern, "types": ", ".join(saved.types)}

@@ -7,8 +7,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from pgqueue_admin.console import navigation, permissions, responses
-from pgqueue_admin.console.masking.form import MaskingRuleForm
+from pgqueue_admin.console.masking.form import MaskingRuleForm, fields_of
 from pgqueue_admin.console.parsing import parse_int
+from pgqueue_admin.console.responses import Way
 from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.models import AuditEntry, MaskingRule
 from pgqueue_admin.services import masking_rules, reveals
@@ -34,7 +35,9 @@ def page(request: HttpRequest) -> HttpResponse:
             except RuleRefused as error:
                 fault = str(error)
             else:
-                responses.done(request, f"{made.name} hides its parts from now on.")
+                undo = {"remove": "yes", "version": str(made.version)}
+                way = Way("Undo", reverse("masking_rule", args=[made.pk]), undo)
+                responses.done(request, f"{made.name} hides its parts from now on.", way)
                 return responses.SeeOther(reverse("masking"))
     about = {"rules": MaskingRule.objects.all(), "entries": _entries()[:HISTORY], "most": masking_rules.MOST}
     return _answer(request, "page", about | {"form": form, "fault": fault}, status)
@@ -51,11 +54,13 @@ def one(request: HttpRequest, number: int) -> HttpResponse:
         try:
             if "remove" in request.POST:
                 masking_rules.remove(number, version, request.user, "console", responses.reason(request))
-                responses.done(request, f"{known.name} was removed: what it hid is shown.")
+                said = f"{known.name} was removed: what it hid is shown."
+                responses.done(request, said, Way("Undo", reverse("masking"), fields_of(known)))
             else:
                 reason = responses.reason(request)
                 masking_rules.change(number, version, form.typed, request.user, "console", reason)
-                responses.done(request, f"{form.typed.name} holds as it is now.")
+                said = f"{form.typed.name} holds as it is now."
+                responses.done(request, said, Way("See it", reverse("masking_rule", args=[number])))
             return responses.SeeOther(reverse("masking"))
         except RuleRefused as error:
             fault, status = str(error), 403 if isinstance(error, RuleNotAllowed) else 422

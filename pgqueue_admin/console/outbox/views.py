@@ -10,6 +10,7 @@ from pgqueue_admin.alerts import outboxes as states
 from pgqueue_admin.alerts.outboxes import OutboxState
 from pgqueue_admin.console import permissions, query_errors, responses, url_converters
 from pgqueue_admin.console.outbox import forms, rows
+from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import caught_duplicates
@@ -128,8 +129,12 @@ def allow(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     except OperationRefused as error:
         responses.refused(request, str(error))
     else:
-        now = "on" if allowed else "off"
-        responses.done(request, f"Sending from here is switched {now}." if changed else f"It was {now} already.")
+        now, place = "on" if allowed else "off", url_converters.queue(address, "outbox_allow")
+        undo = Way("Undo", place, {"allow": "no" if allowed else "yes"})
+        if changed:
+            responses.done(request, f"Sending from here is switched {now}.", undo)
+        else:
+            responses.done(request, f"It was {now} already.")
     return responses.back(request, url_converters.queue(address, "outbox"))
 
 

@@ -7,6 +7,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from pgqueue_admin.console import permissions, query_errors, responses
 from pgqueue_admin.console.queues import input_queues
+from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import RetryRule
@@ -31,15 +32,17 @@ def _create(request: HttpRequest) -> HttpResponse:
         return _page(request, str(error), 403)
     except (OperationRefused, DatabaseError) as error:
         return _page(request, str(error), 422)
-    responses.done(request, f"Rule {rule.pk} is kept. A retry shows it before it starts.")
+    undo = Way("Undo", reverse("retry_rule_remove", args=[rule.pk]), {})
+    responses.done(request, f"Rule {rule.pk} is kept. A retry shows it before it starts.", undo)
     return responses.SeeOther(reverse("retry_rules"))
 
 
 @require_POST
 def remove(request: HttpRequest, number: int) -> HttpResponse:
     try:
-        retry_rules.remove(number, request.user, "console", responses.reason(request))
-        responses.done(request, f"Rule {number} is removed. Operations that were started with it go on with it.")
+        gone = retry_rules.remove(number, request.user, "console", responses.reason(request))
+        undo = Way("Undo", reverse("retry_rules"), {name: getattr(gone, name) for name in FIELDS})
+        responses.done(request, f"Rule {number} is removed. Operations that were started with it go on with it.", undo)
     except OperationRefused as error:
         responses.refused(request, str(error))
     return responses.SeeOther(reverse("retry_rules"))

@@ -6,6 +6,7 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.console import filter_syntax, permissions, query_errors, responses
+from pgqueue_admin.console.responses import Way
 from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.console.subscriptions import matrix
 from pgqueue_admin.console.subscriptions import rows as subscriptions
@@ -52,14 +53,15 @@ def unsubscribe(request: HttpRequest) -> HttpResponse:
     if "sure" not in request.POST:
         return _question(request, row)
     try:
-        services.unsubscribe(row, request.user, "console", responses.reason(request))
+        entry = services.unsubscribe(row, request.user, "console", responses.reason(request))
     except OperationNotAllowed as error:
         return _question(request, row, str(error), 403)
     except OutcomeUnknown as error:
         return _question(request, row, str(error), 503)
     except OperationRefused as error:
         return _question(request, row, str(error), 422)
-    responses.done(request, f"1 subscription of {row.endpoint} ended: it stops receiving {row.topic} within 5 s.")
+    said = f"1 subscription of {row.endpoint} ended: it stops receiving {row.topic} within 5 s."
+    responses.done(request, said, Way("Undo", reverse("subscribe_again", args=[entry.pk]), {}))
     return responses.back(request, "subscriptions")
 
 
