@@ -180,7 +180,7 @@ def refused(row: Any, state: str) -> Outcome | None:
     if row.state == state:
         return None
     if not row.resolved_by:
-        lies_dead = "It is dead, not discarded." if state == "discarded" else "It lies dead."
+        lies_dead = "It is dead, not discarded." if state == "discarded" else "It is dead."
         why = lies_dead if row.state == "dead" else "It did not die."
         return Outcome(row.id, "skipped", why)
     when = f"by {row.resolved_by} {at_utc(row.resolved_at)}"

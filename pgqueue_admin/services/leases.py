@@ -253,7 +253,7 @@ def _why_not(kind: LeaseAct, now: str | None, seen: str) -> str:
     if now == seen == "" and kind.result is None:
         return "It is not locked."
     if now == seen:
-        return "Somebody is changing it at this moment. Look again."
+        return "Somebody is changing it at this moment. Reload the page."
     if not now:
         return "Its lock was released meanwhile: it waits."
     return "It was locked anew meanwhile, and whoever has it keeps it."

@@ -80,7 +80,7 @@ def test_acknowledge_and_take_back(operator: Client) -> None:
     answer = operator.post(f"/alerts/{alert.pk}/acknowledgement/", {"next": "/alerts/?state=open"})
     assert (answer.status_code, answer["Location"]) == (303, "/alerts/?state=open")
     said = text(operator, "/alerts/")
-    assert f"Acknowledged: Notifications, {alert.sentence}. Shown grey; only its end is mailed." in said
+    assert f"Acknowledged: Notifications, {alert.sentence}. Shown grey; a mail is sent only when it ends." in said
     assert "or when it becomes critical." in said
     assert "Nothing open, 1 acknowledged" in said
     assert "ana, " in text(operator, "/alerts/?state=acknowledged")

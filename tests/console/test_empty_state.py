@@ -114,7 +114,7 @@ def test_what_is_chosen_stays_chosen_where_nothing_of_it_finished(page: Page) ->
     [
         ({"queue": '"public"."Nobody"'}, "Nobody in schema public was never found as a queue."),
         ({"queue": "a.b.c.d"}, "No samples"),
-        ({"endpoint": "Foreign"}, "of this endpoint nobody said here which queue it receives from"),
+        ({"endpoint": "Foreign"}, "nobody has said here which queue this endpoint receives from"),
         ({"endpoint": "Declared"}, "Elsewhere in schema public was never found as a queue."),
         ({"queue": '"public"."Old"'}, "the queue is gone since 1 Nov 2026 09:00 UTC."),
         ({"queue": '"public"."Sales"'}, "No samples in this window."),

@@ -50,7 +50,7 @@ def test_from_tick_to_outcome(recorded: Recorded, cards: list[int]) -> None:
 def test_a_frozen_set_skips_what_somebody_else_did(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
     operations.act("discard", cards[0], "tomas", "console")
-    assert "1 changed since the freeze: tomas was quicker" in shown(recorded.operator, frozen["Location"])
+    assert "1 changed since the freeze, by tomas" in shown(recorded.operator, frozen["Location"])
     start(recorded.operator, frozen["Location"])
     operations.run(Operation.objects.earliest("pk").pk)
     recorded.operator.cookies["zone"] = "Asia/Tokyo"

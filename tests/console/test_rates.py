@@ -64,7 +64,7 @@ def test_what_is_not_known_is_blank_and_what_is_none_is_none(page: Page, hours: 
 
 def test_the_same_as_words_and_as_rows(page: Page, hours: None) -> None:
     text = page(table="depth")
-    assert "≈ 9,000 messages came in, ≈ 8,100 went out. Known of 2 of 24 hours only." in text
+    assert "≈ 9,000 messages came in, ≈ 8,100 went out. Known for 2 of 24 hours only." in text
     assert "The oldest ready message waited at least 10 min, in the hour from 14 Nov 2026 12:00 UTC." in text
     rows = text.partition("<tbody>")[2].replace("</span> <small>", " ").split("</tr>")
     for told, cells in zip(rows, _CELLS, strict=False):

@@ -86,7 +86,7 @@ def test_a_warning_is_acknowledged_from_the_list_and_taken_back(page: Page, prod
     press(page, "?")
     expect(page.locator("#shortcuts")).to_contain_text("Acknowledge")
     press(page, "Escape", "a")
-    expect(page.get_by_text("Shown grey; only its end is mailed.")).to_be_visible()
+    expect(page.get_by_text("Shown grey; a mail is sent only when it ends.")).to_be_visible()
     expect(page.locator(f'main tbody a[href="{about}"]')).to_have_count(0)
     expect(page.locator("main tbody tr").nth(1).locator("a").first).to_be_focused()
     assert page.locator("#v").inner_text() != verdict

@@ -240,7 +240,7 @@ def live_rows(numbers: str) -> dict[str, str]:
 def acknowledged(alert: Alert) -> str:
     """The result of acknowledging: which, and until when."""
     what = f"{display_names.where(alert)}, {alert.sentence}"
-    return f"Acknowledged: {what}. Shown grey; only its end is mailed. {opens_again(alert)}".rstrip()
+    return f"Acknowledged: {what}. Shown grey; a mail is sent only when it ends. {opens_again(alert)}".rstrip()
 
 
 def acknowledged_all(numbers: Collection[int]) -> str:

@@ -104,7 +104,7 @@ class DepthChart:
             return f"No samples: {self._address.table} in schema {self._address.schema} was never found as a queue."
         if self.window.asked.queue:
             return "No samples: this is no address of a queue here."
-        return "No samples: of this endpoint nobody said here which queue it receives from. Choose that queue instead."
+        return "No samples: nobody has said here which queue this endpoint receives from. Choose that queue instead."
 
     def lines(self, at: list[int]) -> dict[str, list[Any]]:
         """By name; None where samples do not tell."""

@@ -73,7 +73,7 @@ class RateTable:
         known = max(len(entered), len(left))
         if known == self.begun:
             return said
-        return f"{said} Known of {known:,} of {self.begun:,} {self.window.asked.grain}s only."
+        return f"{said} Known for {known:,} of {self.begun:,} {self.window.asked.grain}s only."
 
     @property
     def age_sentence(self) -> str:

@@ -36,7 +36,7 @@ def decide(number: int, arrived: bool, person: Any, origin: str, reason: str) ->
         crossings.held(here, number) as mine,
     ):
         if mine is None or not mine.not_known:
-            raise OperationRefused("Nothing was decided: somebody was quicker.")
+            raise OperationRefused("Nothing was decided: somebody else has decided it just now.")
         end_as(here, mine, arrived, name_of(person))
         act.done = max(1, found.number)  # also one of which nothing was put there is decided
     _count_anew(found.crossing.operation)

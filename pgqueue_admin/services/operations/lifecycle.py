@@ -59,7 +59,9 @@ def start(
             raise _too_late(Operation.objects.get(pk=pk))
         operation.refresh_from_db()
         if edit is not None and edit != edits.seen(operation):
-            raise AlreadyDecided("Nothing was retried: what changes in each was set anew since you looked. Look again.")
+            raise AlreadyDecided(
+                "Nothing was retried: what changes in each was set anew since you looked. Reload the page."
+            )
         if planned:
             RetryPlan.objects.create(operation=operation, **planned.as_dict())
         _audit(operation, person, planned)
@@ -110,7 +112,7 @@ def _ruled(operation: Operation, numbers: Collection[int]) -> dict[str, Any]:
         raise OperationNotAllowed("Nothing was retried: rules name any queue, and your groups show you some.")
     rules = [each if each.number in numbers else each._replace(target="") for each in redirects.rules()]
     if gone := set(numbers) - {each.number for each in rules}:
-        raise AlreadyDecided(f"Nothing was retried: rule {min(gone)} was removed since you looked. Look again.")
+        raise AlreadyDecided(f"Nothing was retried: rule {min(gone)} was removed since you looked. Reload the page.")
     with queue_database().reading() as connection:
         targets = retry_targets(connection, operation, rules)
     return {"rules": rules, "queues": targets.counts or operation.queues}

@@ -28,7 +28,9 @@ from pgqueue_admin.services import leases as lease_acts
 from pgqueue_admin.services.consumers import Team
 from pgqueue_admin.services.content_access import ContentAccess
 
-SLOW = "Stopped after 1 s: what lies before the head takes longer to read. The figures above are the sampler's."
+SLOW = (
+    "Stopped after 1 s: there are many deleted rows before the head to read past. The figures above are the sampler's."
+)
 
 
 @require_safe
