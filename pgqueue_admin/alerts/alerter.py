@@ -22,6 +22,7 @@ from pgqueue_admin.alerts.mail import delivery, policy
 from pgqueue_admin.alerts.outboxes import InDoubtWatch, OutboxWatch
 from pgqueue_admin.alerts.schedules import ScheduleWatch
 from pgqueue_admin.alerts.snapshot import look
+from pgqueue_admin.alerts.table_faults import TableFaultWatch
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import Process, database_clock, notify, outage
@@ -52,6 +53,7 @@ class Alerter:
         self._outboxes = OutboxWatch()
         self._in_doubt = InDoubtWatch()
         self._crossings = CrossingWatch()
+        self._tables = TableFaultWatch()
         self._schedules = ScheduleWatch()
         self._stopping = False  # no event: a signal handler must not take a lock that its own thread may hold
         self._ears: Connection | None = None
@@ -93,7 +95,7 @@ class Alerter:
     def look_round(self, alive: Callable[[], None] = lambda: None) -> bool:
         """Deaths, warnings, mails to send and the cursor: committed together, or not at all."""
         exposed, outboxes, unsent = self._exposure.newest(), self._outboxes.newest(), self._schedules.newest()
-        in_doubt, crossings = self._in_doubt.newest(), self._crossings.newest()
+        in_doubt, crossings, tables = self._in_doubt.newest(), self._crossings.newest(), self._tables.newest()
         with transaction.atomic(), dead_message_cursor.cursor() as cursor:
             reading = self._archive.read(queue_database(), cursor)
             seen = look(
@@ -106,6 +108,7 @@ class Alerter:
                 unsent,
                 in_doubt,
                 crossings,
+                tables,
             )
             changes = Evaluation(seen, alive).run()
             mails = policy.write(seen, changes)

@@ -1,7 +1,7 @@
 """``manage.py check``: the same warnings, from the same functions, for whoever reads no page."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import django.db
 from django.conf import settings
@@ -18,6 +18,9 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.formatting import warnings
 from pgqueue_admin.formatting.numbers import NBSP
+
+if TYPE_CHECKING:
+    from pgqueue_admin.models.queue_database import QueueDatabase
 
 IDS = {
     "unnamed_environment": "pgqueue.W001",
@@ -102,17 +105,27 @@ def _open(schema: str, cure: str) -> CheckMessage:
 
 @register(Tags.database)
 def queue_tables(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
-    """``check --database queues``: columns and indexes of every queue, each fault with the SQL that mends it."""
+    """``check --database queues``: columns and indexes of every queue, each fault with the SQL that mends it.
+
+    Of every database that is looked at: a further one has no alias that ``check`` could name.
+    """
     if "queues" not in (databases or ()):
         return []
-    from pgqueue_admin.alerts import table_checks
-    from pgqueue_admin.models.queue_database import queue_database
+    from pgqueue_admin.models.queue_database import looked_at, queue_database
 
+    return [*_of_database(queue_database(), _ours()), *(each for of in looked_at() for each in _of_database(of, []))]
+
+
+def _of_database(of: "QueueDatabase", ours: list[Any]) -> list[CheckMessage]:
+    from pgqueue_admin.alerts import table_checks
+
+    where = f"Database {of.alias}: " if of.alias else ""
     try:
-        with queue_database().reading() as session:
-            return [_of_table(fault) for fault in table_checks.every_fault(queue_database(), session, _ours())]
+        with of.reading() as session:
+            found = table_checks.every_fault(of, session, ours)
     except DatabaseError as error:
-        return [CheckWarning(f"The queues' tables were not looked at: {error}", id="pgqueue.W006")]
+        return [CheckWarning(f"{where}The queues' tables were not looked at: {error}", id="pgqueue.W006")]
+    return [_of_table(fault._replace(said=f"{where}{fault.said}")) for fault in found]
 
 
 def _ours() -> list[Any]:

@@ -15,6 +15,7 @@ from pgqueue_admin.alerts.dead_message_cursor import CursorReading, DeadGroup, N
 from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.mail import mail_settings as mailbox
 from pgqueue_admin.alerts.outboxes import OutboxState
+from pgqueue_admin.alerts.table_faults import FaultyTable
 from pgqueue_admin.archive import move_to_archive
 from pgqueue_admin.archive.retention import Reader
 from pgqueue_admin.dialects import Address
@@ -55,6 +56,7 @@ class AlertSnapshot:
     outboxes: list[OutboxState] | None = None  # None: not known
     in_doubt: list[InDoubt] | None = None  # None: not known
     crossings: list[Any] | None = None  # rows of ``unsettled`` (crossing_intent.sql); None: not known
+    faulty_tables: list[FaultyTable] | None = None  # None: not known
     unsent_schedules: list[Any] | None = None  # rows of ``unsent`` (schedule.sql); None: not known
     environment: str = ""
     colour: str = "plum"
@@ -174,6 +176,7 @@ def look(
     unsent_schedules: list[Any] | None = None,
     in_doubt: list[InDoubt] | None = None,
     crossings: list[Any] | None = None,
+    faulty_tables: list[FaultyTable] | None = None,
 ) -> AlertSnapshot:
     return AlertSnapshot(
         now=now,
@@ -184,6 +187,7 @@ def look(
         unsent_schedules=unsent_schedules,
         in_doubt=in_doubt,
         crossings=crossings,
+        faulty_tables=faulty_tables,
         queues=list(Queue.objects.select_related("latest")),
         endpoints=list(Endpoint.objects.all()),
         processes=list(Process.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now - CRASH_WINDOW))),

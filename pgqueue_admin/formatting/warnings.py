@@ -127,6 +127,12 @@ def queue_unreadable(error: str, sqlstate: str = "") -> WarningText:
     )
 
 
+def table_fault(said: str, cure: str, others: int) -> WarningText:
+    """``others``: further faults of the same table."""
+    more = f" Its queue's page says {pluralize(others, 'further fault')}." if others else ""
+    return WarningText(said.rstrip("."), "a fault", "none", f"Have the table's owner run: {cure}{more}")
+
+
 def blind(unread: int, of: int, error: str, sqlstate: str = "") -> WarningText:
     queues = "The only queue" if of == 1 else f"{format_int(unread)} of {pluralize(of, 'queue')}"
     return WarningText(
