@@ -25,6 +25,7 @@ from pgqueue_admin.transport.wire import header_spellings
 from pgqueue_admin.transport.wire import headers as h
 
 SIGHTINGS = 100
+MOST_DEATHS = 1000  # rows with one message id that are looked at
 FACETS = 6  # names of a field
 BODY_START = 16_384  # bytes
 HEADERS_READ = 10_000  # messages, when what is looked for stands in no column
@@ -67,6 +68,16 @@ class FacetCount(NamedTuple):
     name: str
     messages: int
     names: int
+
+
+class DeathRecord(NamedTuple):
+    """Of one message in the queue where it failed. ``is_capped``: there may be others."""
+
+    deaths: int
+    retries: int
+    first: datetime
+    last: datetime
+    is_capped: bool
 
 
 class Sightings(NamedTuple):
@@ -230,6 +241,16 @@ def headers(connection: Connection, archive_id: int, offset: int = 0, length: in
 def events(connection: Connection, archive_id: int) -> list[Any]:
     """What was done to it: rows of at, who, verb, operation, target."""
     return connection.all(_sql().events(), {"id": archive_id})
+
+
+def deaths(connection: Connection, message: ArchivedMessage) -> DeathRecord | None:
+    """None of a message of the lease queue, or without an id, and of one that did not fail."""
+    if message.kind == "lease" or not message.message_id or message.result == "success":
+        return None
+    asked = {"message_id": message.message_id, "queue": message.queue, "limit": MOST_DEATHS}
+    (row,) = connection.all(_sql().deaths(), asked)
+    is_capped = row.looked_at >= MOST_DEATHS
+    return DeathRecord(row.deaths, row.retries, row.first, row.last, is_capped) if row.deaths else None
 
 
 def sightings(connection: Connection, text: str) -> Sightings:

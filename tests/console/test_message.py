@@ -70,6 +70,14 @@ def test_retry_of_one_acts_at_once_and_the_second_is_told_who(recorded: Recorded
     assert "Retried by ana" in html
 
 
+def fact(html: str, name: str) -> str:
+    return " ".join(re.sub("<[^>]+>", " ", html.partition(f"<dt>{name}</dt>")[2].partition("</dd>")[0]).split())
+
+
+def test_of_one_that_died_once_no_deaths_are_counted(recorded: Recorded, refused: int) -> None:
+    assert "Deaths here" not in shown(recorded.operator, f"/archive/{refused}/")
+
+
 def test_one_that_died_again_leads_to_where_it_lies_now(recorded: Recorded, refused: int) -> None:
     act(recorded.operator, "retry", refused)
     row = recorded.connection.one('delete from "Billing" where seq = (select max(seq) from "Billing") returning *')
@@ -79,6 +87,7 @@ def test_one_that_died_again_leads_to_where_it_lies_now(recorded: Recorded, refu
     recorded.connection.run("insert into error (id, headers, body) values (%(id)s, %(headers)s, %(body)s)", sent)
     ingester.ingest(recorded.connection, ERRORS, limit=4000)
     html = shown(recorded.operator, f"/archive/{refused}/")
+    assert "2; 1 retry" in fact(html, "Deaths here")
     assert "Died again" in html
     [there] = re.findall(r'href="(/messages/[^"]+)">find every copy', html)
     found = shown(recorded.operator, there)

@@ -288,8 +288,11 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
             if not analyzed:
                 connection.run("delete from pg_statistic where starelid = 'messages.message_archive'::regclass")
             seen = executed(connection, archive.sightings(), ids)
+            died = executed(connection, archive.deaths(), {"message_id": "42", "queue": "q", "limit": 1000})
         assert seen.reads("message_archive") <= BY_INDEX
         assert seen.blocks < 40
+        assert died.reads("message_archive") <= BY_INDEX
+        assert died.blocks < 40
     lying = executed(connection, alerts.lying(named=alerts.named), named)
     assert lying.reads("message_archive") <= {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}
     assert lying.blocks < 2_500  # of 10,000 that the archive has

@@ -50,6 +50,7 @@ class ArchivedMessageData(NamedTuple):
     beside: prev_next.PrevNext | None
     judged: Target | None
     retried_as: int | None  # of a lease message
+    deaths: store.DeathRecord | None
 
 
 @require_safe
@@ -80,6 +81,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
         "acts": actions.of_archived(request.user, known, found.judged),
         "beside": found.beside,
         "retried_as": found.retried_as,
+        "deaths": found.deaths,
         "done": [*timeline.done(known, found.events)],
         "reasons": audit_reasons.of(archive_id, found.events),
         "started_here": operations.started_here(event.operation for event in found.events),
@@ -122,7 +124,8 @@ def _read_archived(connection: Connection, archive_id: int, request: HttpRequest
     target = message.target if message.state == "dead" else None
     judged = judge(connection, [target])[target] if target else None
     retried_as = lease_retry.retried_as(connection, archive_id) if message.kind == "lease" else None
-    return ArchivedMessageData(message, shown, events, beside, judged, retried_as)
+    deaths = store.deaths(connection, message)
+    return ArchivedMessageData(message, shown, events, beside, judged, retried_as, deaths)
 
 
 def _archived_body(connection: Connection, message: ArchivedMessage, request: HttpRequest) -> body.ShownBody:

@@ -346,6 +346,18 @@ from messages.message_archive where id = %(id)s
 -- What was done to a message, oldest first.
 select id, at, who, verb, operation, target from messages.archive_event where archive_id = %(id)s order by id
 
+-- name: deaths
+-- How often a message has died where it failed, and how often it was put back. A published event has one message id in the
+-- queue of each subscriber, so the id alone would count the deaths of others.
+with named as (
+    select id, died_at, queue, result from messages.message_archive
+    where id = any(array(select id from messages.message_archive where message_id = %(message_id)s limit %(limit)s))),
+died as (select id, died_at from named where queue = %(queue)s and result <> 'success')
+select (select count(*) from named) as looked_at, count(*) as deaths, min(died_at) as first, max(died_at) as last,
+    (select count(*) from messages.archive_event e
+     where e.archive_id in (select id from died) and e.verb in ('retried', 'edited and retried')) as retries
+from died
+
 -- name: sightings
 -- By any id that a person may have copied: archive id, message id, row id; each found by its own index. With OR, or in an
 -- archive that was never analysed, the planner would walk all of it from the newest on.
