@@ -1,7 +1,8 @@
 """An endpoint that kills itself at one place: dying_process.py DSN OUTBOX_DSN CONCURRENCY ISOLATION WHERE [NAME=DSN]….
 
-WHERE is a place of ``PLACES`` or ``PLACES_OF_TWO_PHASES``, at the third message, or ``-``: it lives until it is killed.
-Handlers enlist each database that is named.
+WHERE is a place of the tables below, at the third message, or ``-``: it lives until it is killed. At a place of
+``PLACES_OF_THE_RELAY``, and with ``relay``, it relays and receives nothing. Handlers enlist each database that is
+named.
 """
 
 import logging
@@ -10,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from itertools import count
 from typing import Any
 
@@ -41,6 +43,22 @@ def dies(owner: type, name: str, before: bool, at: int = AT) -> None:
     setattr(owner, name, dying)
 
 
+MARKED = "between mark and dispatch"
+
+
+def dies_when_marked() -> None:
+    """Its statement ran, nothing is committed; beside the queues it is parted from the commit, which goes with it."""
+    real, calls = Dispatcher.dispatch, count(1)
+
+    def dying(self: Dispatcher, connection: Any, outgoing: Any, last: bool = False, before: Any = ()) -> None:
+        if next(calls) == AT:
+            connection.run_all(before)
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(self, connection, outgoing, last, before)
+
+    Dispatcher.dispatch = dying  # type: ignore[method-assign]
+
+
 # The boundaries of the sheet's crash table, and those of our own order.
 PLACES: dict[str, tuple[type, str, bool]] = {
     "before the record is looked for": (ReceiveWithOutbox, "was_handled", True),
@@ -48,11 +66,23 @@ PLACES: dict[str, tuple[type, str, bool]] = {
     "before the record is stored": (ReceiveWithOutbox, "handled", True),
     "before the commit": (StorageTransaction, "commit", True),
     "between commit and dispatch": (StorageTransaction, "commit", False),
-    "between dispatch and mark, or behind both": (Dispatcher, "dispatch", False),
-    "between mark and the end of the message": (EndpointOutbox, "marking", False),
+    "between dispatch and its commit, or behind both": (Dispatcher, "dispatch", False),
     "behind it": (ReceiveWithOutbox, "handled", False),
 }
 
+# Where the record is not beside the queues: two commits, of which the second is missing.
+PLACES_ELSEWHERE: dict[str, tuple[type, str, bool]] = {
+    "between the commits of the sends and of the mark": (ReceiveWithOutbox, "dispatch_now", False),
+    "between the commit of the mark and the end of the message": (ReceiveWithOutbox, "_dispatch_and_mark", False),
+}
+
+# Three records into what the relay sends in one transaction.
+PLACES_OF_THE_RELAY: dict[str, tuple[type, str, bool]] = {
+    "before the relay marks": (EndpointOutbox, "send_these", True),
+    "when the relay has sent": (EndpointOutbox, "send_these", False),
+    "when the relay has committed": (EndpointOutbox, "dispatched", True),
+}
+RELAYS = "relay"
 
 # With two enlisted databases, whose methods are called twice a message.
 PLACES_OF_TWO_PHASES: dict[str, tuple[type, str, bool, int]] = {
@@ -67,20 +97,26 @@ PLACES_OF_TWO_PHASES: dict[str, tuple[type, str, bool, int]] = {
 
 def main(dsn: str, outbox_dsn: str, concurrency: Any, isolation: Any, where: str, *enlisted: str) -> None:
     logging.basicConfig(level=logging.ERROR)
+    relays = where.startswith(RELAYS) or where in PLACES_OF_THE_RELAY
     outbox = Outbox(
         dsn="" if outbox_dsn == dsn else outbox_dsn,
         concurrency=concurrency,
         isolation=isolation,
         databases=dict(each.split("=", 1) for each in enlisted),
-        relay_after=None,
+        relay_after=timedelta(milliseconds=50) if relays else None,
     )
-    settings = replace(SETTINGS, concurrency=1 if where in PLACES_OF_TWO_PHASES else 2, outbox=outbox)
+    settings = replace(SETTINGS, concurrency=2 if where in {"-", *PLACES} else 1, outbox=outbox)
     endpoint = Endpoint("Billing", dsn, settings=settings, handlers=Handlers())
     charging(endpoint, "charges" if outbox_dsn.startswith("mysql") else "public.charges", outbox.databases)
-    if where in PLACES:
-        dies(*PLACES[where])
-    if where in PLACES_OF_TWO_PHASES:
-        dies(*PLACES_OF_TWO_PHASES[where])
+    if where.endswith(MARKED):
+        dies_when_marked()
+    for places in (PLACES, PLACES_ELSEWHERE, PLACES_OF_TWO_PHASES, PLACES_OF_THE_RELAY):
+        if where in places:
+            dies(*places[where])
+    if relays:
+        assert endpoint.outbox
+        endpoint.outbox.start()
+        signal.pause()
     endpoint.run()
 
 

@@ -38,7 +38,7 @@ def records(connection: Connection) -> list[tuple[bool, Any]]:
 
 @pytest.mark.parametrize(("concurrency", "isolation"), EVERY)
 def test_each_of_several_copies_has_one_effect(
-    make: MakeEndpoint, database: str, connection: Connection, concurrency: Any, isolation: Any
+    make: MakeEndpoint, database: str, connection: Connection, spy: Spy, concurrency: Any, isolation: Any
 ) -> None:
     """A hundred messages, each delivered three times to four slots at once."""
     billing = make(outbox=Outbox(concurrency=concurrency, isolation=isolation))
@@ -51,6 +51,7 @@ def test_each_of_several_copies_has_one_effect(
     assert sold(database) == list(range(100))
     assert records(connection) == [(True, [])] * 100
     assert rows(database, "error") == []
+    assert spy.counts["failed"] == 0, "a conflict that the database decides is no failure"
 
 
 def two_at_once(endpoint: Endpoint, connection: Connection, table: str = "public.charges") -> list[int]:
