@@ -1,8 +1,11 @@
 """Cleaning up and relaying: one leader, nothing sent twice, nothing left (O8, O9)."""
 
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import orjson
+import pytest
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -10,8 +13,10 @@ from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
 from pgqueue_admin.outbox.upkeep import OutboxUpkeep
 from pgqueue_admin.transport import Endpoint
-from tests.outbox.conftest import MakeEndpoint
+from pgqueue_admin.transport.wire import headers as h
+from tests.outbox.conftest import CHARGE, MakeEndpoint
 from tests.outbox.test_receive import records, sold
+from tests.transport.recording_observer import rows
 from tests.waiting import until
 
 OLD = """insert into "Billing_OutboxData" ("MessageId", "Dispatched", "DispatchedAt", "Operations")
@@ -92,6 +97,72 @@ def test_what_a_crash_left_is_sent_once_by_however_many_relays(
     upkeep_of(billing).run_once()
     assert sold(database) == list(range(1, 251))
     assert records(connection) == [(True, [])] * 250
+
+
+LEFT = [
+    {"Destination": "Sales", "TimeToBeReceived": "00:10:00"},
+    {"Destination": "Sales", "DelayDeliveryFor": "01:00:00"},
+    {"Destination": "Sales", "DeliverAt": "2999-01-02 03:04:05:000006 Z"},
+]
+WAITING = 'select headers, due, due - now() as left from "Billing.Delayed" order by due'
+
+
+@pytest.mark.parametrize("by", ["relay", "duplicate"])
+def test_what_a_crash_left_to_be_sent_late_is_sent_late(
+    make: MakeEndpoint, connection: Connection, database: str, by: str
+) -> None:
+    """By the options of its record, as the original writes them; what lasts a while only has its end beside it."""
+    billing = make(outbox=Outbox(relay_after=HOUR))
+    connection.run(PENDING, ["Sales", 1])
+    connection.run(
+        """update "Billing_OutboxData" set "CreatedAt" = now() - interval '1 day', "Operations" = (
+            select jsonb_agg("Operations"->0 || jsonb_build_object('MessageId', 'sent ' || i, 'Options', options))
+            from jsonb_array_elements(%s::jsonb) with ordinality as given (options, i))""",
+        [orjson.dumps(LEFT).decode()],
+    )
+    if by == "relay":
+        upkeep_of(billing).run_once()
+    else:
+        billing.send("Billing", 1, type=CHARGE, headers={h.MESSAGE_ID: "pending 1"})
+        billing.start()
+        until(lambda: not rows(database, "Billing"))
+    assert records(connection) == [(True, [])]
+    assert [h.parse(row.headers)[h.MESSAGE_ID] for row in rows(database, "Sales")] == ["sent 1"]
+    assert connection.value("select expires - now() < '10 minutes' and expires - now() > '9 minutes' from \"Sales\"")
+    span, instant = connection.all(WAITING)
+    assert timedelta(minutes=59) < span.left <= HOUR
+    assert instant.due == datetime(2999, 1, 2, 3, 4, 5, 6, UTC)
+    assert [h.parse(row.headers)[h.MESSAGE_ID] for row in (span, instant)] == ["sent 2", "sent 3"]
+    assert {h.parse(row.headers)[h.FORWARD_DESTINATION] for row in (span, instant)} == {"Sales"}
+
+
+def test_what_an_endpoint_of_ours_left_to_be_sent_late_is_sent_late(
+    make: MakeEndpoint, connection: Connection, connect: Any, database: str
+) -> None:
+    """As its own code wrote the record: committed, and nobody lived to send it."""
+    billing, caller = make(), connect(database)
+    with caller.transaction(), billing.transactional_session(caller.raw) as session:
+        session.send("Sales", 1, type=CHARGE, ttbr=timedelta(minutes=10))
+        session.send("Sales", 2, type=CHARGE, delay=HOUR)
+        session.send("Sales", 3, type=CHARGE, delay=datetime(2999, 1, 2, 3, 4, 5, 6, UTC))
+    connection.run("""update "Billing_OutboxData" set "CreatedAt" = now() - interval '1 day'""")
+    assert sold(database) == []
+    upkeep_of(billing).run_once()
+    assert sold(database) == [1]
+    assert connection.value("select expires - now() < '10 minutes' and expires - now() > '9 minutes' from \"Sales\"")
+    span, instant = connection.all(WAITING)
+    assert timedelta(minutes=59) < span.left <= HOUR
+    assert instant.due == datetime(2999, 1, 2, 3, 4, 5, 6, UTC)
+
+
+def test_cleaned_up_elsewhere_old_records_stay(make: MakeEndpoint, connection: Connection, database: str) -> None:
+    """And the relay of the same process goes on."""
+    billing = make(outbox=Outbox(clean_every=None))
+    connection.run(OLD, [3])
+    connection.run(PENDING, ["Sales", 1])
+    upkeep_of(billing).run_once()
+    assert sold(database) == [1]
+    assert len(records(connection)) == 4
 
 
 def test_what_is_younger_than_the_grace_is_left_to_its_worker(make: MakeEndpoint, connection: Connection) -> None:
