@@ -55,7 +55,7 @@ wire-dump: .venv/installed-dev
 
 bench-chaos: .venv/installed-dev
 	@$(BIN)/python -m bench.chaos
-	@PGQUEUE_TEST_CHAOS_MESSAGES=$${MESSAGES:-20000} $(BIN)/pytest -q -n 0 -m chaos tests/lease/test_crashes.py tests/outbox/test_crashes.py
+	@PGQUEUE_TEST_CHAOS_MESSAGES=$${MESSAGES:-20000} $(BIN)/pytest -q -n 0 -m chaos tests/lease/test_crashes.py tests/outbox/test_crashes.py tests/outbox/test_two_phase_crashes.py
 
 .PHONY: bench-history-chaos
 bench-history-chaos: .venv/installed-dev
