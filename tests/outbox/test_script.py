@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pymysql
 import pytest
 import sqlglot
 from django.core.management import CommandError, call_command
@@ -15,6 +16,7 @@ from sqlglot import exp
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.dialects.mysql import connect_options
 from pgqueue_admin.dialects.oracle.dialect import Oracle
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.sqlserver.dialect import SQLServer
@@ -373,3 +375,22 @@ def test_mariadbs_event_deletes_what_is_over_and_nothing_else(mariadb: MariaDB, 
     assert mariadb.run("show events", shop).count(f"{prefix}OutboxData_cleanup".replace("\\", "\\\\")) == 1
     until(lambda: mariadb.run(f"select count(*) from {table}", shop) == "6\n")
     assert mariadb.run(f"select MessageId from {table} order by 1", shop).split() == ["1", "2", "3", "4", "5", "6"]
+
+
+def test_mariadbs_event_waits_for_nobody_who_has_a_record_locked(mariadb: MariaDB, shop: str) -> None:
+    """The oldest of all: the others go at once, with a server on which whoever waits would wait for ten minutes."""
+    mariadb.run(script("mysql", "create"), shop)
+    mariadb.run(
+        """insert into Shop_Web_OutboxData (MessageId, Dispatched, DispatchedAt, PersistenceVersion, Operations)
+        select seq, 1, utc_timestamp() - interval 30 day + interval seq second, '', '[]' from seq_1_to_5000""",
+        shop,
+    )
+    mariadb.run("set global innodb_lock_wait_timeout = 600")
+    holder = pymysql.connect(**connect_options.arguments(mariadb.dsn(shop)))
+    try:
+        holder.cursor().execute("select * from Shop_Web_OutboxData where MessageId = '1' for update")
+        mariadb.run(script("mysql", "cleanup"), shop)
+        until(lambda: mariadb.run("select MessageId from Shop_Web_OutboxData", shop) == "1\n")
+    finally:
+        holder.close()
+        mariadb.run("set global innodb_lock_wait_timeout = default")

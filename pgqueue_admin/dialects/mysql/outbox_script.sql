@@ -60,10 +60,14 @@ end //
 delimiter ;
 
 -- name: purge
--- A batch is a transaction. The sum keeps the server off the index that half the table is under.
-delete from {table}
-where DispatchedAt < utc_timestamp() - interval 7 day and Dispatched + 0 = 1
-order by DispatchedAt limit 4000
+-- A batch is a transaction. A delete cannot skip what is locked, so a select does, first. The sum keeps the server off the wider index.
+delete outbox
+from (
+    select MessageId from {table}
+    where DispatchedAt < utc_timestamp() - interval 7 day and Dispatched + 0 = 1
+    order by DispatchedAt limit 4000 for update skip locked
+) as due
+straight_join {table} as outbox on outbox.MessageId = due.MessageId
 
 -- name: decisions
 -- For an outbox with other databases: which of its transactions over several databases commit. Safe to run twice.
