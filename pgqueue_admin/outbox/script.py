@@ -19,19 +19,32 @@ from pgqueue_admin.dialects.statements import StatementFolder
 ScriptDialect = Literal["postgresql", "mysql", "sqlserver", "oracle"]
 What = Literal["create", "migrate", "cleanup", "decisions"]
 DIALECTS, WHATS = get_args(ScriptDialect), get_args(What)
+KEEP_DAYS, MOST_DAYS = 7, 3650  # how long the job keeps a record that was dispatched, and how long at most
 
 _PLACE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _CURRENT_SCHEMA = {"mysql": "database()", "oracle": "sys_context('userenv', 'current_schema')"}
 
 
 class NoSuchScript(ValueError):
-    """That database has none of this kind."""
+    """That database has none of this kind, or none that keeps records for so long."""
 
 
 class OutboxScript:
-    """Of one endpoint's table in one dialect. Raises AddressUnreadable where its name cannot be one there."""
+    """Of one endpoint's table in one dialect; ``keep_days``: how long the clean-up job keeps what was dispatched.
 
-    def __init__(self, dialect: ScriptDialect, endpoint: str, schema: str = "", prefix: str | None = None):
+    Raises AddressUnreadable where its name cannot be one there, NoSuchScript where no record is kept so long.
+    """
+
+    def __init__(
+        self,
+        dialect: ScriptDialect,
+        endpoint: str,
+        schema: str = "",
+        prefix: str | None = None,
+        keep_days: int = KEEP_DAYS,
+    ):
+        if not 1 <= keep_days <= MOST_DAYS:
+            raise NoSuchScript(f"records are kept for 1 to {MOST_DAYS:,} days, not for {keep_days}")
         self._rules: IdentifierRules = import_module(f"pgqueue_admin.dialects.{dialect}.identifiers").IDENTIFIERS
         self._sql = StatementFolder(dialect, Path(pgqueue_admin.dialects.__path__[0], dialect), lambda text, _: text)
         table = self._rules.outbox_table(endpoint, prefix)
@@ -44,6 +57,7 @@ class OutboxScript:
             "schema_text": lambda _: self._schema,
             "name_text": lambda _: self._rules.text(table),
             "job_text": lambda _: self._rules.text(self._job()),
+            "keep_days": lambda _: str(keep_days),
             "name": lambda suffix: self._rules.quote(table + suffix),
             "qualified": self._qualified,
             "key": lambda _: self._rules.quote(f"{table}_PK"),

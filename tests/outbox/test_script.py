@@ -55,7 +55,7 @@ PURGES = [
         "dateadd(day, -7, getutcdate())",
         ["purge"],
     ),
-    (Oracle(), "numtodsinterval(:keep / 1000000, 'second')", "interval '7' day", ["due", "purge"]),
+    (Oracle(), "numtodsinterval(:keep / 1000000, 'second')", "numtodsinterval(7, 'day')", ["due", "purge"]),
 ]
 HINT = re.compile(
     r"\bwith \(([^)]*)\)|\boption \(([^)]*)\)|/\*\+(.*?)\*/|\b(?:force|use|ignore) index\b", re.IGNORECASE
@@ -94,6 +94,29 @@ def test_it_prints_what_was_approved(dialect: str, what: str) -> None:
     printed = StringIO()
     call_command("outbox_script", dialect=dialect, endpoint="Shop.Web", what=what, stdout=printed)
     assert printed.getvalue() == (APPROVED / f"{dialect}_{what}.sql").read_text()
+
+
+@pytest.mark.parametrize(
+    ("dialect", "said"),
+    [
+        ("postgresql", "interval ''365 days''"),
+        ("mysql", "interval 365 day"),
+        ("sqlserver", "dateadd(day, -365, getutcdate())"),
+        ("oracle", "numtodsinterval(365, ''day'')"),
+    ],
+)
+def test_how_long_the_job_keeps_a_record_can_be_said(dialect: str, said: str) -> None:
+    """And nothing else of the script is another."""
+    printed = StringIO()
+    call_command("outbox_script", dialect=dialect, endpoint="Shop.Web", what="cleanup", keep=365, stdout=printed)
+    assert said in printed.getvalue()
+    assert printed.getvalue().replace("365", "7") == (APPROVED / f"{dialect}_cleanup.sql").read_text()
+
+
+@pytest.mark.parametrize("keep", [0, -1, 3651])
+def test_longer_or_shorter_than_an_endpoint_keeps_it_is_refused(keep: int) -> None:
+    with pytest.raises(CommandError, match=f"records are kept for 1 to 3,650 days, not for {keep}"):
+        call_command("outbox_script", dialect="mysql", endpoint="Shop.Web", what="cleanup", keep=keep)
 
 
 @pytest.mark.parametrize("dialect", ["sqlserver", "oracle"])

@@ -64,7 +64,7 @@ delimiter ;
 delete outbox
 from (
     select MessageId from {table}
-    where DispatchedAt < utc_timestamp() - interval 7 day and Dispatched + 0 = 1
+    where DispatchedAt < utc_timestamp() - interval {keep_days} day and Dispatched + 0 = 1
     order by DispatchedAt limit 4000 for update skip locked
 ) as due
 straight_join {table} as outbox on outbox.MessageId = due.MessageId

@@ -93,7 +93,7 @@ end;
 -- name: due
 -- Each is locked when it is fetched; rownum would count what somebody has locked.
 select rowidtochar(rowid) from {table}
-where Dispatched = 1 and DispatchedAt < sys_extract_utc(systimestamp) - interval '7' day
+where Dispatched = 1 and DispatchedAt < sys_extract_utc(systimestamp) - numtodsinterval({keep_days}, 'day')
 for update skip locked
 
 -- name: purge

@@ -38,7 +38,7 @@ select cron.schedule({job_text}, '* * * * *', {statement_text:purge});
 delete from {table}
 where "MessageId" in (
     select "MessageId" from {table}
-    where "DispatchedAt" < (statement_timestamp() at time zone 'utc') - interval '7 days' and "Dispatched"
+    where "DispatchedAt" < (statement_timestamp() at time zone 'utc') - interval '{keep_days} days' and "Dispatched"
     order by "DispatchedAt" limit 100000 for update skip locked)
 
 -- name: decisions

@@ -73,5 +73,5 @@ end
 -- name: purge
 -- Fewer rows than what makes the server lock the whole table; what somebody has locked is left for the next time.
 delete top (4000) from {table} with (rowlock, readpast)
-where Dispatched = 1 and DispatchedAt < dateadd(day, -7, getutcdate())
+where Dispatched = 1 and DispatchedAt < dateadd(day, -{keep_days}, getutcdate())
 option (maxdop 1)

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pgqueue_admin.dialects.errors import AddressUnreadable
-from pgqueue_admin.outbox.script import DIALECTS, WHATS, NoSuchScript, OutboxScript
+from pgqueue_admin.outbox.script import DIALECTS, KEEP_DAYS, MOST_DAYS, WHATS, NoSuchScript, OutboxScript
 
 
 class Command(BaseCommand):
@@ -24,12 +24,20 @@ class Command(BaseCommand):
             choices=WHATS,
             default="create",
             help="create: the table. migrate: what the original's table lacks. cleanup: a job that deletes what "
-            "was dispatched seven days ago. decisions: the table of two-phase commit. Default: create.",
+            "was dispatched so long ago as --keep says. decisions: the table of two-phase commit. Default: create.",
+        )
+        parser.add_argument(
+            "--keep",
+            type=int,
+            default=KEEP_DAYS,
+            metavar="DAYS",
+            help=f"How long the job of --what cleanup keeps a dispatched record, 1 to {MOST_DAYS:,} days: a later "
+            f"duplicate is handled again. Default: {KEEP_DAYS}.",
         )
 
     def handle(self, *, dialect: Any, endpoint: str, what: Any, **options: Any) -> None:
         try:
-            script = OutboxScript(dialect, endpoint, options["schema"], options["prefix"])
+            script = OutboxScript(dialect, endpoint, options["schema"], options["prefix"], options["keep"])
             self.stdout.write(script.text(what), ending="")
         except (AddressUnreadable, NoSuchScript) as error:
             raise CommandError(f"There is no script: {error}.") from error

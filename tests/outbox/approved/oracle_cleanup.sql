@@ -16,7 +16,7 @@ begin
         job_action => 'declare
             cursor due is
                 select rowidtochar(rowid) from "SHOP_WEB_OD"
-                where Dispatched = 1 and DispatchedAt < sys_extract_utc(systimestamp) - interval ''7'' day
+                where Dispatched = 1 and DispatchedAt < sys_extract_utc(systimestamp) - numtodsinterval(7, ''day'')
                 for update skip locked;
             found sys.odcivarchar2list;
         begin
