@@ -71,6 +71,30 @@ def test_what_waits_is_counted_and_named(as_viewer: Client, billing: Endpoint, l
     assert "Nothing is sent from here: needs the right" in one
 
 
+SENT = """insert into "Billing_OutboxData" ("MessageId", "Dispatched", "DispatchedAt", "Operations")
+    values ('old', true, now() at time zone 'utc' - %s * interval '1 hour', '[]')"""
+
+
+@pytest.mark.parametrize(("hours", "said"), [(7 * 24 + 3, "behind by 3 h"), (7 * 24, ""), (24, "")])
+def test_a_clean_up_that_is_behind_is_said(
+    as_viewer: Client, billing: Endpoint, look: Connection, hours: int, said: str
+) -> None:
+    """A record that should have gone three hours ago; a week is how long it is kept, and clean-up comes each minute."""
+    look.run(SENT, [hours])
+    for page in (text(as_viewer), text(as_viewer, "/outbox/public/Billing_OutboxData/")):
+        assert ("behind by" in page) is bool(said)
+        assert said in page
+    assert ("Clean-up of Billing is behind" in text(as_viewer)) is bool(said)
+
+
+def test_where_the_database_cleans_up_itself_nobody_is_behind(
+    as_viewer: Client, billing: Endpoint, look: Connection
+) -> None:
+    Endpoint.objects.update(outbox_clean_seconds=None)
+    look.run(SENT, [30 * 24])
+    assert "behind" not in text(as_viewer)
+
+
 def test_what_is_just_being_sent_is_not_stuck(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
     look.run(PENDING.format('"Billing_OutboxData"'), [3])
     assert "Nothing is stuck between commit and send" in text(as_viewer)
