@@ -74,6 +74,10 @@ class ServerTooOld(DatabaseError):
     """The database server is of a version that cannot do this."""
 
 
+class SnapshotNotAllowed(DatabaseError):
+    """The database allows no isolation snapshot: ALTER DATABASE … SET ALLOW_SNAPSHOT_ISOLATION ON, or use another."""
+
+
 class TimedOut(DatabaseError):
     """The database was too slow and the statement was stopped."""
 

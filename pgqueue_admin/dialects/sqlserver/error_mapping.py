@@ -29,6 +29,7 @@ _BY_NUMBER: dict[int, type[errors.DatabaseError]] = {
     3701: errors.TableMissing,
     3903: errors.TransactionEndedByHandler,
     3906: errors.ReadOnly,
+    3952: errors.SnapshotNotAllowed,
     3960: errors.Deadlock,  # snapshot: somebody else has changed the row
     4060: errors.DatabaseDown,  # no such database, at the login
     4902: errors.TableMissing,

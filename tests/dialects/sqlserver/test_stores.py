@@ -133,6 +133,14 @@ def test_its_errors_are_ours(number: int, kind: type) -> None:
     assert (error.sqlstate == "40001") is (kind is Deadlock)
 
 
+def test_snapshot_where_the_database_has_it_off_is_said_with_what_helps() -> None:
+    said = str(by_number(3952, "Snapshot isolation transaction failed accessing database 'shop'."))
+    assert said == (
+        "The database allows no isolation snapshot: ALTER DATABASE … SET ALLOW_SNAPSHOT_ISOLATION ON, or use"
+        " another. Snapshot isolation transaction failed accessing database 'shop'. (3952)"
+    )
+
+
 def test_its_url() -> None:
     said = connect_options.read(
         "mssql://sh%40p:a%25b%2Fc@db.example.com:1444/shop%20one?ca=/etc/ca.pem&peek_method=range"
