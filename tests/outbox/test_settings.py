@@ -1,19 +1,27 @@
 """How an endpoint may have an outbox, and how not (O5, O8, O10)."""
 
 import logging
+import re
+import threading
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.mysql.dialect import MySQL
+from pgqueue_admin.dialects.oracle.dialect import Oracle
+from pgqueue_admin.dialects.outbox_store import Isolation
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.sqlserver.dialect import SQLServer
 from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport.settings import SettingsRefused
 from tests.outbox.conftest import CHARGE, SETTINGS, MakeEndpoint
-from tests.transport.recording_observer import rows
-from tests.waiting import until
+from tests.transport.recording_observer import finished, rows
+from tests.waiting import PATIENCE, until
 
 
 @pytest.mark.parametrize(
@@ -33,6 +41,24 @@ from tests.waiting import until
 def test_what_cannot_be_is_refused_by_name(settings: Any, outbox: Any, said: str) -> None:
     with pytest.raises(SettingsRefused, match=said.replace("(", r"\(")):
         Endpoint("Billing", "", settings=replace(SETTINGS, outbox=Outbox(**outbox), **settings))
+
+
+COLUMNS = {"PostgreSQL": postgresql(), "MySQL, MariaDB": MySQL(), "SQL Server": SQLServer(), "Oracle": Oracle()}
+
+
+def test_the_pages_table_says_which_isolation_a_database_has() -> None:
+    """And of Oracle none: no session of it is opened."""
+    page = (Path(__file__).parents[2] / "docs/reference/outbox.md").read_text(encoding="utf-8")
+    head, _, *lines = re.findall(
+        r"^\|.*(?=\|$)", page[page.index("| isolation |") :].partition("\n\n")[0], re.MULTILINE
+    )
+    table = [[cell.strip() for cell in line.split("|")[1:]] for line in (head, *lines)]
+    assert table[0] == ["isolation", *COLUMNS]
+    assert [row[0] for row in table[1:]] == [f"`{name}`" for name in get_args(Isolation)]
+    for name, *cells in table[1:]:
+        has = [name.strip("`") in getattr(dialect, "isolations", ()) for dialect in COLUMNS.values()]
+        assert [cell.startswith("yes") for cell in cells] == has, name
+        assert all(cell.startswith(("yes", "refused")) for cell in cells)
 
 
 def test_a_change_while_it_runs_is_refused_as_well(make: MakeEndpoint) -> None:
@@ -70,12 +96,23 @@ def test_it_is_switched_on_changed_and_off_while_it_runs(
 
 
 def test_without_a_receive_transaction_it_is_off_and_that_is_said(
-    make: MakeEndpoint, caplog: pytest.LogCaptureFixture
+    make: MakeEndpoint, connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
+    postgresql().outbox_store(Address("public", "Billing_OutboxData")).create(connection)
     billing = make(transaction_mode="none", immediate_retries=0)
+    charged = threading.Event()
+
+    @billing.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        charged.set()
+
+    billing.send("Billing", 1, type=CHARGE)
     with caplog.at_level(logging.WARNING):
         billing.start()
+    assert charged.wait(PATIENCE)
+    finished(billing)
     assert "Billing uses no outbox" in caplog.text
+    assert connection.value('select count(*) from "Billing_OutboxData"') == 0, "no record is written"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +158,5 @@ def test_a_table_that_is_missing_is_said_with_what_makes_it(make: MakeEndpoint, 
     with pytest.raises(QueueUnfit, match="Billing_OutboxData"):
         billing.start()
     connection.run('create table "Billing_OutboxData" ("MessageId" text)')
-    from pgqueue_admin.dialects.postgresql import postgresql
-
     faults = list(postgresql().outbox_store(Address("public", "Billing_OutboxData")).faults(connection))
     assert [fault.stops for fault in faults][:2] == [True, True]
