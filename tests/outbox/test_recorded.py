@@ -1,8 +1,12 @@
 """The outbox tables that endpoints of the original left behind (fixtures: 12 of 1,164 records not dispatched)."""
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -14,9 +18,11 @@ from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
 from pgqueue_admin.outbox.upkeep import OutboxUpkeep
 from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport.wire import headers as h
-from tests.outbox.conftest import SETTINGS
+from tests.outbox.conftest import CHARGE, SETTINGS, MakeEndpoint
+from tests.transport.recording_observer import Spy, finished
 from tests.waiting import until
 
+APPROVED = Path(__file__).with_name("approved") / "record.json"
 UNDISPATCHED = (
     'select "MessageId" as id, "Operations"::text as operations from "Billing_OutboxData" where not "Dispatched"'
 )
@@ -41,14 +47,99 @@ def test_both_tables_are_fit_as_they_stand(recorded: Connection) -> None:
 
 
 def test_what_they_left_is_read_and_written_back_as_it_was(recorded: Connection, billing: Endpoint) -> None:
-    """But for addresses, which stand in full."""
+    """But for addresses, which stand in full, and events, which stand once for each queue that wants them."""
+    asked = list[list[str]]()
+
+    def subscribers(topics: list[str]) -> list[Address]:
+        asked.append(topics)
+        return [Address("public", "Sales"), Address("Legacy", "Invoicing")]
+
+    def expected(operation: dict[str, Any]) -> list[dict[str, Any]]:
+        said = operation["Options"].get("Destination")
+        to = [billing.addressing.canonical(billing.addressing.resolve(said))] if said else WANTED_BY
+        return [operation | {"Options": {"Destination": each}} for each in to]
+
     for row in recorded.all(UNDISPATCHED):
-        outgoing = operations.load(row.operations, billing.addressing, lambda topics: [])
+        outgoing = operations.load(row.operations, billing.addressing, subscribers)
         ours, theirs = orjson.loads(operations.dump(outgoing, billing.addressing)), orjson.loads(row.operations)
-        sends = [each for each in theirs if "Destination" in each["Options"]]
-        assert [each["MessageId"] for each in ours] == [each["MessageId"] for each in sends]
-        assert [each["Body"] for each in ours] == [each["Body"] for each in sends]
-        assert [each["Headers"] for each in ours] == [each["Headers"] for each in sends]
+        assert ours == [each for operation in theirs for each in expected(operation)]
+    assert asked == [["Shop.Messages.Events.OrderBilled", "Shop.Messages.Events.IOrderEvent", "System.Object"]] * 12
+
+
+WANTED_BY = ['"public"."Sales"', '"Legacy"."Invoicing"']
+VOLATILE = {
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}": "an id",
+    r"(?!2999)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{6} Z": "a time",
+    r'(?<=OriginatingMachine": ")[^"]*': "a machine",
+    r'(?<=hostid": ")[^"]*': "a host",
+}
+
+
+def test_a_record_of_ours_is_as_was_approved_and_as_theirs_are(
+    make: MakeEndpoint,
+    connection: Connection,
+    connect: Callable[[str], Connection],
+    database: str,
+    recorded: Connection,
+) -> None:
+    """Each kind of send. The original needs what its own records have; what ours add its dispatch passes on."""
+    billing, caller = make(), connect(database)
+    with caller.transaction(), billing.transactional_session(caller.raw) as session:
+        session.send("Sales", {"number": 1}, type="Shop.ChargeCard, Shop")
+        session.send("Sales", {"number": 2}, type="Shop.ChargeCard, Shop", ttbr=timedelta(days=1, seconds=1.5))
+        session.send("Sales", {"number": 3}, type="Shop.ChargeCard, Shop", delay=timedelta(hours=1))
+        session.send("Sales", {"number": 4}, type="Shop.ChargeCard, Shop", delay=datetime(2999, 1, 2, tzinfo=UTC))
+        Endpoint("Sales", database, settings=SETTINGS).subscribe("Shop.Charged")
+        session.publish({"number": 5}, type="Shop.Charged, Shop")
+    (text,) = connection.all('select "Operations"::text as operations from "Billing_OutboxData"')[0]
+    ours = orjson.loads(text)
+    printed = json.dumps(ours, indent=2, sort_keys=True) + "\n"
+    for pattern, name in VOLATILE.items():
+        printed = re.sub(pattern, name, printed)
+    assert printed == APPROVED.read_text(encoding="utf-8")
+    theirs = [each for row in recorded.all(UNDISPATCHED) for each in orjson.loads(row.operations)]
+    always = set.intersection(*(set(each["Headers"]) for each in theirs if "EventType" in each["Options"]))
+    assert {frozenset(each) for each in ours} == {frozenset(each) for each in theirs}
+    for each in ours:
+        assert each["Headers"][h.MESSAGE_ID] == each["MessageId"]
+        assert always - set(each["Headers"]) == LEFT_OUT
+
+
+# What an event of theirs has and this one has not: it was published by no handler.
+LEFT_OUT = {"NServiceBus.RelatedTo"}
+
+
+def test_a_record_among_thousands_is_found_and_cleaned_up(recorded: Connection, recorded_database: str) -> None:
+    """The 3,633 of Invoicing: one's message comes again, and all of them are older than a day."""
+    recorded.run('truncate "Legacy"."Invoicing", "Legacy"."Invoicing.Delayed"')
+    spy, outbox = Spy(), Outbox(relay_after=None, keep=timedelta(days=1))
+    invoicing = Endpoint(
+        "Invoicing",
+        recorded_database,
+        schema="Legacy",
+        settings=replace(SETTINGS, outbox=outbox),
+        observer=cast(Any, spy),
+    )
+
+    @invoicing.handlers.handle(CHARGE)
+    def charge(message: object, context: object) -> None:
+        raise AssertionError("it was handled by theirs")
+
+    of_theirs = 'select count(*) from "Legacy"."Invoicing_OutboxData"'
+    assert recorded.value(of_theirs) == 3633
+    again = recorded.value('select max("MessageId") from "Legacy"."Invoicing_OutboxData"')
+    invoicing.send("Invoicing", 1, type=CHARGE, headers={h.MESSAGE_ID: again})
+    invoicing.start()
+    try:
+        until(lambda: recorded.value('select count(*) from "Legacy"."Invoicing"') == 0)
+        finished(invoicing)
+        assert (spy.counts["duplicate"], spy.counts["failed"]) == (1, 0)
+        assert recorded.value(of_theirs) == 3633
+        assert isinstance(invoicing.outbox, EndpointOutbox)
+        OutboxUpkeep(invoicing.outbox, invoicing.breakers.new("test")).run_once()
+        assert recorded.value(of_theirs) == 0
+    finally:
+        invoicing.stop()
 
 
 def test_the_relay_sends_what_they_left_with_its_own_ids(recorded: Connection, billing: Endpoint) -> None:
