@@ -24,11 +24,16 @@ ROUNDS = int(os.environ.get("ROUNDS", 5))
 MESSAGES = int(os.environ.get("MESSAGES", 10_000))
 RECORDS = int(os.environ.get("RECORDS", 10_000_000))
 OLD = MESSAGES * 20
+MANY_OLD = max(2 * OLD, 200_000)  # as many as keep clean-up at work while messages are received
 LOOKS = 5_000
 TABLE = Address("public", "Engine_OutboxData")
 _FILL = """insert into "Engine_OutboxData" ("MessageId", "Dispatched", "DispatchedAt", "Operations", "CreatedAt")
     select gen_random_uuid(), true, now() at time zone 'utc' - %s * interval '1 day', '[]', now()
     from generate_series(1, %s)"""
+
+_LEFT = (
+    """select count(*) from "Engine_OutboxData" where "DispatchedAt" < now() at time zone 'utc' - interval '7 days'"""
+)
 
 
 class Bench:
@@ -42,7 +47,7 @@ class Bench:
     def parts(self) -> dict[str, Part]:
         return {
             "receive": self.receives,
-            "cleanup": lambda: [self.cleanup()],
+            "cleanup": lambda: [self.cleanup(), self.beside_cleanup()],
             "lookup": lambda: [self.lookup()],
         }
 
@@ -53,15 +58,30 @@ class Bench:
             self.against("optimistic, handler does nothing (no target)", "optimistic_empty", 0, "plain_empty"),
         ]
 
-    def against(self, name: str, what: str, target: float, floor: str = "plain") -> Row:
+    def beside_cleanup(self) -> Row:
+        """The same receive while the endpoint's own upkeep deletes: it is paced, and must have work all the while."""
+        name = "optimistic, beside the endpoint's own clean-up, against without it"
+        return self.against(name, "optimistic_cleaned", 0.9, "optimistic_kept", old=MANY_OLD)
+
+    def against(self, name: str, what: str, target: float, floor: str = "plain", old: int = 0) -> Row:
+        """``old``: so many records lie there that are over."""
         found: dict[str, list[float]] = {what: [], floor: []}
         for _ in range(ROUNDS):
             for each, values in found.items():
                 self.queues.empty()
                 self.session.run('truncate "Engine_OutboxData", charges')
+                if old:
+                    self.fill(8, old)
                 self.queues.fill("Engine", MESSAGES)
                 values.append(self.side(each))
+                self.insist(old, each)
         return row(name, statistics.median(found[what]), "/s", floor=statistics.median(found[floor]), target=target)
+
+    def insist(self, old: int, what: str) -> None:
+        """That nothing was cleaned up, or something and not all: else the figure is of another thing."""
+        left = self.session.value(_LEFT)
+        if not (0 < left < old if what.endswith("cleaned") else left == old):
+            raise SystemExit(f"{what}: of {old:,} old records {left:,} are left; measured is not what is meant")
 
     def side(self, what: str) -> float:
         asked = [sys.executable, "-m", "bench.outbox_side", self.queues.dsn, what, str(MESSAGES)]

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from bench.engine_side import PING, SETTINGS
@@ -17,13 +18,18 @@ _CHARGE = "insert into public.charges (number) values (%(number)s)"
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "optimistic": {"transaction_mode": "receive_only", "outbox": Outbox()},
+    "optimistic_kept": {"transaction_mode": "receive_only", "outbox": Outbox(clean_every=None)},
+    "optimistic_cleaned": {
+        "transaction_mode": "receive_only",
+        "outbox": Outbox(clean_every=timedelta(milliseconds=50)),
+    },
     "pessimistic": {"transaction_mode": "receive_only", "outbox": Outbox(concurrency="pessimistic")},
 }
 
 
 def receive(dsn: str, what: str, messages: int) -> float:
     """From when a tenth is handled to the last message."""
-    kind, _, is_empty = what.partition("_")
+    kind, is_empty = what.removesuffix("_empty"), what.endswith("_empty")
     handlers, done, handled = Handlers(), threading.Event(), itertools.count(1)
     opened, begun = messages // 10, list[float]()
 
