@@ -14,6 +14,10 @@ Told = Callable[[], None]  # what to tell once that is committed
 class HandlerSession(Protocol):
     """What a handler's context needs of it."""
 
+    @property
+    def lends_session(self) -> bool:
+        """Whether ``session_for_handlers`` gives one, without asking for it: that may take a round trip."""
+
     def session_for_handlers(self) -> ReceiveSession | None: ...
     def enlist(self, name: str) -> ReceiveSession:
         """Raises NotEnlisted."""

@@ -29,6 +29,7 @@ OF_POSTGRESQL = {
     "purge",
     "schedule",
     "server",
+    "shared_session",
     "text_index",
     "trial",
     "waiting_search",

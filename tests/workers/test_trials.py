@@ -115,6 +115,8 @@ def shop(databases: Databases) -> Iterator[Shop]:
         ("defer", "raises", "effect_one_key"),
         ("ignore", "raises", "a statement failed"),
         ("models", "succeeds", ""),
+        ("models durable", "raises", "durable"),
+        ("models seen", "succeeds", ""),
         ("models caught", "refused", "was caught"),
         ("models commit", "left", "may stand"),
         ("elsewhere", "raises", "NoSuchQueue"),
@@ -130,6 +132,26 @@ def test_nothing_stays_of_what_a_handler_does(shop: Shop, way: str, outcome: str
     assert (item.outcome, says in item.why) == (outcome, True), item.why
     assert shop.snapshot() == before
     assert list(heard.notifications(0)) == []
+
+
+@pytest.mark.parametrize(
+    ("way", "outcome"),
+    [
+        ("models", "succeeds"),
+        ("models durable", "succeeds"),
+        ("models caught", "refused"),
+        ("models commit", "left"),
+    ],
+)
+def test_nothing_stays_of_models_that_do_not_join(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, way: str, outcome: str
+) -> None:
+    monkeypatch.setattr(handlers.sales, "models_join", False)
+    archive_id = shop.bury(way)
+    before = shop.snapshot()
+    (item,) = shop.tried(archive_id)
+    assert item.outcome == outcome, item.why
+    assert shop.snapshot() == before
 
 
 def test_what_is_sent_is_caught_and_counted(shop: Shop) -> None:

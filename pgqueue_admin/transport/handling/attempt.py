@@ -1,9 +1,10 @@
 """One attempt: the message is read, handled, and what was sent meanwhile is dispatched."""
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from pgqueue_admin.dialects.errors import TransactionTooLong
 from pgqueue_admin.transport import logs
@@ -40,6 +41,11 @@ class EmptyMessage(Exception):
     """It is acknowledged without a handler."""
 
 
+class Handled(NamedTuple):
+    body: Any  # as it was read
+    after_commit: Sequence[Callable[[], None]]  # what its handlers left to be called then
+
+
 @dataclass(frozen=True, slots=True)
 class MessageHandling:
     """How this endpoint makes them."""
@@ -54,11 +60,8 @@ class MessageHandling:
     replies: Callbacks
     recovery: RecoverabilityExecutor
 
-    def make(self, message: IncomingMessage, transaction: UnitOfWork) -> Any:
-        """Return the body as it was read.
-
-        Raises MessageUnreadable, NoHandler or NothingToHandle before, AttemptFailed in handling.
-        """
+    def make(self, message: IncomingMessage, transaction: UnitOfWork) -> Handled:
+        """Raises MessageUnreadable, NoHandler or NothingToHandle before, AttemptFailed in handling."""
         started = time.time()
         context = MessageContext(message, self.outbound, transaction)
         body = self._read(context, transaction)
@@ -74,7 +77,7 @@ class MessageHandling:
             raise AttemptFailed(error, self._remembered(context, error, transaction)) from error
         finally:
             logs.here.message = None
-        return body
+        return Handled(body, context.after_commit)
 
     def _handle(self, body: Any, context: MessageContext, transaction: UnitOfWork, started: float) -> None:
         forks = fork_safety.forks

@@ -19,13 +19,16 @@ from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessag
 class GuardedConnection:
     """A ReceiveSession. Who kept it would write into the transaction of another message, or end that."""
 
-    __slots__ = ("_session",)
+    __slots__ = ("_session", "before_use")
 
     def __init__(self, session: ReceiveSession):
         session.lend(True)
         self._session: ReceiveSession | _Over = session
+        self.before_use: Callable[[], None] | None = None
 
     def __getattr__(self, name: str) -> Any:
+        if self.before_use:
+            self.before_use()
         return getattr(self._session, name)
 
     def close(self) -> NoReturn:
@@ -36,11 +39,16 @@ class GuardedConnection:
 
     def __exit__(self, *exc: object) -> None: ...
 
+    def shared(self, before_use: Callable[[], None]) -> object:
+        """The session itself; ``before_use`` is called before handlers use it by this."""
+        self.before_use = before_use
+        return self._session
+
     def take_back(self) -> None:
         """Its handlers are done. One may have left it so that nobody can ask anything more of it."""
         self._session.close_if_busy()
         self._session.lend(False)
-        self._session = _OVER
+        self._session, self.before_use = _OVER, None
 
 
 class _Over:
@@ -73,14 +81,32 @@ class MessageContext(SendApi):
         self._desk: HandlerSession | None = desk
         self._handed: GuardedConnection | None = None
         self._enlisted: dict[str, GuardedConnection] = {}
+        self.after_commit: list[Callable[[], None]] = []  # called once all that is written in ``connection`` is there
 
     @property
     def connection(self) -> Connection | None:
         """The receive transaction's session; None where there is no such transaction."""
+        return cast("Connection | None", self._lent())
+
+    def _lent(self) -> GuardedConnection | None:
         session = self._open().session_for_handlers()
         if session and self._handed is None:
             self._handed = GuardedConnection(session)
-        return cast("Connection | None", self._handed)
+        return self._handed
+
+    @property
+    def lends_connection(self) -> bool:
+        """Whether ``connection`` is a session, without asking for it: that may take a round trip."""
+        return self._open().lends_session
+
+    def share_connection(self, before_handlers: Callable[[], None]) -> Connection:
+        """For a library that writes in ``connection``, too, and sets it as it needs it.
+
+        ``before_handlers`` is called whenever a handler uses ``connection`` itself.
+        """
+        lent = self._lent()
+        assert lent, "lends_connection was asked before"
+        return cast("Connection", lent.shared(before_handlers))
 
     def enlist(self, name: str) -> Connection:
         """A session of another database, by a name of ``Outbox(databases=…)``: it commits together with the outbox.

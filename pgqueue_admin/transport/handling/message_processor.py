@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any
 from pgqueue_admin.transport.delayed.forwarding import PASSING, Forwarding
 from pgqueue_admin.transport.errors import Unrecoverable
 from pgqueue_admin.transport.failure import Failure
-from pgqueue_admin.transport.handling.attempt import AttemptFailed, EmptyMessage, MessageHandling
+from pgqueue_admin.transport.handling.attempt import AttemptFailed, EmptyMessage, Handled, MessageHandling
 from pgqueue_admin.transport.handling.callbacks import Callbacks
 from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.ports import Observer
@@ -50,13 +51,13 @@ class MessageProcessor:
             return partial(self._was_handled, message)
         started = time.monotonic()
         try:
-            body = self.attempts.make(message, transaction)
+            handled = self.attempts.make(message, transaction)
         except EmptyMessage:
             self.attempts.acknowledge(message, transaction)
             return partial(self._acknowledged, message)
         except Unrecoverable as error:
             return self.recovery.unreadable(message, error, transaction)
-        return partial(self._succeeded, message, body, time.monotonic() - started)
+        return partial(self._succeeded, message, handled, time.monotonic() - started)
 
     def _forward(self, message: IncomingMessage, transaction: UnitOfWork) -> Told:
         """Tried once, as the original does: what was refused is exhausted when it is received the next time.
@@ -97,10 +98,20 @@ class MessageProcessor:
     def _answered(self, message: IncomingMessage, body: Any) -> None:
         self.replies.answer(message, body, bool(self.attempts.handlers.of(message.types)))
 
-    def _succeeded(self, message: IncomingMessage, body: Any, seconds: float) -> None:
+    def _succeeded(self, message: IncomingMessage, handled: Handled, seconds: float) -> None:
         self.failures.forget(message.row_id)
         self.observer.handled(seconds)
         if sent := message.sent:
             self.observer.critical_time((datetime.now(UTC) - sent).total_seconds())
         if self.replies.takes(message):
-            self._answered(message, body)
+            self._answered(message, handled.body)
+        for call in handled.after_commit:
+            self._call(call, message)
+
+    def _call(self, left: Callable[[], None], message: IncomingMessage) -> None:
+        """Whatever comes of it: the message is done with."""
+        try:
+            left()
+        except Exception:
+            said = "Message %s is committed; what its handler left to be called after that failed."
+            log.exception(said, message.message_id, extra=about(message))

@@ -21,6 +21,7 @@ class ReceiveTransaction:
     """One receive on one slot, for the task that runs it. A subclass says which sends belong to the transaction."""
 
     keeps_failed: ClassVar[bool] = True  # a failed message is back in its queue
+    lends_session: ClassVar[bool] = True
 
     def __init__(self, slot: WorkerSlot, sender: Dispatcher, subscriptions: Subscriptions):
         self._slot = slot
@@ -139,6 +140,7 @@ class NoTransaction(ReceiveTransaction):
     """The message is gone before its handler runs: at most once."""
 
     keeps_failed = False
+    lends_session = False
 
     def begin(self, receiving: Command, begun: Begun | None = None) -> AbstractContextManager[list[Row]]:
         self.session = self._slot.receive.fresh()  # the handler before may have taken long, and it idled

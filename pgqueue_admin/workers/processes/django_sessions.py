@@ -1,11 +1,22 @@
 """Django's sessions in threads that handle messages: nothing there closes a lost one, as a web request's end does."""
 
+import logging
 from typing import Any
 
 from django.db import connections
 
 from pgqueue_admin.transport import MessageContext
+from pgqueue_admin.transport.handling.behaviours import BehaviourChain
 from pgqueue_admin.transport.handling.context import Handler
+from pgqueue_admin.workers.processes import shared_session
+from pgqueue_admin.workers.processes.registry import DeclaredEndpoint
+
+log = logging.getLogger(__name__)
+
+APART = (
+    "Django's models in handlers of %s write outside of the outbox's transaction, and after a crash once more: "
+    "DATABASE_URL and QUEUES_URL do not name one database and one role, spelt alike."
+)
 
 
 def make_usable() -> None:
@@ -26,5 +37,31 @@ def kept_usable(get_next: Handler) -> Handler:
     def around(message: Any, context: MessageContext) -> None:
         make_usable()
         get_next(message, context)
+
+    return around
+
+
+def joining(declared: DeclaredEndpoint, has_outbox: bool = False) -> BehaviourChain:
+    """Behaviours that let models of its handlers write in the transaction of their message, where that can be."""
+    usable = BehaviourChain(behaviours=(kept_usable,))
+    if not declared.models_join:
+        return usable
+    if shared_session.is_one_database():
+        return usable | BehaviourChain(behaviours=(joined,))
+    if has_outbox:
+        log.warning(APART, declared.name)
+    return usable
+
+
+def joined(get_next: Handler) -> Handler:
+    """A behaviour. Without a transaction of the message models commit by themselves."""
+
+    def around(message: Any, context: MessageContext) -> None:
+        if not context.lends_connection:
+            return get_next(message, context)
+        with shared_session.shared(context):
+            get_next(message, context)
+        if left := context.after_commit:
+            left.insert(0, make_usable)  # what is called then uses Django's own sessions
 
     return around

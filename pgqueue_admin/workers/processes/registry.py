@@ -39,6 +39,7 @@ class DeclaredEndpoint(Handlers):
         self.companions: list[Companion] = []
         self.pipeline = BehaviourChain()  # add to it: ``sales.pipeline |= BehaviourChain(behaviours=(timed,))``
         self.serializers = Serializers()
+        self.models_join = True  # Django's models write in the transaction of the message, where that can be
         self.instance = ""  # of an endpoint that asks: answers come to a queue of its own, and to one process alone
 
     def companion(self, run: Companion) -> Companion:

@@ -8,12 +8,11 @@ from pgqueue_admin.lease import LeaseWorker
 from pgqueue_admin.models import Endpoint as Row
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.transport import Endpoint
-from pgqueue_admin.transport.handling.behaviours import BehaviourChain
 from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreakers
 from pgqueue_admin.workers.processes import endpoint_settings
 from pgqueue_admin.workers.processes.archive_ports import MarkingHandlers, archive_failed
-from pgqueue_admin.workers.processes.django_sessions import kept_usable, make_usable
+from pgqueue_admin.workers.processes.django_sessions import joining, make_usable
 from pgqueue_admin.workers.processes.registry import DeclaredEndpoint, DeclaredLeaseEndpoint
 
 Settings = TypeVar("Settings", contravariant=True)
@@ -73,6 +72,6 @@ def transport_endpoint(row: Row, declared: DeclaredEndpoint, observer: Observer)
         schema=row.schema,
         instance=declared.instance,
         serializers=declared.serializers,
-        pipeline=BehaviourChain(behaviours=(kept_usable,)) | declared.pipeline,
+        pipeline=joining(declared, has_outbox=row.outbox != Row.Outbox.OFF) | declared.pipeline,
         answer_seconds=django_settings.PGQUEUE["ANSWER_SECONDS"],
     )

@@ -16,12 +16,11 @@ from pgqueue_admin.models import Endpoint as Row
 from pgqueue_admin.models import TrialItem
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.transport import Endpoint, Handlers
-from pgqueue_admin.transport.handling.behaviours import BehaviourChain
 from pgqueue_admin.transport.handling.context import Handler
 from pgqueue_admin.transport.sync_call import name_of
 from pgqueue_admin.workers.processes import endpoint_settings, registry
 from pgqueue_admin.workers.processes.advisory_lock import SingletonLock
-from pgqueue_admin.workers.processes.django_sessions import kept_usable
+from pgqueue_admin.workers.processes.django_sessions import joining
 from pgqueue_admin.workers.processes.registry import DeclaredEndpoint
 from pgqueue_admin.workers.processes.wakeup_pipe import ShutdownSignal
 from pgqueue_admin.workers.reporting import liveness_file, process_identity, process_stats
@@ -113,7 +112,7 @@ class TrialProcess:
             handlers=WillingHandlers(declared),
             schema=row.schema,
             serializers=declared.serializers,
-            pipeline=BehaviourChain(behaviours=(kept_usable,)) | declared.pipeline,
+            pipeline=joining(declared) | declared.pipeline,
         )
 
     @contextmanager

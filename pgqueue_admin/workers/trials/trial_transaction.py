@@ -120,8 +120,12 @@ class TrialTransaction:
             raise LeftTransaction
         self._no_commit.check()
 
+    @property
+    def lends_session(self) -> bool:
+        return self._endpoint.settings.transaction_mode != "none"
+
     def session_for_handlers(self) -> ReceiveSession | None:
-        return None if self._endpoint.settings.transaction_mode == "none" else self._session
+        return self._session if self.lends_session else None
 
     def enlist(self, name: str) -> ReceiveSession:
         raise CannotTry(f"Its handler enlists the database {name}, which a trial does not cover.")
@@ -166,8 +170,12 @@ class _RollBack(Exception):
     """Ends the block of a transaction that is not to be committed."""
 
 
-# What a handler writes through Django's models while it is tried: rolled back in each database of the settings.
-CAUGHT = "A statement of its models failed and was caught: in the one transaction of a trial nothing goes on then."
+# What a handler writes through Django's models while it is tried, where they do not join its transaction: rolled back
+# in each database of the settings.
+CAUGHT = (
+    "A statement of its models failed outside of transaction.atomic() and was caught: in one transaction nothing goes "
+    "on then."
+)
 
 
 class DjangoRollback:

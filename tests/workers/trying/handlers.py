@@ -78,14 +78,27 @@ def _ignore(message: dict[str, Any], context: MessageContext) -> None:
 
 
 def _models(message: dict[str, Any], context: MessageContext) -> None:
-    User.objects.create_user("autocommit")
-    with transaction.atomic(durable=True):
-        User.objects.create_user("durable")
+    User.objects.create_user("alone")
+    with transaction.atomic():
+        User.objects.create_user("in a block")
         transaction.on_commit(lambda: User.objects.create_user("after"))
 
 
+def _models_durable(message: dict[str, Any], context: MessageContext) -> None:
+    with transaction.atomic(durable=True):
+        User.objects.create_user("durable")
+
+
+def _models_seen(message: dict[str, Any], context: MessageContext) -> None:
+    """Both write in one transaction, and wait for no lock of the other."""
+    user = User.objects.create_user("seen")
+    assert context.connection
+    changed = "update pgqueue_console.auth_user set first_name = 'Ana' where id = %s"
+    assert context.connection.run(changed, [user.pk]) == 1
+    assert User.objects.get(first_name="Ana") == user
+
+
 def _models_caught(message: dict[str, Any], context: MessageContext) -> None:
-    """Each statement of models commits by itself, so this one would succeed."""
     User.objects.create_user("twice")
     with suppress(IntegrityError):
         User.objects.create_user("twice")
@@ -125,6 +138,8 @@ WAYS = {
     "defer": _defer,
     "ignore": _ignore,
     "models": _models,
+    "models durable": _models_durable,
+    "models seen": _models_seen,
     "models caught": _models_caught,
     "models commit": _models_commit,
     "elsewhere": _elsewhere,

@@ -1,0 +1,172 @@
+"""Django's models in the transaction of a message: while it is handled, their alias is the session of its context."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
+from weakref import WeakSet
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.postgresql.base import Cursor, ServerSideCursor
+from django.db.backends.postgresql.psycopg_any import DjangoRangeDumper, Range, TextLoader
+from django.db.transaction import Atomic, TransactionManagementError
+
+from pgqueue_admin.dialects.postgresql import postgresql, search_paths
+from pgqueue_admin.models.db_backend.base import DatabaseWrapper
+from pgqueue_admin.transport import MessageContext
+from pgqueue_admin.transport.errors import HandlerFinished
+
+ALIAS = DEFAULT_DB_ALIAS  # the only one that models are written through: the router's
+NOT_YOURS = (
+    "The transaction belongs to the message: it is committed once all handlers have returned, and rolled back when one "
+    "raises. transaction.atomic() is a savepoint in it."
+)
+FAILED = (
+    "A statement of a model failed, outside of a transaction.atomic() of its own, and was caught: nothing can be "
+    "committed any more. Catch it around such a block."
+)
+LEFT_OPEN = "A handler returned within a block of transaction.atomic()."
+_MARK = "models of "
+_WHERE = ("HOST", "PORT", "NAME", "USER", "URL_OPTIONS", "URL_TARGET")
+_WHERE_BY_OPTION = ("hostaddr", "service", "assume_role")
+
+
+def is_one_database() -> bool:
+    """Whether models are beside the queues, for the same role, by what DATABASE_URL and QUEUES_URL say: one database
+    that is spelt in two ways is taken for two.
+    """
+    return _where(connections[ALIAS].settings_dict) == _where(connections["queues"].settings_dict)
+
+
+def _where(entry: dict[str, Any]) -> list[Any]:
+    options = entry.get("OPTIONS") or {}
+    return [*(entry.get(name) or "" for name in _WHERE), *(options.get(name) or "" for name in _WHERE_BY_OPTION)]
+
+
+@contextmanager
+def shared(context: MessageContext) -> Iterator[None]:
+    """Raises TransactionManagementError where what its handlers left cannot be committed."""
+    own = connections[ALIAS]
+    lent = SharedSession(own.settings_dict, context)
+    connections[ALIAS] = lent
+    try:
+        yield
+        context.after_commit += lent.settled()
+    finally:
+        lent.take_back()
+        connections[ALIAS] = own
+
+
+class SharedSession(DatabaseWrapper):
+    """For Django an atomic block is open, and its end is ours. The session is asked for when it is first used: a
+    message whose handlers use no models costs no round trip.
+    """
+
+    pool = None
+
+    def __init__(self, settings_dict: dict[str, Any], context: MessageContext):
+        super().__init__(settings_dict, ALIAS)
+        self._context: MessageContext | None = context
+        self._before: tuple[str, str] | None = None  # path and name that handlers have
+        self._cursors: WeakSet[Any] = WeakSet()
+        self.in_atomic_block = True
+        self.atomic_blocks = [Atomic(ALIAS, savepoint=False, durable=False)]  # one that is durable is refused in it
+
+    def connect(self) -> None:
+        if self._context is None:
+            raise HandlerFinished
+        self.connection = self._context.share_connection(self._give_path_back).raw
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        """Reads values as Django's own sessions do, but for instants, which the engine's read in UTC, too."""
+        plain = {"row_factory": self.Database.rows.tuple_row}
+        made: Any = _ServerSideCursor if name else _Cursor
+        cursor = made(self.connection, name, scrollable=False, **plain) if name else made(self.connection, **plain)
+        cursor.before = self.take_path
+        for each in ("jsonb", "inet", "cidr"):
+            cursor.adapters.register_loader(each, TextLoader)
+        cursor.adapters.register_dumper(Range, DjangoRangeDumper)
+        self._cursors.add(cursor)
+        return cursor
+
+    def take_path(self) -> None:
+        """Names are those of the console's schema, as in any session of Django's (docs/decisions/012)."""
+        raw = self.connection
+        if raw is None:
+            raise HandlerFinished
+        if _status(raw) == "INERROR" or self._has_path():
+            return
+        name = raw.info.parameter_status("application_name") or ""
+        self._before = self._find_by(search_paths.BY_ALIAS[ALIAS], f"{_MARK}{name}"), name
+
+    def _has_path(self) -> bool:
+        return bool((self.connection.info.parameter_status("application_name") or "").startswith(_MARK))
+
+    def _give_path_back(self) -> None:
+        if self._before and _status(self.connection) == "INTRANS" and self._has_path():
+            self._find_by(*self._before)
+
+    def _find_by(self, path: str, name: str) -> str:
+        statement = postgresql().shared_session.find_by()
+        row = self.connection.execute(statement, {"path": path, "name": name}).fetchone()
+        return str(row[0])
+
+    def settled(self) -> list[Callable[[], None]]:
+        """What is to be called after the commit. Raises TransactionManagementError."""
+        if self.needs_rollback:
+            raise TransactionManagementError(FAILED) from getattr(self, "rollback_exc", None)
+        if self.savepoint_ids:
+            raise TransactionManagementError(LEFT_OPEN)
+        self._give_path_back()
+        return [call for _, call, *_ in self.run_on_commit]
+
+    def take_back(self) -> None:
+        """Who kept it, or a cursor of it, would write into the transaction of another message."""
+        for cursor in list(self._cursors):
+            with suppress(self.Database.Error):
+                cursor.close()
+        self.connection = self._context = None
+
+    def validate_no_atomic_block(self) -> NoReturn:
+        """Asked before each commit, rollback and change of autocommit."""
+        raise TransactionManagementError(NOT_YOURS)
+
+    def close(self) -> None:
+        """As in any atomic block, nothing here ends the session: it is the engine's."""
+
+    def close_if_unusable_or_obsolete(self) -> None:
+        """As ``close``: of ``close_old_connections``."""
+
+    def ensure_timezone(self) -> bool:
+        return False  # it is in UTC, as Django's are
+
+
+def _status(raw: Any) -> str:
+    return str(raw.info.transaction_status.name)  # UNKNOWN where the session is gone
+
+
+class _Prepared:
+    """A cursor whose statements find names by Django's path."""
+
+    before: Callable[[], None]
+
+    def execute(self, *args: Any, **kwargs: Any) -> Any:
+        self.before()
+        return super().execute(*args, **kwargs)  # type: ignore[misc]
+
+    def executemany(self, *args: Any, **kwargs: Any) -> Any:
+        self.before()
+        return super().executemany(*args, **kwargs)  # type: ignore[misc]
+
+    def copy(self, *args: Any, **kwargs: Any) -> Any:
+        self.before()
+        return super().copy(*args, **kwargs)  # type: ignore[misc]
+
+    def stream(self, *args: Any, **kwargs: Any) -> Any:
+        self.before()
+        return super().stream(*args, **kwargs)  # type: ignore[misc]
+
+
+class _Cursor(_Prepared, Cursor): ...
+
+
+class _ServerSideCursor(_Prepared, ServerSideCursor): ...

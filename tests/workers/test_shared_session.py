@@ -1,0 +1,419 @@
+"""Handlers that write by Django's models: rows, sends and the end of the message are one commit."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import IntegrityError, InterfaceError, close_old_connections, connection, connections, transaction
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.transport import Endpoint, MessageContext, Unrecoverable
+from pgqueue_admin.transport.errors import HandlerFinished
+from pgqueue_admin.workers.processes import django_sessions
+from pgqueue_admin.workers.processes.django_transaction import within_atomic
+from tests.databases import Databases
+from tests.dialects.test_names_in_full import PATH, SHADOWS
+from tests.transport.recording_observer import Spy, rows
+from tests.waiting import until
+from tests.workers.dying_models import BILL, ORDER, PLACES, bookshop, made, order
+
+PROCESS = Path(__file__).with_name("dying_models.py")
+WAYS: list[dict[str, Any]] = [
+    {"mode": "sends_atomic_with_receive", "outbox": "off"},
+    {"mode": "sends_atomic_with_receive", "outbox": "off", "batch_size": 5},
+    {"mode": "receive_only", "outbox": "off"},
+    {"mode": "receive_only", "outbox": "optimistic"},
+    {"mode": "receive_only", "outbox": "pessimistic", "outbox_isolation": "serializable"},
+]
+Handler = Callable[[Any, MessageContext], None]
+
+
+class Shop:
+    """``run(handler)`` handles messages by it until none is left; then ``errors`` are what it raised."""
+
+    def __init__(self, dsn: str, look: Connection):
+        self.dsn, self.look, self.spy = dsn, look, Spy()
+        self.joins = True
+        self._made: list[Endpoint] = []
+        Endpoint("Sales", dsn).create_queues()
+
+    def run(self, handler: Handler, *numbers: int, **way: Any) -> None:
+        row, declared = bookshop(**(way or WAYS[0]))
+        declared.models_join = self.joins
+        declared.handle(ORDER)(handler)
+        endpoint = made(row, declared, self.spy)
+        self._made.append(endpoint)
+        endpoint.create_queues()
+        endpoint.send_many("Bookshop", numbers or (1,), type=ORDER)
+        endpoint.start()
+        until(lambda: not rows(self.dsn, "Bookshop"))
+        endpoint.stop()
+
+    @property
+    def orders(self) -> list[int]:
+        text = "select first_name::int from pgqueue_console.auth_user order by 1"
+        return [number for (number,) in self.look.all(text)]
+
+    @property
+    def errors(self) -> list[str]:
+        return [str(error) for error in self.spy.errors]
+
+    def sent(self) -> list[int]:
+        return sorted(int(row.body) for row in rows(self.dsn, "Sales"))
+
+    def close(self) -> None:
+        for endpoint in self._made:
+            endpoint.stop(drain_seconds=0)
+
+
+@pytest.fixture
+def shop(console_database: str, connect: Callable[..., Connection]) -> Iterator[Shop]:
+    made = Shop(console_database, connect(console_database, for_handlers=True))
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=WAYS, ids=lambda way: " ".join(map(str, way.values())))
+def way(request: pytest.FixtureRequest) -> dict[str, Any]:
+    found: dict[str, Any] = request.param
+    return found
+
+
+def add(number: int) -> None:
+    User.objects.create(username=uuid4().hex, first_name=str(number))
+
+
+def test_rows_and_sends_are_one_commit(shop: Shop, way: dict[str, Any]) -> None:
+    shop.run(order, *range(5), **way)
+    assert (shop.orders, shop.sent(), shop.errors) == ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4], [])
+
+
+def test_a_handler_that_raises_leaves_no_row(shop: Shop, way: dict[str, Any]) -> None:
+    def raising(number: int, context: MessageContext) -> None:
+        order(number, context)
+        if number == 2:
+            raise Unrecoverable("no")
+
+    shop.run(raising, 1, 2, 3, **way)
+    assert (shop.orders, shop.sent(), shop.errors) == ([1, 3], [1, 3], ["no"])
+    assert len(rows(shop.dsn, "error")) == 1
+
+
+def test_an_error_within_atomic_takes_its_block_alone(shop: Shop, way: dict[str, Any]) -> None:
+    def twice(number: int, context: MessageContext) -> None:
+        add(number)
+        User.objects.create(username=f"only {number}", first_name=str(10 + number))
+        with suppress(IntegrityError), transaction.atomic():
+            add(100)
+            User.objects.create(username=f"only {number}", first_name="100")
+        add(20 + number)
+        context.send("Sales", number, type=BILL)
+
+    shop.run(twice, 1, 2, **way)
+    assert (shop.orders, shop.sent(), shop.errors) == ([1, 2, 11, 12, 21, 22], [1, 2], [])
+
+
+def test_an_error_caught_outside_of_atomic_fails_the_message(shop: Shop, way: dict[str, Any]) -> None:
+    def careless(number: int, context: MessageContext) -> None:
+        User.objects.create(username="one", first_name=str(number))
+        with suppress(IntegrityError):
+            User.objects.create(username="one", first_name=str(number))
+
+    shop.run(careless, **way)
+    assert shop.orders == []
+    assert len(rows(shop.dsn, "error")) == 1
+    assert all("was caught" in said for said in shop.errors)
+
+
+def test_an_ignored_error_of_raw_sql_fails_the_message(shop: Shop, way: dict[str, Any]) -> None:
+    def careless(number: int, context: MessageContext) -> None:
+        add(number)
+        with connection.cursor() as cursor, suppress(Exception):
+            cursor.execute("select 1 / 0")
+
+    shop.run(careless, **way)
+    assert (shop.orders, len(rows(shop.dsn, "error"))) == ([], 1)
+
+
+def left_open(context: MessageContext) -> None:
+    transaction.atomic().__enter__()
+    add(1)
+
+
+def durable(context: MessageContext) -> None:
+    with transaction.atomic(durable=True):
+        add(1)
+
+
+@pytest.mark.parametrize(
+    ("act", "says"),
+    [
+        (lambda context: transaction.commit(), "belongs to the message"),
+        (lambda context: transaction.rollback(), "belongs to the message"),
+        (lambda context: transaction.set_autocommit(True), "belongs to the message"),
+        (lambda context: transaction.set_autocommit(False), "belongs to the message"),
+        (lambda context: transaction.set_rollback(True), "current transaction"),
+        (left_open, "returned within a block"),
+        (durable, "durable"),
+        (lambda context: connection.cursor().execute("commit"), ""),
+        (lambda context: connection.connection.commit(), ""),
+    ],
+)
+def test_its_end_is_the_engines(shop: Shop, act: Any, says: str) -> None:
+    """Whatever a handler tries, its row is not there without the end of its message."""
+
+    def trying(number: int, context: MessageContext) -> None:
+        User.objects.count()
+        act(context)
+        add(2)
+
+    shop.run(trying, **WAYS[3])
+    assert len(rows(shop.dsn, "error")) == 1
+    assert all(says in said for said in shop.errors)
+    assert shop.orders == []
+
+
+def test_sessions_are_not_closed_by_handlers(shop: Shop, way: dict[str, Any]) -> None:
+    def closing(number: int, context: MessageContext) -> None:
+        for close in (close_old_connections, connections.close_all, connection.close):
+            add(number)
+            close()
+        add(number)
+
+    shop.run(closing, **way)
+    assert (shop.orders, shop.errors) == ([1, 1, 1, 1], [])
+
+
+def test_on_commit_is_called_once_all_is_there(shop: Shop, way: dict[str, Any]) -> None:
+    seen: list[tuple[int, list[int]]] = []
+
+    def telling(number: int, context: MessageContext) -> None:
+        transaction.on_commit(lambda: seen.append((number, shop.orders)))
+        transaction.on_commit(lambda: seen[number])  # raises IndexError: nothing comes of it
+        transaction.on_commit(lambda: add(30 + number))
+        add(number)
+        with suppress(ZeroDivisionError), transaction.atomic():
+            transaction.on_commit(lambda: seen.append((100, [])))
+            raise ZeroDivisionError
+        if number == 7:
+            raise Unrecoverable("no")
+
+    shop.run(telling, 7, **way)
+    assert seen == []
+    shop.run(telling, 5, **way)
+    until(lambda: shop.orders == [5, 35])
+    ((number, there),) = seen
+    assert (number, there) == (5, [5])
+
+
+def test_what_is_said_before_any_statement_counts(shop: Shop, way: dict[str, Any]) -> None:
+    called: list[int] = []
+
+    def saying(number: int, context: MessageContext) -> None:
+        transaction.on_commit(lambda: called.append(number))
+        if number == 2:
+            transaction.set_rollback(True)
+
+    shop.run(saying, 1, 2, **way)
+    until(lambda: called)
+    assert called == [1]
+    assert len(rows(shop.dsn, "error")) == 1
+
+
+def test_models_and_own_statements_find_names_by_their_own_paths(shop: Shop, way: dict[str, Any]) -> None:
+    """Also after a savepoint was rolled back to, which takes back the path that was set in it."""
+    shop.look.run("create table public.auth_user (first_name int)")
+    shop.look.run("create table public.notes (number int)")
+
+    def mixed(number: int, context: MessageContext) -> None:
+        own = context.connection
+        assert own
+        own.run("insert into notes values (1)")
+        with suppress(ZeroDivisionError), own.transaction():
+            add(100)
+            raise ZeroDivisionError
+        add(number)
+        with suppress(ZeroDivisionError), transaction.atomic():
+            own.run("insert into notes values (100)")
+            add(100)
+            raise ZeroDivisionError
+        own.run("insert into auth_user values (2)")
+        add(number + 1)
+        own.run("insert into notes values (3)")
+        assert User.objects.count() == 2
+
+    shop.run(mixed, **way)
+    assert (shop.orders, shop.errors) == ([1, 2], [])
+    assert shop.look.all("select number from public.notes order by 1") == [(1,), (3,)]
+    assert shop.look.value("select array_agg(first_name) from public.auth_user") == [2]
+
+
+def test_models_run_nothing_of_strangers_on_the_handlers_path(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, way: dict[str, Any]
+) -> None:
+    """Also on the way from one path to the other."""
+    shop.look.run(SHADOWS)
+    shop.look.run("create table hostile.auth_user (like pgqueue_console.auth_user including all)")
+
+    def asking(number: int, context: MessageContext) -> None:
+        assert context.connection
+        said = "select pg_catalog.current_setting('search_path')"
+        assert context.connection.value(said).startswith("hostile")
+        with transaction.atomic():
+            order(number, context)
+        assert User.objects.get(first_name=str(number), is_active=True, email="").first_name == str(number)
+        assert context.connection.value(said).startswith("hostile")
+
+    for alias in ("default", "queues"):
+        monkeypatch.setitem(connections[alias].settings_dict, "URL_OPTIONS", PATH)
+    shop.run(asking, 1, 2, **way)
+    assert (shop.orders, shop.sent(), shop.errors) == ([1, 2], [1, 2], [])
+
+
+def test_values_are_read_as_by_django(shop: Shop) -> None:
+    seen: list[Any] = []
+
+    def reading(number: int, context: MessageContext) -> None:
+        for index in range(3):
+            add(index)
+        with connection.cursor() as cursor:
+            cursor.execute("select '{\"a\": 1}'::jsonb, '10.0.0.1'::inet, 1 as one, 2 as one, %s", ["x"])
+            seen.extend(cursor.fetchone())
+        seen.append(sorted(each.first_name for each in User.objects.iterator(chunk_size=1)))
+        seen.append(User.objects.first().date_joined.utcoffset().total_seconds())  # type: ignore[union-attr]
+
+    shop.run(reading)
+    assert shop.errors == []
+    assert seen == ['{"a": 1}', "10.0.0.1", 1, 2, "x", ["0", "1", "2"], 0.0]
+
+
+def test_what_a_handler_kept_is_over_with_its_message(shop: Shop) -> None:
+    kept: list[Any] = []
+
+    def keeping(number: int, context: MessageContext) -> None:
+        if kept:
+            wrapper, cursor, found = kept
+            for use in (wrapper.cursor, lambda: cursor.execute("select 1"), lambda: next(found)):
+                with pytest.raises((HandlerFinished, InterfaceError)):
+                    use()
+            return add(number)
+        add(10)
+        add(11)
+        found = User.objects.iterator(chunk_size=1)
+        next(found)
+        kept.extend([connections["default"], connection.cursor(), found])
+
+    shop.run(keeping, 1, 2, mode="sends_atomic_with_receive", outbox="off", concurrency=1)
+    assert (shop.orders, shop.errors) == ([2, 10, 11], [])
+
+
+@pytest.mark.parametrize("way", WAYS[3:], ids=["optimistic", "pessimistic"])
+def test_a_conflict_that_models_meet_is_no_failure_beside_an_outbox(shop: Shop, way: dict[str, Any]) -> None:
+    attempts: list[int] = []
+
+    def conflicting(number: int, context: MessageContext) -> None:
+        add(number)
+        attempts.append(number)
+        if len(attempts) < 4:  # more than there are retries
+            with connection.cursor() as cursor:
+                cursor.execute("do $$ begin raise 'another was first' using errcode = '40001'; end $$")
+
+    shop.run(conflicting, **way)
+    assert (shop.orders, len(attempts), shop.errors) == ([1], 4, [])
+
+
+def test_a_session_that_is_lost_is_no_failure_of_the_message(shop: Shop, way: dict[str, Any]) -> None:
+    attempts: list[int] = []
+
+    def losing(number: int, context: MessageContext) -> None:
+        attempts.append(number)
+        with transaction.atomic():
+            add(number)
+            if len(attempts) < 4:  # more than there are retries
+                with connection.cursor() as cursor:
+                    cursor.execute("select pg_terminate_backend(pg_backend_pid())")
+
+    shop.run(losing, **way)
+    assert (shop.orders, len(attempts), shop.errors) == ([1], 4, [])
+
+
+def test_sends_within_atomic_join_as_well(shop: Shop) -> None:
+    def placing(number: int, context: MessageContext) -> None:
+        sender = Endpoint("Shop.Web", shop.dsn, send_only=True)
+        with transaction.atomic():
+            add(number)
+            within_atomic(sender).send("Sales", number, type=BILL)
+        if number == 2:
+            raise Unrecoverable("no")
+
+    shop.run(placing, 1, 2)
+    assert (shop.orders, shop.sent()) == ([1], [1])
+
+
+def no(number: int, context: MessageContext) -> None:
+    order(number, context)
+    raise Unrecoverable("no")
+
+
+def test_in_mode_none_models_commit_by_themselves(shop: Shop) -> None:
+    shop.run(no, mode="none", outbox="off", immediate_retries=0)
+    assert shop.orders == [1]
+
+
+def test_who_wants_commits_of_his_own_says_so(shop: Shop) -> None:
+    shop.joins = False
+    shop.run(no, **WAYS[3])
+    assert shop.orders == [1]
+
+
+@pytest.mark.parametrize("outbox", ["off", "optimistic"])
+def test_models_in_another_database_are_said_to_be_apart(
+    shop: Shop, databases: Databases, caplog: pytest.LogCaptureFixture, outbox: str
+) -> None:
+    with databases.clone("engine") as queues, databases.as_django(queues, ("queues",)):
+        elsewhere = Shop(queues, shop.look)
+        with caplog.at_level(logging.WARNING):
+            elsewhere.run(no, mode="receive_only", outbox=outbox)
+        elsewhere.close()
+    assert shop.orders == [1]
+    said = [record.getMessage() for record in caplog.records if record.msg == django_sessions.APART]
+    assert len(said) == (outbox != "off")
+
+
+@pytest.mark.parametrize(
+    ("outbox", "where"), [(outbox, where) for outbox, places in PLACES.items() for where in places]
+)
+def test_killed_at_a_boundary_all_is_there_once(shop: Shop, outbox: str, where: str) -> None:
+    mode = "sends_atomic_with_receive" if outbox == "off" else "receive_only"
+    endpoint = made(*bookshop(mode, outbox))
+    endpoint.create_queues()
+    endpoint.send_many("Bookshop", range(10), type=ORDER)
+    with started(shop.dsn, where, mode, outbox) as dying:
+        assert dying.wait(60) == -signal.SIGKILL
+    with started(shop.dsn, "-", mode, outbox) as survivor:
+        try:
+            until(lambda: not rows(shop.dsn, "Bookshop"))
+        finally:
+            survivor.kill()
+    assert (shop.orders, shop.sent()) == ([*range(10)], [*range(10)])
+
+
+def started(dsn: str, *arguments: str) -> subprocess.Popen[bytes]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(PROCESS.parents[2]),
+        "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings",
+        "DATABASE_URL": dsn,
+        "QUEUES_URL": dsn,
+        "SECRET_KEY": "of the tests",
+    }
+    return subprocess.Popen([sys.executable, str(PROCESS), *arguments], env=environment)
