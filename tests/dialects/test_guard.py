@@ -8,6 +8,7 @@ import pytest
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import AlreadyExists, TransactionEndedByHandler
+from pgqueue_admin.dialects.postgresql import pq_executor
 from pgqueue_admin.dialects.postgresql.session import Session
 from tests.dialects.sales import QUEUE, SQL
 
@@ -148,9 +149,10 @@ def test_with_the_next_receive(queue: Connection, connect: Callable[..., Connect
 
 
 def test_the_next_receive_is_another_transaction(
-    queue: Connection, connect: Callable[..., Connection], database: str
+    queue: Connection, connect: Callable[..., Connection], database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not guarded, and what was refused there does not belong to the one before."""
+    monkeypatch.setattr(pq_executor, "_RECENTLY", 60.0)  # however slow the machine is, this is no pause
     queue.run("create table guarded (id int primary key)")
 
     def work() -> None:
