@@ -18,6 +18,12 @@ Elsewhere = Callable[[Callable[[], Any]], Any]
 
 
 @pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a machine that is busy asks in two round trips, as after a pause."""
+    monkeypatch.setattr(pq_executor, "_RECENTLY", 600.0)
+
+
+@pytest.fixture
 def elsewhere() -> Iterator[Elsewhere]:
     """Does something in a thread, and gives or raises what comes of it."""
     with ThreadPoolExecutor(1) as threads:
@@ -79,6 +85,7 @@ def received_in_turn(connection: Connection) -> list[int]:
     return found
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_commit_and_the_receive_behind_it_are_one_round_trip(
     queue: Connection, elsewhere: Elsewhere, traced: Traced
 ) -> None:
@@ -114,10 +121,10 @@ def test_behind_a_refused_commit_nothing_begins(queue: Connection, elsewhere: El
     assert elsewhere(lambda: [receive(queue), receive(queue)]) == [[3], [4]]
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_receive_that_is_refused_leaves_the_commit_before_it(
-    queue: Connection, elsewhere: Elsewhere, database: str, connect: Connect, monkeypatch: pytest.MonkeyPatch
+    queue: Connection, elsewhere: Elsewhere, database: str, connect: Connect
 ) -> None:
-    monkeypatch.setattr(pq_executor, "_RECENTLY", 600.0)  # or a machine that is busy asks in two round trips
     two_wait(queue, elsewhere)
 
     def then_gone() -> Any:
