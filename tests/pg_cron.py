@@ -15,13 +15,18 @@ LIBRARY = BIN.parent / "lib" / "pg_cron.so"
 HOME = "shop"  # the database that has the jobs
 
 
-@contextmanager
-def server() -> Iterator[PostgreSQL]:
+def bin_folder() -> Path:
+    """Of its binaries."""
     if not LIBRARY.exists():
         pytest.fail(f"No {LIBRARY}: install Debian's postgresql-15-cron, or set PG_CRON_BIN= to such a folder.")
+    return BIN
+
+
+@contextmanager
+def server() -> Iterator[PostgreSQL]:
     conf = {
         "shared_preload_libraries": "pg_cron", "cron.database_name": HOME, "cron.use_background_workers": "on",
         "max_worker_processes": 20, "fsync": "off",
     }  # fmt: skip
-    with own_server(conf, BIN) as server:
+    with own_server(conf, bin_folder()) as server:
         yield server

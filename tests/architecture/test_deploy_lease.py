@@ -1,12 +1,12 @@
-"""The image with the lease queue: its configuration and scripts, run on this PostgreSQL as its entrypoint does."""
+"""The image with the lease queue: its configuration and scripts, run as its entrypoint does."""
 
 import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 import pytest
@@ -14,11 +14,13 @@ import pytest
 from pgqueue_admin.archive import schema
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import cron_jobs, postgresql
-from pgqueue_admin.embedded import binaries, cluster_location
+from pgqueue_admin.embedded import binaries
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.lease.schedules.runner import GRACE
+from tests import pg_cron
 from tests.architecture.test_deploy import COMPOSE
+from tests.own_server import own_server
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deploy/postgres"
@@ -54,32 +56,33 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def configuration() -> dict[str, str]:
-    """As the image appends it; without pg_cron where this server has none."""
+def configuration(has_cron: bool) -> dict[str, str]:
+    """As the image appends it; without pg_cron where the server has none."""
     text = (FOLDER / "lease-queue.conf").read_text(encoding="utf-8")
     found = dict(re.findall(r"^([a-z_.]+) = (.*)$", text, re.MULTILINE))
-    library = subprocess.run(
-        [binaries.postgresql() / "pg_config", "--pkglibdir"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    if not (Path(library) / "pg_cron.so").exists():
+    assert "cron" in found["shared_preload_libraries"]
+    if not has_cron:
         found = {name: value for name, value in found.items() if "cron" not in f"{name} {value}"}
     return {name: value.strip("'") for name, value in found.items()}
 
 
-@pytest.fixture
-def image() -> Iterator[PostgreSQL]:
-    folder = Path(tempfile.mkdtemp(prefix="pgqueue-lease-image-"))
-    folder.chmod(0o755)
-    server = PostgreSQL(folder / "postgresql", conf={"fsync": "off", **configuration()})
-    server.start()
-    with postgresql().connect(server.dsn()) as session:  # as its own socket is trusted in the image
-        rules = Path(session.value("show hba_file"))
-        rules.write_text(f"host all postgres 127.0.0.1/32 trust\n{rules.read_text()}")
-        session.value("select pg_reload_conf()")
-    yield server
-    server.stop()
-    cluster_location.remove(folder / "postgresql")
-    shutil.rmtree(folder)
+class Image(NamedTuple):
+    server: PostgreSQL
+    has_cron: bool
+
+
+@pytest.fixture(
+    params=[False, pytest.param(True, marks=pytest.mark.pg_cron)], ids=["this server", "a server with pg_cron"]
+)
+def image(request: pytest.FixtureRequest) -> Iterator[Image]:
+    """This run's server in its place, or Debian's with pg_cron, which is as the image has it."""
+    conf = {"fsync": "off", **configuration(request.param)}
+    with own_server(conf, pg_cron.bin_folder() if request.param else None) as server:
+        with postgresql().connect(server.dsn()) as session:  # as its own socket is trusted in the image
+            rules = Path(session.value("show hba_file"))
+            rules.write_text(f"host all postgres 127.0.0.1/32 trust\n{rules.read_text()}")
+            session.value("select pg_reload_conf()")
+        yield Image(server, request.param)
 
 
 def psql(dsn: str, script: Path) -> None:
@@ -90,11 +93,11 @@ def psql(dsn: str, script: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_role_of_the_programs_works_on_what_the_scripts_made(image: PostgreSQL, files: Path) -> None:
-    superuser = image.dsn()
+def test_the_role_of_the_programs_works_on_what_the_scripts_made(image: Image, files: Path) -> None:
+    superuser = image.server.dsn()
     for script in sorted((files / "docker-entrypoint-initdb.d").glob("*.sql")):
         psql(superuser, script)
-    dsn = f"postgresql://pgqueue:{quote(PASSWORD)}@127.0.0.1:{image.port}/pgqueue"
+    dsn = f"postgresql://pgqueue:{quote(PASSWORD)}@127.0.0.1:{image.server.port}/pgqueue"
     queue = LeaseQueue(dsn, name="thumbs")
     queue.publish({"kind": "render"})
     assert queue.finish(queue.claim()[0], "failed")
@@ -106,7 +109,7 @@ def test_the_role_of_the_programs_works_on_what_the_scripts_made(image: PostgreS
         planned = cron_jobs.jobs(session, postgresql(), GRACE)
         assert cron_jobs.script(session, postgresql(), planned) == JOBS, "by: manage.py pg_cron print"
         has_cron = session.value("select exists (select from pg_extension where extname = 'pg_cron')")
-        assert has_cron == ("shared_preload_libraries" in configuration())
+        assert has_cron == image.has_cron
         if has_cron:
             names = session.all("select jobname from cron.job where username = 'pgqueue' order by jobid")
             assert [row.jobname for row in names] == [job.name for job in planned]
