@@ -35,11 +35,19 @@ DEPLOYED = (
 
 QUICK = "not journey and not chaos and not spark and not fresh and not pg_cron and not mariadb"
 # Rooms whose own statements the server answers; what is built on them asks through them, or through Django. Of history
-# what rests on the server's snapshots and log: tests/dialects has every statement understood.
+# what rests on the server's snapshots and log, of the lease queue what needs no processes: tests/dialects has every
+# statement understood.
 HISTORY = " ".join(
     f"tests/history/test_{name}.py" for name in ("committed", "read_sessions", "restored", "xid_continuity")
 )
-ASKING = f"tests/archive tests/dialects tests/monitor tests/services tests/transport {HISTORY}"
+LEASE = " ".join(
+    f"tests/lease/test_{name}.py"
+    for name in (
+        *("archive_plans", "client", "defects", "encodings", "expiry", "on_dead", "original_readme", "plans"),
+        *("rights", "schedules", "upkeep"),
+    )
+)
+ASKING = f"tests/archive tests/dialects tests/monitor tests/services tests/transport {HISTORY} {LEASE}"
 PG_CRON = "tests/management/test_pg_cron.py tests/outbox/test_script.py tests/architecture/test_deploy_lease.py"
 KILLING = "tests/history tests/hostile tests/lease tests/outbox tests/services tests/transport tests/workers"
 # Three on two processors: tests wait for processes, locks and clocks for a good part of their time.
