@@ -18,6 +18,7 @@ from pgqueue_admin.alerts.crossings import CrossingWatch
 from pgqueue_admin.alerts.database_exposure import Exposure
 from pgqueue_admin.alerts.evaluation import Evaluation
 from pgqueue_admin.alerts.kinds import BY_NAME
+from pgqueue_admin.alerts.lease_locks import LeaseLockWatch
 from pgqueue_admin.alerts.mail import delivery, policy
 from pgqueue_admin.alerts.outboxes import InDoubtWatch, OutboxWatch
 from pgqueue_admin.alerts.schedules import ScheduleWatch
@@ -55,6 +56,7 @@ class Alerter:
         self._crossings = CrossingWatch()
         self._tables = TableFaultWatch()
         self._schedules = ScheduleWatch()
+        self._lease_locks = LeaseLockWatch()
         self._stopping = False  # no event: a signal handler must not take a lock that its own thread may hold
         self._ears: Connection | None = None
         self._ears_at = 0.0  # until then none are tried
@@ -96,6 +98,7 @@ class Alerter:
         """Deaths, warnings, mails to send and the cursor: committed together, or not at all."""
         exposed, outboxes, unsent = self._exposure.newest(), self._outboxes.newest(), self._schedules.newest()
         in_doubt, crossings, tables = self._in_doubt.newest(), self._crossings.newest(), self._tables.newest()
+        lease_locks = self._lease_locks.newest()
         with transaction.atomic(), dead_message_cursor.cursor() as cursor:
             reading = self._archive.read(queue_database(), cursor)
             seen = look(
@@ -109,6 +112,7 @@ class Alerter:
                 in_doubt,
                 crossings,
                 tables,
+                lease_locks,
             )
             changes = Evaluation(seen, alive).run()
             mails = policy.write(seen, changes)

@@ -13,6 +13,7 @@ from django.db.models import Q
 
 from pgqueue_admin.alerts.dead_message_cursor import CursorReading, DeadGroup, NewDeaths, Pile
 from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.lease_locks import LeaseLocks
 from pgqueue_admin.alerts.mail import mail_settings as mailbox
 from pgqueue_admin.alerts.outboxes import OutboxState
 from pgqueue_admin.alerts.table_faults import FaultyTable
@@ -58,6 +59,7 @@ class AlertSnapshot:
     crossings: list[Any] | None = None  # rows of ``unsettled`` (crossing_intent.sql); None: not known
     faulty_tables: list[FaultyTable] | None = None  # None: not known
     unsent_schedules: list[Any] | None = None  # rows of ``unsent`` (schedule.sql); None: not known
+    lease_locks: list[LeaseLocks] | None = None  # None: not known
     environment: str = ""
     colour: str = "plum"
 
@@ -177,6 +179,7 @@ def look(
     in_doubt: list[InDoubt] | None = None,
     crossings: list[Any] | None = None,
     faulty_tables: list[FaultyTable] | None = None,
+    lease_locks: list[LeaseLocks] | None = None,
 ) -> AlertSnapshot:
     return AlertSnapshot(
         now=now,
@@ -188,6 +191,7 @@ def look(
         in_doubt=in_doubt,
         crossings=crossings,
         faulty_tables=faulty_tables,
+        lease_locks=lease_locks,
         queues=list(Queue.objects.select_related("latest")),
         endpoints=list(Endpoint.objects.all()),
         processes=list(Process.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now - CRASH_WINDOW))),

@@ -402,6 +402,23 @@ def crossing_undecided(alias: str, undecided: int, going: int, seconds: float, l
     )
 
 
+def expired_locks(number: int, how: str, late: float, limit: float, ours: bool) -> WarningText:
+    """``late``: seconds since the first was over. ``ours``: our housekeeping can end them."""
+    one = number == 1 and how == "counted"
+    start = "start a supervisor, beat or the job of pg_cron"
+    theirs = f"Start the original's cron job; or run manage.py engine_schema, then {start}."
+    fact = (
+        f"{format_figure(number, how)} expired lock{'' if one else 's'} not ended, the first over for {duration(late)}"
+    )
+    return WarningText(
+        f"{fact}, limit {plain(limit)}",
+        duration(late),
+        plain(limit),
+        f"No process ends expired locks. Until one does, {'this message is' if one else 'these messages are'} neither "
+        f"worked on nor dead. {f'S{start[1:]}, or run manage.py lease expire.' if ours else theirs}",
+    )
+
+
 def schedule_not_sent(late: float | None, limit: float, error: str | None) -> WarningText:
     """``late``: seconds since it was due; None: it is not, and its last try failed."""
     waits = f"It was due {duration(late)} ago and was not sent" if late is not None else "Its last message was not sent"

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.statements import Statements
+from pgqueue_admin.monitor.depth import CAP
 from pgqueue_admin.monitor.queue_table import QueueTable
 
 REACH = 5_000  # rows that one page of a filter looks through
@@ -88,6 +89,18 @@ class Listeners(NamedTuple):
 
     sessions: list[Listener]
     hidden: int
+
+
+class LocksOver(NamedTuple):
+    """Locks that are over and that nobody has ended. ``number``: counted, or capped, as ``how`` says.
+
+    ``since``: when the first was over; None where there is none. ``at``: now, by the same clock.
+    """
+
+    number: int
+    how: str
+    since: datetime | None
+    at: datetime
 
 
 class Endings(NamedTuple):
@@ -183,6 +196,12 @@ def listeners(connection: Connection) -> Listeners:
     browse = connection.dialect.browse
     found = [Listener(*row) for row in connection.all(browse.listeners())]
     return Listeners(found, connection.value(browse.hidden_sessions()))
+
+
+def locks_over(connection: Connection, table: QueueTable) -> LocksOver:
+    """Of a table of the original, too. Raises DatabaseError."""
+    (row,) = connection.all(connection.dialect.monitor.lease_over(table=table.address, cap=CAP))
+    return LocksOver(row.number, "capped" if row.rows > row.number else "counted", row.since, row.at)
 
 
 def endings(connection: Connection, since: timedelta = timedelta(hours=1)) -> Endings:

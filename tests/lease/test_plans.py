@@ -128,10 +128,11 @@ def test_a_plan_that_was_made_when_the_queue_was_empty_still_goes_by_an_index(
         (lambda it, table: lease_messages.page(it, table, "newest", 51), 300),
         (lambda it, table: lease_messages.page(it, table, "locked", 51), 3_000),  # whose ends are all one instant
         (lambda it, table: lease_messages.page(it, table, "waiting", 51), 300),
+        (lambda it, table: lease_messages.locks_over(it, table), 45_000),
         (lambda it, table: lease_messages.message(it, table, LOCKED), 20),
         (lambda it, table: it.one(postgresql().lease.seen_now(seen=postgresql().lease.seen), {"id": LOCKED}), 20),
     ],
-    ids=["depth", "number", "newest", "locked", "waiting", "message", "seen"],
+    ids=["depth", "number", "newest", "locked", "waiting", "over", "message", "seen"],
 )
 def test_the_console_looks_by_index_whatever_lies_there(
     connection: Connection, look: Callable[[Any, QueueTable], Any], most_blocks: int

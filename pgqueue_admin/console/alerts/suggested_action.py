@@ -20,6 +20,7 @@ _PAGES = {  # kind: words and page
     "outbox_undispatched": ("See the outboxes", "outboxes"),
     "transaction_in_doubt": ("See the transactions", "outboxes"),
     "crossing_undecided": ("See the crossings", "crossings"),
+    "expired_locks": ("See the processes", "workers"),
     "schedule_not_sent": ("See the schedules", "schedules"),
     "mail_failing": ("See the mails", "alert_mails"),
 }

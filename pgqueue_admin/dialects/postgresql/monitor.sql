@@ -254,6 +254,14 @@ select clock.now as at, ends.head, ends.tail,
        extract(epoch from clock_timestamp() - statement_timestamp())::float8 as seconds
 from clock, ends, probed, locked, over, waiting, later left join oldest on true
 
+-- name: lease_over
+-- Locks that are over and that nobody has ended: how many up to the cap, and since when the first is, by the index of that column.
+select count(*) as rows, least(count(*), {cap}) as number, min(since) at time zone 'UTC' as since, clock_timestamp() as at
+from (
+    select greatest(lock_expires_at, '0001-01-02') as since from {table}
+    where lock_expires_at <= clock_timestamp() at time zone 'UTC' order by lock_expires_at limit {cap} + 1
+) up_to_cap
+
 -- name: lease_place
 -- Part of lease: where a message stands in the order in which workers claim, as one number of its time and its id. Only who
 -- claimed the first moves it on.

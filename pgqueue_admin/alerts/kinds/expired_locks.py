@@ -1,0 +1,27 @@
+"""Lease messages whose locks are over lie in their table: neither worked on nor dead, because nobody ends the locks."""
+
+from collections.abc import Iterator
+
+from pgqueue_admin.alerts.finding import CRITICAL, Finding
+from pgqueue_admin.alerts.kinds.kind import AlertKind
+from pgqueue_admin.alerts.lease_locks import LATE
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.dialects.lease_store import QUEUE
+from pgqueue_admin.formatting import warnings
+from pgqueue_admin.models.queue_database import queue_database
+
+
+def find(look: AlertSnapshot) -> Iterator[Finding]:
+    for locks in look.lease_locks or []:
+        if locks.late > LATE:
+            late, limit = locks.late.total_seconds(), LATE.total_seconds()
+            said = warnings.expired_locks(locks.over.number, locks.over.how, late, limit, locks.is_ours)
+            address = queue_database().dialect.canonical(QUEUE)
+            yield Finding("expired_locks", address, said, CRITICAL, queue=address, since=locks.over.since)
+
+
+def is_known(look: AlertSnapshot) -> bool:
+    return look.lease_locks is not None
+
+
+KIND = AlertKind("expired_locks", "expired locks", find, can_tell=is_known)
