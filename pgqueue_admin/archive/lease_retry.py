@@ -17,12 +17,9 @@ def put_back(connection: Connection, ids: Sequence[int]) -> dict[int, Outcome]:
     """In the caller's transaction, all of them or none; a queue that refuses fails them."""
     if not are_linked(connection):
         return _failed(ids, _OLDER)
-    seconds = {row.id: row.first for row in connection.all(_sql().second_endings(), {"ids": list(ids)})}
+    seconds = first_endings(connection, ids)
     meant, name = [each for each in ids if each not in seconds], postgresql().canonical(LEASE_QUEUE)
-    refused = {
-        each: Outcome(each, "failed", f"An original client ended it a second time. Retry archived message {first}.")
-        for each, first in seconds.items()
-    }
+    refused = {each: Outcome(each, "failed", why_not_second(first)) for each, first in seconds.items()}
     try:
         with connection.transaction():
             rows = connection.all(_sql().put_back_lease(), {"ids": meant}) if meant else []
@@ -34,6 +31,17 @@ def put_back(connection: Connection, ids: Sequence[int]) -> dict[int, Outcome]:
         return refused | _failed(meant, f"{name} did not take it: {error}")
     became = {row.id: str(row.retried_as) for row in rows}
     return refused | {each: Outcome(each, "done", target=name, sent_as=became[each]) for each in meant}
+
+
+def first_endings(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
+    """Of those that an original client ended when they were ended already: the row that was first."""
+    if not ids or not schema_columns.has(connection, "second_ending_of"):
+        return {}
+    return {row.id: row.first for row in connection.all(_sql().second_endings(), {"ids": list(ids)})}
+
+
+def why_not_second(first: int) -> str:
+    return f"An original client ended it a second time. Retry archived message {first}."
 
 
 def are_linked(connection: Connection) -> bool:

@@ -15,6 +15,7 @@ from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.services import endpoints
 from tests.console.sampled import sample
 from tests.console.test_payload_columns import keeping
+from tests.older_schema import set_back
 
 Connect = Callable[..., Connection]
 PATH = "/queues/messages/message/"
@@ -240,6 +241,31 @@ def test_one_of_an_original_client_has_a_page(as_operator: Client, console_datab
     for word in ("Handled by worker", "Details unhandled exception", "original clients do not count them", '"raise"'):
         assert word in said
     assert as_operator.get("/archive/").status_code == 200
+
+
+def test_a_second_ending_says_so_and_leads_to_the_first(
+    queue: LeaseQueue, as_operator: Client, console_database: str, connect: Connect
+) -> None:
+    """An original worker that was late: its row is no message of its own."""
+    session = connect(console_database)
+    queue.publish(["late"])
+    queue.finish(queue.claim()[0], "failed")
+    session.run(
+        "insert into messages.message_archive (created_at, message, result, handled_by)"
+        " select created_at, message, 'failed', 'worker' from messages.message_archive"
+    )
+    said = text(as_operator, "/archive/2/")
+    assert "Second ending ended first as archived 1 (an original client ended it again)" in said
+    assert "An original client ended it a second time. Retry archived message 1." in said
+    assert 'href="/archive/1/"' in as_operator.get("/archive/2/").content.decode()
+    assert 'popovertarget="discard"' in as_operator.get("/archive/2/").content.decode()
+    assert "Second ending" not in text(as_operator, "/archive/1/")
+    for address in ("/archive/?q=", "/archive/?q=result:failed", "/archive/?q=state:dead&sort=-age"):
+        listed = as_operator.get(address).content.decode()
+        assert listed.count("second ending, after") == 1
+        assert 'href="/archive/1/">archived 1</a>' in listed
+    set_back(session, 3)
+    assert "second ending" not in text(as_operator, "/archive/")
 
 
 def test_its_document_is_downloaded_whole(queue: LeaseQueue, as_viewer: Client) -> None:

@@ -104,7 +104,7 @@ def _read(connection: Connection, query: search.ArchiveSearch, request: HttpRequ
     shown = sorting.page(connection, asked, sorting.read(request.GET.get("sort")), request.GET, ROWS)
     count = store.count(connection, asked, settings.PGQUEUE["CAP"])
     packed = request.GET.get("w", "") if covered is not None else ""
-    found = _result(request, asked, shown, count, started, packed)
+    found = _result(connection, request, asked, shown, count, started, packed)
     return replace(found, is_by_index=text_search.is_by_index(covered or ()))
 
 
@@ -129,10 +129,11 @@ def _looked_through(
     shown = sorting.page(connection, asked, sorting.read(request.GET.get("sort")), {}, ROWS)
     count = store.CappedCount(len(looked.ids), False)
     said = coverage_line(looked, query, text_search.estimate(connection))
-    return _result(request, asked, shown, count, started, window.pack(looked.window), said)
+    return _result(connection, request, asked, shown, count, started, window.pack(looked.window), said)
 
 
 def _result(
+    connection: Connection,
     request: HttpRequest,
     listed: ArchiveFilter,
     shown: sorting.Listed,
@@ -141,8 +142,7 @@ def _result(
     packed: str,
     said: CoverageLine | None = None,
 ) -> ArchiveResult:
-    access = content_access.of(request.user)
-    rows = [archive_rows.row(each, access) for each in shown.messages]
+    rows = archive_rows.rows(connection, shown.messages, content_access.of(request.user))
     taken = round((perf_counter() - started) * 1000)
     ends = shown.after, shown.before
     sorted_from = shown.window_from if count.more else None

@@ -103,7 +103,7 @@ def read(
         rows.acted_on(connection, [row]),
         _bars(connection, fingerprint, window),
         comparison.compare([] if access.refusal else failure_groups.members(connection, fingerprint), access),
-        [archive_rows.row(each, access) for each in shown.messages],
+        archive_rows.rows(connection, shown.messages, access),
         before(row.first_at),
         _operations(failure_groups.operations(connection, fingerprint)),
         mails(row),

@@ -51,6 +51,7 @@ class ArchivedMessageData(NamedTuple):
     judged: Target | None
     retried_as: int | None  # of a lease message
     deaths: store.DeathRecord | None
+    first_ending: int | None  # of a lease message: the archive id of the ending before this one
 
 
 @require_safe
@@ -78,10 +79,11 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
         "steps": timeline.steps(known, found.events, database_clock.now()),
         "topic": followed_message.archived_topic(archive_id, str(timezone.get_current_timezone())),
         "error": error.of_archived(known, request.GET.get("trace") == "full"),
-        "acts": actions.of_archived(request.user, known, found.judged),
+        "acts": actions.of_archived(request.user, known, found.judged, found.first_ending),
         "beside": found.beside,
         "retried_as": found.retried_as,
         "deaths": found.deaths,
+        "first_ending": found.first_ending,
         "done": [*timeline.done(known, found.events)],
         "reasons": audit_reasons.of(archive_id, found.events),
         "started_here": operations.started_here(event.operation for event in found.events),
@@ -123,9 +125,11 @@ def _read_archived(connection: Connection, archive_id: int, request: HttpRequest
     beside = prev_next.of(connection, message, request.GET.get("q"), content_access.of(request.user))
     target = message.target if message.state == "dead" else None
     judged = judge(connection, [target])[target] if target else None
-    retried_as = lease_retry.retried_as(connection, archive_id) if message.kind == "lease" else None
+    is_lease = message.kind == "lease"
+    retried_as = lease_retry.retried_as(connection, archive_id) if is_lease else None
     deaths = store.deaths(connection, message)
-    return ArchivedMessageData(message, shown, events, beside, judged, retried_as, deaths)
+    first = lease_retry.first_endings(connection, [archive_id]).get(archive_id) if is_lease else None
+    return ArchivedMessageData(message, shown, events, beside, judged, retried_as, deaths, first)
 
 
 def _archived_body(connection: Connection, message: ArchivedMessage, request: HttpRequest) -> body.ShownBody:

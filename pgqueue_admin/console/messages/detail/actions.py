@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from pgqueue_admin.archive.crossings import why_held
+from pgqueue_admin.archive.lease_retry import why_not_second
 from pgqueue_admin.archive.messages import why_no_retry
 from pgqueue_admin.console import permissions
 from pgqueue_admin.console.messages.detail.summary import MessageSummary
@@ -40,15 +41,20 @@ class MessageActions:
     runs: Sequence[str] = ()  # code of others that runs as ours
 
 
-def of_archived(person: Any, facts: MessageSummary, judged: Target | None) -> MessageActions:
-    """``judged``: its target, as the act would judge it; None where it has none."""
+def of_archived(
+    person: Any, facts: MessageSummary, judged: Target | None, first_ending: int | None = None
+) -> MessageActions:
+    """``judged``: its target, as the act would judge it; None where it has none. ``first_ending``: of a lease message
+    that was ended twice, where this is the second.
+    """
     row = facts.archived
     assert row is not None
     target: Address | None = row.target
     forbidden = permissions.refusal_for(person, "discard")
     is_ruled = row.state == "dead" and row.kind == "transport" and redirects.applies(row.message_type, row.queue)
     going = why_held(row) if row.crossing else ""
-    unfit = going or why_no_retry(row, is_redirected=is_ruled) or (not is_ruled and judged and judged.why_not)
+    second = why_not_second(first_ending) if first_ending else ""
+    unfit = going or second or why_no_retry(row, is_redirected=is_ruled) or (not is_ruled and judged and judged.why_not)
     return MessageActions(
         target,
         retry=row.state == "dead",

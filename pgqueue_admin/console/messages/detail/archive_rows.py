@@ -1,12 +1,13 @@
 """An archived message as a line of a list."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from pgqueue_admin.archive import lease_retry
 from pgqueue_admin.archive.messages import ArchivedMessage
 from pgqueue_admin.console.messages.detail.summary import STATE_WORDS, address_of
 from pgqueue_admin.console.messages.payload_columns import PayloadCell, PayloadColumns
-from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.out_of_range_times import Beyond
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.transport.wire.headers import short_type
@@ -17,6 +18,7 @@ class ArchiveRow:
     message: ArchivedMessage
     address: Address | None
     cells: Sequence[PayloadCell] = ()
+    first_ending: int | None = None  # the archive id of the ending before this one, of a lease message
 
     @property
     def type(self) -> str:
@@ -45,5 +47,12 @@ def with_columns(rows: Sequence[ArchiveRow], columns: PayloadColumns) -> list[Ar
     return [replace(each, cells=columns.of(each.message.id)) for each in rows]
 
 
-def row(message: ArchivedMessage, access: ContentAccess) -> ArchiveRow:
-    return ArchiveRow(access.archived(message), address_of(message.queue))
+def rows(connection: Connection, messages: Iterable[ArchivedMessage], access: ContentAccess) -> list[ArchiveRow]:
+    """Raises DatabaseError."""
+    listed = list(messages)
+    firsts = lease_retry.first_endings(connection, [each.id for each in listed if each.kind == "lease"])
+    return [row(each, access, firsts.get(each.id)) for each in listed]
+
+
+def row(message: ArchivedMessage, access: ContentAccess, first_ending: int | None = None) -> ArchiveRow:
+    return ArchiveRow(access.archived(message), address_of(message.queue), first_ending=first_ending)
