@@ -3,12 +3,14 @@
 import io
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connections
 
 from pgqueue_admin.archive import schema
 from pgqueue_admin.dialects import Connection
@@ -18,6 +20,7 @@ from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.lease.schedules.runner import GRACE
 from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.workers.processes.expirer_process import ExpirerProcess
 from pgqueue_admin.workers.processes.schedule_clock import ScheduleClock
 from tests import pg_cron
 from tests.databases import Databases
@@ -166,6 +169,92 @@ def test_beat_child_and_pg_cron_at_once_do_no_harm(shop: Connection, cron_server
     assert faults == []
     assert sorted(int(row[0]) for row in archived(shop, "message_id")) == ids
     assert (outcomes(shop), len(waiting(shop))) == (["sent"] * 60, 60)
+    queue.close()
+
+
+class AtOnce:
+    """Who ends expired locks, each again and again in a thread of its own."""
+
+    def __init__(self, dsn: str):
+        self._dsn, self._over, self.faults = dsn, threading.Event(), list[BaseException]()
+
+    @contextmanager
+    def running(self, works: Iterable[Callable[[], None]]) -> Iterator[None]:
+        self._over.clear()
+        threads = [threading.Thread(target=self._run, args=[work]) for work in works]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            for thread in threads:
+                thread.join(60)
+        assert self.faults == []
+
+    def child(self) -> None:
+        process = ExpirerProcess()
+        try:
+            while not self._over.is_set():
+                process.turn()
+                self._over.wait(min(0.05, process.rest))
+        finally:
+            process.close()
+
+    def beat(self) -> None:
+        while not self._over.wait(0.01):
+            tasks.keep_leases()
+
+    def pg_cron(self) -> None:
+        with postgresql().connect(self._dsn) as session:
+            (ends, *_) = cron_jobs.jobs(session, postgresql(), GRACE)
+            while not self._over.wait(0.01):
+                session.run(ends.command)
+
+    def _run(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            self.faults.append(error)
+        finally:
+            connections.close_all()
+
+
+def dead_workers(shop: Connection, queue: LeaseQueue) -> tuple[list[int], list[int]]:
+    """Of ours, whose messages end and come back, and of original clients: which end, and which come back."""
+    queue.publish_many(range(300))
+    ends = [lease.id for lease in queue.claim(100)]
+    back = [lease.id for lease in queue.claim(100, releases=9)]
+    later = "(now() at time zone 'utc') + interval '1 hour'"
+    shop.run(f"update messages.message set lock_expires_at = {later} where lock_expires_at is null")
+    theirs = [each for each in waiting(shop) if each not in {*ends, *back}]
+    shop.run(
+        "update messages.message set lock_expires_at = lock_expires_at - interval '1 day',"
+        " token_expires_at = token_expires_at - interval '1 day'"
+    )
+    return [*ends, *theirs], back
+
+
+@pytest.mark.pg_cron
+def test_beat_child_and_pg_cron_end_locks_at_once(shop: Connection, cron_server: PostgreSQL) -> None:
+    """Each message ends or comes back once: first by each alone, then whoever is quicker."""
+    queue, at_once = LeaseQueue(queue_dsn()), AtOnce(cron_server.dsn(pg_cron.HOME))
+    ended: list[int] = []
+    alone = [[at_once.child], [at_once.beat], [at_once.pg_cron]]
+    together = [at_once.child, at_once.beat, at_once.beat, at_once.pg_cron, at_once.pg_cron]
+    for works in [*alone, *[together] * 5]:
+        with at_once.running(works):
+            ends, back = dead_workers(shop, queue)
+            until(lambda: not shop.value("select count(lock_expires_at) from messages.message"), what="all are ended")
+        assert waiting(shop) == back
+        leases = queue.claim(100)
+        assert [(lease.id, lease.attempts) for lease in leases] == [(each, 2) for each in back]
+        assert all(map(queue.finish, leases))
+        ended += [*ends, *back]
+    rows = archived(shop, "message_id::int, result::text, handled_by, second_ending_of")
+    assert sorted(row[0] for row in rows) == sorted(ended)
+    assert {row[2] for row in rows if row[1] == "lock_expired"} == {"pgqueue expiry", "pg_cron"}
+    assert {row[3] for row in rows} == {None}
     queue.close()
 
 
