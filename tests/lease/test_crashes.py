@@ -18,11 +18,14 @@ from pgqueue_admin.archive import schema
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.lease import Expired, LeaseQueue, upkeep
+from tests.lease import dying_worker
 from tests.lease.tables import archived, waiting
+from tests.lost_commit import WAITS, end_who_waits, nobody_stands_by, who_inserts_waits
 from tests.own_server import own_server
 from tests.waiting import until
 
 WORKER = Path(__file__).with_name("worker_process.py")
+DYING = Path(__file__).with_name("dying_worker.py")
 MESSAGES, KILLS = int(os.environ.get("PGQUEUE_TEST_CHAOS_MESSAGES", 500)), 12
 PATIENCE = max(120, MESSAGES // 20)  # seconds
 RESTARTS = 3
@@ -75,6 +78,54 @@ def test_a_worker_that_stands_still_beyond_its_lock(
         assert process.stdout
         assert process.stdout.readline().strip() == str(other)  # so it has ended the first
     assert archived(engine, "message_id::int, result::text") == [(message, "lock_expired")]
+
+
+@pytest.mark.parametrize("where", dying_worker.PLACES)
+def test_killed_at_a_boundary(engine: Connection, queue: LeaseQueue, engine_database: str, where: str) -> None:
+    """Nothing is lost, nothing ends twice, and no attempt is made twice."""
+    engine.run("create table public.handled (message integer, attempt integer)")
+    ids = queue.publish_many({"n": n} for n in range(dying_worker.MESSAGES))
+    command = [sys.executable, str(DYING), engine_database, where]
+    assert subprocess.run(command, env={"PYTHONPATH": str(DYING.parents[2])}).returncode == -signal.SIGKILL
+    assert waiting(engine), "it has died amid its work"
+    survivor = dying_worker.worker(engine_database)
+    survivor.start()
+    try:
+        until(lambda: not waiting(engine))
+    finally:
+        survivor.stop()
+    assert sorted(archived(engine, "message_id::int, result::text, second_ending_of")) == [
+        (message, "success", None) for message in ids
+    ]
+    handled = [tuple(row) for row in engine.all("select message, attempt from public.handled")]
+    assert {message for message, _ in handled} == set(ids)
+    assert len(handled) == len(set(handled))
+
+
+@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "cut off"])
+def test_between_the_commit_of_an_ending_and_its_answer(
+    engine: Connection, queue: LeaseQueue, engine_database: str, connect: Callable[..., Connection], is_killed: bool
+) -> None:
+    """The worker never hears of it. It has ended so, once, whether or not somebody is left to ask again."""
+    message = queue.publish({"n": 1})
+    with started(engine_database, "victim", "works", 60.0, stdout=subprocess.DEVNULL) as process:
+        try:
+            with nobody_stands_by(connect(engine_database)):
+                who_inserts_waits(engine, "messages.message_archive")
+                until(lambda: engine.one(WAITS), what="its commit is written down")
+                if is_killed:
+                    process.kill()
+                    process.wait()
+                end_who_waits(engine)
+                until(lambda: engine.one(WAITS) is None)
+            if not is_killed:
+                other = queue.publish({"n": 2})
+                until(lambda: len(archived(engine)) == 2, what="it goes on")
+        finally:
+            process.kill()
+    found = archived(engine, "message_id::int, result::text, attempts, second_ending_of")
+    assert found == [(each, "success", 1, None) for each in ([message] if is_killed else [message, other])]
+    assert waiting(engine) == []
 
 
 def at_most(engine: Connection, left: int) -> bool:

@@ -9,7 +9,6 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from itertools import count
@@ -21,26 +20,10 @@ from pgqueue_admin.transport import Endpoint, Handlers
 from pgqueue_admin.transport.receiving.receive_with_outbox import ReceiveWithOutbox
 from pgqueue_admin.transport.receiving.storage_transactions import EnlistedTransaction, StorageTransaction
 from pgqueue_admin.transport.sending.dispatcher import Dispatcher
+from tests.dying import dies
 from tests.outbox.conftest import SETTINGS, charging
 
 AT = 3  # the message at which it dies
-
-
-def dies(owner: type, name: str, before: bool, at: int = AT) -> None:
-    """At the third call, before or after what the method does."""
-    real: Callable[..., Any] = getattr(owner, name)
-    calls = count(1)
-
-    def dying(*args: Any, **kwargs: Any) -> Any:
-        is_time = next(calls) == at
-        if is_time and before:
-            os.kill(os.getpid(), signal.SIGKILL)
-        answer = real(*args, **kwargs)
-        if is_time:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return answer
-
-    setattr(owner, name, dying)
 
 
 MARKED = "between mark and dispatch"

@@ -4,7 +4,7 @@ import sys
 
 import django
 
-from tests.outbox.dying_process import dies
+from tests.dying import dies
 
 if __name__ == "__main__":
     django.setup()
