@@ -58,7 +58,12 @@ def _run(port: int, host: str, target: int, bytes_per_second: int) -> None:
     while True:
         for each in select.select([listener, *other], [], [])[0]:
             if each is listener:
-                client, server = listener.accept()[0], socket.create_connection((host, target))
+                client = listener.accept()[0]
+                try:
+                    server = socket.create_connection((host, target))
+                except OSError:  # it is away: so is whoever asks
+                    client.close()
+                    continue
                 other |= {client: server, server: client}
                 servers.add(server)
             elif each in other and not _carry(each, other[each], bytes_per_second if each in servers else 0):

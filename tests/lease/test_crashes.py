@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,24 @@ import pytest
 
 from pgqueue_admin.archive import schema
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.lease import Expired, LeaseQueue, upkeep
 from tests.lease import dying_worker
 from tests.lease.tables import archived, waiting
+from tests.lease.worker_process import RETRIES
 from tests.lost_commit import WAITS, end_who_waits, nobody_stands_by, who_inserts_waits
 from tests.own_server import own_server
+from tests.relay import Relay
 from tests.waiting import until
 
 WORKER = Path(__file__).with_name("worker_process.py")
 DYING = Path(__file__).with_name("dying_worker.py")
-MESSAGES, KILLS = int(os.environ.get("PGQUEUE_TEST_CHAOS_MESSAGES", 500)), 12
+MESSAGES, KILLS, CUTS = int(os.environ.get("PGQUEUE_TEST_CHAOS_MESSAGES", 500)), 10, 4
 PATIENCE = max(120, MESSAGES // 20)  # seconds
-RESTARTS = 3
+WORKERS = 3
+KINDS = ("render", "mail")
 
 Process = subprocess.Popen[str]
 
@@ -132,80 +137,103 @@ def at_most(engine: Connection, left: int) -> bool:
     return len(waiting(engine)) <= left
 
 
-@pytest.mark.chaos
-def test_chaos_one_outcome_each(
-    engine: Connection, queue: LeaseQueue, engine_database: str, connect: Callable[..., Connection]
-) -> None:
-    """One of three workers is killed again and again, sessions are cut, two housekeepers and each worker expire."""
-    chance, over = random.Random(33), threading.Event()
-    ids = queue.publish_many({"n": n} for n in range(MESSAGES))
+class World:
+    """A server of its own, workers behind a relay, and housekeepers; what happens to them happens by ``chance``."""
 
-    def keeps(session: Connection) -> None:
-        while not over.is_set():
-            upkeep.keep(session, postgresql())
-            over.wait(0.1)
-
-    housekeepers = [threading.Thread(target=keeps, args=[connect(engine_database)]) for _ in range(2)]
-    workers = [started(engine_database, f"worker {n}", "works", 1.0, stdout=subprocess.DEVNULL) for n in range(3)]
-    try:
-        for housekeeper in housekeepers:
+    def __init__(self, server: PostgreSQL, dsn: str, chance: random.Random):
+        self.dsn, self._server, self._chance = dsn, server, chance
+        self._relay, self._over = Relay(dsn), threading.Event()
+        self._workers = [self._started(number) for number in range(WORKERS)]
+        self._housekeepers = [threading.Thread(target=self._keeps) for _ in range(2)]
+        for housekeeper in self._housekeepers:
             housekeeper.start()
-        for kill in range(KILLS):
-            left = MESSAGES - (kill + 1) * MESSAGES // (KILLS + 1)
-            until(partial(at_most, engine, left), seconds=PATIENCE)
-            victim = chance.randrange(3)
-            workers[victim].kill()
-            workers[victim].wait()
-            engine.run(
-                "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'pgqueue worker %%'"
-                " and datname = current_database() order by random() limit 1"
-            )
-            workers[victim] = started(engine_database, f"worker {victim}", "works", 1.0, stdout=subprocess.DEVNULL)
-        until(lambda: not waiting(engine), seconds=PATIENCE)
-    finally:
-        over.set()
-        for housekeeper in housekeepers:
-            housekeeper.join()
-        for worker in workers:
+
+    def end(self) -> None:
+        self._over.set()
+        for worker in self._workers:
             worker.kill()
             worker.wait()
-    assert sorted(archived(engine, "message_id::int, result::text, second_ending_of")) == [
-        (message, "success", None) for message in ids
-    ]
+        for housekeeper in self._housekeepers:
+            housekeeper.join()
+        self._relay.end()
+
+    def kill(self) -> None:
+        victim = self._chance.randrange(WORKERS)
+        self._workers[victim].kill()
+        self._workers[victim].wait()
+        self._workers[victim] = self._started(victim)
+
+    def cut(self) -> None:
+        """All sockets of all workers."""
+        self._relay.replace()
+
+    def restart(self) -> None:
+        """Its sessions are ended, their statements undone."""
+        self._server.stop()
+        self._server.start()
+
+    def crash(self) -> None:
+        """Nothing is written down any more but what was committed."""
+        os.kill(self._server.pid or 0, signal.SIGQUIT)
+        self.restart()
+
+    def looks(self, look: Callable[[Connection], bool]) -> bool:
+        """In a session of its own: the server may have been restarted since."""
+        with postgresql().connect(self.dsn, for_handlers=True) as session:
+            return look(session)
+
+    def _started(self, number: int) -> Process:
+        return started(self._relay.dsn, f"worker {number}", "works", 1.0, stdout=subprocess.DEVNULL)
+
+    def _keeps(self) -> None:
+        while not self._over.wait(0.1):
+            with suppress(DatabaseError), postgresql().connect(self.dsn) as session:
+                upkeep.keep(session, postgresql())
+
+
+def abandoned(queue: LeaseQueue, number: int, chance: random.Random) -> set[int]:
+    """Messages of clients that died with them in hand, whose locks run out amid what happens."""
+    queue.publish_many({"n": n, "kind": KINDS[n % 2], "ends": "lock_expired"} for n in range(number))
+    leases = queue.claim(number)
+    for first in range(0, number, 10):
+        queue.renew_many(leases[first : first + 10], chance.uniform(1, 10))
+    return {lease.id for lease in leases}
 
 
 @pytest.mark.chaos
-def test_the_server_restarts_while_two_kinds_are_worked_on() -> None:
-    """Stopped fast, and once killed: its commits are kept, and what it cut off comes to one outcome."""
+def test_chaos_one_outcome_each() -> None:
+    """Workers are killed, their sockets cut, the server restarts and crashes, two housekeepers and each worker expire.
+
+    Each message of two kinds ends once, as it says; but in hand of who was killed at its last attempt it has expired.
+    """
+    chance = random.Random(33)
+    events = ["kill"] * KILLS + ["cut"] * CUTS + ["restart", "crash"]
+    chance.shuffle(events)
     with own_server({}) as server:
         with postgresql().connect(server.dsn(), for_handlers=True) as admin:
             admin.run("create database shop")
         dsn = server.dsn("shop")
         with postgresql().connect(dsn, for_handlers=True) as session:
             schema.install(session)
-            queue = LeaseQueue(dsn)
-            ids = queue.publish_many({"n": n, "kind": ("render", "mail")[n % 2]} for n in range(MESSAGES))
-            queue.close()
-        workers = [started(dsn, f"worker {n}", "works", 1.0, stdout=subprocess.DEVNULL) for n in range(3)]
+        queue = LeaseQueue(dsn)
+        wanted = dict.fromkeys(abandoned(queue, MESSAGES // 10, chance), "lock_expired")
+        ends = chance.choices(("success", "failed", "rejected"), (7, 1, 1), k=MESSAGES - len(wanted))
+        messages = [{"n": n, "kind": chance.choice(KINDS), "ends": each} for n, each in enumerate(ends)]
+        wanted |= dict(zip(queue.publish_many(messages), ends, strict=True))
+        queue.close()
+        world = World(server, dsn, chance)
         try:
-            for restart in range(RESTARTS):
-                left = MESSAGES - (restart + 1) * MESSAGES // (RESTARTS + 1)
-                until(partial(looks, dsn, partial(at_most, left=left)), seconds=PATIENCE)
-                if restart == 1:
-                    os.kill(server.pid or 0, signal.SIGQUIT)  # immediate: nothing is written down any more
-                server.stop()
-                server.start()
-            until(partial(looks, dsn, partial(at_most, left=0)), seconds=PATIENCE)
+            for number, event in enumerate(events, 1):
+                left = MESSAGES - number * MESSAGES // (len(events) + 1)
+                until(partial(world.looks, partial(at_most, left=left)), seconds=PATIENCE)
+                getattr(world, event)()
+            until(partial(world.looks, partial(at_most, left=0)), seconds=PATIENCE)
         finally:
-            for worker in workers:
-                worker.kill()
-                worker.wait()
+            world.end()
         with postgresql().connect(dsn, for_handlers=True) as session:
-            found = sorted(archived(session, "message_id::int, result::text, second_ending_of"))
-    assert found == [(message, "success", None) for message in ids]
-
-
-def looks(dsn: str, look: Callable[[Connection], bool]) -> bool:
-    """In a session of its own: the server may have been restarted since."""
-    with postgresql().connect(dsn, for_handlers=True) as session:
-        return look(session)
+            rows = archived(session, "message_id::int, result::text, attempts, second_ending_of")
+    assert sorted(row[0] for row in rows) == sorted(wanted)
+    assert {row[3] for row in rows} == {None}
+    others = [row for row in rows if row[1] != wanted[row[0]]]
+    assert [row for row in others if row[1:3] != ("lock_expired", RETRIES + 1)] == []
+    assert {row[1] for row in rows} == {"success", "failed", "rejected", "lock_expired"}

@@ -1,32 +1,55 @@
-"""A worker process that is killed: worker_process.py DSN NAME holds|works LOCK_SECONDS."""
+"""A worker process that is killed: worker_process.py DSN NAME holds|works LOCK_SECONDS. Messages say how they end."""
 
 import logging
 import sys
 import threading
 from typing import Any
 
-from pgqueue_admin.lease import LeasedMessage, LeaseHandlers, LeaseSettings, LeaseWorker
+from pgqueue_admin.lease import LeasedMessage, LeaseHandlers, LeaseSettings, LeaseWorker, Rejected
 
 WORK_SECONDS = 0.005  # of each message, so that kills fall into handlers and not only between them
-handlers = LeaseHandlers()
-dsn, name, does, lock = sys.argv[1:]
-settings = LeaseSettings(
-    lock_seconds=float(lock), concurrency=4, retry_after=(0.0,) * 50, look_every=0.5, on_lock_expired="release"
-)
+RETRIES = 8
+SCHEMA = {"type": "object", "properties": {"ends": {"enum": ["success", "failed"]}}}
 
 
-@handlers.handle()
-def handle(message: Any, lease: LeasedMessage) -> Any:
-    print(lease.id, flush=True)
+def main(dsn: str, name: str, does: str, lock: str) -> None:
+    logging.basicConfig(level=logging.CRITICAL)
+    settings = LeaseSettings(
+        lock_seconds=float(lock),
+        concurrency=4,
+        retry_after=(0.0,) * RETRIES,
+        look_every=0.5,
+        on_lock_expired="release",
+    )
     if does == "holds":
-        sys.stdin.readline()
-    elif message["n"] % 10 == 3 and lease.attempts == 1:
-        raise ValueError("once")
-    threading.Event().wait(WORK_SECONDS)
-    return message
+        settings = LeaseSettings(lock_seconds=float(lock), concurrency=1, look_every=3600)
+    LeaseWorker(name, dsn, handlers(does), settings=settings).run()
 
 
-logging.basicConfig(level=logging.WARNING)
-if does == "holds":
-    settings = LeaseSettings(lock_seconds=float(lock), concurrency=1, look_every=3600)
-LeaseWorker(name, dsn, handlers, settings=settings).run()
+def handlers(does: str) -> LeaseHandlers:
+    handlers = LeaseHandlers()
+
+    @handlers.handle("render", schema=SCHEMA)
+    @handlers.handle()
+    def handle(message: Any, lease: LeasedMessage) -> Any:
+        print(lease.id, flush=True)
+        if does == "holds":
+            sys.stdin.readline()
+        elif message["n"] % 10 == 3 and lease.attempts == 1:
+            raise ValueError("once")
+        threading.Event().wait(WORK_SECONDS)
+        if message.get("ends") == "failed":
+            raise ValueError("each time")
+        return message
+
+    @handlers.handle("mail")
+    def mail(message: Any, lease: LeasedMessage) -> Any:
+        if message["ends"] == "rejected":
+            raise Rejected("no such address")
+        return handle(message, lease)
+
+    return handlers
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
