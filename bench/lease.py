@@ -62,6 +62,7 @@ class Bench:
             "worker": lambda: [
                 self.against("worker, 8 at once, handler does nothing", 1, THREADS, 0, side="worker"),  # no target
                 self.burst(),
+                self.waking(),
             ],
             "archive": self.archive,
         }
@@ -104,6 +105,13 @@ class Bench:
         return row(
             f"burst of {BURST:,}, commit to first handler", statistics.median(waits), "ms", floor=None, target=10
         )
+
+    def waking(self) -> Row:
+        ratios = []
+        for _ in range(ROUNDS):
+            self.fill(0)
+            ratios.append(self.side("waking", THREADS, BURST, 1))
+        return row(f"burst of {BURST:,}, claims a wake-up", min(ratios), "claims", floor=1, target=1)
 
     def side(self, what: str, threads: int, messages: int, size: int) -> float:
         asked = [sys.executable, "-m", "bench.lease_side", self.dsn, what, str(threads), str(messages), str(size)]

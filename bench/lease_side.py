@@ -65,18 +65,46 @@ def burst(dsn: str, threads: int, messages: int, size: int) -> float:
             at.append(time.monotonic())
             first.set()
 
-    running = LeaseWorker("bench", dsn, handlers, settings=LeaseSettings(concurrency=threads))
-    running.start()
-    time.sleep(1)  # it has looked, and rests
-    with postgresql().connect(dsn, for_handlers=True) as session:
-        session.run(_BURST, [messages])
-        committed = time.monotonic()
+    running = _resting(dsn, handlers, threads)
+    committed = _burst(dsn, messages)
     first.wait()
     running.stop()
     return 1000 * max(0.0, at[0] - committed)
 
 
+def waking(dsn: str, threads: int, messages: int, size: int) -> float:
+    """Claims for each time that the NOTIFY of such a burst woke it, until all is handled."""
+    handlers, handled, done = LeaseHandlers(), itertools.count(1), threading.Event()
+
+    @handlers.handle()
+    def handle(message: Any, lease: LeasedMessage) -> None:
+        if next(handled) == messages:
+            done.set()
+
+    running = _resting(dsn, handlers, threads)
+    _burst(dsn, messages)
+    if not done.wait(3600):
+        raise SystemExit("not all messages were handled within an hour")
+    figures = running.claim_figures
+    running.stop()
+    return figures.claims / figures.wake_ups
+
+
+def _resting(dsn: str, handlers: LeaseHandlers, threads: int) -> LeaseWorker:
+    running = LeaseWorker("bench", dsn, handlers, settings=LeaseSettings(concurrency=threads))
+    running.start()
+    time.sleep(1)  # it has looked, and rests
+    return running
+
+
+def _burst(dsn: str, messages: int) -> float:
+    """When it had committed."""
+    with postgresql().connect(dsn, for_handlers=True) as session:
+        session.run(_BURST, [messages])
+        return time.monotonic()
+
+
 if __name__ == "__main__":
-    measures = {each.__name__: each for each in (client, worker, burst)}
+    measures = {each.__name__: each for each in (client, worker, burst, waking)}
     dsn, what, *numbers = sys.argv[1:]
     print(measures[what](dsn, *map(int, numbers)))

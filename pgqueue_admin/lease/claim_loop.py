@@ -30,6 +30,7 @@ class ClaimLoop:
         self._queue, self._in_flight, self._settings, self._breaker = queue, in_flight, settings, breaker
         self._slots = slots
         self.paused = False
+        self.claims = 0
         self.begun()
 
     def begun(self) -> None:
@@ -45,8 +46,14 @@ class ClaimLoop:
             return 0.0
         return self._look_at - time.monotonic()
 
+    @property
+    def wants_to_hear(self) -> bool:
+        """Not while it knows of messages, and has no free slot for them."""
+        return not (self._more or self.paused)
+
     def _claim(self, leases: Leases, free: int) -> None:
         settings, now = self._settings(), time.monotonic()
+        self.claims += 1
         claimed = leases.claim(free, settings.lock_seconds, releases=settings.releases)
         self._in_flight.add(claimed, now, settings.lock_seconds)
         for lease in claimed:

@@ -48,6 +48,10 @@ class DeadLoop:
         return self._rest
 
     @property
+    def wants_to_hear(self) -> bool:
+        return not self.paused
+
+    @property
     def _rest(self) -> float:
         longest = self._settings().look_every
         return longest if self.paused else min(longest, self._look_at - time.monotonic())

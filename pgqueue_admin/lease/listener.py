@@ -21,6 +21,10 @@ class Work(Protocol):
     def turn(self, session: Connection, has_heard: bool) -> float:
         """Do what there is; the most seconds until the next turn."""
 
+    @property
+    def wants_to_hear(self) -> bool:
+        """Whether a NOTIFY would tell it anything now. Else it is left until the next turn, which a poke brings."""
+
 
 class Listener:
     """However many NOTIFY came until a turn, it is one turn that answers them."""
@@ -28,6 +32,7 @@ class Listener:
     def __init__(self, name: str, channel: str, queue: LeaseQueue, work: Work, breaker: CircuitBreaker):
         self._channel, self._work, self._breaker = channel, work, breaker
         self._session = ReconnectingSession(queue.opening.short)
+        self.woken = 0  # how often a NOTIFY, or the end of the session, ended a rest
         self._poked, self._poker = os.pipe()
         self._pipe: tuple[int, ...] = (self._poked, self._poker)
         os.set_blocking(self._poker, False)
@@ -86,5 +91,9 @@ class Listener:
             # all, also those that came with answers: each that is left behind would cost a turn of its own
             has_heard = bool(list(session.notifications(timeout=0)))
             rest = self._work.turn(session, has_heard)
-            if rest > 0 and self._poked in dict(poll.poll(min(session.ask_every, rest) * 1000)):
-                os.read(self._poked, 4096)
+            if rest > 0:
+                poll.modify(session.fileno(), select.POLLIN if self._work.wants_to_hear else 0)
+                ready = dict(poll.poll(min(session.ask_every, rest) * 1000))
+                self.woken += session.fileno() in ready
+                if self._poked in ready:
+                    os.read(self._poked, 4096)

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from typing import NamedTuple
 
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TableMissing
 from pgqueue_admin.lease import claim_loop, dead_loop
@@ -23,6 +24,13 @@ from pgqueue_admin.osproc import ctrl_c
 from pgqueue_admin.transport.ports import Observer, Unobserved
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreakers
 from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS
+
+
+class ClaimFigures(NamedTuple):
+    """Since the start: how often it asked for messages, and how often a NOTIFY woke it to do so."""
+
+    claims: int
+    wake_ups: int
 
 
 # What a worker has while it works: made anew at each start.
@@ -55,6 +63,10 @@ class RunningWorker:
     def pause(self, paused: bool) -> None:
         self._claims.paused = self._dead.paused = paused
         self._poke()
+
+    @property
+    def figures(self) -> ClaimFigures:
+        return ClaimFigures(self._claims.claims, self._claiming.woken if self._claiming else 0)
 
     def apply(self) -> None:
         """There are new settings."""
@@ -188,6 +200,11 @@ class LeaseWorker:
     def in_flight(self) -> int:
         """How many messages are being handled at this moment."""
         return len(self._in_flight)
+
+    @property
+    def claim_figures(self) -> ClaimFigures:
+        """Of its present start; none where it does not work."""
+        return self._running.figures if self._running else ClaimFigures(0, 0)
 
     def _check_tables(self) -> None:
         try:

@@ -145,7 +145,8 @@ def test_a6_a_burst_is_handled_whole_by_few_claims(
 def test_a_rush_of_many_messages_costs_no_claim_without_a_message(
     engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, seen: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However the NOTIFY of 2,000 rows come in, together with answers or alone: few claims find nothing."""
+    """However the NOTIFY of 2,000 rows come in, together with answers or alone: few claims find nothing, and no more
+    of them wake it than it claims."""
     got: list[int] = []
     claim = LeaseQueue.claim
 
@@ -155,7 +156,7 @@ def test_a_rush_of_many_messages_costs_no_claim_without_a_message(
         return leases
 
     monkeypatch.setattr("pgqueue_admin.lease.queue.Leases.claim", counting)
-    make_worker(concurrency=8)
+    worker = make_worker(concurrency=8)
     until(lambda: listens(engine))
     got.clear()
     queue.publish_many(range(2_000))
@@ -163,6 +164,53 @@ def test_a_rush_of_many_messages_costs_no_claim_without_a_message(
     assert sorted(seen) == list(range(2_000))
     assert sum(got) == 2_000
     assert got.count(0) <= 20
+    assert 1 <= worker.claim_figures.wake_ups <= worker.claim_figures.claims == len(got)
+
+
+def test_a_notify_wakes_nobody_who_could_not_claim(
+    engine: Connection, queue: LeaseQueue, handlers: LeaseHandlers, make_worker: MakeWorker
+) -> None:
+    """While all slots are taken, 100 commits are no 100 wake-ups: whichever is free next brings the next claim."""
+    seen: list[Any] = []
+    begun, done = threading.Semaphore(0), threading.Event()
+
+    @handlers.handle()
+    def slow(message: Any, lease: LeasedMessage) -> None:
+        begun.release()
+        done.wait(60)
+        seen.append(message)
+
+    worker = make_worker(concurrency=2)
+    until(lambda: listens(engine))
+    queue.publish_many(["first", "first"])
+    assert begun.acquire(timeout=60)
+    assert begun.acquire(timeout=60)
+    before = worker.claim_figures
+    for number in range(100):
+        queue.publish(number)
+    while_busy = worker.claim_figures
+    assert while_busy.claims == before.claims
+    assert while_busy.wake_ups <= before.wake_ups + 1, "of the first it knows that there is something"
+    done.set()
+    until(lambda: not waiting(engine))
+    assert len(seen) == 102
+    figures = worker.claim_figures
+    assert 1 <= figures.wake_ups <= figures.claims
+
+
+def test_a_paused_worker_is_not_woken_and_claims_what_came_when_it_goes_on(
+    engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, seen: list[Any]
+) -> None:
+    worker = make_worker()
+    until(lambda: listens(engine))
+    worker.pause()
+    before = worker.claim_figures
+    for number in range(20):
+        queue.publish(number)
+    assert worker.claim_figures.wake_ups <= before.wake_ups + 1, "one may come before it knows"
+    worker.resume()
+    until(lambda: not waiting(engine))
+    assert sorted(seen) == list(range(20))
 
 
 def test_the_ends_that_a_message_can_have(
