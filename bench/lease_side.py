@@ -33,6 +33,24 @@ def client(dsn: str, threads: int, messages: int, size: int) -> float:
     return messages / (time.monotonic() - started)
 
 
+def drain(dsn: str, threads: int, messages: int, size: int) -> float:
+    """As ``client``, from the first claim that is ended to the last, as other queues are measured."""
+    queue, ended = LeaseQueue(dsn), list[tuple[float, int]]()
+
+    def work() -> None:
+        while leases := queue.claim(size):
+            queue.finish_many([ending(lease, "success", None) for lease in leases])
+            ended.append((time.monotonic(), len(leases)))
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join()
+    (first, number), (last, _) = min(ended), max(ended)
+    return (messages - number) / (last - first)
+
+
 def worker(dsn: str, threads: int, messages: int, size: int) -> float:
     """From when a tenth is handled to the last."""
     handlers, done, handled, begun = LeaseHandlers(), threading.Event(), itertools.count(1), list[float]()
@@ -105,6 +123,6 @@ def _burst(dsn: str, messages: int) -> float:
 
 
 if __name__ == "__main__":
-    measures = {each.__name__: each for each in (client, worker, burst, waking)}
+    measures = {each.__name__: each for each in (client, drain, worker, burst, waking)}
     dsn, what, *numbers = sys.argv[1:]
     print(measures[what](dsn, *map(int, numbers)))

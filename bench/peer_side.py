@@ -80,8 +80,8 @@ def pgqueuer_batch(dsn: str, redis: str, jobs: int, count: Count) -> None:
     pgqueuer(dsn, redis, jobs, count, batch=100)
 
 
-def pgmq(dsn: str, redis: str, jobs: int, count: Count, batch: int = 1) -> None:
-    """Its extension is plain SQL, which the client brings along. What a worker would do: read, then delete."""
+def pgmq(dsn: str, redis: str, jobs: int, count: Count, batch: int = 1, ends: str = "delete") -> None:
+    """Its extension is plain SQL, which the client brings along. A worker would read, then delete or archive."""
     import psycopg
     from pgmq.install import install_pgmq_from_sql
 
@@ -97,7 +97,7 @@ def pgmq(dsn: str, redis: str, jobs: int, count: Count, batch: int = 1) -> None:
                 read = connection.execute("select msg_id from pgmq.read('ping', 30, %s)", [batch]).fetchall()
                 ids = [each[0] for each in read]
                 if ids:
-                    connection.execute("select pgmq.delete('ping', %s::bigint[])", [ids])
+                    connection.execute(f"select pgmq.{ends}('ping', %s::bigint[])", [ids])
                     count(len(ids))
 
     in_threads(work)
@@ -105,6 +105,15 @@ def pgmq(dsn: str, redis: str, jobs: int, count: Count, batch: int = 1) -> None:
 
 def pgmq_batch(dsn: str, redis: str, jobs: int, count: Count) -> None:
     pgmq(dsn, redis, jobs, count, batch=100)
+
+
+def pgmq_archive(dsn: str, redis: str, jobs: int, count: Count) -> None:
+    """As the lease queue does, whose every message ends in an archive."""
+    pgmq(dsn, redis, jobs, count, ends="archive")
+
+
+def pgmq_archive_batch(dsn: str, redis: str, jobs: int, count: Count) -> None:
+    pgmq(dsn, redis, jobs, count, batch=100, ends="archive")
 
 
 def celery(dsn: str, redis: str, jobs: int, count: Count) -> None:
@@ -164,7 +173,18 @@ def in_threads(work: Callable[[], None]) -> None:
 
 PEERS = {
     each.__name__: each
-    for each in (procrastinate, pgqueuer, pgqueuer_batch, pgmq, pgmq_batch, celery, dramatiq_redis, dramatiq_pg)
+    for each in (
+        procrastinate,
+        pgqueuer,
+        pgqueuer_batch,
+        pgmq,
+        pgmq_batch,
+        pgmq_archive,
+        pgmq_archive_batch,
+        celery,
+        dramatiq_redis,
+        dramatiq_pg,
+    )
 }
 
 if __name__ == "__main__":

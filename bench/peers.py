@@ -1,4 +1,4 @@
-"""Jobs per second of other queues and of this engine, in one run, like with like; ``make bench-peers``.
+"""Jobs per second of other queues, this engine and this lease queue, in one run, like with like; ``make bench-peers``.
 
 Optional: installs bench/requirements.txt and bench/package.json into a folder of its own. ``ROUNDS`` and ``JOBS`` in
 the environment make it shorter, ``PEERS`` names some of them.
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bench.folder import temporary
 from bench.table import RESULTS
+from pgqueue_admin.archive import schema
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.embedded.valkey import Valkey
@@ -31,11 +32,16 @@ ONE, BATCH = "one by one", "batches"
 PEERS = {
     "pgqueue": ("this engine", ONE),
     "pgqueue_batch": ("this engine, 100 a transaction", BATCH),
+    "lease": ("this lease queue, worker", ONE),
+    "lease_client": ("this lease queue, claim and finish", ONE),
+    "lease_batch": ("this lease queue, batches of 100", BATCH),
     "procrastinate": ("procrastinate", ONE),
     "pgqueuer": ("pgqueuer", ONE),
     "pgqueuer_batch": ("pgqueuer, batches of 100", BATCH),
     "pgmq": ("pgmq", ONE),
     "pgmq_batch": ("pgmq, batches of 100", BATCH),
+    "pgmq_archive": ("pgmq, archived", ONE),
+    "pgmq_archive_batch": ("pgmq, archived, batches of 100", BATCH),
     "celery": ("Celery on Redis (Valkey)", ONE),
     "dramatiq_redis": ("dramatiq on Redis (Valkey)", ONE),
     "dramatiq_pg": ("dramatiq-pg", ONE),
@@ -50,7 +56,13 @@ select gen_random_uuid(), '{{"NServiceBus.EnclosedMessageTypes":"Shop.Ping"}}',
   convert_to('{{"n":' || n || '}}', 'UTF8')
 from generate_series(1, {jobs}) n
 """
-OURS = {"pgqueue", "pgqueue_batch"}
+_FILL_LEASE = """
+insert into messages.message (message) select jsonb_build_object('n', n) from generate_series(1, {jobs}) n
+"""
+# what each asks of bench.engine_side or bench.lease_side; the lease queue archives what it ends
+ENGINE = {"pgqueue": "receive", "pgqueue_batch": "drain_batch"}
+LEASE = {"lease": ("worker", 1), "lease_client": ("drain", 1), "lease_batch": ("drain", 100)}
+AT_ONCE = "8"
 FROM_NPM = {"graphile_worker", "graphile_worker_batch", "pg_boss", "pg_boss_batch"}
 
 
@@ -96,17 +108,26 @@ def measured(name: str, server: PostgreSQL, redis: str) -> list[float]:
 def command(name: str, dsn: str, redis: str) -> list[str]:
     if name in FROM_NPM:
         return ["node", str(HERE / "peer_side.mjs"), name, dsn, str(JOBS), str(HOME)]
-    if name in OURS:
-        return ours(name, dsn)
+    if name in ENGINE:
+        return engine(name, dsn)
+    if name in LEASE:
+        return lease(name, dsn)
     return [str(HOME / "bin" / "python"), str(HERE / "peer_side.py"), name, dsn, redis, str(JOBS)]
 
 
-def ours(name: str, dsn: str) -> list[str]:
+def engine(name: str, dsn: str) -> list[str]:
     Endpoint("Engine", dsn).create_queues()
     with postgresql().connect(dsn, for_handlers=True) as connection:
         connection.run(_FILL.format(jobs=JOBS))
-    what = "drain_batch" if name.endswith("batch") else "receive"
-    return [sys.executable, "-m", "bench.engine_side", dsn, what, "8", str(JOBS)]
+    return [sys.executable, "-m", "bench.engine_side", dsn, ENGINE[name], AT_ONCE, str(JOBS)]
+
+
+def lease(name: str, dsn: str) -> list[str]:
+    with postgresql().connect(dsn, for_handlers=True) as connection:
+        schema.install(connection)
+        connection.run(_FILL_LEASE.format(jobs=JOBS))
+    what, size = LEASE[name]
+    return [sys.executable, "-m", "bench.lease_side", dsn, what, AT_ONCE, str(JOBS), str(size)]
 
 
 @contextmanager
