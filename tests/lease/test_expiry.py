@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.lease import Expired, LeaseQueue
+from pgqueue_admin.dialects.postgresql import cron_jobs, postgresql
+from pgqueue_admin.lease import Expired, LeaseQueue, upkeep
+from pgqueue_admin.lease.schedules.runner import GRACE
 from tests.lease.tables import archived, let_expire, waiting
 
 ALL_OVER = """
@@ -114,6 +116,31 @@ def test_told_again_in_turn_until_each_came_round(
     assert [len(each) for each in rounds] == [10, 10, 10]
     assert rounds[0] + rounds[1] + rounds[2][:3] == ids[2:]
     assert rounds[2][3:] == ids[2:9]
+
+
+def test_a_minute_tells_a_thousand(
+    queue: LeaseQueue, engine: Connection, engine_database: str, connect: Callable[..., Connection]
+) -> None:
+    """What beat, the command and pg_cron's job do each: so many, unless another number is asked for."""
+    ids = queue.publish_many(range(2_300))
+    (job,) = [each for each in cron_jobs.jobs(engine, postgresql(), GRACE) if each.name.endswith("notify again")]
+    rounds: list[Callable[[], object]] = [
+        queue.renotify,
+        lambda: upkeep.keep(engine, postgresql()),
+        lambda: engine.run(job.command),
+    ]
+    listener = connect(engine_database)
+    heard: list[int] = []
+    for number, tell in enumerate(rounds, 1):
+        listener.listen("new_message")
+        tell()
+        engine.run(f"notify new_message, 'end of {number}'")
+        while not heard or heard[-1] != -number:
+            for each in listener.notifications(timeout=60):
+                heard.append(-number if each.payload.startswith("end") else int(each.payload))
+    told = [each for each in heard if each > 0]
+    assert [heard.index(-1), heard.index(-2), heard.index(-3)] == [1_000, 2_001, 3_002]
+    assert told == [*ids, *ids[:700]]
 
 
 def test_who_runs_at_the_same_time_tells_nothing(

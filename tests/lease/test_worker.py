@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -23,8 +24,10 @@ from pgqueue_admin.lease import (
     Rejected,
 )
 from pgqueue_admin.lease.listener import Listener
+from pgqueue_admin.transport.sessions import circuit_breaker
 from pgqueue_admin.transport.settings import SettingsRefused
 from tests.lease.tables import archived, waiting
+from tests.lease.test_crashes import started
 from tests.older_schema import set_back
 from tests.relay import Relay
 from tests.waiting import until, within
@@ -65,6 +68,10 @@ def seen(handlers: LeaseHandlers) -> list[Any]:
         seen.append(message)
 
     return seen
+
+
+LISTENING = """select count(*) from pg_stat_activity where datname = current_database()
+    and application_name like 'pgqueue worker %%' and state = 'idle' and query ~* 'extract\\(epoch from available_at'"""
 
 
 def outcomes(engine: Connection) -> list[Any]:
@@ -426,6 +433,28 @@ def test_l11_two_workers_each_message_once(
     assert claims(engine) == 300
 
 
+def test_l11_two_processes_each_message_once(engine: Connection, queue: LeaseQueue, engine_database: str) -> None:
+    """Both are told of each message; each says what it handles."""
+    numbers = 200
+    with ExitStack() as ending:
+        workers = [started(engine_database, f"worker {n}", "works", 60.0, stdout=subprocess.PIPE) for n in range(2)]
+        for worker in workers:
+            ending.enter_context(worker)
+            ending.callback(worker.kill)
+        until(lambda: engine.value(LISTENING) == 2, what="both listen")
+        ids = queue.publish_many({"n": 10 * n} for n in range(numbers))
+        until(lambda: not waiting(engine))
+        for worker in workers:
+            worker.terminate()
+        handled = [[int(line) for line in worker.communicate()[0].split()] for worker in workers]
+    assert all(handled), "each has some"
+    assert sorted(handled[0] + handled[1]) == ids
+    rows = archived(engine, "message_id::int, result::text, attempts, handled_by")
+    assert sorted(row[:3] for row in rows) == [(message, "success", 1) for message in ids]
+    for number, mine in enumerate(handled):
+        assert sorted(row[0] for row in rows if row[3] == f"worker {number}") == sorted(mine)
+
+
 def test_sessions_that_are_cut_are_opened_again_and_what_came_meanwhile_is_handled(
     engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, seen: list[Any]
 ) -> None:
@@ -529,6 +558,61 @@ def test_ctrl_c_while_it_starts_waits_until_it_has_started(
     handlers.handle()(print)
     LeaseWorker("Thumbs", engine_database, handlers, settings=QUICK).run()
     assert [each.name for each in threading.enumerate() if each.name.startswith("Thumbs claims")] == []
+
+
+@pytest.mark.parametrize(
+    "kind_of", ["type", lambda message: message["type"] if isinstance(message, dict) else "text"], ids=["field", "code"]
+)
+def test_what_kind_a_message_is_of_is_said_by_a_field_or_by_code(
+    engine: Connection, queue: LeaseQueue, engine_database: str, kind_of: Any
+) -> None:
+    handlers, seen = LeaseHandlers(kind_of), list[Any]()
+    for kind in ("render", "text"):
+        handlers.handle(kind)(lambda message, lease, kind=kind: seen.append((kind, message)))  # type: ignore[misc]
+    of_type, of_kind, plain = queue.publish_many([{"type": "render", "kind": "mail"}, {"kind": "render"}, "plain"])
+    worker = LeaseWorker("thumbs", engine_database, handlers, settings=QUICK)
+    worker.start()
+    try:
+        until(lambda: not waiting(engine))
+    finally:
+        worker.stop()
+    by_code = callable(kind_of)
+    assert ("render", {"type": "render", "kind": "mail"}) in seen
+    assert (("text", "plain") in seen) == by_code
+    rows = sorted(archived(engine, "message_id::int, result::text, message_type, details"))
+    assert rows[0] == (of_type, "success", "render", None)
+    ends = [(of_kind, "rejected", None, "The message has no kind."), (plain, "rejected", None, rows[2][3])]
+    ends_by_code = [(of_kind, "failed", None, "KeyError: 'type'"), (plain, "success", "text", None)]
+    assert rows[1:] == (ends_by_code if by_code else ends)
+
+
+def test_its_breaker_opens_while_the_database_is_away_and_closes_when_it_is_back(
+    engine: Connection,
+    queue: LeaseQueue,
+    make_worker: MakeWorker,
+    seen: list[Any],
+    engine_database: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After half a second in place of thirty."""
+    for name, seconds in (("SECONDS_TO_TRIGGER", 0.5), ("ARMED_SECONDS", 0.1), ("TRIGGERED_SECONDS", 0.1)):
+        monkeypatch.setattr(circuit_breaker, name, seconds)
+    relay = Relay(engine_database)
+    try:
+        worker = make_worker(dsn=relay.dsn)
+        until(lambda: listens(engine))
+        assert worker.breakers.troubles() == []
+        relay.end()
+        queue.publish(1)
+        until(lambda: [each.triggered for each in worker.breakers.troubles()] == [True], what="it opens")
+        (trouble,) = worker.breakers.troubles()
+        assert (trouble.what, seen) == ("Claiming lease messages", [])
+        relay.replace()
+        until(lambda: seen == [1])
+        until(lambda: worker.breakers.troubles() == [], what="it closes")
+        until(lambda: not waiting(engine))
+    finally:
+        relay.end()
 
 
 def test_pause_resume_and_settings_while_it_works(
