@@ -7,17 +7,16 @@ from pgqueue_admin.alerts.periodic_look import PeriodicLook
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting import durations
 from pgqueue_admin.formatting.numbers import format_int
-from pgqueue_admin.models import Endpoint, ForeignOutbox, outbox_owners
+from pgqueue_admin.models import Endpoint, ForeignOutbox, database_clock, outbox_owners
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import in_doubt, outboxes
 from pgqueue_admin.monitor.in_doubt import InDoubt
 from pgqueue_admin.monitor.outboxes import COUNTED_TO, OutboxFigures, OutboxTable
+from pgqueue_admin.services import followed_outboxes
+from pgqueue_admin.services.foreign_outboxes import here
 
 EVERY = 30.0  # seconds between two looks of the alerter
-FOLLOWED = 50  # records of a table that does not say since when they wait
-
 GRACE = timedelta(minutes=1)  # of an outbox whose endpoint does not say another
-_LOOKS = timedelta(minutes=2)  # of the keeper: what it wrote down before is old
 _BEHIND = timedelta(hours=1)  # clean-up may be so late without a word
 
 
@@ -25,7 +24,8 @@ _BEHIND = timedelta(hours=1)  # clean-up may be so late without a word
 class OutboxState:
     """``endpoint``: the one of ours that writes there; None: a foreign table. ``decided``: what is on for it.
 
-    ``seen_since``: when the oldest of what waits was seen first, where the table does not say since when it does.
+    ``seen_since``: when the oldest of what waits was seen first, where the table does not say since when it does; by
+    the clock of ``now``.
     """
 
     figures: OutboxFigures
@@ -62,15 +62,13 @@ class OutboxState:
     @property
     def age(self) -> timedelta | None:
         """How long the oldest waits, at least; None where nothing does, or nobody knows."""
-        since = self.figures.oldest_pending or self.seen_since or self._kept_since
+        since = self.figures.oldest_pending or self.seen_since
         return self.now - since if since else None
 
     @property
-    def _kept_since(self) -> datetime | None:
-        """As the keeper of others' outboxes saw it, while it looks."""
-        kept = self.decided if self.is_relayed else None
-        looks = kept and kept.looked_at and self.now - kept.looked_at < _LOOKS
-        return kept.waiting_since if kept and looks else None
+    def is_undated(self) -> bool:
+        """Something waits, and the table does not say since when."""
+        return bool(self.figures.pending) and not self.figures.oldest_pending and not self.figures.unread
 
     @property
     def is_stuck(self) -> bool:
@@ -98,26 +96,37 @@ def load(connection: Connection) -> list[OutboxState]:
     """All that may be looked at. Raises DatabaseError."""
     of = queue_database()
     found = outboxes.find(connection, list(of.schemas))
-    judge = _Judge(outboxes.now(connection))
-    return [judge.state(connection, each) for each in found]
+    judge = _Judge(connection)
+    return [judge.state(each) for each in found]
 
 
 def one(connection: Connection, address: Address) -> OutboxState | None:
     """None: there is no such table, or it may not be looked at. Raises DatabaseError."""
     table = table_of(connection, address)
-    return _Judge(outboxes.now(connection)).state(connection, table) if table else None
+    return _Judge(connection).state(table) if table else None
 
 
 class _Judge:
-    """What the console's own tables know of outboxes, read once."""
+    """What the console's own tables know of outboxes."""
 
-    def __init__(self, now: datetime):
-        self._now, self._owners = now, outbox_owners.by_table()
+    def __init__(self, connection: Connection):
+        self._connection, self._now, self._database = connection, outboxes.now(connection), ""
+        self._owners = outbox_owners.by_table()
         self._decided = {Address(row.schema, row.table): row for row in ForeignOutbox.objects.all()}
 
-    def state(self, connection: Connection, table: OutboxTable) -> OutboxState:
-        of = table.address
-        return OutboxState(outboxes.measure(connection, table), self._owners.get(of), self._now, self._decided.get(of))
+    def state(self, table: OutboxTable) -> OutboxState:
+        of, figures = table.address, outboxes.measure(self._connection, table)
+        state = OutboxState(figures, self._owners.get(of), self._now, self._decided.get(of))
+        return _seen(state, self._seen_since(of)) if state.is_undated else state
+
+    def _seen_since(self, table: Address) -> datetime | None:
+        self._database = self._database or here(self._connection)
+        return followed_outboxes.seen_since(self._connection, self._database, table)
+
+
+def _seen(state: OutboxState, since: datetime | None) -> OutboxState:
+    """``since``: by the console's clock."""
+    return replace(state, seen_since=state.now - (database_clock.now() - since) if since else None)
 
 
 def table_of(connection: Connection, address: Address) -> OutboxTable | None:
@@ -128,27 +137,23 @@ def table_of(connection: Connection, address: Address) -> OutboxTable | None:
 class OutboxWatch(PeriodicLook[list[OutboxState]]):
     """For the alerter: how each stands.
 
-    Of a table without times it remembers when it saw a record first. A record that stays is stuck, whatever passes by.
+    Of a table without times it notes when it saw a record first. A record that stays is stuck, whatever passes by.
     """
 
     def __init__(self) -> None:
         super().__init__(EVERY)
-        self._first_seen: dict[tuple[Address, str], datetime] = {}
 
     def _look(self) -> list[OutboxState]:
         with queue_database().reading() as connection:
-            return [self._followed(connection, state) for state in load(connection)]
+            states, database = load(connection), here(connection)
+            followed = [state.address for state in states if state.is_undated or state.figures.unread]
+            followed_outboxes.forget_what_is_not_followed(database, followed)
+            return [_followed(connection, database, state) if state.is_undated else state for state in states]
 
-    def _followed(self, connection: Connection, state: OutboxState) -> OutboxState:
-        table, figures = state.figures.table, state.figures
-        if not figures.pending or figures.oldest_pending or figures.unread:
-            return state
-        ids = {each.id for each in outboxes.pending(connection, table, FOLLOWED)}
-        seen = {each: at for (of, each), at in self._first_seen.items() if of == table.address and each in ids}
-        for each in ids - seen.keys():
-            self._first_seen[table.address, each] = seen[each] = state.now
-        self._first_seen = {key: at for key, at in self._first_seen.items() if key[0] != table.address or key[1] in ids}
-        return replace(state, seen_since=min(seen.values(), default=None))
+
+def _followed(connection: Connection, database: str, state: OutboxState) -> OutboxState:
+    since = followed_outboxes.follow(connection, database, state.address)
+    return _seen(state, min(since.values(), default=None))
 
 
 class InDoubtWatch(PeriodicLook[list[InDoubt]]):

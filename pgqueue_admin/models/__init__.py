@@ -21,6 +21,7 @@ from pgqueue_admin.models.history import (
 from pgqueue_admin.models.in_flight_at_crash import InFlightAtCrash
 from pgqueue_admin.models.masking import MaskingReveal, MaskingRule
 from pgqueue_admin.models.operation import Operation
+from pgqueue_admin.models.outbox_first_seen import OutboxFirstSeen
 from pgqueue_admin.models.payload_choice import PayloadChoice
 from pgqueue_admin.models.posted_mark import PostedMark
 from pgqueue_admin.models.process import Process
@@ -76,6 +77,7 @@ __all__ = [
     "MaskingRule",
     "MinimumTtbr",
     "Operation",
+    "OutboxFirstSeen",
     "PayloadChoice",
     "PostedMark",
     "Process",

@@ -19,9 +19,6 @@ class ForeignOutbox(models.Model):
     )
     database = models.CharField(max_length=100, blank=True, help_text="The one that these two were switched on for.")
     looked_at = models.DateTimeField(null=True)
-    waiting_since = models.DateTimeField(
-        null=True, help_text="When the oldest record that waited at that look was seen first; empty: none waited."
-    )
     relayed = models.BigIntegerField(default=0, help_text="Records sent by the relay.")
     cleaned = models.BigIntegerField(default=0, help_text="Records deleted by the clean-up.")
     trouble = models.TextField(blank=True, help_text="Why the last look did not do all that it should.")

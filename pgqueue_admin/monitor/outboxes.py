@@ -1,5 +1,6 @@
 """Outbox tables from outside: which there are, what waits, how far clean-up has come. Every look is bounded."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -136,6 +137,11 @@ def pending_ids(connection: Connection, table: Address, most: int) -> list[str]:
         if len(page) < PAGE:
             break
     return found
+
+
+def still_pending(connection: Connection, table: Address, ids: Collection[str]) -> set[str]:
+    """Which of these wait; nothing is locked. Raises DatabaseError."""
+    return {row.id for row in connection.all(postgresql().outbox.still_pending(table=table), {"ids": list(ids)})}
 
 
 def record(connection: Connection, table: OutboxTable, message_id: str) -> ShownRecord | None:

@@ -9,6 +9,7 @@ from typing import Literal
 from pgqueue_admin.dialects import Dialect, dialect_for
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.outbox_store import Isolation
+from pgqueue_admin.outbox.first_seen import FirstSeen
 from pgqueue_admin.transport.client import Client
 
 Concurrency = Literal["optimistic", "pessimistic"]
@@ -41,6 +42,8 @@ class OutboxSettings:
     relay_after: timedelta | None = timedelta(minutes=1)
     # How long a second copy waits for the first that inserts the same record; then it is received again.
     wait: timedelta = timedelta(seconds=10)
+    # What remembers since when records wait in a table without `CreatedAt`; None: the process, until it ends.
+    first_seen: FirstSeen | None = field(default=None, compare=False, repr=False)
 
     @property
     def isolation_level(self) -> Isolation:

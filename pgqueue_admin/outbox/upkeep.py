@@ -10,6 +10,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.outbox_store import OutboxRecord, OutboxStore
 from pgqueue_admin.outbox.coordinator import Coordinator
+from pgqueue_admin.outbox.first_seen import SeenByThisProcess
 from pgqueue_admin.outbox.settings import OutboxSettings
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
@@ -22,6 +23,7 @@ BATCH = 4000  # records a delete, as the original
 RELAYED_AT_ONCE = 100
 NEVER = timedelta(days=36_500)
 RECOVER_EVERY = timedelta(minutes=1)
+FIRST_LOOK = 5.0  # seconds: a process that is restarted often looks, too
 IN_DOUBT = 2.0  # seconds: what is prepared blocks others, and its owner is about to be gone
 
 
@@ -44,10 +46,10 @@ class OutboxUpkeep:
         self._outbox, self._settings, self._breaker = outbox, outbox.settings, breaker
         recovers = RECOVER_EVERY if outbox.coordinator else None
         spans = [span for span in (self._settings.clean_every, self._settings.relay_after, recovers) if span]
-        self._every = min(spans, default=NEVER).total_seconds()
+        self._every, self._has_looked = min(spans, default=NEVER).total_seconds(), False
         self._is_in_doubt = outbox.coordinator is not None  # at start: a crash may have been the reason
         self._session = ReconnectingSession(outbox.opening.ours)
-        self._first_seen: dict[str, float] = {}  # of records that do not say when they were written
+        self._first_seen = self._settings.first_seen or SeenByThisProcess()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name=f"{outbox} upkeep", daemon=True)
 
@@ -69,10 +71,12 @@ class OutboxUpkeep:
                 if not self._stopping.is_set():
                     self._stopping.wait(self._breaker.failed(error))
             else:
+                self._has_looked = True
                 self._breaker.succeeded()
 
     def _pause(self) -> float:
-        return min(self._every, IN_DOUBT) if self._is_in_doubt else self._every
+        every = self._every if self._has_looked else min(self._every, FIRST_LOOK)
+        return min(every, IN_DOUBT) if self._is_in_doubt else every
 
     def run_once(self) -> None:
         """One look; then as many rounds as there is work, or until it is stopped. Raises DatabaseError."""
@@ -95,11 +99,12 @@ class OutboxUpkeep:
         return purged
 
     def _relay(self, session: Connection, grace: timedelta) -> None:
+        old = self._seen_for(session, grace)
         passed, sent = set[str](), 0  # what could not be sent stays behind, and hides nothing
         while not self._stopping.is_set():
             with session.transaction():
                 found = self._outbox.store.pending(session, grace, RELAYED_AT_ONCE, passed)
-                due = [record for record in found if self._is_due(record, grace)]
+                due = [record for record in found if old is None or record.id in old]
                 tried = {record.id: self._dispatch(session, record) for record in due}
             dispatched = {each: outgoing for each, outgoing in tried.items() if outgoing is not None}
             for outgoing in dispatched.values():
@@ -108,16 +113,27 @@ class OutboxUpkeep:
             sent += len(dispatched)
             if len(found) < RELAYED_AT_ONCE:
                 break
-        self._first_seen = {each: at for each, at in self._first_seen.items() if each in passed}
         if sent:
             log.warning("The relay of %s sent what %d handled message(s) had left unsent.", self._outbox, sent)
 
-    def _is_due(self, record: OutboxRecord, grace: timedelta) -> bool:
-        """Of a table that does not say how old a record is: by when we saw it first."""
-        if self._outbox.store.says_when:
-            return True
-        now = time.monotonic()
-        return now - self._first_seen.setdefault(record.id, now) >= grace.total_seconds()
+    def _seen_for(self, session: Connection, grace: timedelta) -> set[str] | None:
+        """Of a table that does not say how old a record is: which were seen for so long. None: it says it."""
+        store = self._outbox.store
+        if store.says_when:
+            return None
+        ages = self._first_seen.ages(session, store.address, self._waiting(session))
+        return {each for each, age in ages.items() if age >= grace}
+
+    def _waiting(self, session: Connection) -> list[str]:
+        """All of them; those that somebody has locked are being sent. No lock outlives this."""
+        ids = list[str]()
+        while not self._stopping.is_set():
+            with session.transaction():
+                found = self._outbox.store.pending(session, timedelta(), RELAYED_AT_ONCE, ids)
+            ids += [record.id for record in found]
+            if len(found) < RELAYED_AT_ONCE:
+                break
+        return ids
 
     def _dispatch(self, session: Connection, record: OutboxRecord) -> list[OutgoingMessage] | None:
         """What was sent: beside the queues in one commit with the mark, elsewhere before it, with the same ids.

@@ -8,6 +8,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from django.db import connections
+from django.db.models import F
 
 from pgqueue_admin.alerts import outboxes
 from pgqueue_admin.alerts.finding import Finding
@@ -15,10 +16,12 @@ from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.outboxes import InDoubtWatch, OutboxWatch
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.models import Endpoint, ForeignOutbox
+from pgqueue_admin.models import Endpoint, ForeignOutbox, OutboxFirstSeen, outbox_first_seen
 from pgqueue_admin.monitor import in_doubt
+from pgqueue_admin.services import followed_outboxes
 from tests.alerts.test_kinds import look
-from tests.console.pages import Connect
+from tests.console.pages import Connect, shown
+from tests.console.sampled import signed_in
 from tests.waiting import until
 
 PENDING = """insert into {} ("MessageId", "Operations", "CreatedAt")
@@ -57,16 +60,81 @@ def test_of_a_table_without_times_a_record_that_stays_is_stuck(
 ) -> None:
     """And others that pass by are not."""
     there.run('alter table "Partner_OutboxData" drop column "CreatedAt"')
-    insert = 'insert into "Partner_OutboxData" ("MessageId", "Operations") values (%s, \'[]\')'
     monkeypatch.setattr(outboxes, "EVERY", 0.0)
-    monkeypatch.setattr(outboxes, "GRACE", timedelta(microseconds=1))
     watch = OutboxWatch()
-    there.run(insert, ["passes"])
+    there.run(INSERT, ["passes"])
     assert severities(watch) == {}
+    an_hour_goes_by()
     there.run('delete from "Partner_OutboxData"')
-    there.run(insert, ["stays"])
+    there.run(INSERT, ["stays"])
     assert severities(watch) == {}
+    assert seen() == {"stays"}
+    an_hour_goes_by()
     assert severities(watch) == {"Partner_OutboxData": "warning"}
+    there.run('update "Partner_OutboxData" set "Dispatched" = true')
+    assert severities(watch) == {}
+    assert seen() == set()
+
+
+INSERT = 'insert into "Partner_OutboxData" ("MessageId", "Operations") values (%s, \'[]\')'
+
+
+def an_hour_goes_by() -> None:
+    OutboxFirstSeen.objects.update(first_seen_at=F("first_seen_at") - timedelta(hours=1))
+
+
+def seen() -> set[str]:
+    return set(OutboxFirstSeen.objects.values_list("record", flat=True))
+
+
+def test_a_restart_and_the_page_know_what_was_seen_before(there: Connection) -> None:
+    reader = signed_in(superuser=True)
+    there.run('alter table "Partner_OutboxData" drop column "CreatedAt"')
+    there.run(INSERT, ["stays"])
+    assert "since when is not known" in shown(reader, "/outbox/")
+    assert seen() == set(), "a page writes nothing"
+    assert severities(OutboxWatch()) == {}
+    an_hour_goes_by()
+    assert severities(OutboxWatch()) == {"Partner_OutboxData": "warning"}
+    assert "1 record of Partner is committed and not sent, by programs of others" in shown(reader, "/outbox/")
+    page = " ".join(shown(reader, "/outbox/public/Partner_OutboxData/").replace("\u00a0", " ").split())
+    assert "the oldest seen waiting for 1 h" in page
+    assert "seen first" in shown(reader, "/outbox/public/Partner_OutboxData/records/stays/")
+    there.run('delete from "Partner_OutboxData"')
+    there.run(INSERT, ["another"])
+    assert "since when is not known" in shown(reader, "/outbox/"), "what is gone says nothing of what came"
+
+
+def test_so_many_are_followed_and_no_more(there: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others when some of them are gone; those that are followed stay so, whatever comes before them by its id."""
+    monkeypatch.setattr(outbox_first_seen, "MOST", 3)
+    monkeypatch.setattr(followed_outboxes, "MOST", 3)
+    there.run('alter table "Partner_OutboxData" drop column "CreatedAt"')
+    for name in ("m", "n", "o", "p"):
+        there.run(INSERT, [name])
+    OutboxWatch().newest()
+    assert seen() == {"m", "n", "o"}
+    for name in ("a", "b"):
+        there.run(INSERT, [name])
+    OutboxWatch().newest()
+    assert seen() == {"m", "n", "o"}
+    there.run("""update "Partner_OutboxData" set "Dispatched" = true where "MessageId" = 'n'""")
+    OutboxWatch().newest()
+    assert seen() == {"m", "a", "o"}
+
+
+def test_of_a_table_that_is_gone_and_of_another_database_nothing_is_kept(there: Connection) -> None:
+    there.run('alter table "Partner_OutboxData" drop column "CreatedAt"')
+    there.run(INSERT, ["stays"])
+    OutboxWatch().newest()
+    row = OutboxFirstSeen.objects.get()
+    row.pk, row.database = None, "another"
+    row.save()
+    OutboxWatch().newest()
+    assert OutboxFirstSeen.objects.count() == 1
+    there.run('drop table "Partner_OutboxData"')
+    OutboxWatch().newest()
+    assert seen() == set()
 
 
 def test_one_whose_relay_is_switched_on_is_judged_by_its_grace(there: Connection) -> None:

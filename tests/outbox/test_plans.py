@@ -61,6 +61,7 @@ def store(says_when: bool = True) -> Any:
         (lambda it: store(False).pending(it, timedelta(minutes=1), 100, []), 1_000),
         (lambda it: it.all(postgresql().outbox.hold_pending(table=TABLE), {"ids": [ONE]}), 30),
         (lambda it: outboxes.pending_ids(it, TABLE, 1_000), 9_000),
+        (lambda it: outboxes.still_pending(it, TABLE, [ONE, "nobody's"]), 30),
         (lambda it: outboxes.pending(it, table(), 51), 9_000),
         (lambda it: outboxes.dispatched(it, table(), 51), 300),
         (lambda it: outboxes.dispatched(it, table(), 51, after="8"), 300),
@@ -70,7 +71,7 @@ def store(says_when: bool = True) -> Any:
     ],
     ids=[
         "find", "find none", "mark", "work", "work, all fresh", "pending", "pending of the original's", "hold", "ids",
-        "list", "list dispatched", "list from the middle", "record", "count", "oldest kept",
+        "of these", "list", "list dispatched", "list from the middle", "record", "count", "oldest kept",
     ],
 )  # fmt: skip
 def test_by_an_index(connection: Connection, ask: Callable[[Any], Any], most_blocks: int) -> None:

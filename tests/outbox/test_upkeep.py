@@ -1,6 +1,7 @@
 """Cleaning up and relaying: one leader, nothing sent twice, nothing left (O8, O9)."""
 
 import threading
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.outbox import Outbox
+from pgqueue_admin.outbox import Outbox, upkeep
 from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
 from pgqueue_admin.outbox.upkeep import OutboxUpkeep
 from pgqueue_admin.transport import Endpoint
@@ -201,6 +202,39 @@ def test_a_table_of_the_originals_is_relayed_by_when_it_was_seen_first(
         return sold(database) == [1]
 
     until(relayed)
+
+
+def test_what_somebody_else_remembers_outlives_the_process(
+    make: MakeEndpoint, connection: Connection, database: str
+) -> None:
+    """As a managed process has it of the console's database; nothing is locked while it is asked."""
+    asked = list[list[str]]()
+
+    class Remembering:
+        def ages(self, session: Connection, table: Address, records: Collection[str]) -> dict[str, timedelta]:
+            assert table == Address("public", "Billing_OutboxData")
+            connection.run('select from "Billing_OutboxData" for update nowait')
+            asked.append(sorted(records))
+            return {each: 2 * HOUR if each != "pending 2" else HOUR / 2 for each in records}
+
+    billing = make(outbox=Outbox(relay_after=HOUR, first_seen=Remembering()))
+    connection.run(PENDING, ["Sales", 3])
+    connection.run('alter table "Billing_OutboxData" drop column "CreatedAt"')
+    upkeep_of(billing).run_once()
+    assert asked == [["pending 1", "pending 2", "pending 3"]]
+    assert sold(database) == [1, 3]
+
+
+def test_a_process_looks_soon_after_its_start(make: MakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or one that is restarted more often than it looks would never relay."""
+    billing = make(outbox=Outbox(relay_after=2 * HOUR, clean_every=None))
+    monkeypatch.setattr(upkeep, "FIRST_LOOK", 0.01)
+    looked = threading.Event()
+    monkeypatch.setattr(OutboxUpkeep, "run_once", lambda self: looked.set())
+    keeping = upkeep_of(billing)
+    keeping.start()
+    assert looked.wait(30)
+    keeping.stop()
 
 
 def test_an_idle_outbox_asks_one_statement_a_look(

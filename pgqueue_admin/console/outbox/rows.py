@@ -1,9 +1,28 @@
 """Outboxes as their pages show them: the order, and the sentence that opens the page."""
 
+from datetime import datetime
+from typing import NamedTuple
+
 from pgqueue_admin.alerts.outboxes import OutboxState
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.monitor.in_doubt import InDoubt
-from pgqueue_admin.monitor.outboxes import COUNTED_TO
+from pgqueue_admin.monitor.outboxes import COUNTED_TO, OutboxTable, PendingRecord
+from pgqueue_admin.services import followed_outboxes
+
+
+class WaitingRecord(NamedTuple):
+    """``seen_at``: since when it is seen, where its table does not say since when it waits."""
+
+    record: PendingRecord
+    seen_at: datetime | None
+
+
+def waiting(connection: Connection, table: OutboxTable, found: list[PendingRecord]) -> list[WaitingRecord]:
+    """Raises DatabaseError."""
+    undated = [each.id for each in found if not each.created_at]
+    seen = followed_outboxes.first_seen(connection, table.address, undated)
+    return [WaitingRecord(each, seen.get(each.id)) for each in found]
 
 
 def in_order(states: list[OutboxState]) -> list[OutboxState]:

@@ -1,5 +1,7 @@
 """All outboxes, one of them with what waits in it, one record, and the act that sends it."""
 
+from datetime import datetime
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
@@ -10,13 +12,14 @@ from pgqueue_admin.alerts import outboxes as states
 from pgqueue_admin.alerts.outboxes import OutboxState
 from pgqueue_admin.console import permissions, query_errors, responses, url_converters
 from pgqueue_admin.console.outbox import forms, rows
+from pgqueue_admin.console.outbox.rows import WaitingRecord
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import caught_duplicates
 from pgqueue_admin.monitor import in_doubt, outboxes
 from pgqueue_admin.monitor.in_doubt import InDoubt
-from pgqueue_admin.services import content_access, foreign_outboxes, outbox_content
+from pgqueue_admin.services import content_access, followed_outboxes, foreign_outboxes, outbox_content
 from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
 from pgqueue_admin.transport.settings import SettingsRefused
 
@@ -49,11 +52,12 @@ def listing(request: HttpRequest) -> HttpResponse:
 def outbox(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     address, after = Address(schema, table), request.GET.get("after", "")
 
-    def work(connection: Connection) -> tuple[OutboxState, list[outboxes.PendingRecord]] | None:
+    def work(connection: Connection) -> tuple[OutboxState, list[WaitingRecord]] | None:
         row = states.one(connection, address)
         if row is None or row.figures.unread:
             return (row, []) if row else None
-        return row, outboxes.pending(connection, row.figures.table, ROWS + 1, after)
+        found = outboxes.pending(connection, row.figures.table, ROWS + 1, after)
+        return row, rows.waiting(connection, row.figures.table, found)
 
     found, problem = query_errors.read(work, address)
     if found is None and problem is None:
@@ -64,7 +68,7 @@ def outbox(request: HttpRequest, schema: str, table: str) -> HttpResponse:
         "address": address,
         "row": row,
         "pending": pending[:ROWS],
-        "next": pending[ROWS - 1].id if len(pending) > ROWS else "",
+        "next": pending[ROWS - 1].record.id if len(pending) > ROWS else "",
         "trouble": problem,
         "refusal": outbox_dispatch.refusal(request.user, row),
         "caught": caught_duplicates.by_endpoint().get(row.endpoint.name) if row and row.endpoint else None,
@@ -80,18 +84,22 @@ def outbox(request: HttpRequest, schema: str, table: str) -> HttpResponse:
 def record(request: HttpRequest, schema: str, table: str, message_id: str) -> HttpResponse:
     address = Address(schema, table)
 
-    def work(connection: Connection) -> tuple[OutboxState, outboxes.ShownRecord | None] | None:
+    def work(connection: Connection) -> tuple[OutboxState, outboxes.ShownRecord | None, datetime | None] | None:
         row = states.one(connection, address)
-        return (row, outboxes.record(connection, row.figures.table, message_id)) if row else None
+        if row is None or (shown := outboxes.record(connection, row.figures.table, message_id)) is None:
+            return (row, None, None) if row else None
+        undated = [] if shown.created_at or shown.dispatched else [shown.id]
+        return row, shown, followed_outboxes.first_seen(connection, address, undated).get(shown.id)
 
     found, problem = query_errors.read(work, address)
-    row, shown = found or (None, None)
+    row, shown, seen_at = found or (None, None, None)
     if shown is None and problem is None:
         raise Http404(f"The outbox {schema}.{table} has no record {message_id}: it was cleaned up, or never there.")
     about = {
         "address": address,
         "row": row,
         "record": shown,
+        "seen_at": seen_at,
         "operations": outbox_content.operations_of(shown.operations, content_access.of(request.user))
         if shown
         else None,

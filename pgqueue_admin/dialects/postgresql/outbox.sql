@@ -203,6 +203,10 @@ where "Dispatched" and "MessageId" > %(after)s::text order by "MessageId" limit 
 select "MessageId"::text as id from {table} where "Dispatched" = false and "MessageId" > %(after)s::text
 order by "MessageId" limit {most}
 
+-- name: still_pending
+-- Which of these wait; nothing is locked, and no payload is read.
+select "MessageId"::text as id from {table} where "MessageId" = any(%(ids)s::text[]) and not "Dispatched"
+
 -- name: created_at
 -- A table of ours says since when a record waits.
 "CreatedAt"

@@ -16,13 +16,14 @@ from django.db.models.functions import Now
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.models import ForeignOutbox, database_clock, foreign_outbox, outbox_owners
+from pgqueue_admin.models import ForeignOutbox, database_clock, foreign_outbox, outbox_first_seen, outbox_owners
 from pgqueue_admin.models.db_backend.base import only_short_ones_here
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import outboxes
 from pgqueue_admin.monitor.outboxes import OutboxTable
 from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
 from pgqueue_admin.outbox.upkeep import BATCH, NEVER, RELAYED_AT_ONCE
+from pgqueue_admin.services import followed_outboxes
 from pgqueue_admin.services.checked_outbox import CheckedOutbox, OutboxClosed, Relayed, engine_for
 from pgqueue_admin.services.foreign_outboxes import here
 from pgqueue_admin.services.outboxes import note_sent
@@ -34,62 +35,54 @@ from pgqueue_admin.workers.reporting import process_identity, process_stats
 from pgqueue_admin.workers.reporting.liveness_file import LivenessFile
 from pgqueue_admin.workers.supervisor.process_recorder import record
 
+
 # Keeps one outbox table of others: sends what was seen waiting for too long, deletes what was kept for long enough.
-FOLLOWED = 100_000  # records that wait; what comes after them by its id is followed when some of these are gone
-
-
 class Kept(NamedTuple):
-    """``waits``: how long the oldest that is left is seen. ``more``: there is more to do than there was time."""
+    """``more``: there is more to do than there was time."""
 
     cleaned: int = 0
     trouble: str = ""
-    waits: timedelta | None = None
     more: bool = False
 
 
 class ForeignOutboxUpkeep:
-    """Its table does not say since when a record waits: the grace begins when it is seen first, here."""
+    """Its table does not say since when a record waits: the grace begins when it is seen first, by whoever looked."""
 
     def __init__(self, table: Address, tell: Callable[[Relayed], None]):
         """``tell``: hears of each batch once it is committed. Raises SettingsRefused for a table of no endpoint."""
         self._tell = tell
-        self._engine = engine_for(table)
+        self._engine, self._table = engine_for(table), table
         assert isinstance(self._engine.outbox, EndpointOutbox)
         self.outbox = CheckedOutbox(self._engine.outbox, table)
         self.outbox.store.says_when = False  # whoever writes there may say what he likes
-        self._first_seen: dict[str, float] = {}
 
     def turn(self, session: Connection, wanted: ForeignOutbox, until: float) -> Kept:
         """Raises DatabaseError, or OutboxClosed."""
         work = self.outbox.store.work(session, wanted.keep or NEVER, NEVER)
         if not work.leads:
             return Kept(trouble="an endpoint, or another console, keeps it: nothing is done from here")
-        done = Kept() if wanted.relay_after is None else self._relay(session, wanted.relay_after, until)
+        done = Kept() if wanted.relay_after is None else self._relay(session, wanted, wanted.relay_after, until)
         cleaned = self.outbox.clean(session, wanted.keep, BATCH) if wanted.keep and work.purge else 0
         return done._replace(cleaned=cleaned, more=done.more or cleaned == BATCH)
 
     def close(self) -> None:
         self._engine.stop(0)
 
-    def _relay(self, session: Connection, grace: timedelta, until: float) -> Kept:
-        refused, due = dict[str, str](), self._due(session, grace)
+    def _relay(self, session: Connection, wanted: ForeignOutbox, grace: timedelta, until: float) -> Kept:
+        refused, due = dict[str, str](), self._due(session, wanted.database, grace)
         while due and time.monotonic() < until:
             sent = self.outbox.relay_those(session, due[:RELAYED_AT_ONCE])
             if sent.ids:
                 self._tell(sent)
             refused |= sent.refused
             due = due[RELAYED_AT_ONCE:]
-            for each in sent.ids:
-                del self._first_seen[each]
-        since = min(self._first_seen.values(), default=None)
-        waits = None if since is None else timedelta(seconds=time.monotonic() - since)
-        return Kept(trouble=_told(refused), waits=waits, more=bool(due))
+            outbox_first_seen.forget(wanted.database, self._table, sent.ids)
+        return Kept(trouble=_told(refused), more=bool(due))
 
-    def _due(self, session: Connection, grace: timedelta) -> list[str]:
-        now = time.monotonic()
-        waiting = outboxes.pending_ids(session, self.outbox.table, FOLLOWED)
-        self._first_seen = {each: self._first_seen.get(each, now) for each in waiting}
-        return [each for each, since in self._first_seen.items() if now - since >= grace.total_seconds()]
+    def _due(self, session: Connection, database: str, grace: timedelta) -> list[str]:
+        since = followed_outboxes.follow(session, database, self._table)
+        now = database_clock.now()
+        return [each for each, at in since.items() if now - at >= grace]
 
 
 def _told(refused: dict[str, str]) -> str:
@@ -188,7 +181,6 @@ class OutboxKeeperProcess:
         self._trouble[table] = done.trouble
         ForeignOutbox.objects.filter(pk=row.pk).update(
             looked_at=Now(),
-            waiting_since=database_clock.now() - done.waits if done.waits is not None else None,
             cleaned=F("cleaned") + done.cleaned,
             trouble=done.trouble[:2000],
         )
