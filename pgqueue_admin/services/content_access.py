@@ -196,6 +196,8 @@ class ContentAccess:
 
     def headers(self, headers: Mapping[str, str | None], types: Collection[str] | None = None) -> h.Headers:
         """``types``: of which they are; None: as they say themselves."""
+        if self.refusal:
+            return _hidden(dict(headers))
         of = types_of(headers.get(h.ENCLOSED_MESSAGE_TYPES)) if types is None else types
         return {name: self._value(name, value, of) for name, value in headers.items()}
 

@@ -3,14 +3,60 @@
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
 
+from pgqueue_admin.formatting import durations
 from pgqueue_admin.services.content_access import ContentAccess, types_of
 from pgqueue_admin.transport.wire import headers as h
 
 SHOWN = 10_000  # characters of a body
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedMessage:
+    """As it is written there: nothing is hidden yet, and what it says of itself may be anything."""
+
+    id: str
+    headers: h.Headers
+    body: bytes
+    options: Mapping[str, str]
+
+    @property
+    def type(self) -> str:
+        return (h.types_in(self.headers.get(h.ENCLOSED_MESSAGE_TYPES) or "") or ("",))[0]
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        return types_of(self.headers.get(h.ENCLOSED_MESSAGE_TYPES))
+
+    @property
+    def kind(self) -> str:
+        return "publish" if "EventType" in self.options else "send"
+
+    @property
+    def to(self) -> str:
+        return self.options.get("Destination", "")
+
+    @property
+    def due_at(self) -> datetime | None:
+        """Until then it is held back, however early it is sent."""
+        return h.parse_time(self.options.get("DeliverAt"))
+
+    @property
+    def delay(self) -> timedelta | None:
+        """For so long it is held back from when it is sent."""
+        return h.parse_timespan(self.options.get("DelayDeliveryFor"))
+
+    @property
+    def when(self) -> str:
+        if "DelayDeliveryFor" in self.options:
+            said = self.options["DelayDeliveryFor"]
+            held = durations.duration(self.delay.total_seconds()) if self.delay is not None else said
+            return f"delayed by {held} from when it is sent"
+        return f"at {self.options['DeliverAt']}" if "DeliverAt" in self.options else "at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,48 +74,52 @@ class RecordedSend:
     hidden: str
 
 
-def operations_of(text: str, access: ContentAccess) -> list[RecordedSend] | None:
-    """A line each; None: it cannot be read as a list of messages."""
+def messages_of(text: str) -> list[RecordedMessage] | None:
+    """For whoever asks ``ContentAccess`` before it shows any; None: it cannot be read as a list of messages."""
     try:
-        return [_send(each, access) for each in orjson.loads(text)]
+        return [_message(each) for each in orjson.loads(text)]
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
-def _send(operation: Mapping[str, Any], access: ContentAccess) -> RecordedSend:
-    options, body = operation.get("Options", {}), base64.b64decode(operation.get("Body") or "")
-    headers = {str(name): None if value is None else str(value) for name, value in _headers(operation).items()}
-    types = types_of(headers.get(h.ENCLOSED_MESSAGE_TYPES))
-    shown, hidden = _readable(body, headers, types, access)
+def operations_of(text: str, access: ContentAccess) -> list[RecordedSend] | None:
+    """A line each; None as ``messages_of``."""
+    found = messages_of(text)
+    return None if found is None else [_send(each, access) for each in found]
+
+
+def _message(operation: Mapping[str, Any]) -> RecordedMessage:
+    headers = {str(name): None if value is None else str(value) for name, value in _texts(operation, "Headers")}
+    options = {str(name): str(value) for name, value in _texts(operation, "Options")}
+    body = base64.b64decode(operation.get("Body") or "")
+    return RecordedMessage(str(operation["MessageId"]), headers, body, options)
+
+
+def _texts(operation: Mapping[str, Any], name: str) -> Any:
+    found: Mapping[str, Any] = operation.get(name, {})
+    return found.items()
+
+
+def _send(message: RecordedMessage, access: ContentAccess) -> RecordedSend:
+    shown, hidden = _readable(message, access)
     return RecordedSend(
-        id=str(operation["MessageId"]),
-        type=(h.types_in(headers.get(h.ENCLOSED_MESSAGE_TYPES) or "") or ("",))[0],
-        kind="publish" if "EventType" in options else "send",
-        to=str(options.get("Destination", "")),
-        when=_when(options),
-        size=len(body),
-        headers={} if access.refusal else access.headers(headers, types),
+        id=message.id,
+        type=message.type,
+        kind=message.kind,
+        to=message.to,
+        when=message.when,
+        size=len(message.body),
+        headers=access.headers(message.headers, message.types),
         body=shown,
         hidden=hidden,
     )
 
 
-def _headers(operation: Mapping[str, Any]) -> Mapping[str, Any]:
-    headers: Mapping[str, Any] = operation.get("Headers", {})
-    return headers
-
-
-def _readable(body: bytes, headers: h.Headers, types: tuple[str, ...], access: ContentAccess) -> tuple[str, str]:
+def _readable(message: RecordedMessage, access: ContentAccess) -> tuple[str, str]:
     if access.refusal:
         return "", access.refusal
-    masked = access.body(body, headers.get(h.CONTENT_TYPE), types)
-    raw, hidden = (body, "") if masked is None else (masked.content or b"", masked.hidden)
+    masked = access.body(message.body, message.headers.get(h.CONTENT_TYPE), message.types)
+    raw, hidden = (message.body, "") if masked is None else (masked.content or b"", masked.hidden)
     text = raw.decode("utf-8-sig", "replace")
     cut = f"{len(text) - SHOWN:,} more characters are not shown." if len(text) > SHOWN else ""
     return text[:SHOWN], " ".join(filter(None, [hidden, cut]))
-
-
-def _when(options: Mapping[str, Any]) -> str:
-    if "DelayDeliveryFor" in options:
-        return f"delayed by {options['DelayDeliveryFor']}"
-    return f"at {options['DeliverAt']}" if "DeliverAt" in options else "at once"

@@ -1,6 +1,8 @@
 """Outboxes: what waits between commit and send, whose it is, and how it is sent (O9)."""
 
+import base64
 import html
+import json
 import re
 import threading
 from dataclasses import replace
@@ -9,15 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
 from pgqueue_admin.console.outbox import rows
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.two_phase import Branch
-from pgqueue_admin.models import AuditEntry, Endpoint, ForeignOutbox, Queue
+from pgqueue_admin.models import AuditEntry, Endpoint, ForeignOutbox, MaskingRule, Queue
 from pgqueue_admin.monitor import in_doubt
 from pgqueue_admin.monitor.queue_table import TableKind
+from pgqueue_admin.services import content_access
 from pgqueue_admin.transport import Endpoint as Engine
 from pgqueue_admin.workers.reporting.in_flight_file import InFlightFile
 from pgqueue_admin.workers.reporting.metrics import Counters
@@ -110,6 +114,77 @@ def test_a_record_shows_what_it_sends_and_runs_none_of_it(
     assert "sent 1" in page
     assert as_viewer.get("/outbox/public/Billing_OutboxData/records/never/").status_code == 404
     assert as_viewer.get("/outbox/public/Nowhere/").status_code == 404
+
+
+RECORD = "/outbox/public/Billing_OutboxData/records/pending%201/"
+WRITTEN: list[dict[str, Any]] = [
+    {
+        "MessageId": "sent 1",
+        "Headers": {"NServiceBus.EnclosedMessageTypes": "Shop.Charged", "NServiceBus.ContentType": "application/json",
+                    "Shop.Name": "Ana <i>Kovač", "Shop.<u>": "1"},
+        "Body": base64.b64encode(b'{"card": "4111 1111", "said": "<s>no"}').decode(),
+        "Options": {"Destination": "Sales", "DelayDeliveryFor": "00:05:00"},
+    },
+    {"MessageId": "sent 2", "Headers": {"Shop.Ref": "B-7"}, "Body": base64.b64encode(b"\x00\xffZ" * 40_000).decode(),
+     "Options": {"Destination": "Sales", "DeliverAt": "2031-01-02 03:04:05:000000 Z"}},
+]  # fmt: skip
+
+
+def written(look: Connection, messages: list[dict[str, Any]]) -> None:
+    insert = 'insert into "Billing_OutboxData" ("MessageId", "Operations") values (%s, %s)'
+    look.run(insert, ["pending 1", json.dumps(messages)])
+
+
+def test_a_record_s_messages_are_read_one_by_one(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
+    """Each with its headers and its body, in the views of a message's page; nothing of it is markup."""
+    written(look, WRITTEN)
+    page = shown(as_viewer, RECORD)
+    said = html.unescape(page)
+    for each in ("4111 1111", "Ana <i>Kovač", "Shop.<u>", "delayed by 5 min", "message 1 of 2"):
+        assert each in said.replace("\u00a0", " "), each
+    assert re.search(r"due <time[^>]*>in \d", said)
+    assert "<i>Kovač" not in page
+    assert "<s>no" not in page
+    assert "Shop.<u>" not in page
+    assert "B-7" not in page
+    (second,) = re.findall(r'href="([^"]*send=2[^"]*)#message"', page)
+    page = text(as_viewer, RECORD + html.unescape(second))
+    assert "B-7" in page
+    assert "4111" not in page
+    assert "120,000" in page
+    assert "Show the next 64 kB" in page
+    for odd in ("?send=3", "?send=0", "?send=x", "?send=-1", "?body=nothing&from=99999999999"):
+        assert "message 1 of 2" in text(as_viewer, RECORD + odd)
+
+
+def test_what_a_record_says_is_read_by_right_and_by_rules(
+    as_viewer: Client, billing: Endpoint, look: Connection
+) -> None:
+    written(look, WRITTEN)
+    counter = Client()
+    counter.force_login(User.objects.create_user("counter"))
+    page = text(counter, RECORD)
+    assert content_access.REFUSED in page
+    assert "Shop.Name" in page
+    assert "Kovač" not in page
+    assert "4111" not in page
+    for view in ("raw", "hex", "bodystring"):
+        assert "4111" not in text(counter, f"{RECORD}?body={view}")
+    MaskingRule.objects.create(name="cards", kind="path", pattern="card", types=[])
+    MaskingRule.objects.create(name="names", kind="header", pattern="Shop.Name", types=[])
+    for view in ("pretty", "raw", "hex", "bodystring"):
+        page = text(as_viewer, f"{RECORD}?body={view}")
+        assert "4111" not in page
+        assert "34 31 31 31" not in page
+        assert "Kovač" not in page
+        assert "Shop.Name" in page
+
+
+def test_a_record_of_very_many_messages_lists_the_first(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
+    written(look, [{"MessageId": f"sent {i}", "Headers": {f"h{j}": "x" for j in range(3)}} for i in range(1_000)])
+    page = text(as_viewer, RECORD)
+    assert "800 more messages of this record cannot be listed" in page
+    assert page.count("as it will be sent") == 1
 
 
 @pytest.mark.parametrize("message_id", ["/", "..", ".", "a/b", "?x=1", "#", "%2F", "~", "\n", "x" * 200, "<b>'\""])

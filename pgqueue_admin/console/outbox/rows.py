@@ -1,14 +1,23 @@
 """Outboxes as their pages show them: the order, and the sentence that opens the page."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
 from pgqueue_admin.alerts.outboxes import OutboxState
+from pgqueue_admin.console.messages.detail import body, summary
+from pgqueue_admin.console.messages.detail.body import ShownBody
+from pgqueue_admin.console.messages.detail.summary import MessageSummary
+from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.monitor.in_doubt import InDoubt
 from pgqueue_admin.monitor.outboxes import COUNTED_TO, OutboxTable, PendingRecord
-from pgqueue_admin.services import followed_outboxes
+from pgqueue_admin.services import followed_outboxes, outbox_content
+from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.outbox_content import RecordedMessage
+
+LISTED = 200  # messages of a record
 
 
 class WaitingRecord(NamedTuple):
@@ -23,6 +32,49 @@ def waiting(connection: Connection, table: OutboxTable, found: list[PendingRecor
     undated = [each.id for each in found if not each.created_at]
     seen = followed_outboxes.first_seen(connection, table.address, undated)
     return [WaitingRecord(each, seen.get(each.id)) for each in found]
+
+
+class RecordedRow(NamedTuple):
+    """One message of a record: its figures. ``place``: counts from 1, and chooses it in the page's address."""
+
+    place: int
+    id: str
+    type: str
+    kind: str
+    to: str
+    when: str
+    due_at: datetime | None
+    size: int
+
+
+class ShownRecord(NamedTuple):
+    """What a record is to send. ``messages``: None where it cannot be read as a list of them; ``chosen``: its place."""
+
+    messages: list[RecordedRow] | None
+    chosen: int = 0
+    facts: MessageSummary | None = None
+    body: ShownBody | None = None
+    more: int = 0  # messages that the page does not list
+
+
+def recorded(operations: str, access: ContentAccess, asked: Mapping[str, str]) -> ShownRecord:
+    """``asked``: the query of the page, ``send=2&body=hex``; bad values show the first."""
+    found = outbox_content.messages_of(operations)
+    if not found:
+        return ShownRecord(None if found is None else [])
+    listed = [_recorded_row(place, each) for place, each in enumerate(found[:LISTED], 1)]
+    place = parse_int(asked.get("send", ""), len(listed)) or 1
+    message = found[place - 1]
+    facts, raw = summary.of_recorded(message, access), message.body
+    drawn = body.of_copy(
+        lambda start, length: raw[start : start + length],
+        len(raw), facts.content_type, asked, access, message.types,
+    )  # fmt: skip
+    return ShownRecord(listed, place, facts, drawn, len(found) - len(listed))
+
+
+def _recorded_row(place: int, each: RecordedMessage) -> RecordedRow:
+    return RecordedRow(place, each.id, each.type, each.kind, each.to, each.when, each.due_at, len(each.body))
 
 
 def in_order(states: list[OutboxState]) -> list[OutboxState]:

@@ -19,7 +19,7 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import caught_duplicates
 from pgqueue_admin.monitor import in_doubt, outboxes
 from pgqueue_admin.monitor.in_doubt import InDoubt
-from pgqueue_admin.services import content_access, followed_outboxes, foreign_outboxes, outbox_content
+from pgqueue_admin.services import content_access, followed_outboxes, foreign_outboxes
 from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
 from pgqueue_admin.transport.settings import SettingsRefused
 
@@ -100,9 +100,7 @@ def record(request: HttpRequest, schema: str, table: str, message_id: str) -> Ht
         "row": row,
         "record": shown,
         "seen_at": seen_at,
-        "operations": outbox_content.operations_of(shown.operations, content_access.of(request.user))
-        if shown
-        else None,
+        "sends": rows.recorded(shown.operations, content_access.of(request.user), request.GET) if shown else None,
         "trouble": problem,
         "refusal": outbox_dispatch.refusal(request.user, row),
     }

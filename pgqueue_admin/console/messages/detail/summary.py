@@ -16,6 +16,7 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor.message import DelayedMessage, StoredMessage, WaitingMessage
 from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.outbox_content import RecordedMessage
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers
 
@@ -198,6 +199,31 @@ def of_finished(message: FinishedMessage, access: ContentAccess) -> MessageSumma
     size = None if message.body is None else len(message.body)
     message = access.finished(message)
     return _of_copy(message, state=message.result, row_id=None, type=message.type or "", body_size=size, access=access)
+
+
+def of_recorded(message: RecordedMessage, access: ContentAccess) -> MessageSummary:
+    """Of one that an outbox is still to send: it lies in no queue yet."""
+    headers = access.headers(message.headers, message.types)
+    try:
+        whole, unreadable = wire.dump(headers), ""
+    except wire.HeadersUnreadable as error:
+        whole, unreadable = "", str(error)
+    text = whole[: long_headers.LONGEST]
+    return MessageSummary(
+        state="pending",
+        address=None,
+        row_id=None,
+        message_id=message.id,
+        type=message.type,
+        headers_text=text,
+        headers_length=len(whole),
+        headers_bytes=_bytes(whole),
+        headers=headers,
+        unreadable=unreadable,
+        sent_at=wire.parse_time(headers.get(wire.TIME_SENT)),
+        access=access,
+        body_size=len(message.body),
+    )
 
 
 def _of_copy(message: ArchivedMessage | FinishedMessage, **about: Any) -> MessageSummary:
