@@ -14,6 +14,7 @@ from pgqueue_admin.monitor.in_doubt import InDoubt
 from pgqueue_admin.monitor.outboxes import COUNTED_TO, OutboxFigures, OutboxTable
 from pgqueue_admin.services import followed_outboxes
 from pgqueue_admin.services.foreign_outboxes import here
+from pgqueue_admin.workers.processes.endpoint_settings import isolation_said
 
 EVERY = 30.0  # seconds between two looks of the alerter
 GRACE = timedelta(minutes=1)  # of an outbox whose endpoint does not say another
@@ -42,6 +43,11 @@ class OutboxState:
     def name(self) -> str:
         """The endpoint's, or what the table is called by."""
         return self.endpoint.name if self.endpoint else self.address.table.removesuffix("OutboxData").rstrip("_")
+
+    @property
+    def isolation(self) -> str:
+        """Of an endpoint of ours; of a program of others nobody knows."""
+        return isolation_said(self.endpoint) if self.endpoint else ""
 
     @property
     def pending(self) -> str:

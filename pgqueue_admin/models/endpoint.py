@@ -43,9 +43,13 @@ class Endpoint(models.Model):
         PESSIMISTIC = "pessimistic", "pessimistic: the second waits"
 
     class Isolation(models.TextChoices):
+        """``default``: the engine's, which is another where several databases commit together (O6)."""
+
+        DEFAULT = "default", "default"
         READ_COMMITTED = "read_committed", "Read Committed"
         REPEATABLE_READ = "repeatable_read", "Repeatable Read"
         SERIALIZABLE = "serializable", "Serializable"
+        SNAPSHOT = "snapshot", "Snapshot"
 
     name = models.CharField(max_length=200, unique=True)
     # what is told with db_default may be written by a program of the version before, which does not know it
@@ -90,7 +94,7 @@ class Endpoint(models.Model):
     # of the outbox (O3 to O9); its table lies beside the queues
     outbox = models.CharField(max_length=12, choices=Outbox.choices, default=Outbox.OFF, db_default=Outbox.OFF)
     outbox_isolation = models.CharField(
-        max_length=16, choices=Isolation.choices, default=Isolation.READ_COMMITTED, db_default=Isolation.READ_COMMITTED
+        max_length=16, choices=Isolation.choices, default=Isolation.DEFAULT, db_default=Isolation.DEFAULT
     )
     outbox_keep_seconds = models.PositiveIntegerField(default=7 * 24 * 3600, db_default=7 * 24 * 3600)
     outbox_clean_seconds = models.PositiveIntegerField(null=True, blank=True, default=60, db_default=60)

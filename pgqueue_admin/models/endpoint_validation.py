@@ -3,9 +3,13 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from django.conf import settings
+
+from pgqueue_admin.dialects import Dialect, dialect_for
 from pgqueue_admin.formatting.duration_input import written
 from pgqueue_admin.formatting.numbers import NBSP
 from pgqueue_admin.models import Endpoint, endpoint_destinations
+from pgqueue_admin.models.queue_database import queue_database
 
 MOST_PROCESSES = 64
 MOST_CONCURRENCY = 64
@@ -84,7 +88,7 @@ def faults(row: Endpoint) -> dict[str, str]:
     found = {field: fault for field in _NUMBERS if (fault := _number(row, field))}
     found |= {field: fault for field in _CHOICES if (fault := _choice(row, field))}
     together = _strict_range(row) | _memory(row) | _deleted_first(row) | _last_retry(row) | _outbox(row)
-    together |= endpoint_destinations.faults(row)
+    together |= endpoint_destinations.faults(row) | _isolation(row)
     return {field: fault for field, fault in together.items() if field not in found} | found
 
 
@@ -143,6 +147,29 @@ def _outbox(row: Endpoint) -> dict[str, str]:
     if row.batch_size != 1:
         found["batch_size"] = "With an outbox each message has a record and a commit of its own: 1, or no outbox."
     return found
+
+
+def _isolation(row: Endpoint) -> dict[str, str]:
+    """Every database that its handlers write in must have it, as far as its dialect is known here."""
+    wanted = row.outbox_isolation
+    if row.outbox == Endpoint.Outbox.OFF or wanted == Endpoint.Isolation.DEFAULT:
+        return {}
+    named = {"": queue_database().dsn, **settings.PGQUEUE["OUTBOX_DATABASES"]}
+    known = [(name, dialect) for name, dsn in named.items() if (dialect := _dialect(dsn))]
+    name, dialect = next((each for each in known if wanted not in each[1].isolations), ("", None))
+    if dialect is None:
+        return {}
+    where = f"{dialect.name}, where {name} is" if name else dialect.name
+    labels = ", ".join(Endpoint.Isolation(each).label for each in dialect.isolations)
+    return {"outbox_isolation": f"{Endpoint.Isolation(wanted).label} is none of {where}: it has {labels}."}
+
+
+def _dialect(dsn: str) -> Dialect | None:
+    """None: the engine says at its start why there is none."""
+    try:
+        return dialect_for(dsn)
+    except ValueError:
+        return None
 
 
 def _deleted_first(row: Endpoint) -> dict[str, str]:

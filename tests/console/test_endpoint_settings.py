@@ -2,17 +2,21 @@
 
 import html
 import re
+from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
 from pgqueue_admin.console.endpoints.fieldsets import GROUPS
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Endpoint, Queue, endpoint_validation
+from pgqueue_admin.outbox.settings import OutboxSettings
 from pgqueue_admin.services import endpoints
 from pgqueue_admin.transport import Endpoint as Engine
 from pgqueue_admin.transport import EndpointSettings
+from pgqueue_admin.workers.processes.endpoint_settings import of_row
 from tests.console.pages import Answer, Connect, matched
 from tests.console.test_endpoints import PAGE, SETTINGS, save, text
 
@@ -230,6 +234,48 @@ def test_an_outbox_needs_its_table_and_the_mode_that_goes_with_it(
     row = Endpoint.objects.get()
     assert (row.outbox, row.outbox_keep_seconds) == ("optimistic", 2 * 86_400)
     assert "outbox off → optimistic" in text(as_operator, page).replace("\u00a0", " ")
+
+
+STOCK = {"stock": "postgresql://stock-host/stock"}
+
+
+def test_the_default_isolation_says_what_it_means_here(
+    as_operator: Client, orders: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """O6: the engine's own, which is another over several databases."""
+    assert "the default is Read Committed here" in text(as_operator)
+    assert isolation(Endpoint(outbox="optimistic")) == "read_committed"
+    monkeypatch.setitem(settings.PGQUEUE, "OUTBOX_DATABASES", STOCK)
+    assert "the default is Serializable here, since handlers may enlist other databases" in text(as_operator)
+    assert isolation(Endpoint(outbox="optimistic")) == "serializable"
+    assert isolation(Endpoint(outbox="optimistic", outbox_isolation="read_committed")) == "read_committed"
+
+
+def isolation(row: Endpoint) -> str:
+    outbox = of_row(row).outbox
+    assert isinstance(outbox, OutboxSettings)
+    return outbox.isolation_level
+
+
+def test_an_isolation_that_a_database_lacks_is_refused_by_name(
+    as_operator: Client, orders: Endpoint, connect: Connect, console_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Endpoint.objects.update(name="Orders")
+    postgresql().outbox_store(Address("public", "Orders_OutboxData")).create(connect(console_database))
+    snapshot = {"outbox": "optimistic", "transaction_mode": "receive_only", "outbox_isolation": "snapshot"}
+
+    def saved() -> Any:
+        typed = {**SETTINGS, **snapshot, "version": str(Endpoint.objects.get().version)}
+        return as_operator.post("/endpoints/Orders/settings/", typed)
+
+    monkeypatch.setitem(settings.PGQUEUE, "OUTBOX_DATABASES", {"ledger": "mysql://h/ledger"})
+    assert faults(saved()) == {
+        "outbox_isolation": "Snapshot is none of mysql, where ledger is: it has Read Committed, Repeatable Read, "
+        "Serializable."
+    }
+    monkeypatch.setitem(settings.PGQUEUE, "OUTBOX_DATABASES", STOCK)
+    assert saved().status_code == 303
+    assert Endpoint.objects.get().outbox_isolation == "snapshot"
 
 
 LEASE = "/endpoints/Thumbs/"

@@ -24,7 +24,7 @@ SETTINGS = {
     "on_exhausted": "archive", "error_queue": "", "drain_seconds": "30 s", "batch_size": "1", "notify": "on",
     "transaction_mode": "sends_atomic_with_receive", "repeek_after": "receives", "audit_queue": "",
     "audit_ttbr_seconds": "", "subscription_table": "", "memory_mb": "", "memory_kill_mb": "",
-    "outbox": "off", "outbox_isolation": "read_committed", "outbox_keep_seconds": "7 d",
+    "outbox": "off", "outbox_isolation": "default", "outbox_keep_seconds": "7 d",
     "outbox_clean_seconds": "1 min", "outbox_relay_seconds": "1 min",
 }  # fmt: skip
 PAGE = "/endpoints/Shop.Orders/"

@@ -1,7 +1,10 @@
 """Which settings of an endpoint stand together, by its kind, and what each may be: for its table and for its form."""
 
+from django.conf import settings
+
 from pgqueue_admin.models import Endpoint
 from pgqueue_admin.models.endpoint_validation import allowed
+from pgqueue_admin.workers.processes.endpoint_settings import isolation_by_default
 
 Groups = dict[str, dict[str, str]]
 
@@ -43,7 +46,7 @@ GROUPS: dict[str, Groups] = {
         },
         "Outbox": {
             "outbox": "effects happen once; needs the mode receive only, and the table that `outbox_script` prints",
-            "outbox_isolation": "of the transaction that handlers write in",
+            "outbox_isolation": "of what handlers write in; snapshot where each of its databases has it",
             "outbox_keep_seconds": f"{allowed('outbox_keep_seconds')}; a duplicate that comes later is not recognised",
             "outbox_clean_seconds": f"{allowed('outbox_clean_seconds')}; empty: by a job of the database",
             "outbox_relay_seconds": f"{allowed('outbox_relay_seconds')}; then what a crash left unsent is sent; "
@@ -73,7 +76,14 @@ DECLARED = tuple(GROUPS[Endpoint.Kind.TRANSPORT]["Peek and concurrency"])
 def shown(endpoint: Endpoint) -> Groups:
     """What each setting may be, by group; of an endpoint that is only declared, those that are."""
     groups = {
-        title: {name: said for name, said in names.items() if endpoint.ours or name in DECLARED}
+        title: {name: _here(name, said) for name, said in names.items() if endpoint.ours or name in DECLARED}
         for title, names in GROUPS[endpoint.kind].items()
     }
     return {title: names for title, names in groups.items() if names}
+
+
+def _here(name: str, said: str) -> str:
+    if name != "outbox_isolation":
+        return said
+    several = ", since handlers may enlist other databases" if settings.PGQUEUE["OUTBOX_DATABASES"] else ""
+    return f"{said}; the default is {isolation_by_default().label} here{several}"

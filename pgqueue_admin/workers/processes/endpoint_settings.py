@@ -43,13 +43,25 @@ def _outbox(row: Endpoint) -> Outbox | None:
         return None
     return Outbox(
         concurrency=row.outbox,  # type: ignore[arg-type]
-        isolation=row.outbox_isolation,  # type: ignore[arg-type]
+        isolation=None if row.outbox_isolation == Endpoint.Isolation.DEFAULT else row.outbox_isolation,  # type: ignore[arg-type]
         databases=django_settings.PGQUEUE["OUTBOX_DATABASES"],
         keep=timedelta(seconds=row.outbox_keep_seconds),
         clean_every=_span(row.outbox_clean_seconds),
         relay_after=_span(row.outbox_relay_seconds),
         first_seen=DurableFirstSeen(),
     )
+
+
+def isolation_by_default() -> Endpoint.Isolation:
+    """What the default of an outbox's isolation means here, as the engine has it."""
+    return Endpoint.Isolation(Outbox(databases=django_settings.PGQUEUE["OUTBOX_DATABASES"]).isolation_level)
+
+
+def isolation_said(row: Endpoint) -> str:
+    """``Serializable``, ``Serializable, by default``."""
+    wanted = Endpoint.Isolation(row.outbox_isolation)
+    is_default = wanted == Endpoint.Isolation.DEFAULT
+    return f"{isolation_by_default().label}, by default" if is_default else str(wanted.label)
 
 
 def _span(seconds: int | None) -> timedelta | None:
