@@ -5,6 +5,11 @@ from django.db import models
 from pgqueue_admin.models.fields import TimestampField
 from pgqueue_admin.models.seen import OfSeenAddresses
 
+OUTBOX_OFF = (
+    "The mode none switches the outbox off: a message is gone before its handler runs, so there is no copy to "
+    "recognise and nothing to send again."
+)
+
 
 class Endpoint(models.Model):
     """Ours (run by the supervisor) or foreign (only declared, for warnings).
@@ -122,3 +127,13 @@ class Endpoint(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def has_outbox(self) -> bool:
+        """In the mode none the one that is set is off: a message is gone before it is handled (O10)."""
+        return self.outbox != self.Outbox.OFF and self.transaction_mode != self.Mode.NONE
+
+    @property
+    def why_no_outbox(self) -> str:
+        """Of one that is set and off; else empty."""
+        return "" if self.has_outbox or self.outbox == self.Outbox.OFF else OUTBOX_OFF

@@ -135,11 +135,11 @@ def _last_retry(row: Endpoint) -> dict[str, str]:
 
 
 def _outbox(row: Endpoint) -> dict[str, str]:
-    """What it was to send could be rolled back with an atomic receive; with none there is nothing to keep (O10)."""
+    """What it was to send could be rolled back with an atomic receive. The mode none switches it off (O10)."""
     if row.outbox == Endpoint.Outbox.OFF:
         return {}
     found = {}
-    if row.transaction_mode != Endpoint.Mode.RECEIVE_ONLY:
+    if row.transaction_mode == Endpoint.Mode.SENDS_ATOMIC_WITH_RECEIVE:
         found["outbox"] = (
             "An outbox needs the mode receive only. With sends atomic with receive none is needed: what handlers write "
             "by context.connection is one commit with the message."

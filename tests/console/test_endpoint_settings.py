@@ -11,7 +11,7 @@ from django.test import Client
 from pgqueue_admin.console.endpoints.fieldsets import GROUPS
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.models import AuditEntry, Endpoint, Queue, endpoint_validation
+from pgqueue_admin.models import AuditEntry, Endpoint, Queue, endpoint_validation, outbox_owners
 from pgqueue_admin.outbox.settings import OutboxSettings
 from pgqueue_admin.services import endpoints
 from pgqueue_admin.transport import Endpoint as Engine
@@ -234,6 +234,34 @@ def test_an_outbox_needs_its_table_and_the_mode_that_goes_with_it(
     row = Endpoint.objects.get()
     assert (row.outbox, row.outbox_keep_seconds) == ("optimistic", 2 * 86_400)
     assert "outbox off → optimistic" in text(as_operator, page).replace("\u00a0", " ")
+
+
+def test_the_mode_none_switches_the_outbox_off_and_that_is_said(
+    as_operator: Client, orders: Endpoint, connect: Connect, console_database: str
+) -> None:
+    """O10, as the engine does it: no table is needed, and who saves it has read what that means."""
+    Endpoint.objects.update(name="Orders")
+    once = {"transaction_mode": "none", "immediate_retries": "0", "delayed_retries": "0"}
+
+    def saved(**typed: str) -> Any:
+        version = str(Endpoint.objects.get().version)
+        return as_operator.post("/endpoints/Orders/settings/", {**SETTINGS, **once, "version": version, **typed})
+
+    first = saved(outbox="optimistic")
+    assert first.status_code == 422
+    assert faults(first) == {}
+    assert "The mode none switches the outbox off" in said(first)
+    assert "deleted before its handler runs" in said(first)
+    seen = matched(r'name="seen" value="([^"]+)"', said(first))
+    assert saved(outbox="optimistic", seen=seen).status_code == 303
+    row = Endpoint.objects.get()
+    assert (row.outbox, row.transaction_mode, row.has_outbox) == ("optimistic", "none", False)
+    assert of_row(row).faults() == []
+    assert "It has no outbox." in text(as_operator, "/endpoints/Orders/")
+    assert outbox_owners.by_table() == {}
+    atomic = saved(outbox="optimistic", transaction_mode="sends_atomic_with_receive", seen=seen)
+    assert "none is needed" in faults(atomic)["outbox"]
+    assert saved(transaction_mode="receive_only", outbox="optimistic").status_code == 422, "then it needs its table"
 
 
 STOCK = {"stock": "postgresql://stock-host/stock"}

@@ -100,4 +100,6 @@ class EndpointSettingsForm(forms.Form):
         """A table that went away since it was named must not forbid every other change."""
         changed, wanted = self.changes, self.wanted
         sends = "on_exhausted" in changed and wanted.on_exhausted == Endpoint.Exhausted.ERROR_QUEUE
-        return [name for name in destination_check.TABLES if name in changed or (sends and name == "error_queue")]
+        keeps = wanted.has_outbox and not self.endpoint.has_outbox
+        also = {"error_queue": sends, "outbox": keeps}
+        return [name for name in destination_check.TABLES if name in changed or also.get(name)]

@@ -40,10 +40,10 @@ def _of_the_delay(known: EndpointHealth, wanted: Endpoint) -> Iterator[SettingWa
 
 def _of_the_mode(today: Endpoint, wanted: Endpoint) -> Iterator[SettingWarning]:
     mode = wanted.transaction_mode
-    if wanted.outbox != Endpoint.Outbox.OFF:
-        return
-    if mode != today.transaction_mode and (sentence := _OF_A_MODE.get(Endpoint.Mode(mode))):
-        yield SettingWarning(mode, sentence)
+    if wanted.why_no_outbox and not today.why_no_outbox:
+        yield SettingWarning(f"{mode} {wanted.outbox}", wanted.why_no_outbox)
+    if not wanted.has_outbox and mode != today.transaction_mode and (said := _OF_A_MODE.get(Endpoint.Mode(mode))):
+        yield SettingWarning(mode, said)
 
 
 def seen(found: list[SettingWarning]) -> str:

@@ -42,7 +42,8 @@ def _outbox(of: QueueDatabase, session: Connection, row: Endpoint) -> Iterator[T
     except AddressUnreadable as error:
         yield TableFault(f"{row.name} can have no outbox: {error}.", "an endpoint of a shorter name", stops=True)
         return
-    yield from of.dialect.outbox_store(address).faults(session)
+    if row.has_outbox:
+        yield from of.dialect.outbox_store(address).faults(session)
 
 
 def _said(fault: TableFault) -> str:

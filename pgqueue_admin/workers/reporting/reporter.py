@@ -69,7 +69,7 @@ class Reporter:
     def _tell_duplicates(self) -> None:
         """The first time also that there were none."""
         seen = self.counters.duplicates
-        if self.row.outbox != Endpoint.Outbox.OFF and seen != self._told_duplicates:
+        if self.row.has_outbox and seen != self._told_duplicates:
             caught_duplicates.add(self.row.name, seen - (self._told_duplicates or 0))
             self._told_duplicates = seen
 
