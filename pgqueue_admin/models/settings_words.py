@@ -4,7 +4,7 @@ from typing import Any
 
 from pgqueue_admin.formatting.audit_verbs import past
 from pgqueue_admin.formatting.duration_input import written
-from pgqueue_admin.formatting.numbers import format_int, size
+from pgqueue_admin.formatting.numbers import format_int, pluralize, size
 from pgqueue_admin.models import Endpoint
 
 LABELS = {
@@ -43,6 +43,9 @@ LABELS = {
     "target_depth": "target for depth",
     "target_dead": "target for dead messages",
     "ingest": "moved into the archive",
+    "dispatch_allowed": "sending by hand",
+    "relay_seconds": "relay after",
+    "keep_seconds": "records kept",
     "acts_allowed": "acts on messages that wait",
 }
 _EMPTY = dict.fromkeys(("max_records_to_peek", "memory_mb", "memory_kill_mb"), "no limit")
@@ -51,6 +54,7 @@ _EMPTY["renewed_for_seconds"] = "as long as the handler works"
 _EMPTY["subscription_table"] = "SubscriptionRouting in its schema"
 _EMPTY["outbox_clean_seconds"] = "never: by a job of the database"
 _EMPTY["outbox_relay_seconds"] = "never"
+_EMPTY["relay_seconds"] = _EMPTY["keep_seconds"] = "off"
 _CHOICES: dict[str, dict[str, str]] = {
     "outbox": dict(Endpoint.Outbox.choices),
     "outbox_isolation": dict(Endpoint.Isolation.choices),
@@ -94,7 +98,11 @@ def change(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
 
 
 def did(verb: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
-    """``set peek delay 1 s → 12 s``, ``stopped it: processes 2 → 0``, ``paused it``."""
+    """``set peek delay 1 s → 12 s``, ``stopped it: processes 2 → 0``, ``paused it``; of an outbox what was sent."""
+    if verb == "dispatch":
+        of = after or {}
+        sent = f"{pluralize(of.get('messages', 0), 'message')} of {pluralize(of.get('records', 0), 'record')}"
+        return f"{past(verb)} it: {sent}"
     said = "" if verb in _NO_MORE_TO_SAY else change(before, after)
     if verb in {"set", "undo", "scale"}:
         return f"{past(verb)} {said}"

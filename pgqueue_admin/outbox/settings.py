@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, Protocol
 
 from pgqueue_admin.dialects import Dialect, dialect_for
 from pgqueue_admin.dialects.errors import AddressUnreadable
@@ -15,6 +15,13 @@ from pgqueue_admin.transport.client import Client
 Concurrency = Literal["optimistic", "pessimistic"]
 LONGEST = timedelta(days=3650)
 _DATABASE_NAME = re.compile(r"[a-z0-9_]{1,31}")
+
+
+class Relayed(Protocol):
+    """Who keeps account of what the relay sends. What it raises is logged, and stops nothing."""
+
+    def __call__(self, outbox: str, records: int, messages: int) -> None:
+        """``outbox``: its table, as a canonical address. They are sent and committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,8 @@ class OutboxSettings:
     wait: timedelta = timedelta(seconds=10)
     # What remembers since when records wait in a table without `CreatedAt`; None: the process, until it ends.
     first_seen: FirstSeen | None = field(default=None, compare=False, repr=False)
+    # Hears of each run of the relay that sent something; None: the log alone.
+    relayed: Relayed | None = field(default=None, compare=False, repr=False)
 
     @property
     def isolation_level(self) -> Isolation:

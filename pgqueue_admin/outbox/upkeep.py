@@ -99,8 +99,25 @@ class OutboxUpkeep:
         return purged
 
     def _relay(self, session: Connection, grace: timedelta) -> None:
+        sent: dict[str, int] = {}
+        try:
+            self._send_old(session, grace, sent)
+        finally:  # what is sent is sent, whatever came after it
+            if sent:
+                self._tell(len(sent), sum(sent.values()))
+
+    def _tell(self, records: int, messages: int) -> None:
+        log.warning("The relay of %s sent what %d handled message(s) had left unsent.", self._outbox, records)
+        try:
+            if self._settings.relayed:
+                self._settings.relayed(str(self._outbox), records, messages)
+        except Exception:  # whatever it is: an account that is not kept must not stop the relay
+            log.exception("It is kept no account of that.")
+
+    def _send_old(self, session: Connection, grace: timedelta, sent: dict[str, int]) -> None:
+        """``sent``: how many messages of which record; filled as it goes on."""
         old = self._seen_for(session, grace)
-        passed, sent = set[str](), 0  # what could not be sent stays behind, and hides nothing
+        passed = set[str]()  # what could not be sent stays behind, and hides nothing
         while not self._stopping.is_set():
             with session.transaction():
                 found = self._outbox.store.pending(session, grace, RELAYED_AT_ONCE, passed)
@@ -110,11 +127,9 @@ class OutboxUpkeep:
             for outgoing in dispatched.values():
                 self._outbox.dispatched(outgoing)
             passed.update(record.id for record in found if record.id not in dispatched)
-            sent += len(dispatched)
+            sent |= {each: len(outgoing) for each, outgoing in dispatched.items()}
             if len(found) < RELAYED_AT_ONCE:
                 break
-        if sent:
-            log.warning("The relay of %s sent what %d handled message(s) had left unsent.", self._outbox, sent)
 
     def _seen_for(self, session: Connection, grace: timedelta) -> set[str] | None:
         """Of a table that does not say how old a record is: which were seen for so long. None: it says it."""

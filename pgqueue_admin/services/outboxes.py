@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 import django.db
+from django.db.models import QuerySet
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
@@ -64,6 +66,11 @@ def dispatch(outbox: DispatchableOutbox, ids: Iterable[str], person: Any, origin
     if refused and not records:
         raise OperationRefused(f"Nothing was sent. {refused[0]}")
     return Dispatched(records, messages, passed, refused)
+
+
+def history(table: Address) -> QuerySet[AuditEntry]:
+    """What was sent from there and switched, by people and relays; newest first."""
+    return AuditEntry.objects.filter(noun="outbox", subject=postgresql().canonical(table)[:400])
 
 
 def note_sent(outbox: object, records: int, messages: int, person: Any, origin: str, reason: str = "") -> None:

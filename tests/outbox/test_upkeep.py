@@ -3,12 +3,14 @@
 import threading
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any
 
 import orjson
 import pytest
 
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.outbox import Outbox, upkeep
 from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
@@ -223,6 +225,38 @@ def test_what_somebody_else_remembers_outlives_the_process(
     upkeep_of(billing).run_once()
     assert asked == [["pending 1", "pending 2", "pending 3"]]
     assert sold(database) == [1, 3]
+
+
+def test_each_run_that_sent_something_is_told_of_once(
+    make: MakeEndpoint, connection: Connection, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a later batch fails; and who keeps the account stops nothing."""
+    told = list[tuple[str, int, int]]()
+
+    def tell(outbox: str, records: int, messages: int) -> None:
+        told.append((outbox, records, messages))
+        raise RuntimeError("the account is closed")
+
+    billing = make(outbox=Outbox(relayed=tell))
+    keeping = upkeep_of(billing)
+    keeping.run_once()
+    assert told == []
+    connection.run(PENDING, ["Sales", 150])
+    keeping.run_once()
+    keeping.run_once()
+    assert told == [('"public"."Billing_OutboxData"', 150, 150)]
+    connection.run(PENDING.replace("'pending '", "'more '"), ["Sales", 150])
+    batches, pending = count(1), postgresql().outbox_store(Address("public", "x")).__class__.pending
+
+    def breaks(*given: Any) -> Any:
+        if next(batches) == 2:
+            raise TimedOut("it took too long")
+        return pending(*given)
+
+    monkeypatch.setattr(postgresql().outbox_store(Address("public", "x")).__class__, "pending", breaks)
+    with pytest.raises(TimedOut):
+        keeping.run_once()
+    assert told[1:] == [('"public"."Billing_OutboxData"', 100, 100)]
 
 
 def test_a_process_looks_soon_after_its_start(make: MakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:

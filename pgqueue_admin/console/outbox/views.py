@@ -20,10 +20,12 @@ from pgqueue_admin.models import caught_duplicates
 from pgqueue_admin.monitor import in_doubt, outboxes
 from pgqueue_admin.monitor.in_doubt import InDoubt
 from pgqueue_admin.services import content_access, followed_outboxes, foreign_outboxes
+from pgqueue_admin.services import outboxes as acts
 from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
 from pgqueue_admin.transport.settings import SettingsRefused
 
 ROWS = 50
+HISTORY = 10  # entries of the audit
 
 
 @require_safe
@@ -75,6 +77,7 @@ def outbox(request: HttpRequest, schema: str, table: str) -> HttpResponse:
         "is_allowed": decided is not None and decided.dispatch_allowed,
         "decided": decided,
         "keeping": forms.of_row(decided),
+        "history": [(entry, "") for entry in acts.history(address)[:HISTORY]],
         "set_refusal": permissions.refusal_for(request.user, "set"),
     }
     return render(request, "pgqueue_admin/outbox/outbox.html", about, status=problem.status if problem else 200)

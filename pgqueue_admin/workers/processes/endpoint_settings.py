@@ -12,7 +12,7 @@ from pgqueue_admin.lease import LeaseSettings
 from pgqueue_admin.models import Endpoint
 from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.transport.settings import EndpointSettings
-from pgqueue_admin.workers.processes.durable_first_seen import DurableFirstSeen
+from pgqueue_admin.workers.processes.outbox_ports import DurableFirstSeen, RelayAudit
 from pgqueue_admin.workers.supervisor.managed_process import KNOWN_SETTINGS
 
 
@@ -49,6 +49,7 @@ def _outbox(row: Endpoint) -> Outbox | None:
         clean_every=_span(row.outbox_clean_seconds),
         relay_after=_span(row.outbox_relay_seconds),
         first_seen=DurableFirstSeen(),
+        relayed=RelayAudit(row.name),
     )
 
 

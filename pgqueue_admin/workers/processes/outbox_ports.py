@@ -1,7 +1,8 @@
-"""Fills the outbox's port for records that do not say since when they wait: the console's database remembers it."""
+"""Fills the outbox's ports with the console's database: since when records wait, and the audit of what was relayed."""
 
 import logging
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import timedelta
 
 import django.db
@@ -12,6 +13,7 @@ from pgqueue_admin.models import database_clock, outbox_first_seen
 from pgqueue_admin.models.db_backend.base import only_short_ones_here
 from pgqueue_admin.outbox.first_seen import SeenByThisProcess
 from pgqueue_admin.services.foreign_outboxes import here
+from pgqueue_admin.services.outboxes import note_sent
 
 log = logging.getLogger(__name__)
 
@@ -40,3 +42,23 @@ class DurableFirstSeen:
         finally:
             connections["default"].close()  # asked once in a while
         return {each: max(age, now - since[each]) if each in since else age for each, age in seen.items()}
+
+
+_LONGEST_NAME = 150  # of who did it, in the audit
+
+
+@dataclass(frozen=True, slots=True)
+class RelayAudit:
+    """Implements outbox.settings.Relayed: an entry for each run of an endpoint's relay that sent something.
+
+    While the console's database is away it is in the log alone, as what it sent is sent.
+    """
+
+    endpoint: str
+
+    def __call__(self, outbox: str, records: int, messages: int) -> None:
+        only_short_ones_here()
+        try:
+            note_sent(outbox, records, messages, f"relay of {self.endpoint}"[:_LONGEST_NAME], "relay")
+        finally:
+            connections["default"].close()
