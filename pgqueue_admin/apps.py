@@ -22,5 +22,5 @@ def _apply_session_settings(connection: Any, **_: Any) -> None:
     from pgqueue_admin.dialects.postgresql import search_paths, session_settings
 
     session_settings.fit(connection.connection)
-    if connection.pool is None and (path := search_paths.BY_ALIAS.get(connection.alias)):  # a pool has set it once
-        session_settings.alone(connection.connection, path)
+    if connection.pool is None:  # a pool has done so once
+        session_settings.anew(connection.connection, search_paths.of_alias(connection.alias))

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from pgqueue_admin.dialects.postgresql import connect_options
+from pgqueue_admin.dialects.postgresql import connect_options, session_settings
 
 log = logging.getLogger(__name__)
 ALIVE_SECONDS = 5.0  # after so long a silence the server is asked whether it is still there
@@ -33,6 +33,18 @@ async def wakes(dsn: str, channels: Iterable[str]) -> AsyncGenerator[str, None]:
 
 
 async def _listen(dsn: str, channels: Iterable[str]) -> AsyncIterator[str]:
+    async with await opened(dsn) as session:
+        for channel in channels:
+            await _ask(session, sql.SQL("listen {}").format(sql.Identifier(channel)))
+        yield ""
+        while True:
+            async for notification in session.notifies(timeout=ALIVE_SECONDS):
+                yield notification.channel
+            await _ask(session, sql.SQL("select 1"))
+
+
+async def opened(dsn: str) -> psycopg.AsyncConnection[Any]:
+    """Raises OperationalError."""
     session = await psycopg.AsyncConnection.connect(
         dsn,
         autocommit=True,
@@ -40,19 +52,17 @@ async def _listen(dsn: str, channels: Iterable[str]) -> AsyncIterator[str]:
         **connect_options.on_the_wire(dsn),
         **connect_options.options(dsn, "pgqueue-admin live", read_only=False, statement_timeout=None),
     )
-    async with session:
-        for channel in channels:
-            await session.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
-        yield ""
-        while True:
-            async for notification in session.notifies(timeout=ALIVE_SECONDS):
-                yield notification.channel
-            await _ask(session)
+    try:
+        await _ask(session, session_settings.setting(session_settings.started_with(session.info)))
+    except BaseException:
+        await session.close()
+        raise
+    return session
 
 
-async def _ask(session: psycopg.AsyncConnection[Any]) -> None:
+async def _ask(session: psycopg.AsyncConnection[Any], query: sql.SQL | sql.Composed) -> None:
     """Raises OperationalError, also where the wire swallows everything: the driver alone would wait for an answer."""
-    asked = asyncio.ensure_future(session.execute("select 1"))
+    asked = asyncio.ensure_future(session.execute(query))
     answered, _ = await asyncio.wait([asked], timeout=ANSWER_SECONDS)
     if not answered:
         with socket.socket(fileno=os.dup(session.fileno())) as wire, suppress(OSError):

@@ -1,5 +1,6 @@
 """What every session starts with, whoever opens it and whatever its database is set to."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from urllib.parse import quote
@@ -11,11 +12,13 @@ from django.db import connections
 from pgqueue_admin.config import env
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.dialects.postgresql import connect_options, postgresql
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.history.sources import read_sessions
+from pgqueue_admin.live import listener
 from pgqueue_admin.transport.client import Client
 from tests.console.sampled import elsewhere
 from tests.hostile.proxy import Proxy
+from tests.pooler import Pooler
 from tests.waiting import until
 
 HEARD = {
@@ -34,14 +37,14 @@ def own(dsn: str) -> Iterator[Show]:
 
 
 def of_a_pool(dsn: str) -> Iterator[Show]:
-    pool = postgresql().pool(dsn, read_only=True, statement_timeout=5)
+    pool = postgresql().pool(dsn, read_only=True, statement_timeout=5, lock_timeout=1)
     with pool.connection() as session:
         yield lambda name: str(session.value(f"show {name}"))
     pool.close()
 
 
 def of_django(dsn: str) -> Iterator[Show]:
-    yield from shown("default", env.database(dsn, "DATABASE_URL"))
+    yield from shown("default", env.for_console(env.database(dsn, "DATABASE_URL")))
 
 
 def for_looking(dsn: str) -> Iterator[Show]:
@@ -106,9 +109,25 @@ def of_the_engine(dsn: str) -> Iterator[Show]:
         yield lambda name: str(session.value(f"show {name}"))
 
 
+def of_the_engines_own(dsn: str) -> Iterator[Show]:
+    with Client("Sales", dsn).opening.ours() as session:
+        yield lambda name: str(session.value(f"show {name}"))
+
+
+def of_handlers(dsn: str) -> Iterator[Show]:
+    with Client("Sales", dsn).connect() as session:
+        yield lambda name: str(session.value(f"show {name}"))
+
+
 def of_a_listener(dsn: str) -> Iterator[Show]:
-    with psycopg.connect(dsn, **connect_options.options(dsn, "pgqueue-admin live", False, None)) as session:
-        yield lambda name: str(session.execute(f"show {name}").fetchone()[0])  # type: ignore[index]
+    with asyncio.Runner() as loop:
+        session = loop.run(listener.opened(dsn))
+
+        async def show(name: str) -> str:
+            return str((await (await session.execute(f"show {name}")).fetchone())[0])  # type: ignore[index]
+
+        yield lambda name: loop.run(show(name))
+        loop.run(session.close())
 
 
 @pytest.mark.parametrize(
@@ -128,6 +147,47 @@ def test_a_session_in_which_only_we_ask_finds_names_in_the_catalog_alone(
         assert [show("search_path").replace(" ", "") for _ in range(2)] == ["pg_catalog,pg_temp"] * 2
         assert show("application_name").startswith("pgqueue")
         list(opened)
+
+
+LOOKS = {
+    **{"row_security": "off", "default_transaction_read_only": "on", "constraint_exclusion": "partition"},
+    **{"statement_timeout": "5s", "lock_timeout": "1s"},
+}
+ALL = {"transaction_isolation": "read committed", "TimeZone": "UTC", "client_encoding": "UTF8", **HEARD}
+IN_OUR_PATH = {"search_path": "pg_catalog,pg_temp", "work_mem": "7MB", **ALL}
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [
+        (own, IN_OUR_PATH),
+        (of_a_pool, {**IN_OUR_PATH, **LOOKS, "idle_in_transaction_session_timeout": "5s"}),
+        (for_looking, {**IN_OUR_PATH, **LOOKS}),
+        (of_django, {**ALL, "search_path": "pg_catalog,pgqueue_console,pg_temp", "work_mem": "7MB"}),
+        (of_the_engine, IN_OUR_PATH),
+        (of_the_engines_own, {**IN_OUR_PATH, "statement_timeout": "25s"}),
+        (of_handlers, {**ALL, "search_path": "shop,public", "work_mem": "7MB"}),
+        (of_a_listener, IN_OUR_PATH),
+    ],
+    ids=lambda said: getattr(said, "__name__", "wanted"),
+)
+def test_it_is_set_so_behind_a_pooler_that_drops_what_a_session_starts_with(
+    kind: Opens, wanted: dict[str, str], console_database: str, connect: Callable[..., Connection]
+) -> None:
+    """As one does that has ``ignore_startup_parameters = options``. What the address says holds there, too."""
+    name = console_database.rpartition("/")[2]
+    for setting in ("search_path = public", "default_transaction_isolation = 'serializable'"):
+        connect(console_database).run(f"alter database {name} set {setting}")
+    pooler = Pooler(console_database, size=4, mode="session")
+    said = r"-c work_mem=7MB --array-nulls=on -c log_disconnections=1 -c search_path=shop,\ public"
+    opened = kind(f"{pooler.dsn}?options={quote(said)}")
+    show = next(opened)
+    try:
+        assert {name: show(name).replace(", ", ",") for name in wanted} == wanted
+        assert show("application_name").startswith("pgqueue")
+    finally:
+        list(opened)
+        pooler.close()
 
 
 def test_a_session_of_handlers_finds_what_its_address_says(

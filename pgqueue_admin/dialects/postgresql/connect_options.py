@@ -153,8 +153,8 @@ def open_raw(
         )
         answer_limit.limit(raw, answer_seconds)
         encodings.fit(session_settings.fit(liveness.first(raw) if impatient else raw))
-        if not for_handlers:
-            session_settings.alone(raw)
+        begun = session_settings.anew if for_handlers else session_settings.alone
+        begun(raw)
         if read_only:
             read_only_transactions.fit(raw)
     raw.prepared_max = prepared_statements

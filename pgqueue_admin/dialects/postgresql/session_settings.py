@@ -1,5 +1,7 @@
 """Settings that change what our statements and their answers mean, whatever a server, database or role has them at."""
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import psycopg
@@ -7,15 +9,55 @@ from psycopg import sql
 
 from pgqueue_admin.dialects.postgresql import value_loaders
 
+_WORD = re.compile(r"(?:\\.|\S)+", re.DOTALL)  # a blank behind a backslash ends none
+_ONLY_AT_START = {
+    *("ignore_system_indexes", "post_auth_delay", "log_connections", "log_disconnections"),
+    *("jit_debugging_support", "jit_profiling_support"),
+}
 _OURS = {"TimeZone": "UTC", "DateStyle": "ISO", "IntervalStyle": "postgres", "standard_conforming_strings": "on"}
 
 
 def alone(raw: psycopg.Connection[Any], path: str = "pg_catalog, pg_temp") -> psycopg.Connection[Any]:
-    """Of a session in which only we ask: names are those of ``path``, also where a pooler has dropped what the session
-    was to start with. One round trip.
-    """
-    raw.execute("select pg_catalog.set_config('search_path', %s, false)", [path])
+    """Of a session in which only we ask: names are those of ``path``, and all else is as ``anew`` sets it."""
+    return anew(raw, {"search_path": path})
+
+
+def anew(raw: psycopg.Connection[Any], ours: Mapping[str, str] | None = None) -> psycopg.Connection[Any]:
+    """Set all that the session was to start with, and ``ours``: a pooler drops that. One round trip."""
+    raw.execute(setting(started_with(raw.info) | dict(ours or {})))
     return raw
+
+
+def started_with(info: psycopg.ConnectionInfo) -> dict[str, str]:
+    """What a session asked for with its start, by name."""
+    said = info.get_parameters()
+    beside = {name: said[name] for name in ("application_name", "client_encoding") if name in said}
+    return asked_for(said.get("options", "")) | beside
+
+
+def asked_for(options: str) -> dict[str, str]:
+    """Settings that ``options`` of an address name, as the server reads them; the last one of a name counts.
+
+    Not those that a session can only start with: later on they are refused.
+    """
+    words = [re.sub(r"\\(.)", r"\1", word, flags=re.DOTALL) for word in _WORD.findall(options)]
+    found: dict[str, str] = {}
+    for before, word in zip(["", *words], words, strict=False):
+        if before == "-c":
+            named = word
+        elif word.startswith(("-c", "--")) and len(word) > 2:
+            named = word[2:]
+        else:
+            continue
+        name, _, value = named.partition("=")
+        found[name.replace("-", "_").lower()] = value
+    return {name: value for name, value in found.items() if name not in _ONLY_AT_START}
+
+
+def setting(values: Mapping[str, str]) -> sql.Composed:
+    """One statement that sets them, whatever the search path is by then."""
+    each = [sql.SQL("pg_catalog.set_config({}, {}, false)").format(*pair) for pair in values.items()]
+    return sql.SQL("select pg_catalog.concat({})").format(sql.SQL(", ").join(each))
 
 
 def fit(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:

@@ -70,5 +70,4 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _configure(self, raw: Any) -> None:
         self._configure_connection(raw)  # type: ignore[attr-defined]
-        if path := search_paths.BY_ALIAS.get(self.alias):
-            session_settings.alone(raw, path)
+        session_settings.anew(raw, search_paths.of_alias(self.alias))
