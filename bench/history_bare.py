@@ -41,10 +41,11 @@ def handed(archive: Archive, select: str, file: Path) -> Any:
     from pyspark import cloudpickle
 
     from bench import history_handed
+    from pgqueue_admin.history.spark.readers import told
     from pgqueue_admin.history.spark.schemas import RAW
     from pgqueue_admin.history.spark.source import QueuePartition, QueueReader
 
-    reader = QueueReader({"uri": for_looking(archive.dsn), "selects": "[]"})
+    reader = QueueReader(told(for_looking(archive.dsn), []))
     history_handed.lay_out(reader.read(QueuePartition(select)), file)
     cloudpickle.register_pickle_by_value(history_handed)
     spark = archive.driver._session()

@@ -125,7 +125,7 @@ class BatchLoop:
 
         try:
             dsn = read_sessions.read_from(connection)
-        except read_sessions.StandbyUnreachable as error:
+        except (read_sessions.StandbyUnreachable, read_sessions.PathOpen) as error:
             ledger.held_back(batch.source, str(error))
             return False
         session = self._session()

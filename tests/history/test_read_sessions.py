@@ -1,27 +1,35 @@
 """A reader that stands still holds no snapshot for ever: its session is ended from outside, and no other one is."""
 
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
+import psycopg
 import pytest
+from django.conf import settings
 
+from pgqueue_admin.history.sources import read_sessions
 from pgqueue_admin.history.sources.read_sessions import ReadOverdue, for_looking
+from pgqueue_admin.history.spark.readers import told
 from pgqueue_admin.history.spark.source import QueuePartition, QueueReader
+from tests.hostile import overloads
+from tests.pooler import Pooler
 from tests.waiting import until
 
 Connect = Callable[[str], Any]
 LARGE = "create table public.large as select repeat(md5(n::text), 1000) as body from generate_series(1, 3000) n"
 READER = """
-import json, sys
+import sys
+from pgqueue_admin.history.spark.readers import told
+from pgqueue_admin.history.spark.readers import told
 from pgqueue_admin.history.spark.source import QueuePartition, QueueReader
-reader = QueueReader({"uri": sys.argv[1], "selects": json.dumps(["select body from public.large"])})
+reader = QueueReader(told(sys.argv[1], []))
 for batch in reader.read(QueuePartition("select body from public.large")):
     print(batch.num_rows, flush=True)
     sys.stdin.readline()
@@ -108,8 +116,8 @@ def test_texts_are_utf_8_whatever_the_database_has(latin: str, connect: Connect)
     connect(latin).run("create table public.audit as select %(headers)s::text as headers", {"headers": headers})
     select = "select headers from public.audit where headers like '%ü%'"
     for asked in ("", "?client_encoding=latin1"):
-        options = {"uri": for_looking(f"{latin}{asked}"), "selects": json.dumps([select])}
-        (batch,) = QueueReader(options).read(QueuePartition(select))
+        reader = QueueReader(told(for_looking(f"{latin}{asked}"), []))
+        (batch,) = reader.read(QueuePartition(select))
         assert batch.column("headers").to_pylist() == [headers]
 
 
@@ -139,7 +147,7 @@ def test_what_is_within_its_limit_is_left_alone(
 
 def asked(uri: str, statement: str) -> list[Any]:
     """Through Arrow's driver, as a batch is read."""
-    reader = QueueReader({"uri": uri, "selects": json.dumps([statement])})
+    reader = QueueReader(told(uri, []))
     return [row for batch in reader.read(QueuePartition(statement)) for row in batch.to_pylist()]
 
 
@@ -163,10 +171,63 @@ def test_a_statement_of_a_batch_has_an_end(console_database: str) -> None:
 def test_reading_locks_out_nobody(database: Any, console_database: str) -> None:
     """While a batch is read its tables can be written to, and their rows taken."""
     database.run("create table public.busy as select n, repeat('x', 10000) as body from generate_series(1, 2000) n")
-    reader = QueueReader({"uri": for_looking(console_database), "selects": "[]"})
+    reader = QueueReader(told(for_looking(console_database), []))
     batches = reader.read(QueuePartition("select n, body from public.busy"))
     assert next(batches).num_rows
     held = "select distinct mode from pg_locks where relation = 'busy'::regclass and pid <> pg_backend_pid()"
     assert [row.mode for row in database.all(held)] == ["AccessShareLock"]
     assert database.run("delete from public.busy where n = 7") == 1
     assert sum(batch.num_rows for batch in batches) > 0
+
+
+@pytest.fixture
+def pooler(console_database: str) -> Iterator[Pooler]:
+    """It drops what sessions start with, as PgBouncer does with ``ignore_startup_parameters = options``."""
+    made = Pooler(console_database, size=4, mode="session")
+    yield made
+    made.close()
+
+
+def test_behind_a_pooler_a_batch_is_read_as_elsewhere(database: Any, pooler: Pooler) -> None:
+    names = ("default_transaction_read_only", "statement_timeout", "timezone", "row_security", "search_path")
+    ask = ", ".join(f"current_setting('{name}') as {name}" for name in names)
+    wanted = dict(zip(names, ("on", "10min", "UTC", "off", "pg_catalog,pg_temp"), strict=True))
+    assert asked(for_looking(pooler.dsn), f"select {ask}") == [wanted]
+
+
+def test_a_batch_runs_no_strangers_code_behind_a_pooler(
+    database: Any, console_database: str, pooler: Pooler, connect: Connect
+) -> None:
+    """Its statements name functions as everybody does, and what is in ``public`` fits better than what it should be."""
+    database.run("create table public.billed as select 'x'::varchar as headers, 1 as n")
+    statement = "select left(headers, n) || right(headers, n) as said from public.billed where left(headers, n) = 'x'"
+    with overloads.made(database, console_database):
+        with psycopg.connect(console_database) as as_before, pytest.raises(psycopg.Error, match="a stranger ran"):
+            as_before.execute(statement)
+        database.run("alter sequence public.ran restart")
+        assert asked(for_looking(pooler.dsn), statement) == [{"said": "xx"}]
+        assert not database.value("select is_called from public.ran")
+
+
+def test_nothing_is_read_where_a_stranger_could_make_what_arrows_driver_asks(
+    database: Any, console_database: str, pooler: Pooler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of its own, before anything can be set: it does run what somebody has made."""
+    monkeypatch.setitem(settings.PGQUEUE, "HISTORY_URL", "")
+    monkeypatch.setattr(read_sessions, "queue_database", lambda: SimpleNamespace(dsn=pooler.dsn))
+    assert read_sessions.read_from(database) == pooler.dsn
+    with overloads.made(database, console_database):
+        database.run("""create function public.differs(regproc, integer) returns boolean language plpgsql as
+            $$ begin perform pg_catalog.nextval('public.ran'); return $1 operator(pg_catalog.<>) $2::oid; end $$""")
+        database.run("create operator public.<> (function = public.differs, leftarg = regproc, rightarg = integer)")
+        with pytest.raises(read_sessions.PathOpen, match=r"eve may create.*revoke create on schema") as refused:
+            read_sessions.read_from(database)
+        assert asked(for_looking(pooler.dsn), "select 1 as one") == [{"one": 1}]
+        assert database.value("select is_called from public.ran"), "or the refusal is not needed any more"
+        monkeypatch.setattr(read_sessions, "queue_database", lambda: SimpleNamespace(dsn=console_database))
+        assert read_sessions.read_from(database) == console_database, "it sets its path with the start"
+        monkeypatch.setattr(read_sessions, "queue_database", lambda: SimpleNamespace(dsn=pooler.dsn))
+        database.run(str(refused.value).partition("run: ")[2])
+        assert read_sessions.read_from(database) == pooler.dsn
+        database.run("drop operator public.<> (regproc, integer)")
+        database.run("drop function public.differs(regproc, integer)")

@@ -4,7 +4,10 @@ from collections.abc import Callable
 
 from pgqueue_admin.dialects.connection import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.postgresql.answer_limit import PatientConnection
 from pgqueue_admin.dialects.postgresql.dialect import postgresql
+from pgqueue_admin.dialects.postgresql.liveness import first
+from pgqueue_admin.dialects.postgresql.session import translated
 
 ROUNDS = 3  # others use the same pooler, and by chance one may get the same session twice
 
@@ -48,3 +51,13 @@ def _note(session: Connection, text: str) -> None:
 
 def _noted(session: Connection) -> str:
     return str(session.value(postgresql().server.noted()))
+
+
+def first_path(dsn: str) -> list[str]:
+    """The schemas in which a new session looks until it is told others: a pooler drops what ``dsn`` says of them.
+
+    Raises DatabaseDown.
+    """
+    with translated, PatientConnection.connect(dsn, autocommit=True, connect_timeout=5) as raw:
+        (found,) = first(raw).execute(postgresql().server.first_path()).fetchall()
+        return list(found[0])

@@ -24,15 +24,14 @@ def alone(raw: psycopg.Connection[Any], path: str = "pg_catalog, pg_temp") -> ps
 
 def anew(raw: psycopg.Connection[Any], ours: Mapping[str, str] | None = None) -> psycopg.Connection[Any]:
     """Set all that the session was to start with, and ``ours``: a pooler drops that. One round trip."""
-    raw.execute(setting(started_with(raw.info) | dict(ours or {})))
+    raw.execute(setting(started_with(raw.info.get_parameters()) | dict(ours or {})))
     return raw
 
 
-def started_with(info: psycopg.ConnectionInfo) -> dict[str, str]:
-    """What a session asked for with its start, by name."""
-    said = info.get_parameters()
+def started_with(said: Mapping[str, str]) -> dict[str, str]:
+    """What a session asks for with its start, by name. ``said``: its address and all else that libpq is told."""
     beside = {name: said[name] for name in ("application_name", "client_encoding") if name in said}
-    return asked_for(said.get("options", "")) | beside
+    return asked_for(said.get("options") or "") | beside
 
 
 def asked_for(options: str) -> dict[str, str]:

@@ -17,7 +17,10 @@ from pgqueue_admin.dialects.postgresql.connect_options import (
     primary_for_lookers,
     said_by,
 )
+from pgqueue_admin.dialects.postgresql.pooler_check import first_path
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.raw_sql import console_sql
+from pgqueue_admin.models.schema import Creator
 
 log = logging.getLogger(__name__)
 LIMIT = 600  # seconds a statement may take
@@ -83,21 +86,40 @@ class StandbyUnreachable(Exception):
     """The standby has not replayed what was planned, does not answer, or is none: nothing was read of it."""
 
 
+class PathOpen(Exception):
+    """Somebody could have code of theirs run by the first statements of Arrow's driver: nothing was read."""
+
+
 def read_from(connection: Connection) -> str:
-    """The DSN, once all that ``connection`` (of the queues' database) has seen can be seen there. Raises NotThere.
+    """The DSN, once all that ``connection`` (of the queues' database) has seen can be seen there. Raises PathOpen, and
+    StandbyUnreachable.
 
     Plans are never made there: a standby's snapshots do not name those who are still writing.
     """
     dsn: str = settings.PGQUEUE["HISTORY_URL"]
     if not dsn:
+        _refuse_strangers(connection, queue_database().dsn)
         return queue_database().dsn
     written = connection.all(postgresql().history.written())[0]
     try:
         with postgresql().connect(dsn, read_only=True, application_name="pgqueue-admin history") as standby:
             _wait(standby, written)
+        _refuse_strangers(connection, dsn)
     except DatabaseError as error:
         raise StandbyUnreachable(f"The standby that history is read from does not answer: {error}") from error
     return dsn
+
+
+def _refuse_strangers(connection: Connection, dsn: str) -> None:
+    """The driver asks for the types that there are before it can be told anything, and names ``<>`` without schema."""
+    path = [each for each in first_path(for_looking(dsn)) if each != "pg_catalog"]
+    asked = {"schemas": path}
+    for schema, who in connection.all(console_sql.console_schema.creators(), asked) if path else []:
+        raise PathOpen(
+            "Nothing is read: a pooler drops the search path that its sessions are to start with, and in the schema "
+            f"{schema}, where they look instead, {who or 'everybody'} may create: code made there would run. "
+            f"Have its owner run: {Creator(schema, who).cure}"
+        )
 
 
 def _wait(standby: Connection, written: Any) -> None:

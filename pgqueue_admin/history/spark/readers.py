@@ -6,13 +6,20 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from pgqueue_admin.dialects.postgresql import session_settings
+from pgqueue_admin.dialects.postgresql.connect_options import said_by
 from pgqueue_admin.history.spark.schemas import HISTORY, RAW
 
 
 def of_queue(spark: SparkSession, uri: str, selects: list[str], schema: StructType = RAW) -> DataFrame:
     """Rows of ``schema``, a part for each of ``selects``."""
-    reader = spark.read.format("queue_history").schema(schema)
-    return reader.option("uri", uri).option("selects", json.dumps(selects)).load()
+    return spark.read.format("queue_history").schema(schema).options(**told(uri, selects)).load()
+
+
+def told(uri: str, selects: list[str]) -> dict[str, str]:
+    """The options of source.QueueHistory. A pooler drops what the address sets: each session sets it for itself."""
+    first = session_settings.setting(session_settings.started_with(said_by(uri)))
+    return {"uri": uri, "first": first.as_string(None), "selects": json.dumps(selects)}
 
 
 def of_files(spark: SparkSession, places: list[Path]) -> DataFrame:

@@ -19,7 +19,7 @@ class QueuePartition(InputPartition):
 
 
 class QueueHistory(DataSource):
-    """Options: ``uri``, ``selects`` (a JSON list) and the schema given to the reader."""
+    """Options: ``uri``, ``first`` (a statement), ``selects`` (a JSON list) and the schema given to the reader."""
 
     @classmethod
     def name(cls) -> str:
@@ -31,7 +31,7 @@ class QueueHistory(DataSource):
 
 class QueueReader(DataSourceReader):
     def __init__(self, options: dict[str, str]):
-        self.uri, self.selects = options["uri"], json.loads(options["selects"])
+        self.uri, self.first, self.selects = options["uri"], options["first"], json.loads(options["selects"])
 
     def partitions(self) -> list[InputPartition]:
         return [QueuePartition(select) for select in self.selects]
@@ -46,6 +46,8 @@ class QueueReader(DataSourceReader):
             adbc.AdbcConnection(database) as connection,
             adbc.AdbcStatement(connection) as statement,
         ):
+            statement.set_sql_query(self.first)
+            statement.execute_update()
             statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": _BATCH_BYTES})
             statement.set_sql_query(partition.select)
             answer, _ = statement.execute_query()
