@@ -13,6 +13,7 @@ from django.db import connections
 from django.db.models.functions import Now
 
 from pgqueue_admin.models import Process
+from pgqueue_admin.models.db_backend.base import only_short_ones_here
 from pgqueue_admin.workers.reporting import liveness_file, process_identity, process_stats
 from pgqueue_admin.workers.reporting.throughput import BusyTime, RateCounter
 from pgqueue_admin.workers.supervisor import process_recorder
@@ -69,6 +70,7 @@ class HeartbeatThread(threading.Thread):
         self._over = threading.Event()
 
     def run(self) -> None:
+        only_short_ones_here()
         self._say(lambda: process_recorder.close_dead(self._me.host, self._role))
         while not self._over.is_set():
             self._say(self.beat)
@@ -119,4 +121,6 @@ def _worker_is_ready(sender: Any, **signal: Any) -> None:
 
 @beat_init.connect
 def _beat_begins(**signal: Any) -> None:
+    only_short_ones_here()  # in the thread that looks what is due
+    connections["default"].close()
     report("celery-beat")

@@ -5,9 +5,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.contrib.auth.models import User
+from django.db import OperationalError, connections
+from django.test import Client
+from django.urls import reverse
 
 from pgqueue_admin.alerts.alerter import Alerter
+from pgqueue_admin.config import env
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import NoAnswer
 from pgqueue_admin.models import Process, database_clock, notify
@@ -44,6 +48,24 @@ def again_until(act: Callable[[], object], seen: Callable[[], bool]) -> None:
         return seen()
 
     until(once_more)
+
+
+def run(work: Callable[[], Any]) -> None:
+    """In a thread of its own, which would wait for ever otherwise."""
+    failed: list[BaseException] = []
+
+    def tried() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=tried, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive(), "it waits for an answer"
+    for error in failed:
+        raise error
 
 
 class Beating:
@@ -103,12 +125,6 @@ def test_the_sampler(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
 
 def test_what_the_sampler_writes(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
     """And its lock as the only one: its own former session is ended where it would keep that."""
-
-    def run(work: Callable[[], Any]) -> None:
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-        thread.join(60)
-        assert not thread.is_alive()
 
     def turns() -> None:
         only_short_ones_here()
@@ -178,3 +194,35 @@ def test_the_ingester(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
         relay.go_on()
         caplog.clear()
         again_until(ingesting.turn, lambda: "again" in caplog.text)
+
+
+def test_a_page(relay: Relay) -> None:
+    """Of a web server that was at it: its thread and its session are given back, and it says what is down."""
+
+    def page() -> None:
+        browser = Client(raise_request_exception=False)
+        browser.force_login(User.objects.create_user("ivo"))
+        assert browser.get(reverse("audit")).status_code == 200
+        relay.stop()
+        assert browser.get(reverse("audit")).status_code == 503
+        relay.replace()
+        connections["default"].close()
+        until(lambda: browser.get(reverse("audit")).status_code == 200)
+        connections["default"].close_pool()  # type: ignore[attr-defined]
+
+    begun = env.limited(env.for_console(env.database(relay.dsn, "DATABASE_URL")), LIMIT)
+    with elsewhere("default", **{**begun, "OPTIONS": {**begun["OPTIONS"], "pool": {"max_size": 1}}}):
+        run(page)
+
+
+def test_a_task_that_may_take_long(relay: Relay) -> None:
+    """As one of Celery's, whose statements the server ends after minutes: its slot is free again after that."""
+
+    def task() -> None:
+        assert not Process.objects.exists()
+        relay.stop()
+        with pytest.raises(OperationalError, match="no answer for"):
+            Process.objects.exists()
+
+    with elsewhere("default", **env.limited(env.for_console(env.database(relay.dsn, "DATABASE_URL")), LIMIT)):
+        run(task)

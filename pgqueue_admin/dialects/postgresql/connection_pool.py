@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import psycopg
 
 from pgqueue_admin.dialects.connect_breaker import ConnectBreaker
-from pgqueue_admin.dialects.postgresql import liveness, session_baseline, session_settings
+from pgqueue_admin.dialects.postgresql import answer_limit, liveness, session_baseline, session_settings
 from pgqueue_admin.dialects.postgresql.liveness import Raw
 
 log = logging.getLogger("pgqueue.sessions")
@@ -22,7 +22,8 @@ IDLE_SECONDS = 600.0
 
 def connect_with(params: dict[str, Any], configure: Callable[[Any], object]) -> Raw:
     """The driver's own session, as Django asks for it; the driver's errors stay."""
-    raw = liveness.first(psycopg.connect(**{**params, "autocommit": True}))
+    raw = liveness.first(answer_limit.PatientConnection.connect(**{**params, "autocommit": True}))
+    answer_limit.limit(raw, liveness.FIRST_SECONDS)
     configure(raw)
     return session_settings.fit(raw)
 

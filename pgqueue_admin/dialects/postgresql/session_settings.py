@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import psycopg
@@ -10,6 +11,8 @@ from psycopg import sql
 from pgqueue_admin.dialects.postgresql import value_loaders
 
 _WORD = re.compile(r"(?:\\.|\S)+", re.DOTALL)  # a blank behind a backslash ends none
+_SECONDS = {"": 1e-3, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+_DURATION = re.compile(r"(\d+(?:\.\d*)?)\s*(us|ms|s|min|h|d|)")
 _ONLY_AT_START = {
     *("ignore_system_indexes", "post_auth_delay", "log_connections", "log_disconnections"),
     *("jit_debugging_support", "jit_profiling_support"),
@@ -51,6 +54,13 @@ def asked_for(options: str) -> dict[str, str]:
         name, _, value = named.partition("=")
         found[name.replace("-", "_").lower()] = value
     return {name: value for name, value in found.items() if name not in _ONLY_AT_START}
+
+
+@cache
+def statement_seconds(options: str) -> float | None:
+    """After how long the server ends a statement of a session with these options; None: never, as far as they say."""
+    said = _DURATION.fullmatch(asked_for(options).get("statement_timeout", "").strip())
+    return (float(said[1]) * _SECONDS[said[2]] or None) if said else None
 
 
 def setting(values: Mapping[str, str]) -> sql.Composed:

@@ -1,5 +1,6 @@
 """Django's sessions: in the web server, while a database is down, every page says so at once (docs/decisions/006);
-in programs that ask only what is short, an answer that does not come ends the session.
+an answer that does not come ends the session: soon in programs that ask only what is short, else where statements have
+a time limit, a little after that.
 """
 
 import threading
@@ -12,7 +13,7 @@ from django.conf import settings
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 
-from pgqueue_admin.dialects.postgresql import answer_limit, search_paths, session_settings
+from pgqueue_admin.dialects.postgresql import answer_limit, liveness, search_paths, session_settings
 from pgqueue_admin.dialects.postgresql.connection_pool import ConnectionPool, connect_with
 
 _here = threading.local()
@@ -62,8 +63,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         made = super().get_new_connection(conn_params)
-        answer_limit.limit(made, getattr(_here, "seconds", None))
+        answer_limit.limit(made, getattr(_here, "seconds", None) or self._patience())
         return made
+
+    def _patience(self) -> float | None:
+        """Where the server ends what takes longer, no answer is awaited long after that, lest it never comes."""
+        limit = session_settings.statement_seconds(self.settings_dict["OPTIONS"].get("options") or "")
+        answer: float = settings.PGQUEUE["ANSWER_SECONDS"]
+        return max(answer, limit + liveness.FIRST_SECONDS) if limit else None
 
     def _open_session(self) -> Any:
         return connect_with(self.get_connection_params(), self._configure)
