@@ -67,6 +67,8 @@ def own_sessions(databases: Sequence[str] | None = None, **options: Any) -> list
     from pgqueue_admin.models import pooler_check as own_sessions
 
     asked = [alias for alias in ("default", "queues") if alias in (databases or ())]
+    if "queues" in asked:
+        asked.append("history")
     return [Error(said, id="pgqueue.E002") for said in own_sessions.refusals(asked)]
 
 

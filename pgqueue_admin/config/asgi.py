@@ -43,11 +43,20 @@ class OneThread(ASGIHandler):
         return response
 
 
+def _insist_on_own_sessions() -> None:
+    """Raises SystemExit. A database that does not answer is none to wait for: pages say so."""
+    from pgqueue_admin.models import pooler_check
+
+    if said := pooler_check.refusals(["default", "queues"]):
+        raise SystemExit(" ".join(said))
+
+
 def _settle() -> None:
     _ = get_resolver().url_patterns  # the pages are imported here, not by the first who asks for one
     gc_freeze.settle()  # a full collection took 70 ms of a page
 
 
+_insist_on_own_sessions()
 _django = OneThread()
 _settle()
 

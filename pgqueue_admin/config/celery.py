@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging, worker_init
+from celery.signals import beat_init, setup_logging, worker_init
 
 from pgqueue_admin.config import env
 
@@ -69,6 +69,16 @@ def _limit_statements(**signal: Any) -> None:
 
     default = connections.settings["default"]
     default["OPTIONS"] = env.limited(default, STATEMENT_SECONDS)["OPTIONS"]
+
+
+@worker_init.connect(weak=False)
+@beat_init.connect(weak=False)
+def _insist_on_own_sessions(**signal: Any) -> None:
+    """Raises SystemExit."""
+    from pgqueue_admin.models import pooler_check
+
+    if said := pooler_check.refusals(["default", "queues"]):
+        raise SystemExit(" ".join(said))
 
 
 # A line for each of these a second would bury everything else in the log.

@@ -100,6 +100,10 @@ class Dialect(Protocol):
     def parse_address(self, text: str, default_schema: str | None = None) -> Address:
         """Read an address as an endpoint would (wire sheet 1.4). Raises AddressNotUnderstood."""
 
+    def shares_sessions(self, dsn: str) -> bool:
+        """Whether a pooler lends them anew with each transaction: locks, LISTEN and settings do not hold. Raises
+        DatabaseDown."""
+
     def without_password(self, dsn: str) -> str:
         """Where a server is, and as whom; never with which secret."""
 

@@ -30,6 +30,10 @@ class NoAnswer(DatabaseDown):
         self.seconds = seconds
 
 
+class SessionsShared(DatabaseError):
+    """The address leads to a pooler in transaction mode, where sessions are not one's own: use its session mode."""
+
+
 class UrlUnreadable(DatabaseError):
     """The URL of the database cannot be read: in its parts each % is written as %25, @ as %40, and / as %2F."""
 

@@ -141,7 +141,8 @@ class LeaseWorker:
     def start(self) -> None:
         """Claim in threads of its own; a database that is down is waited for.
 
-        Raises LeaseQueueMissing, and RuntimeError where it works already.
+        Raises LeaseQueueMissing, SessionsShared behind a pooler in transaction mode, and RuntimeError where it works
+        already.
         """
         if self._running:
             raise RuntimeError(f"{self.name} works already: stop it first")
@@ -208,6 +209,7 @@ class LeaseWorker:
 
     def _check_tables(self) -> None:
         try:
+            self.queue.opening.insist_on_its_own()
             if not self.queue.is_installed():
                 raise LeaseQueueMissing
             if self.handlers.handles_dead:

@@ -10,9 +10,9 @@ from pgqueue_admin.models.queue_database import queue_database
 WAITED = 5.0  # seconds; a table that somebody keeps locked is no reason to stay away
 
 
-def insist_on_own_sessions() -> None:
+def insist_on_own_sessions(*beside: str) -> None:
     """Raises CommandError. A database that does not answer is not waited for: the program does that itself."""
-    if said := pooler_check.refusals(["default", "queues"]):
+    if said := pooler_check.refusals(["default", "queues", *beside]):
         raise CommandError(" ".join(said))
 
 

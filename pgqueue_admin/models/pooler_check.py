@@ -1,36 +1,41 @@
 """Whether the databases' addresses lead to sessions of one's own, which locks, LISTEN and settings need."""
 
-from functools import partial
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
 
 from django.conf import settings
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.dialects.postgresql.pooler_check import has_own_sessions
 from pgqueue_admin.models.queue_database import console_dsn, looked_at, queue_database
-
-ANSWER_SECONDS = 5.0  # a pooler with a single session has none for the second who asks
 
 
 def refusals(aliases: list[str]) -> list[str]:
-    """A sentence for each database, unless it is one of ours, or one that does not answer."""
-    dsns = {"default": ("DATABASE_URL", console_dsn()), "queues": ("QUEUES_URL", queue_database().dsn)}
-    asked = {dsns[alias][1]: dsns[alias][0] for alias in reversed(aliases) if not _is_ours(alias)}
-    if "queues" in aliases:
-        asked |= {
-            each.dsn: f"QUEUES_URL_{each.alias.upper()}"
-            for each in looked_at()
-            if each.dsn not in asked and each.dialect.supports_notify
-        }
-    return [sentence(name) for dsn, name in asked.items() if is_shared(dsn)]
+    """A sentence for each database, unless it is one of ours, or one that does not answer.
+
+    ``aliases``: those of Django, and ``history``: from where its rows are read. With ``queues`` come those beside it.
+    """
+    asked = _asked(aliases)
+    with ThreadPoolExecutor(max(1, len(asked))) as pool:  # one that does not answer takes its time
+        shared = pool.map(_is_shared, asked)
+        return [sentence(name) for name, is_shared in zip(asked.values(), shared, strict=True) if is_shared]
 
 
-def is_shared(dsn: str) -> bool:
-    """Whether a pooler lends its sessions anew with each transaction."""
-    named: dict[str, Any] = {"application_name": "pgqueue-admin start", "prepared_statements": 0, "impatient": True}
+def _asked(aliases: list[str]) -> dict[str, str]:
+    """The variable that names it, by the address."""
+    named = {"default": ("DATABASE_URL", console_dsn()), "queues": ("QUEUES_URL", queue_database().dsn)}
+    asked = {dsn: name for alias, (name, dsn) in reversed(named.items()) if alias in aliases and not _is_ours(alias)}
+    others = {each.dsn: f"QUEUES_URL_{each.alias.upper()}" for each in looked_at() if each.dialect.supports_notify}
+    history = settings.PGQUEUE["HISTORY_URL"]
+    return {
+        **({history: "PGQUEUE_HISTORY_URL"} if history and "history" in aliases else {}),
+        **(others if "queues" in aliases else {}),
+        **asked,
+    }
+
+
+def _is_shared(dsn: str) -> bool:
     try:
-        return not has_own_sessions(partial(postgresql().connect, dsn, answer_seconds=ANSWER_SECONDS, **named))
+        return postgresql().shares_sessions(dsn)
     except DatabaseError:
         return False
 

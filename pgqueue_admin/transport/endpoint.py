@@ -79,7 +79,8 @@ class Endpoint(Client):
         self._stopping = threading.RLock()
 
     def start(self) -> None:
-        """Receive in threads of its own. Waits for a database that is down; an unfit queue raises QueueUnfit.
+        """Receive in threads of its own. Waits for a database that is down; an unfit queue raises QueueUnfit, and a
+        pooler in transaction mode SessionsShared.
 
         Raises RuntimeError where it receives already: a second set of receivers would outlive ``stop``.
         """
@@ -263,6 +264,7 @@ class Endpoint(Client):
 
     def _check_tables(self) -> None:
         try:
+            self.opening.insist_on_its_own()
             with self._sessions.one() as session:
                 faults = checks.faults(self, session)
         except DatabaseDown as error:

@@ -311,6 +311,9 @@ class Plain:
     def address(self, schema: str, table: str) -> Address:
         return Address(schema, table)
 
+    def shares_sessions(self, dsn: str) -> bool:
+        return False
+
     def parse_address(self, text: str, default_schema: str | None = None) -> Address:
         return addressing.parse(text, default_schema or self.default_schema)
 

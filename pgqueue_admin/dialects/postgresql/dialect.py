@@ -1,7 +1,7 @@
 """PostgreSQL: statements, addresses and sessions."""
 
 from collections.abc import Mapping
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -11,7 +11,7 @@ from psycopg import sql
 from pgqueue_admin.dialects import aliases
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
-from pgqueue_admin.dialects.postgresql import addressing, connect_options, session
+from pgqueue_admin.dialects.postgresql import addressing, connect_options, pooler_check, session
 from pgqueue_admin.dialects.postgresql.crossing_store import PostgreSQLCrossings
 from pgqueue_admin.dialects.postgresql.decision_store import PostgreSQLDecisions
 from pgqueue_admin.dialects.postgresql.delayed_store import PostgreSQLDelayed
@@ -148,6 +148,11 @@ class PostgreSQL(StatementFolder):
         session = external_session(raw)
         session.dialect = self
         return session
+
+    def shares_sessions(self, dsn: str) -> bool:
+        asked: dict[str, Any] = {"application_name": "pgqueue start", "prepared_statements": 0, "impatient": True}
+        opened = partial(self.connect, dsn, answer_seconds=pooler_check.ANSWER_SECONDS, **asked)
+        return not pooler_check.has_own_sessions(opened)
 
     def without_password(self, dsn: str) -> str:
         said = connect_options.said_by(dsn)

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pgqueue_admin.dialects.connection import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql.answer_limit import PatientConnection
-from pgqueue_admin.dialects.postgresql.dialect import postgresql
 from pgqueue_admin.dialects.postgresql.liveness import first
 from pgqueue_admin.dialects.postgresql.session import translated
 
 ROUNDS = 3  # others use the same pooler, and by chance one may get the same session twice
+ANSWER_SECONDS = 5.0  # a pooler with a single session has none for the second who asks
 
 
 def has_own_sessions(connect: Callable[[], Connection]) -> bool:
@@ -46,11 +46,11 @@ def _inside(one: Connection, other: Connection) -> bool:
 
 
 def _note(session: Connection, text: str) -> None:
-    session.value(postgresql().server.note(), {"text": text})
+    session.value(session.dialect.server.note(), {"text": text})
 
 
 def _noted(session: Connection) -> str:
-    return str(session.value(postgresql().server.noted()))
+    return str(session.value(session.dialect.server.noted()))
 
 
 def first_path(dsn: str) -> list[str]:
@@ -59,5 +59,5 @@ def first_path(dsn: str) -> list[str]:
     Raises DatabaseDown.
     """
     with translated, PatientConnection.connect(dsn, autocommit=True, connect_timeout=5) as raw:
-        (found,) = first(raw).execute(postgresql().server.first_path()).fetchall()
+        (found,) = first(raw).execute("select pg_catalog.current_schemas(true)").fetchall()
         return list(found[0])

@@ -22,10 +22,6 @@ checkpoint
 -- A standby, a read-only role and a server whose disk is full answer everybody who asks.
 select not current_setting('transaction_read_only')::boolean
 
--- name: first_path
--- Of a session that has set none; asked before it has, so named in full.
-select pg_catalog.current_schemas(true)
-
 -- name: note
 -- Kept by a session for as long as it lives, and by nobody else: a setting of no meaning.
 select set_config('pgqueue.noted', %(text)s, false)

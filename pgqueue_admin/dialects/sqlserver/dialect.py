@@ -96,6 +96,9 @@ class SQLServer(StatementFolder):
     def parse_address(self, text: str, default_schema: str | None = None) -> Address:
         return addressing.parse(text, default_schema or self.default_schema, self.catalog)
 
+    def shares_sessions(self, dsn: str) -> bool:
+        return False
+
     def without_password(self, dsn: str) -> str:
         said = connect_options.read(dsn)
         return f"mssql://{f'{said.user}@' if said.user else ''}{said.host}:{said.port}/{said.catalog}"

@@ -28,7 +28,7 @@ class Command(BaseCommand):
 
     def handle(self, *, act: str | None, **options: Any) -> None:
         if act != "tidy":
-            insist_on_own_sessions()
+            insist_on_own_sessions("history")
             insist_on_tables()
         if act == "run":
             self.stdout.write(f"Batches read and days recomputed: {history_process.once()}.")

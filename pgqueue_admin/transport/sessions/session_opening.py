@@ -3,6 +3,7 @@
 from typing import Any
 
 from pgqueue_admin.dialects import Connection, Dialect
+from pgqueue_admin.dialects.errors import SessionsShared
 
 ANSWER_SECONDS = 30.0  # as the original; what has no answer by then is said, not waited for in silence
 _SERVERS_SHARE = 5 / 6  # of it: where no handler asks the server itself ends what is too slow, and says why
@@ -14,6 +15,11 @@ class Opening:
     def __init__(self, dialect: Dialect, dsn: str, name: str, answer_seconds: float):
         self._dialect, self._dsn, self._name = dialect, dsn, f"pgqueue {name}"
         self._answer_seconds = answer_seconds
+
+    def insist_on_its_own(self) -> None:
+        """Raises SessionsShared, and DatabaseDown."""
+        if self._dialect.shares_sessions(self._dsn):
+            raise SessionsShared
 
     def long(self, **options: Any) -> Connection:
         """For what may take as long as it takes."""
