@@ -90,17 +90,20 @@ def others_code(databases: Sequence[str] | None = None, **options: Any) -> list[
             found += [said(each) for each in database_exposure.of_console()]
         if "queues" in asked:
             found += [said(each) for each in database_exposure.of_queues()]
-            found += [_open(each.schema, each.cure) for each in database_exposure.open_schemas()]
+            told = list(database_exposure.of_handlers())
+            found += [said(each) for each in told]
+            found += [] if told else map(_open, database_exposure.open_schemas())
     except (DatabaseError, django.db.Error):  # W006 says so of the queues; without the console's nothing begins
         return found
     return found
 
 
-def _open(schema: str, cure: str) -> CheckMessage:
+def _open(creator: Any) -> CheckMessage:
     """The console looks for no function there; sessions of handlers, and of other programs, may."""
     return Info(
-        f"Everybody may create in the schema {schema} of QUEUES_URL.",
-        hint=f"Programs that look functions up there run what others make. Have its owner run: {cure}",
+        f"{f'The role {creator.name}' if creator.name else 'Everybody'} may create in the schema {creator.schema} of "
+        "QUEUES_URL.",
+        hint=f"Programs that look functions up there run what others make. Have its owner run: {creator.cure}",
         id="pgqueue.I011",
     )
 

@@ -1,6 +1,7 @@
 """What lets other users of a database have code of theirs run by the console, or makes that worse."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.periodic_look import PeriodicLook
@@ -8,7 +9,7 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import search_paths
 from pgqueue_admin.dialects.postgresql.connect_options import said_by
 from pgqueue_admin.formatting import warnings
-from pgqueue_admin.models import schema
+from pgqueue_admin.models import Endpoint, schema
 from pgqueue_admin.models.queue_database import console_dsn, looked_at, queue_database
 from pgqueue_admin.models.raw_sql import console_sql, rows_of
 from pgqueue_admin.models.schema import Creator
@@ -24,7 +25,7 @@ class Exposure(PeriodicLook[list[Finding]]):
         super().__init__(EVERY)
 
     def _look(self) -> list[Finding]:
-        return [*of_console(), *of_queues(), *of_looked_at()]
+        return [*of_console(), *of_queues(), *of_handlers(), *of_looked_at()]
 
 
 def of_console() -> Iterator[Finding]:
@@ -58,11 +59,39 @@ def of_looked_at() -> Iterator[Finding]:
         yield from _judged(f"QUEUES_URL_{database.alias.upper()}", role, [])
 
 
+def of_handlers() -> Iterator[Finding]:
+    """Where endpoints of ours have handlers, whose sessions look where their URL, role or database says. Raises
+    DatabaseError and django.db.Error."""
+    if Endpoint.objects.filter(ours=True).exists():
+        for each in on_path():
+            whose = "Sessions of handlers"
+            said = warnings.others_create("QUEUES_URL", _role(), each.name, each.schema, each.cure, whose)
+            yield Finding(KIND, "QUEUES_URL", said, cause=f"path {each.schema} {each.name or ''}".strip())
+
+
 def open_schemas() -> list[Creator]:
-    """Where everybody may create, of those with queues. Raises DatabaseError."""
+    """Where others may create, of the schemas with queues, in which only everybody counts, and of those in the path of
+    handlers' sessions. Raises DatabaseError."""
     with queue_database().reading() as session:
-        rows = session.all(console_sql.console_schema.creators(), {"schemas": list(queue_database().schemas)})
-    return [creator for creator in map(Creator._make, rows) if creator.name is None]
+        asked = {"schemas": list(queue_database().schemas)}
+        rows = session.all(console_sql.console_schema.granted(), asked)
+    everybody = [creator for creator in map(Creator._make, rows) if creator.name is None]
+    return list(dict.fromkeys([*everybody, *on_path()]))
+
+
+def on_path() -> list[Creator]:
+    """Who else may create where handlers' sessions look, but in ``pg_catalog``, which all do. Raises DatabaseError."""
+    of = queue_database()
+    named: dict[str, Any] = {"application_name": "pgqueue-admin alerts", "impatient": True, "statement_timeout": 5.0}
+    with of.dialect.connect(of.dsn, for_handlers=True, **named) as session:
+        path = [each for each in session.value(console_sql.console_schema.path()) if each != CATALOG]
+    with of.reading() as session:
+        return [Creator(*row) for row in session.all(console_sql.console_schema.granted(), {"schemas": path})]
+
+
+def _role() -> str:
+    with queue_database().reading() as session:
+        return str(session.all(console_sql.console_schema.role())[0][0])
 
 
 def _judged(url: str, role: Iterable[object], creators: list[Creator]) -> Iterator[Finding]:

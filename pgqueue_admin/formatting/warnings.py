@@ -311,13 +311,15 @@ def superuser(url: str, role: str, cure: str) -> WarningText:
     )
 
 
-def others_create(url: str, role: str, who: str | None, schema: str, cure: str) -> WarningText:
+def others_create(
+    url: str, role: str, who: str | None, schema: str, cure: str, whose: str = "Statements of the console"
+) -> WarningText:
+    """``whose``: what looks there."""
     return WarningText(
         f"{f'The role {who}' if who else 'Everybody'} may create in the schema {schema} of {url}",
         who or "everybody",
         "nobody else",
-        f"Statements of the console find functions and operators there: what is made there can run as {role}. "
-        f"Run: {cure}",
+        f"{whose} find functions and operators there: what is made there can run as {role}. Run: {cure}",
     )
 
 

@@ -8,9 +8,10 @@ import pytest
 from django.core.management import call_command
 
 from pgqueue_admin.alerts.alerter import Alerter
-from pgqueue_admin.alerts.database_exposure import Exposure, of_console, of_queues
+from pgqueue_admin.alerts.checks import others_code
+from pgqueue_admin.alerts.database_exposure import Exposure, of_console, of_handlers, of_queues
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.models import Alert
+from pgqueue_admin.models import Alert, Endpoint
 from tests.console.sampled import elsewhere
 
 
@@ -109,3 +110,30 @@ def test_check_says_the_same(owner: Connection) -> None:
     assert "DATABASE_URL: The role postgres of DATABASE_URL is a superuser" in said.getvalue()
     assert "pgqueue.I011) Everybody may create in the schema public" in said.getvalue()
     assert "revoke create on schema public from public;" in said.getvalue().replace('"', "")
+
+
+@pytest.mark.parametrize(("who", "said"), [("eve", "The role eve"), ("public", "Everybody")])
+def test_who_may_create_where_handlers_look_is_told_until_the_cure_was_run(
+    owner: Connection, who: str, said: str
+) -> None:
+    """Where the path of the URL, the role or the database leads: ``public`` where nobody says otherwise."""
+    owner.run(f"grant create on schema public to {who}")
+    with as_plain("default", "queues"):
+        assert list(of_handlers()) == [], "nobody has handlers"
+        assert infos() == [f"{said} may create in the schema public of QUEUES_URL."]
+        Endpoint.objects.create(name="Sales", ours=True)
+        (exposed,) = of_handlers()
+        assert exposed.said.fact == f"{said} may create in the schema public of QUEUES_URL"
+        assert "can run as plain" in exposed.said.meaning
+        Alerter().turn()
+        assert said in Alert.objects.get(kind="database_exposed", resolved_at=None).sentence
+        owner.run("alter role plain set search_path = pg_catalog, messages")
+        assert list(of_handlers()) == []
+        owner.run("alter role plain reset search_path")
+        owner.run(exposed.said.meaning.partition("Run: ")[2])
+        assert list(of_handlers()) == []
+        assert infos() == []
+
+
+def infos() -> list[str]:
+    return [each.msg for each in others_code(["queues"]) if each.id == "pgqueue.I011"]

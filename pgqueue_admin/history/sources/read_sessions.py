@@ -114,7 +114,7 @@ def _refuse_strangers(connection: Connection, dsn: str) -> None:
     """The driver asks for the types that there are before it can be told anything, and names ``<>`` without schema."""
     path = [each for each in first_path(for_looking(dsn)) if each != "pg_catalog"]
     asked = {"schemas": path}
-    for schema, who in connection.all(console_sql.console_schema.creators(), asked) if path else []:
+    for schema, who in connection.all(console_sql.console_schema.granted(), asked) if path else []:
         raise PathOpen(
             "Nothing is read: a pooler drops the search path that its sessions are to start with, and in the schema "
             f"{schema}, where they look instead, {who or 'everybody'} may create: code made there would run. "

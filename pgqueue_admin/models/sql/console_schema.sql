@@ -49,6 +49,21 @@ cross join lateral (
 where n.nspname = any(%(schemas)s) and who.name is distinct from current_user::text
 order by 1, 2
 
+-- name: granted
+-- Who else was let create in these schemas; null: everybody. Not who owns one, or the database, whom nobody keeps out.
+select n.nspname::text as schema, r.rolname::text as name
+from pg_namespace n
+cross join lateral aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) a
+left join pg_roles r on r.oid = a.grantee
+where n.nspname = any(%(schemas)s) and a.privilege_type = 'CREATE' and a.grantee <> n.nspowner
+    and r.rolsuper is not true and r.rolname is distinct from current_user::text
+    and a.grantee <> (select datdba from pg_database where datname = current_database())
+order by 1, 2
+
+-- name: path
+-- Where a session looks for names that are said without schema. Asked in those of handlers: all is named in full.
+select pg_catalog.current_schemas(true)::pg_catalog.text[]
+
 -- name: role
 -- Whether it may do everything; the one that made the cluster always may.
 select rolname::text as name, rolsuper as is_superuser, oid = 10 as made_cluster
