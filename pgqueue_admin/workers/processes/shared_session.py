@@ -96,7 +96,7 @@ class SharedSession(DatabaseWrapper):
         if _status(raw) == "INERROR" or self._has_path():
             return
         name = raw.info.parameter_status("application_name") or ""
-        self._before = self._find_by(search_paths.BY_ALIAS[ALIAS], f"{_MARK}{name}"), name
+        self._before = self._find_by(search_paths.CONSOLE, f"{_MARK}{name}"), name
 
     def _has_path(self) -> bool:
         return bool((self.connection.info.parameter_status("application_name") or "").startswith(_MARK))
