@@ -316,6 +316,104 @@ def test_what_a_handler_kept_is_over_with_its_message(shop: Shop) -> None:
     assert (shop.orders, shop.errors) == ([2, 10, 11], [])
 
 
+def _within_a_block_of_the_session(number: int, context: MessageContext) -> None:
+    assert context.connection
+    with context.connection.transaction() as own:
+        own.run("insert into notes values (1)")
+        add(number)
+        own.run("insert into notes values (2)")
+
+
+def _by_another_name(number: int, context: MessageContext) -> None:
+    """Of the session: the name says whose path it has."""
+    assert context.connection
+    for _ in range(2):
+        add(number)
+        with connection.cursor() as cursor:
+            cursor.execute("set local application_name = 'a job'")
+    context.connection.run("insert into notes values (1)")
+    with suppress(ZeroDivisionError), transaction.atomic():
+        add(100)
+        raise ZeroDivisionError
+    context.connection.run("insert into notes values (2)")
+
+
+def _in_a_pipeline(number: int, context: MessageContext) -> None:
+    """In which a server does not tell of a new name before it is over."""
+    assert context.connection
+    with context.connection.raw.pipeline():  # type: ignore[attr-defined]
+        add(number)
+        add(number)
+    for note in (1, 2):
+        context.connection.run("insert into notes values (%s)", [note])
+
+
+@pytest.mark.parametrize("handler", [_within_a_block_of_the_session, _by_another_name, _in_a_pipeline])
+def test_handlers_have_their_path_again(shop: Shop, way: dict[str, Any], handler: Handler) -> None:
+    shop.look.run("create table public.notes (number int)")
+    shop.run(handler, **way)
+    assert shop.errors == []
+    assert shop.look.all("select number from public.notes order by 1") == [(1,), (2,)]
+
+
+def test_the_next_message_of_a_batch_has_the_handlers_path(shop: Shop) -> None:
+    seen: list[str] = []
+
+    def naming(number: int, context: MessageContext) -> None:
+        if number > 1:
+            assert context.connection
+            return seen.append(context.connection.value("select pg_catalog.current_setting('search_path')"))
+        add(number)
+        with connection.cursor() as cursor:
+            cursor.execute("set local application_name = 'a job'")
+
+    shop.run(naming, 1, 2, **WAYS[1], concurrency=1)
+    assert len(seen) == 1
+    assert "pgqueue_console" not in seen[0]
+
+
+def test_the_session_within_a_block_is_over_with_its_message(shop: Shop) -> None:
+    kept: list[Any] = []
+
+    def keeping(number: int, context: MessageContext) -> None:
+        for own in kept:
+            with pytest.raises(HandlerFinished):
+                own.run("select 1")
+        assert context.connection
+        with context.connection.transaction() as own:
+            kept.append(own)
+
+    shop.run(keeping, 1, 2)
+    assert shop.errors == []
+
+
+def test_an_exit_on_commit_ends_that_call_alone(shop: Shop, way: dict[str, Any]) -> None:
+    called: list[int] = []
+
+    def exiting(number: int, context: MessageContext) -> None:
+        transaction.on_commit(lambda: sys.exit(1))
+        transaction.on_commit(lambda: called.append(number))
+
+    shop.run(exiting, 1, 2, **way)
+    until(lambda: sorted(called) == [1, 2])
+
+
+def test_an_answer_that_nobody_reads_on_does_not_hang(shop: Shop) -> None:
+    kept: list[Any] = []
+
+    def keeping(number: int, context: MessageContext) -> None:
+        add(1)
+        add(2)
+        assert context.connection
+        found = User.objects.iterator(chunk_size=1)
+        answer = context.connection.raw.cursor().stream("select generate_series(1, 100000)")  # type: ignore[attr-defined]
+        kept.extend([found, next(found), answer, next(answer)])
+
+    shop.run(keeping, **WAYS[0], immediate_retries=0)
+    kept[2].close()  # before the cursor: it has the driver's lock
+    assert (shop.orders, len(rows(shop.dsn, "error"))) == ([], 1)
+
+
 @pytest.mark.parametrize("way", WAYS[3:], ids=["optimistic", "pessimistic"])
 def test_a_conflict_that_models_meet_is_no_failure_beside_an_outbox(shop: Shop, way: dict[str, Any]) -> None:
     attempts: list[int] = []

@@ -1,6 +1,7 @@
 """What a handler gets beside the message: its headers, and ways to send."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NoReturn, cast
 
@@ -30,6 +31,14 @@ class GuardedConnection:
         if self.before_use:
             self.before_use()
         return getattr(self._session, name)
+
+    @contextmanager
+    def transaction(self) -> Iterator["GuardedConnection"]:
+        """Gives this one: the session itself would be used unnoticed, and after the message."""
+        if self.before_use:
+            self.before_use()
+        with self._session.transaction():
+            yield self
 
     def close(self) -> NoReturn:
         raise SessionBelongsToMessage

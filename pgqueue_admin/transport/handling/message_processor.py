@@ -109,9 +109,9 @@ class MessageProcessor:
             self._call(call, message)
 
     def _call(self, left: Callable[[], None], message: IncomingMessage) -> None:
-        """Whatever comes of it: the message is done with."""
+        """Whatever comes of it, an exit too: the message is done with."""
         try:
             left()
-        except Exception:
+        except BaseException:
             said = "Message %s is committed; what its handler left to be called after that failed."
             log.exception(said, message.message_id, extra=about(message))

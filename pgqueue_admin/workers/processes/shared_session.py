@@ -67,6 +67,7 @@ class SharedSession(DatabaseWrapper):
         super().__init__(settings_dict, ALIAS)
         self._context: MessageContext | None = context
         self._before: tuple[str, str] | None = None  # path and name that handlers have
+        self._is_taken = False  # the path, unless a savepoint was rolled back to since
         self._cursors: WeakSet[Any] = WeakSet()
         self.in_atomic_block = True
         self.atomic_blocks = [Atomic(ALIAS, savepoint=False, durable=False)]  # one that is durable is refused in it
@@ -95,15 +96,25 @@ class SharedSession(DatabaseWrapper):
             raise HandlerFinished
         if _status(raw) == "INERROR" or self._has_path():
             return
-        name = raw.info.parameter_status("application_name") or ""
-        self._before = self._find_by(search_paths.CONSOLE, f"{_MARK}{name}"), name
+        ours, name = search_paths.CONSOLE, raw.info.parameter_status("application_name") or ""
+        path = self._find_by(ours, f"{_MARK}{name}")
+        if path == ours and self._before:  # somebody gave it another name meanwhile, or a pipeline has not told of ours
+            path = self._before[0]
+        self._before, self._is_taken = (path, name), True
 
     def _has_path(self) -> bool:
         return bool((self.connection.info.parameter_status("application_name") or "").startswith(_MARK))
 
     def _give_path_back(self) -> None:
-        if self._before and _status(self.connection) == "INTRANS" and self._has_path():
-            self._find_by(*self._before)
+        if self._before is None or _status(self.connection) != "INTRANS":
+            return
+        was_taken, self._is_taken, is_marked = self._is_taken, False, self._has_path()
+        if not was_taken and not is_marked:
+            return
+        name = self.connection.info.parameter_status("application_name") or ""
+        found = self._find_by(self._before[0], self._before[1] if is_marked else name)
+        if not is_marked and found != search_paths.CONSOLE:
+            self._find_by(found, name)  # it was back already, by a savepoint
 
     def _find_by(self, path: str, name: str) -> str:
         statement = postgresql().shared_session.find_by()
@@ -120,8 +131,11 @@ class SharedSession(DatabaseWrapper):
         return [call for _, call, *_ in self.run_on_commit]
 
     def take_back(self) -> None:
-        """Who kept it, or a cursor of it, would write into the transaction of another message."""
-        for cursor in list(self._cursors):
+        """Who kept it, or a cursor of it, would write into the transaction of another message.
+
+        A session that is busy is closed by the engine: to close a cursor would wait for what nobody reads on.
+        """
+        for cursor in list(self._cursors) if self._cursors and _status(self.connection) != "ACTIVE" else []:
             with suppress(self.Database.Error):
                 cursor.close()
         self.connection = self._context = None
