@@ -414,6 +414,20 @@ def test_an_answer_that_nobody_reads_on_does_not_hang(shop: Shop) -> None:
     assert (shop.orders, len(rows(shop.dsn, "error"))) == ([], 1)
 
 
+def test_a_forked_child_leaves_the_session_alone(shop: Shop, way: dict[str, Any]) -> None:
+    """Of the path that it gave back there, its parent would hear nothing."""
+
+    def forking(number: int, context: MessageContext) -> None:
+        add(1)
+        if (child := os.fork()) == 0:
+            return
+        os.waitpid(child, 0)
+        add(2)
+
+    shop.run(forking, **way)
+    assert (shop.orders, shop.errors) == ([1, 2], [])
+
+
 @pytest.mark.parametrize("way", WAYS[3:], ids=["optimistic", "pessimistic"])
 def test_a_conflict_that_models_meet_is_no_failure_beside_an_outbox(shop: Shop, way: dict[str, Any]) -> None:
     attempts: list[int] = []

@@ -14,6 +14,7 @@ from pgqueue_admin.dialects.postgresql import postgresql, search_paths
 from pgqueue_admin.models.db_backend.base import DatabaseWrapper
 from pgqueue_admin.transport import MessageContext
 from pgqueue_admin.transport.errors import HandlerFinished
+from pgqueue_admin.transport.sessions import fork_safety
 
 ALIAS = DEFAULT_DB_ALIAS  # the only one that models are written through: the router's
 NOT_YOURS = (
@@ -45,11 +46,14 @@ def _where(entry: dict[str, Any]) -> list[Any]:
 @contextmanager
 def shared(context: MessageContext) -> Iterator[None]:
     """Raises TransactionManagementError where what its handlers left cannot be committed."""
-    own = connections[ALIAS]
+    own, forks = connections[ALIAS], fork_safety.forks
     lent = SharedSession(own.settings_dict, context)
     connections[ALIAS] = lent
     try:
-        yield
+        try:
+            yield
+        finally:
+            fork_safety.end_child_since(forks)  # before it asks anything on the session of its parent
         context.after_commit += lent.settled()
     finally:
         lent.take_back()
