@@ -51,8 +51,11 @@ class UnitOfWork(HandlerSession, Protocol):
     def is_conflict(self, error: BaseException) -> bool:
         """Somebody handles the same message at this moment, or the database chose between the two: it comes back."""
 
-    def handled(self, outgoing: list[OutgoingMessage]) -> None:
-        """Its handlers are done, and this is what they sent, with its copy for the audit queue."""
+    def handled(self, outgoing: list[OutgoingMessage], after_commit: list[Callable[[], None]]) -> None:
+        """Its handlers are done, and this is what they sent, with its copy for the audit queue.
+
+        ``after_commit``: to be called once all that they wrote is committed. Where that is done here, so is that.
+        """
 
     def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
         """What is sent without a handler."""

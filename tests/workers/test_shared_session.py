@@ -215,6 +215,56 @@ def test_on_commit_is_called_once_all_is_there(shop: Shop, way: dict[str, Any]) 
     assert (number, there) == (5, [5])
 
 
+@pytest.mark.parametrize("way", [each for each in WAYS if each["outbox"] != "off"], ids=lambda way: way["outbox"])
+def test_on_commit_is_called_though_what_was_sent_waits_for_its_queue(
+    shop: Shop, way: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows are committed by then, and the message that comes back is a duplicate, which calls no handler."""
+    called: list[int] = []
+    failed = shop.spy.failed
+
+    def there_by_then(error: BaseException) -> None:
+        failed(error)
+        Endpoint("Later", shop.dsn).create_queues()
+
+    def sending(number: int, context: MessageContext) -> None:
+        add(number)
+        context.send("Later", number, type=BILL)
+        transaction.on_commit(lambda: called.append(number))
+
+    monkeypatch.setattr(shop.spy, "failed", there_by_then)
+    shop.run(sending, **way)
+    assert shop.errors
+    assert (shop.orders, called, len(rows(shop.dsn, "Later"))) == ([1], [1], 1)
+
+
+def test_nobody_waits_for_what_is_called_after_a_commit(shop: Shop) -> None:
+    """The next message is not received until it is done."""
+    free: list[int] = []
+    unlocked = 'select count(*) from (select 1 from "Bookshop" for update skip locked) as waiting'
+
+    def calling(number: int, context: MessageContext) -> None:
+        add(number)
+        transaction.on_commit(lambda: free.append(shop.look.value(unlocked)))
+
+    shop.run(calling, 1, 2, 3, 4, **WAYS[0], concurrency=1)
+    assert free == [3, 2, 1, 0]
+
+
+def test_after_an_end_of_its_own_no_model_writes(shop: Shop) -> None:
+    """It would commit by itself, and be found by another path."""
+
+    def ending(number: int, context: MessageContext) -> None:
+        add(number)
+        assert context.connection
+        context.connection.run("commit")
+        add(100)
+
+    shop.run(ending)
+    assert 100 not in shop.orders
+    assert any("belongs to the message" in said for said in shop.errors)
+
+
 def test_what_is_said_before_any_statement_counts(shop: Shop, way: dict[str, Any]) -> None:
     called: list[int] = []
 
@@ -341,7 +391,7 @@ def _by_another_name(number: int, context: MessageContext) -> None:
 def _in_a_pipeline(number: int, context: MessageContext) -> None:
     """In which a server does not tell of a new name before it is over."""
     assert context.connection
-    with context.connection.raw.pipeline():  # type: ignore[attr-defined]
+    with context.connection.raw.pipeline():
         add(number)
         add(number)
     for note in (1, 2):
@@ -406,7 +456,7 @@ def test_an_answer_that_nobody_reads_on_does_not_hang(shop: Shop) -> None:
         add(2)
         assert context.connection
         found = User.objects.iterator(chunk_size=1)
-        answer = context.connection.raw.cursor().stream("select generate_series(1, 100000)")  # type: ignore[attr-defined]
+        answer = context.connection.raw.cursor().stream("select generate_series(1, 100000)")
         kept.extend([found, next(found), answer, next(answer)])
 
     shop.run(keeping, **WAYS[0], immediate_retries=0)

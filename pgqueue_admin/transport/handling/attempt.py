@@ -1,7 +1,7 @@
 """One attempt: the message is read, handled, and what was sent meanwhile is dispatched."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -43,7 +43,7 @@ class EmptyMessage(Exception):
 
 class Handled(NamedTuple):
     body: Any  # as it was read
-    after_commit: Sequence[Callable[[], None]]  # what its handlers left to be called then
+    after_commit: list[Callable[[], None]]  # what its handlers left to be called then
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,8 @@ class MessageHandling:
         finally:
             fork_safety.end_child_since(forks)
             context.close()
-        transaction.handled([*context.outgoing, *self.audit.of(context.received, started)])
+        outgoing = [*context.outgoing, *self.audit.of(context.received, started)]
+        transaction.handled(outgoing, context.after_commit)
 
     def acknowledge(self, message: IncomingMessage, transaction: UnitOfWork) -> None:
         """What no handler is called for is audited all the same."""

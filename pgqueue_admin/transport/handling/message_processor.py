@@ -2,12 +2,12 @@
 
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from pgqueue_admin.transport import after_commit
 from pgqueue_admin.transport.delayed.forwarding import PASSING, Forwarding
 from pgqueue_admin.transport.errors import Unrecoverable
 from pgqueue_admin.transport.failure import Failure
@@ -105,13 +105,4 @@ class MessageProcessor:
             self.observer.critical_time((datetime.now(UTC) - sent).total_seconds())
         if self.replies.takes(message):
             self._answered(message, handled.body)
-        for call in handled.after_commit:
-            self._call(call, message)
-
-    def _call(self, left: Callable[[], None], message: IncomingMessage) -> None:
-        """Whatever comes of it, an exit too: the message is done with."""
-        try:
-            left()
-        except BaseException:
-            said = "Message %s is committed; what its handler left to be called after that failed."
-            log.exception(said, message.message_id, extra=about(message))
+        after_commit.call(handled.after_commit, message)

@@ -29,6 +29,7 @@ class ReceiveTransaction:
         self._subscriptions = subscriptions
         self._sent: list[OutgoingMessage] = []
         self._savepoint: MessageSavepoint | None = None
+        self._is_followed = False  # by what is to be called after the commit, which may take long
 
     def begin(self, receiving: Command, begun: Begun | None = None) -> AbstractContextManager[list[Row]]:
         """A block that gives the rows and ends with the commit; what is raised in it rolls the receive back.
@@ -46,8 +47,10 @@ class ReceiveTransaction:
 
     @property
     def is_alone(self) -> bool:
-        """Nothing was sent with it that is to be told of at its commit."""
-        return not self._sent
+        """Nothing was sent with it that is to be told of at its commit, and nothing is called then: the next message
+        would be held meanwhile.
+        """
+        return not self._sent and not self._is_followed
 
     def committed(self) -> None:
         """Told after the block."""
@@ -77,7 +80,8 @@ class ReceiveTransaction:
     def is_conflict(self, error: BaseException) -> bool:
         return False
 
-    def handled(self, outgoing: list[OutgoingMessage]) -> None:
+    def handled(self, outgoing: list[OutgoingMessage], after_commit: list[Callable[[], None]]) -> None:
+        self._is_followed |= bool(after_commit)
         if outgoing:
             self.dispatch(outgoing)
 

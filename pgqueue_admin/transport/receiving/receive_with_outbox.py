@@ -3,11 +3,13 @@
 Receive, find the record, handle, store, commit; then mark, dispatch and the end of the message.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
 from pgqueue_admin.dialects.connection import Command, ReceiveSession, Row
 from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError, Deadlock, Locked, TimedOut
+from pgqueue_admin.transport import after_commit as calls
 from pgqueue_admin.transport.ports import Outbox
 from pgqueue_admin.transport.receiving.receive_transaction import Begun, ReceiveOnly
 from pgqueue_admin.transport.receiving.storage_transactions import EnlistedTransactions, StorageTransaction
@@ -34,6 +36,7 @@ class ReceiveWithOutbox(ReceiveOnly):
         self._sessions = slot.storage_of(outbox)
         self._storage: StorageTransaction | None = None
         self._enlisted = EnlistedTransactions(slot, outbox)
+        self._message: IncomingMessage | None = None
         self._message_id = ""
         self._asked = False  # the storage session: how another receive left it says nothing of this one
 
@@ -41,7 +44,7 @@ class ReceiveWithOutbox(ReceiveOnly):
         return ReceiveAndStorage(super().begin(receiving, begun), self)
 
     def was_handled(self, message: IncomingMessage) -> bool:
-        self._message_id, self._asked = message.message_id, True
+        self._message, self._message_id, self._asked = message, message.message_id, True
         self._storage = self._look()
         if not self._storage.found:
             if self._outbox.is_pessimistic:
@@ -69,7 +72,10 @@ class ReceiveWithOutbox(ReceiveOnly):
     def enlist(self, name: str) -> ReceiveSession:
         return self._enlisted.session(name)
 
-    def handled(self, outgoing: list[OutgoingMessage]) -> None:
+    def handled(self, outgoing: list[OutgoingMessage], after_commit: list[Callable[[], None]]) -> None:
+        """What is left to be called is called before anything is sent: that may fail, and the message then comes back
+        as a duplicate, whose handlers are not called.
+        """
         message_id = self._message_id
         if self._outbox.is_pessimistic:
             command = self._outbox.completing(message_id, outgoing)
@@ -80,6 +86,8 @@ class ReceiveWithOutbox(ReceiveOnly):
         else:
             self._store(command, last=True)
             self._in_storage().commit()
+        if after_commit and self._message:
+            calls.call(after_commit, self._message)
         self._dispatch_and_mark(outgoing)
 
     def _commit_with_enlisted(self, storing: Command) -> None:

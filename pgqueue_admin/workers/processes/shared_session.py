@@ -56,8 +56,8 @@ def shared(context: MessageContext) -> Iterator[None]:
             fork_safety.end_child_since(forks)  # before it asks anything on the session of its parent
         context.after_commit += lent.settled()
     finally:
-        lent.take_back()
         connections[ALIAS] = own
+        lent.take_back()
 
 
 class SharedSession(DatabaseWrapper):
@@ -98,6 +98,8 @@ class SharedSession(DatabaseWrapper):
         raw = self.connection
         if raw is None:
             raise HandlerFinished
+        if _status(raw) == "IDLE":  # a handler has ended it: what follows would commit by itself, found by another path
+            raise TransactionManagementError(NOT_YOURS)
         if _status(raw) == "INERROR" or self._has_path():
             return
         ours, name = search_paths.CONSOLE, raw.info.parameter_status("application_name") or ""

@@ -1,6 +1,6 @@
 """The transaction that a message is tried in: what handlers write is rolled back, what they send is caught."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, ClassVar, Protocol
 
@@ -136,8 +136,8 @@ class TrialTransaction:
     def dispatch_now(self, outgoing: list[OutgoingMessage]) -> None:
         self.caught += outgoing
 
-    def handled(self, outgoing: list[OutgoingMessage]) -> None:
-        self.caught += outgoing
+    def handled(self, outgoing: list[OutgoingMessage], after_commit: list[Callable[[], None]]) -> None:
+        self.caught += outgoing  # and nothing is committed
 
     def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
         self.caught += outgoing

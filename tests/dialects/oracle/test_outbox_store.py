@@ -59,7 +59,7 @@ class Received:
         message: Any = SimpleNamespace(message_id="one")
         if not self.receive.was_handled(message):
             self.session.happened.append("handled")
-            self.receive.handled([OutgoingMessage(Address("public", "Billing"), {"a": "ä"}, b"x")])
+            self.receive.handled([OutgoingMessage(Address("public", "Billing"), {"a": "ä"}, b"x")], [])
         return self.session.happened
 
 

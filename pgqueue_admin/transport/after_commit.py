@@ -1,0 +1,19 @@
+"""What handlers left to be called once all that they wrote is committed."""
+
+import logging
+from collections.abc import Callable
+
+from pgqueue_admin.transport.logs import about
+from pgqueue_admin.transport.wire.message import IncomingMessage
+
+log = logging.getLogger("pgqueue_admin.transport")
+
+
+def call(left: list[Callable[[], None]], message: IncomingMessage) -> None:
+    """In order, each once. Whatever comes of one, an exit too: the message is done with."""
+    while left:
+        try:
+            left.pop(0)()
+        except BaseException:
+            said = "Message %s is committed; what its handler left to be called after that failed."
+            log.exception(said, message.message_id, extra=about(message))
