@@ -63,8 +63,18 @@ async def opened(dsn: str) -> psycopg.AsyncConnection[Any]:
 async def _ask(session: psycopg.AsyncConnection[Any], query: sql.SQL | sql.Composed) -> None:
     """Raises OperationalError, also where the wire swallows everything: the driver alone would wait for an answer."""
     asked = asyncio.ensure_future(session.execute(query))
-    answered, _ = await asyncio.wait([asked], timeout=ANSWER_SECONDS)
+    try:
+        answered, _ = await asyncio.wait([asked], timeout=ANSWER_SECONDS)
+    except asyncio.CancelledError:
+        _cut(session)
+        with suppress(psycopg.Error):
+            await asked  # or it would go on by the number of a socket that is another's by then
+        raise
     if not answered:
-        with socket.socket(fileno=os.dup(session.fileno())) as wire, suppress(OSError):
-            wire.shutdown(socket.SHUT_RDWR)
+        _cut(session)
     await asked
+
+
+def _cut(session: psycopg.AsyncConnection[Any]) -> None:
+    with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(session.fileno())) as wire:
+        wire.shutdown(socket.SHUT_RDWR)
