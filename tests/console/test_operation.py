@@ -395,3 +395,10 @@ def test_a_message_is_copied_from_its_page(recorded: Recorded, cards: list[int])
     assert f"{waits}copy/" in shown(recorded.operator, waits)
     assert recorded.operator.post(f"{waits}copy/", {"target": '"public"."Billing"'}).status_code == 303
     assert recorded.rows("Billing") == before + 2
+
+
+def test_its_entries_in_the_audit_are_one_click_away(recorded: Recorded, cards: list[int]) -> None:
+    address = choose(recorded.operator, "discard", cards)["Location"]
+    start(recorded.operator, address)
+    there = matched(r'<a href="(/audit/[^"]+)">Its entries in the audit</a>', shown(recorded.operator, address))
+    assert shown(recorded.operator, there).count('data-l="Who"') == 1

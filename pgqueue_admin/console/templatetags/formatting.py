@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
 from django.template.defaultfilters import stringfilter
@@ -67,10 +68,11 @@ def age_since(instant: datetime | None) -> str:
 
 
 @register.simple_tag
-def page_link(name: str, text: str) -> SafeString:
-    """A link to a page, or nothing while it does not exist."""
+def page_link(name: str, text: str, q: str = "") -> SafeString:
+    """A link to a page, or nothing while it does not exist, or is closed to whoever looks. ``q``: its filter."""
     path = navigation.path_of(name)
-    return format_html('<a href="{}">{}</a>', path, text) if path else SafeString()
+    query = f"?{urlencode({'q': q})}" if q else ""
+    return format_html('<a href="{}{}">{}</a>', path, query, text) if path else SafeString()
 
 
 @register.simple_tag
