@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from datetime import timedelta
-from typing import Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Command, Session
@@ -32,6 +32,7 @@ class OutboxStore(Protocol):
 
     address: Address
     says_when: bool | None  # a record was written; None: not asked yet
+    locks_gaps: ClassVar[bool]  # to find no record at serializable keeps others from inserting it
 
     def create(self, session: Session) -> None:
         """The table and its indexes, each where it is missing; safe beside others who do the same."""

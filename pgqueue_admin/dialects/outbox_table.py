@@ -16,6 +16,7 @@ class OutboxTable(ABC):
 
     _complete: Any  # what puts operations into a record
     column_types: ClassVar[Mapping[str, tuple[str, ...]]]  # as the catalog writes them, the first for choice
+    locks_gaps: ClassVar[bool] = False
     indexed: ClassVar[tuple[str, ...]] = ("DispatchedAt", "Dispatched")  # what leads an index
 
     def __init__(self, sql: Any, address: Address, name: str, named: Mapping[str, str]):

@@ -34,6 +34,7 @@ class EndpointOutbox:
         own_schema = client.schema if self.is_beside_queues else self.dialect.default_schema
         address = self.dialect.outbox_address(client.name, settings.schema or own_schema, settings.prefix)
         self.store = self.dialect.outbox_store(address)
+        self.finds_apart = self.store.locks_gaps and settings.isolation_level == "serializable"
         self.opening = (
             client.opening
             if self.is_beside_queues

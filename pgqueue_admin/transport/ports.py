@@ -61,6 +61,7 @@ class Outbox(Protocol):
     """
 
     is_pessimistic: bool  # the record is inserted before the handlers run
+    finds_apart: bool  # the look for the record is no part of the transaction in which handlers write
     is_beside_queues: bool  # its table lies in the queues' database: sends and mark are one commit with the receive
 
     @property

@@ -16,6 +16,7 @@ from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
 from pgqueue_admin.outbox.upkeep import OutboxUpkeep
 from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.transport.receiving.storage_transactions import StorageTransaction
 from pgqueue_admin.transport.settings import SettingsRefused
 from pgqueue_admin.transport.wire import headers as h
 from tests.mariadb import MariaDB
@@ -47,6 +48,20 @@ def there(mariadb_shop: str) -> Iterator[Any]:
 def records(session: Any) -> list[tuple[bool, str]]:
     found = session.all("select Dispatched + 0, Operations from Billing_OutboxData")
     return [(bool(dispatched), operations) for dispatched, operations in found]
+
+
+def test_who_has_looked_for_a_record_keeps_nobody_from_storing_it(
+    make: MakeEndpoint, mariadb_shop: str, there: Any
+) -> None:
+    """Or one copy waits here for another, which waits for it in another database, and no server sees that."""
+    outbox = make(outbox=Outbox(dsn=mariadb_shop, isolation="serializable", wait=timedelta(seconds=1))).outbox
+    assert outbox
+    with outbox.connect() as one, outbox.connect() as other:
+        copies = [StorageTransaction(each, outbox.finding("a"), outbox.finds_apart) for each in (one, other)]
+        one.run(*outbox.storing("a", []))
+        copies[0].commit()
+        copies[1].roll_back()
+    assert records(there) == [(False, "[]")]
 
 
 @pytest.mark.parametrize(("concurrency", "isolation"), EVERY)

@@ -17,6 +17,7 @@ from pgqueue_admin.dialects.outbox_table import OutboxTable
 
 
 class MySQLOutbox(OutboxTable):
+    locks_gaps = True
     column_types = {
         "MessageId": ("varchar(200)",),
         "Dispatched": ("bit(1)",),

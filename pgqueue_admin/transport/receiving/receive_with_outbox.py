@@ -59,7 +59,8 @@ class ReceiveWithOutbox(ReceiveOnly):
 
     def _look(self) -> StorageTransaction:
         try:
-            return StorageTransaction(self._sessions.fresh(), self._outbox.finding(self._message_id))
+            finding, apart = self._outbox.finding(self._message_id), self._outbox.finds_apart
+            return StorageTransaction(self._sessions.fresh(), finding, apart)
         except Locked as error:  # where a reader waits for who is writing the record
             raise HandledBeside(error.detail, error.sqlstate) from error
 

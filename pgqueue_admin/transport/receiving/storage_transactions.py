@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 from uuid import uuid4
 
-from pgqueue_admin.dialects.connection import Command, Row, TwoPhaseSession
+from pgqueue_admin.dialects.connection import Command, TwoPhaseSession
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.transport.errors import NotEnlisted
 from pgqueue_admin.transport.ports import EnlistedDatabase, Outbox
@@ -14,12 +14,21 @@ from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot
 
 # The transaction in which handlers write, with the record of their message.
 class StorageTransaction:
-    """Begins with the look for the record, in one round trip; ended by commit or rollback, whichever comes first."""
+    """Begins with the look for the record, in one round trip; ended by commit or rollback, whichever comes first.
 
-    def __init__(self, session: Any, finding: Command):
+    ``apart``: the look is over before. Else two copies of a message, of which one waits for the other in another
+    database, would wait for each other: no server sees that, and after its time is up each would begin anew, for ever.
+    """
+
+    def __init__(self, session: Any, finding: Command, apart: bool = False):
         self.session = session
-        self._block: AbstractContextManager[list[Row]] | None = session.transaction_with(*finding)
-        self.found = self._block.__enter__()
+        if apart:
+            self.found = session.all(*finding)
+            self._block: AbstractContextManager[Any] | None = session.transaction()
+            self._block.__enter__()
+        else:
+            self._block = session.transaction_with(*finding)
+            self.found = self._block.__enter__()
 
     def commit(self) -> None:
         block, self._block = self._block, None
