@@ -23,6 +23,7 @@ BATCH = 4000  # records a delete, as the original
 RELAYED_AT_ONCE = 100
 NEVER = timedelta(days=36_500)
 RECOVER_EVERY = timedelta(minutes=1)
+RESTS = 3.0  # times as long as a batch took
 FIRST_LOOK = 5.0  # seconds: a process that is restarted often looks, too
 IN_DOUBT = 2.0  # seconds: what is prepared blocks others, and its owner is about to be gone
 
@@ -91,11 +92,11 @@ class OutboxUpkeep:
                 pass
 
     def _purge(self, session: Connection) -> int:
-        """And rest for as long as it took: receivers need the disk as well."""
+        """And rest: receivers need processors and disk as well."""
         started = time.monotonic()
         purged = self._outbox.store.purge(session, self._settings.keep, BATCH)
         if purged == BATCH:
-            self._stopping.wait(time.monotonic() - started)
+            self._stopping.wait(RESTS * (time.monotonic() - started))
         return purged
 
     def _relay(self, session: Connection, grace: timedelta) -> None:
