@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 import django.db
 from django.conf import settings
@@ -21,6 +22,7 @@ from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.lease_locks import LeaseLockWatch
 from pgqueue_admin.alerts.mail import delivery, policy
 from pgqueue_admin.alerts.outboxes import InDoubtWatch, OutboxWatch
+from pgqueue_admin.alerts.periodic_look import PeriodicLook
 from pgqueue_admin.alerts.schedules import ScheduleWatch
 from pgqueue_admin.alerts.snapshot import look
 from pgqueue_admin.alerts.table_faults import TableFaultWatch
@@ -50,13 +52,15 @@ class Alerter:
         self._answering_since: datetime | None = self.began  # the console's database; None while it does not
         self.waker = WakeupPipe()
         self._archive = dead_message_cursor.DeadMessageCursor()
-        self._exposure = Exposure()
-        self._outboxes = OutboxWatch()
-        self._in_doubt = InDoubtWatch()
-        self._crossings = CrossingWatch()
-        self._tables = TableFaultWatch()
-        self._schedules = ScheduleWatch()
-        self._lease_locks = LeaseLockWatch()
+        self._watches: dict[str, PeriodicLook[Any]] = {
+            "exposed": Exposure(),
+            "outboxes": OutboxWatch(),
+            "in_doubt": InDoubtWatch(),
+            "crossings": CrossingWatch(),
+            "faulty_tables": TableFaultWatch(),
+            "lease_locks": LeaseLockWatch(),
+            "unsent_schedules": ScheduleWatch(),
+        }
         self._stopping = False  # no event: a signal handler must not take a lock that its own thread may hold
         self._ears: Connection | None = None
         self._ears_at = 0.0  # until then none are tried
@@ -96,24 +100,10 @@ class Alerter:
 
     def look_round(self, alive: Callable[[], None] = lambda: None) -> bool:
         """Deaths, warnings, mails to send and the cursor: committed together, or not at all."""
-        exposed, outboxes, unsent = self._exposure.newest(), self._outboxes.newest(), self._schedules.newest()
-        in_doubt, crossings, tables = self._in_doubt.newest(), self._crossings.newest(), self._tables.newest()
-        lease_locks = self._lease_locks.newest()
+        watched = {name: each.newest() for name, each in self._watches.items()}
         with transaction.atomic(), dead_message_cursor.cursor() as cursor:
             reading = self._archive.read(queue_database(), cursor)
-            seen = look(
-                database_clock.now(),
-                self.began,
-                reading,
-                self._answering_since,
-                exposed,
-                outboxes,
-                unsent,
-                in_doubt,
-                crossings,
-                tables,
-                lease_locks,
-            )
+            seen = look(database_clock.now(), self.began, reading, self._answering_since, **watched)
             changes = Evaluation(seen, alive).run()
             mails = policy.write(seen, changes)
         self._name(changes.failed)

@@ -44,11 +44,10 @@ class OneThread(ASGIHandler):
 
 
 def _insist_on_own_sessions() -> None:
-    """Raises SystemExit. A database that does not answer is none to wait for: pages say so."""
+    """Raises SystemExit."""
     from pgqueue_admin.models import pooler_check
 
-    if said := pooler_check.refusals(["default", "queues"]):
-        raise SystemExit(" ".join(said))
+    pooler_check.insist()
 
 
 def _settle() -> None:

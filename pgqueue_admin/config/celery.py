@@ -77,8 +77,7 @@ def _insist_on_own_sessions(**signal: Any) -> None:
     """Raises SystemExit."""
     from pgqueue_admin.models import pooler_check
 
-    if said := pooler_check.refusals(["default", "queues"]):
-        raise SystemExit(" ".join(said))
+    pooler_check.insist()
 
 
 # A line for each of these a second would bury everything else in the log.

@@ -11,9 +11,8 @@ WAITED = 5.0  # seconds; a table that somebody keeps locked is no reason to stay
 
 
 def insist_on_own_sessions(*beside: str) -> None:
-    """Raises CommandError. A database that does not answer is not waited for: the program does that itself."""
-    if said := pooler_check.refusals(["default", "queues", *beside]):
-        raise CommandError(" ".join(said))
+    """Raises CommandError."""
+    pooler_check.insist(*beside, refusal=CommandError)
 
 
 def insist_on_tables() -> None:

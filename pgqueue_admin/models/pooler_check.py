@@ -20,6 +20,15 @@ def refusals(aliases: list[str]) -> list[str]:
         return [sentence(name) for name, is_shared in zip(asked.values(), shared, strict=True) if is_shared]
 
 
+def insist(*beside: str, refusal: type[BaseException] = SystemExit) -> None:
+    """Raises ``refusal``. A database that does not answer is not waited for: pages say so, programs wait.
+
+    ``beside``: aliases beside Django's own.
+    """
+    if said := refusals(["default", "queues", *beside]):
+        raise refusal(" ".join(said))
+
+
 def _asked(aliases: list[str]) -> dict[str, str]:
     """The variable that names it, by the address."""
     named = {"default": ("DATABASE_URL", console_dsn()), "queues": ("QUEUES_URL", queue_database().dsn)}

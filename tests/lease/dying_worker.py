@@ -9,7 +9,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.lease import LeasedMessage, LeaseHandlers, LeaseSettings, LeaseWorker
 from pgqueue_admin.lease.lease_processor import LeaseProcessor
 from pgqueue_admin.lease.queue import Leases
-from tests.dying import dies
+from tests.kill_points import dies
 
 MESSAGES = 10
 FAILS, IS_SLOW = {3, 8}, 2  # the first time; longer than half of its lock

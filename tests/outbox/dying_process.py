@@ -20,7 +20,7 @@ from pgqueue_admin.transport import Endpoint, Handlers
 from pgqueue_admin.transport.receiving.receive_with_outbox import ReceiveWithOutbox
 from pgqueue_admin.transport.receiving.storage_transactions import EnlistedTransaction, StorageTransaction
 from pgqueue_admin.transport.sending.dispatcher import Dispatcher
-from tests.dying import dies
+from tests.kill_points import dies
 from tests.outbox.conftest import SETTINGS, charging
 
 AT = 3  # the message at which it dies

@@ -15,7 +15,7 @@ from pgqueue_admin.transport.ports import Unobserved
 from pgqueue_admin.transport.receiving.receive_transaction import ReceiveTransaction
 from pgqueue_admin.transport.receiving.receive_with_outbox import ReceiveWithOutbox
 from pgqueue_admin.transport.receiving.storage_transactions import StorageTransaction
-from tests.dying import dies
+from tests.kill_points import dies
 from tests.outbox.dying_process import AT
 
 ORDER, BILL = "Shop.PlaceOrder", "Shop.Bill"

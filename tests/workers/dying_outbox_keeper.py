@@ -4,7 +4,7 @@ import sys
 
 import django
 
-from tests.dying import dies
+from tests.kill_points import dies
 
 if __name__ == "__main__":
     django.setup()
