@@ -76,9 +76,9 @@ STEPS = [
     Step("deploy", f"{DEPLOYED} {BIN}/python manage.py check --deploy --fail-level WARNING"),
     Step("advisories", f"{BIN}/python .ci/advisories.py"),
     Step("tests", "make test", is_pytest=True),
-    Step("test-slow", "make test-slow", is_pytest=True),
     pytest("journeys", "-m journey -n 2 --dist loadgroup tests/journeys", "chromium nginx"),
     pytest("spark", "-m spark tests/history", before="PGQUEUE_TEST_PATIENCE=300 ", runs="beside"),
+    Step("test-slow", "make test-slow", is_pytest=True),
     pytest(
         "postgresql-15",
         f'-m "({QUICK}) or pg_cron" --only-asking {MANY} {ASKING} {PG_CRON}',
