@@ -1,4 +1,5 @@
-"""Writes the generated pages of docs/reference: the command line by its parsers, the engine's API by its docstrings.
+"""Writes the generated pages of docs/reference: the command line by its parsers, addresses and the console's tables
+by what their modules begin with, the APIs of engine, outbox and lease queue by docstrings.
 
 .venv/bin/python scripts/reference.py
 """
@@ -9,8 +10,11 @@ import re
 import sys
 from argparse import Action, ArgumentParser, _SubParsersAction
 from collections.abc import Iterator
+from dataclasses import is_dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, get_args
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs/reference"
@@ -76,37 +80,102 @@ def _spelled(action: Action) -> str:
     return " ".join([*action.option_strings[:1], *([value] if action.nargs != 0 else [])])
 
 
+def addresses() -> str:
+    """A row a module: where several share a page, its first line tells of all of them."""
+    from pgqueue_admin.api import marks, metrics
+    from pgqueue_admin.console.urls import PAGES
+
+    of_console = [import_module(f"pgqueue_admin.console.{name}") for name in PAGES]
+    rows = [
+        f"| {' '.join(_address(each) for each in module.urlpatterns)} | {_first_line(module)} |"
+        for module in [*of_console, metrics, marks]
+    ]
+    head = [
+        NOTE,
+        "",
+        "# Addresses",
+        "",
+        "Below the path of `PUBLIC_URL`, but for probes and `/metrics`. How pages behave:",
+    ]
+    told = "[pages.md](pages.md). `/admin/` is Django admin: the same nouns and acts."
+    return "\n".join([*head, told, "", "| Address | Answers |", "|---|---|", *rows, ""])
+
+
+def _address(pattern: Any) -> str:
+    return f"`/{re.sub('<[a-z]+:', '<', str(pattern.pattern))}`"
+
+
+def _first_line(module: ModuleType) -> str:
+    """The whole first paragraph, without codes of requirements."""
+    told = " ".join((inspect.getdoc(module) or "").partition("\n\n")[0].split())
+    return re.sub(r" \([^()]*\b[A-Z]+ ?\d+\)", "", told).replace("``", "`").replace("|", "\\|")
+
+
+def console_tables() -> str:
+    from django.apps import apps
+
+    told: dict[str, list[str]] = {}
+    for model in apps.get_app_config("pgqueue").get_models():
+        if model._meta.managed:
+            rows = told.setdefault(_first_line(sys.modules[model.__module__]), [])
+            columns = ", ".join(f"`{field.column}`" for field in model._meta.local_fields)
+            rows.append(f"- `{model._meta.db_table}`: {columns}")
+    head = [
+        NOTE,
+        "",
+        "# Tables of the console",
+        "",
+        "In the schema `pgqueue_console` of `DATABASE_URL`, made by `manage.py migrate`.",
+    ]
+    lines = [line for about, rows in sorted(told.items(), key=lambda each: each[1]) for line in ("", about, "", *rows)]
+    return "\n".join([*head, *lines, ""])
+
+
 def engine_api() -> str:
     from pgqueue_admin import transport
 
-    lines = [
-        NOTE,
-        "",
-        "# Engine API",
-        "",
-        "`from pgqueue_admin.transport import …`. What it means: [engine.md](engine.md).",
-        "",
-    ]
-    for name in sorted(transport.__all__):
-        lines += _public(name, getattr(transport, name))
+    return _api("Engine API", transport, "engine.md")
+
+
+def lease_api() -> str:
+    from pgqueue_admin import lease
+
+    return _api("Lease queue API", lease, "lease-queue.md")
+
+
+def outbox_api() -> str:
+    from pgqueue_admin import outbox
+
+    return _api("Outbox API", outbox, "outbox.md")
+
+
+def _api(title: str, of: ModuleType, page: str) -> str:
+    told = f"`from {of.__name__} import …`. What it means: [{page}]({page})."
+    lines = [NOTE, "", f"# {title}", "", told, ""]
+    for name in sorted(of.__all__):
+        lines += _public(name, getattr(of, name))
     return "\n".join(lines)
 
 
 def _public(name: str, value: Any) -> Iterator[str]:
     yield from (f"## {name}", "")
+    if choices := get_args(value):
+        yield from (", ".join(f"`{each}`" for each in choices), "")
+        return
     if not inspect.isclass(value):
         yield from (f"`{name}{_signature(value)}`", "", _told(value), "")
         return
+    settings = list(_fields(value))
     if (
-        name != "EndpointSettings"
+        not settings
         and _is_ours(value, "__init__")
         and not issubclass(value, Exception)
         and not getattr(value, "_is_protocol", False)
     ):
         yield from (f"`{name}{_signature(value)}`", "")
     yield from (_told(value), "")
-    if name == "EndpointSettings":
-        yield from (*_fields(value), "")
+    if settings:
+        yield from (*settings, "")
     methods = [each for each in dir(value) if not each.startswith("_") and _is_ours(value, each)]
     for each in methods:
         yield from _method(each, inspect.getattr_static(value, each), getattr(value, each))
@@ -116,11 +185,20 @@ def _public(name: str, value: Any) -> Iterator[str]:
 
 def _fields(of: type) -> Iterator[str]:
     """By the comments above them."""
-    found = re.findall(r"((?:    # .*\n)+)    (\w+): [^=\n]+ = (.*)\n", inspect.getsource(of))
+    ours = [each for each in of.__mro__ if is_dataclass(each) and each.__module__.startswith("pgqueue_admin")]
+    source = "".join(inspect.getsource(each) for each in ours)
+    found = re.findall(r"((?:    # .*\n)+)    (\w+): [^=\n]+ = (.*)\n", source)
     for told, name, default in found:
         meaning = " ".join(line.strip("# ") for line in told.splitlines() if "engine-api.md" not in line)
-        computed = "(" in default
-        yield f"- `{name}`{'' if computed else f' ({default})'}: {meaning}"
+        plain = re.sub(
+            r"^timedelta\((\w+?)s?=(\d+)\)$", _span, default.strip("()") if default.startswith("(") else default
+        )
+        computed = re.search(r"\w\(", plain)
+        yield f"- `{name}`{'' if computed else f' ({plain})'}: {meaning}"
+
+
+def _span(found: re.Match[str]) -> str:
+    return f"{found[2]} {found[1]}{'' if found[2] == '1' else 's'}"
 
 
 def _method(name: str, found: Any, value: Any) -> Iterator[str]:
@@ -143,7 +221,7 @@ def _signature(value: Any) -> str:
         return "()"
     plain = [each.replace(annotation=inspect.Parameter.empty) for each in taken if each.name != "self"]
     told = str(inspect.Signature(plain))
-    return re.sub(r"=<[^>]*>", "=…", told)
+    return re.sub(r"=<[^>]*>", "=…", told).replace("=datetime.", "=")
 
 
 def _told(value: Any) -> str:
@@ -155,7 +233,14 @@ def _told(value: Any) -> str:
 
 
 def pages() -> dict[str, str]:
-    return {"cli.md": command_line(), "engine-api.md": engine_api()}
+    return {
+        "cli.md": command_line(),
+        "addresses.md": addresses(),
+        "console-tables.md": console_tables(),
+        "engine-api.md": engine_api(),
+        "lease-api.md": lease_api(),
+        "outbox-api.md": outbox_api(),
+    }
 
 
 if __name__ == "__main__":

@@ -15,15 +15,22 @@ LONGEST = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class LeaseSettings:
-    """docs/reference/lease-queue.md says what each setting does."""
+    """How a worker claims, holds and ends messages."""
 
-    lock_seconds: float = 60.0  # renewed at half of it, while a handler works
-    renewed_for: float | None = None  # seconds; then a handler's lock is renewed no more. None: as long as it works
+    # Length of a lock. At half of it the lock is renewed, while a handler works.
+    lock_seconds: float = 60.0
+    # Seconds after which a handler's lock is renewed no more; 0: never renewed; None: as long as it works.
+    renewed_for: float | None = None
+    # Messages in hand at once. Default: the processors, at least 2.
     concurrency: int = max(2, os.cpu_count() or 2)
-    retry_after: tuple[float, ...] = (10.0, 60.0, 300.0)  # seconds before each retry; then it has failed
+    # Seconds before each retry, as many retries as entries; then the message has failed.
+    retry_after: tuple[float, ...] = (10.0, 60.0, 300.0)
+    # False: a success is deleted without a row in the archive.
     archive_success: bool = True
+    # `archive`, or `release`: the message comes back, as often as there are retries.
     on_lock_expired: OnLockExpired = "archive"
-    look_every: float = 60.0  # seconds between two looks without a NOTIFY, and between two of expired locks
+    # Seconds between two looks without a NOTIFY, and between two for expired locks.
+    look_every: float = 60.0
 
     @property
     def releases(self) -> int:

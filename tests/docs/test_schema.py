@@ -11,6 +11,7 @@ from pgqueue_admin.models import notify
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs/reference"
 SCHEMA = (REFERENCE / "database-schema.md").read_text(encoding="utf-8")
+CONSOLE = (REFERENCE / "console-tables.md").read_text(encoding="utf-8")
 
 
 def test_tables_of_the_engine_are_those_of_its_schema() -> None:
@@ -28,10 +29,9 @@ def test_columns_of_the_engine_are_documented() -> None:
 
 
 def test_tables_of_the_console_are_its_models() -> None:
-    section = SCHEMA.partition("## The console's own")[2].partition("\n## ")[0]
-    named = {name for row in re.findall(r"^- (`[^:]*):", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
+    named = set(re.findall(r"^- `(pgqueue_\w+)`: `", CONSOLE, re.MULTILINE))
     models = [model for model in apps.get_app_config("pgqueue").get_models() if model._meta.managed]
-    assert {f"pgqueue_{name}" for name in named} == {model._meta.db_table for model in models}
+    assert named == {model._meta.db_table for model in models}
 
 
 def test_channels_of_the_console_are_documented() -> None:
@@ -41,7 +41,7 @@ def test_channels_of_the_console_are_documented() -> None:
 
 def test_every_page_has_its_address() -> None:
     """By its first word: what lies below it is the page's own affair."""
-    documented = set(re.findall(r"`/([\w-]*)", (REFERENCE / "pages.md").read_text(encoding="utf-8")))
+    documented = set(re.findall(r"`/([\w-]*)", (REFERENCE / "addresses.md").read_text(encoding="utf-8")))
     assert first_words(get_resolver().url_patterns) - documented <= {"live", "static", "sign-out"}
 
 
