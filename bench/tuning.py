@@ -1,6 +1,6 @@
 """What concurrency, processes, batch size and peek delay do to a backlog and to a wait; ``make bench-tuning``.
 
-Curves for docs/evidence/engine.md (T18): medians of interleaved rounds, written after each. ``ROUNDS``, ``MESSAGES``,
+Curves for docs/evidence/figures.md (T18): medians of interleaved rounds, written after each. ``ROUNDS``, ``MESSAGES``,
 ``WAITS`` make it shorter; with ``MINUTES`` no round but the first begins that would not end within them.
 """
 
@@ -131,7 +131,7 @@ def publish(found: dict[Point, float]) -> None:
 
 
 def markdown(found: dict[Point, float]) -> str:
-    """The curves as tables for docs/evidence/engine.md."""
+    """The curves as tables, to look at; docs/evidence/figures.md has them from tuning.json."""
     return "\n\n".join([*(_rates(found, curve) for curve in CURVES), _waits(found)])
 
 

@@ -11,5 +11,5 @@ GENERATED: dict[str, str] = runpy.run_path(str(ROOT / "scripts/reference.py"))["
 
 @pytest.mark.parametrize("name", GENERATED)
 def test_a_generated_page_is_current(name: str) -> None:
-    written = (ROOT / "docs/reference" / name).read_text(encoding="utf-8")
-    assert written == GENERATED[name], "run `make reference`: a docstring or an argument has changed"
+    written = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert written == GENERATED[name], "run `make reference`: a docstring, an argument, a title or a figure has changed"
