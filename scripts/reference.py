@@ -1,10 +1,12 @@
-"""Writes the generated pages of docs: in reference the command line by its parsers, addresses and the console's tables
-by what their modules begin with, the APIs of engine, outbox and lease queue by docstrings; and, elsewhere in docs, the
-list of decisions by their titles and the measured figures by bench/results.
+"""Writes the generated pages of docs, each from words that the code has anyhow.
+
+The command line by its parsers, addresses and the console's tables by what their modules begin with, metrics by their
+help, searches as pages explain them, APIs by docstrings, decisions by their titles, measured figures by bench/results.
 
 .venv/bin/python scripts/reference.py
 """
 
+import html
 import inspect
 import json
 import os
@@ -132,6 +134,31 @@ def console_tables() -> str:
     ]
     lines = [line for about, rows in sorted(told.items(), key=lambda each: each[1]) for line in ("", about, "", *rows)]
     return "\n".join([*head, *lines, ""])
+
+
+def metric_list() -> str:
+    from pgqueue_admin.api.figures import METRICS
+
+    head = [NOTE, "", "# Metrics", "", "All are gauges. Tokens, absence, alerts: [metrics.md](metrics.md).", ""]
+    rows = [f"| `{name}` | {', '.join(labels)} | {about} |" for name, (labels, about) in METRICS.items()]
+    return "\n".join([*head, "| Metric | Labels | Means |", "|---|---|---|", *rows, ""])
+
+
+def search_grammar() -> str:
+    """As pages tell it under *How to search*, and the values that fields of few values take."""
+    from pgqueue_admin.console.archive import fields
+
+    told = (ROOT / "templates/pgqueue_admin/archive/grammar.html").read_text("utf-8")
+    facts = re.findall(r"<dt>(.*?)</dt>\s*<dd>(.*?)</dd>", told, re.DOTALL)
+    rows = [f"- **{name}**: {_plain(about)}" for name, about in facts]
+    values = {"state": fields.STATES, "result": fields.RESULTS, "kind": fields.KINDS, "op:418/": fields.OUTCOMES}
+    rows += [f"- `{name}`: {', '.join(f'`{each}`' for each in taken)}" for name, taken in values.items()]
+    head = [NOTE, "", "# How to search", "", "What is searched, and how far: [archive.md](archive.md#search).", ""]
+    return "\n".join([*head, *rows, ""])
+
+
+def _plain(markup: str) -> str:
+    return html.unescape(re.sub(r"</?code>", "`", " ".join(markup.split())))
 
 
 def engine_api() -> str:
@@ -293,6 +320,8 @@ def pages() -> dict[str, str]:
         "reference/cli.md": command_line(),
         "reference/addresses.md": addresses(),
         "reference/console-tables.md": console_tables(),
+        "reference/metric-list.md": metric_list(),
+        "reference/search.md": search_grammar(),
         "reference/engine-api.md": engine_api(),
         "reference/lease-api.md": lease_api(),
         "reference/outbox-api.md": outbox_api(),

@@ -30,15 +30,37 @@ _OPEN = tuple(state for state in Operation.State if state not in ("done", "cance
 QueueRow = tuple[QueueFacts, QueueFigures | None]
 Labelled = tuple[Sequence[str], float | None]
 
-_OF_QUEUE = {
-    "depth": "Rows in the table.",
-    "ready": "Messages available to receive.",
-    "in_flight": "Messages that a receiver holds.",
-    "delayed": "Delayed messages that will go to this queue.",
-    "expired": "Messages whose time to be received has passed.",
-    "dead": "Dead messages of this queue.",
-    "in_per_second": "Messages that arrived a second.",
-    "out_per_second": "Messages that left a second.",
+_QUEUE = ("schema", "queue", "kind")
+_AS_MEASURED = ("depth", "ready", "in_flight", "delayed", "expired", "dead", "in_per_second", "out_per_second")
+METRICS: dict[str, tuple[Sequence[str], str]] = {  # labels, help
+    "pgqueue_sample_age_seconds": ((), "Since the newest sample; absent before the first."),
+    "pgqueue_samples_stale": ((), "1 while samples are missing: figures of queues are absent then."),
+    "pgqueue_queues": ((), "Queues that the console knows."),
+    "pgqueue_queues_left_out": ((), f"Queues without metrics here, beyond the first {MOST_QUEUES} by address."),
+    "pgqueue_queue_readable": (_QUEUE, "0 while the queue cannot be read."),
+    "pgqueue_queue_counted": (_QUEUE, "1 if depth and ready are counted, 0 if capped (at least so many) or estimated."),
+    "pgqueue_queue_depth": (_QUEUE, "Rows in the table."),
+    "pgqueue_queue_ready": (_QUEUE, "Messages available to receive."),
+    "pgqueue_queue_in_flight": (_QUEUE, "Messages that a receiver holds."),
+    "pgqueue_queue_delayed": (_QUEUE, "Delayed messages that will go to this queue."),
+    "pgqueue_queue_expired": (_QUEUE, "Messages whose time to be received has passed."),
+    "pgqueue_queue_dead": (_QUEUE, "Dead messages of this queue."),
+    "pgqueue_queue_in_per_second": (_QUEUE, "Messages that arrived a second."),
+    "pgqueue_queue_out_per_second": (_QUEUE, "Messages that left a second."),
+    "pgqueue_queue_oldest_age_seconds": (
+        _QUEUE,
+        "How long the oldest ready message has waited; absent without one, or where it was not seen.",
+    ),
+    "pgqueue_archive_dead": ((), "Dead messages in the archive, also of queues that are gone."),
+    "pgqueue_dead_by_cause": (("queue", "cause"), f"Dead messages by open warning: the {MOST_CAUSES} largest."),
+    "pgqueue_warnings": (("severity",), "Open warnings that nobody acknowledged."),
+    "pgqueue_endpoint_processes_wanted": (("endpoint",), "Processes wanted."),
+    "pgqueue_endpoint_processes_running": (("endpoint",), "Processes that run."),
+    "pgqueue_operations": (("state",), "Operations that have not ended."),
+    "pgqueue_history_complete_to_timestamp_seconds": (
+        (),
+        "Up to when history is complete; absent until every table was read to its end.",
+    ),
 }
 
 
@@ -65,56 +87,48 @@ class ConsoleFigures(Collector):
 
     def _samples(self) -> Iterator[Metric]:
         age = staleness.age(self.newest, self.now) if self.newest else None
-        yield _one("pgqueue_sample_age_seconds", "Since the newest sample; absent before the first.", age)
-        stale = "1 while samples are missing: figures of queues are absent then."
-        yield _one("pgqueue_samples_stale", stale, self.is_stale)
+        yield _one("pgqueue_sample_age_seconds", age)
+        yield _one("pgqueue_samples_stale", self.is_stale)
 
     def _queues(self) -> Iterator[Metric]:
         found = queue_overview.rows()
         shown = found[:MOST_QUEUES]
-        yield _one("pgqueue_queues", "Queues that the console knows.", len(found))
-        left = f"Queues without metrics here, beyond the first {MOST_QUEUES} by address."
-        yield _one("pgqueue_queues_left_out", left, len(found) - len(shown))
+        yield _one("pgqueue_queues", len(found))
+        yield _one("pgqueue_queues_left_out", len(found) - len(shown))
         measured = [(facts, figures) for facts, figures in shown if figures]
-        yield _of_queues("readable", "0 while the queue cannot be read.", [(q, not f.error) for q, f in measured])
+        yield _of_queues("readable", [(q, not f.error) for q, f in measured])
         read = [(facts, figures) for facts, figures in measured if not figures.error]
-        counted = "1 if depth and ready are counted, 0 if capped (at least so many) or estimated."
-        yield _of_queues("counted", counted, [(q, f.how == "counted") for q, f in read])
-        for name, about in _OF_QUEUE.items():
-            yield _of_queues(name, about, [(facts, getattr(figures, name)) for facts, figures in read])
-        waited = "How long the oldest ready message has waited; absent without one, or where it was not seen."
-        yield _of_queues("oldest_age_seconds", waited, [(q, targets.age(f, self.now)) for q, f in read])
+        yield _of_queues("counted", [(q, f.how == "counted") for q, f in read])
+        for name in _AS_MEASURED:
+            yield _of_queues(name, [(facts, getattr(figures, name)) for facts, figures in read])
+        yield _of_queues("oldest_age_seconds", [(q, targets.age(f, self.now)) for q, f in read])
 
     def _dead(self) -> Iterator[Metric]:
-        archived = queue_overview.dead(self.now).archived
-        yield _one("pgqueue_archive_dead", "Dead messages in the archive, also of queues that are gone.", archived)
+        yield _one("pgqueue_archive_dead", queue_overview.dead(self.now).archived)
         rows = [((queue, cause), count) for (queue, cause), count in _dead_by_cause().most_common(MOST_CAUSES)]
-        about = f"Dead messages by open warning: the {MOST_CAUSES} largest."
-        yield _family("pgqueue_dead_by_cause", about, ("queue", "cause"), rows)
+        yield _family("pgqueue_dead_by_cause", rows)
 
     def _warnings(self) -> Iterator[Metric]:
         held = Alert.objects.filter(resolved_at=None, acknowledged_at=None).values_list("severity")
         counts = dict(held.order_by().annotate(Count("pk")))
         rows: list[Labelled] = [((severity,), counts.get(severity, 0)) for severity in Alert.Severity.values]
-        yield _family("pgqueue_warnings", "Open warnings that nobody acknowledged.", ("severity",), rows)
+        yield _family("pgqueue_warnings", rows)
 
     def _processes(self) -> Iterator[Metric]:
         teams = processes.by_endpoint()
         wanted: list[Labelled] = [((team.endpoint.name,), team.want) for team in teams]
         running: list[Labelled] = [((team.endpoint.name,), team.have) for team in teams]
-        yield _family("pgqueue_endpoint_processes_wanted", "Processes wanted.", ("endpoint",), wanted)
-        yield _family("pgqueue_endpoint_processes_running", "Processes that run.", ("endpoint",), running)
+        yield _family("pgqueue_endpoint_processes_wanted", wanted)
+        yield _family("pgqueue_endpoint_processes_running", running)
 
     def _operations(self) -> Iterator[Metric]:
         held = Operation.objects.filter(state__in=_OPEN).values_list("state")
         counts = dict(held.order_by().annotate(Count("pk")))
         rows: list[Labelled] = [((state.value,), counts.get(state.value, 0)) for state in _OPEN]
-        yield _family("pgqueue_operations", "Operations that have not ended.", ("state",), rows)
+        yield _family("pgqueue_operations", rows)
 
     def _history(self) -> Iterator[Metric]:
-        complete = HistoryFreshness().complete_to
-        about = "Up to when history is complete; absent until every table was read to its end."
-        yield _one("pgqueue_history_complete_to_timestamp_seconds", about, _timestamp(complete))
+        yield _one("pgqueue_history_complete_to_timestamp_seconds", _timestamp(HistoryFreshness().complete_to))
 
 
 def _dead_by_cause() -> Counter[tuple[str, str]]:
@@ -129,16 +143,17 @@ def _timestamp(at: datetime | None) -> float | None:
     return at.timestamp() if at else None
 
 
-def _one(name: str, about: str, value: float | None) -> Metric:
-    return _family(name, about, (), [((), value)])
+def _one(name: str, value: float | None) -> Metric:
+    return _family(name, [((), value)])
 
 
-def _of_queues(name: str, about: str, rows: Iterable[tuple[QueueFacts, float | None]]) -> Metric:
+def _of_queues(name: str, rows: Iterable[tuple[QueueFacts, float | None]]) -> Metric:
     labelled = (((queue.schema, queue.table, queue.kind), value) for queue, value in rows)
-    return _family(f"pgqueue_queue_{name}", about, ("schema", "queue", "kind"), labelled)
+    return _family(f"pgqueue_queue_{name}", labelled)
 
 
-def _family(name: str, about: str, labels: Sequence[str], rows: Iterable[Labelled]) -> Metric:
+def _family(name: str, rows: Iterable[Labelled]) -> Metric:
+    labels, about = METRICS[name]
     family = GaugeMetricFamily(name, about, labels=labels)
     for values, value in rows:
         if value is not None:

@@ -175,7 +175,7 @@ def test_each_expression_of_the_dashboard_names_metrics_that_exist() -> None:
 
 
 def test_the_reference_lists_each_metric() -> None:
-    page = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/reference/metric-list.md").read_text(encoding="utf-8")
     assert set(re.findall(r"`(pgqueue_\w+)`", "\n".join(re.findall(r"^\| `.*$", page, re.M)))) == offered()
 
 
