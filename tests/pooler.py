@@ -60,12 +60,12 @@ class Pooler:
             with self._lent() as server:
                 client.sendall(server.greeting())
                 while self._mode == "session":
-                    server.carry(client, _read(client))
+                    server.carry(client, read(client))
             while True:
-                asked = _read(client)
+                asked = read(client)
                 with self._lent() as server:
                     while not server.carry(client, asked):
-                        asked = _read(client)
+                        asked = read(client)
 
     @contextmanager
     def _lent(self) -> Iterator["Server"]:
@@ -107,7 +107,7 @@ class Server:
             while awaited or state == b"":
                 ready = select.select([client, self._wire], [], [])[0]
                 if self._wire in ready:
-                    said = _read(self._wire)
+                    said = read(self._wire)
                     client.sendall(said.text)
                     if said.kind == _READY:
                         awaited, state = awaited - 1, said.body
@@ -115,7 +115,7 @@ class Server:
                     break
             else:
                 return state == _AT_REST
-            asked = _read(client)
+            asked = read(client)
         raise EOFError
 
     def close(self) -> None:
@@ -125,18 +125,18 @@ class Server:
 
 def _let_in(client: socket.socket) -> None:
     """Whoever he says he is; he is told that there is no encryption, and the settings that he asks for are dropped."""
-    while (code := int.from_bytes(_exactly(client, int.from_bytes(_exactly(client, 4)) - 4)[:4])) >= _CANCEL:
+    while (code := int.from_bytes(exactly(client, int.from_bytes(exactly(client, 4)) - 4)[:4])) >= _CANCEL:
         if code == _CANCEL:
             raise EOFError
         client.sendall(b"N")
 
 
-def _read(wire: socket.socket) -> Message:
-    kind = _exactly(wire, 1)
-    return Message(kind, _exactly(wire, int.from_bytes(_exactly(wire, 4)) - 4))
+def read(wire: socket.socket) -> Message:
+    kind = exactly(wire, 1)
+    return Message(kind, exactly(wire, int.from_bytes(exactly(wire, 4)) - 4))
 
 
-def _exactly(wire: socket.socket, size: int) -> bytes:
+def exactly(wire: socket.socket, size: int) -> bytes:
     read = b""
     while len(read) < size:
         more = wire.recv(size - len(read))

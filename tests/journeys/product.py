@@ -24,7 +24,7 @@ class Product:
         self.var, self.port = var, port
         self.url = f"http://127.0.0.1:{port}"
         self.output = var.parent / f"{var.name}.up.log"
-        self._environment = {
+        self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "PYTEST_"))},
             "PGQUEUE_STATE_DIR": str(var),
             "PORT": str(port),
@@ -47,7 +47,7 @@ class Product:
             self.process = subprocess.Popen(
                 self.command,
                 cwd=self.root,
-                env={**self._environment, **environment},
+                env={**self.environment, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
