@@ -216,9 +216,9 @@ def make_durable(connection: Connection) -> None:
     connection.run(_sql().durable())
 
 
-def undo(connection: Connection, crossing: Crossing) -> None:
-    """It never arrived."""
-    connection.run(_sql().undo(), {"id": crossing.id, "mark": crossing.mark})
+def undo(connection: Connection, crossing: Crossing) -> bool:
+    """It never arrived. Whether it was as it was found."""
+    return connection.run(_sql().undo(), {"id": crossing.id, "mark": crossing.mark}) == 1
 
 
 def doubt(connection: Connection, crossing: Crossing, why: str) -> None:

@@ -9,8 +9,10 @@ from pgqueue_admin.archive.message_edit import MOST_BYTES
 from pgqueue_admin.archive.messages import Outcome, clean
 from pgqueue_admin.dialects import Address, Connection, aliases
 from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Operation
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import audit_intents
 from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations import edits
 from pgqueue_admin.services.operations.crossings import NotCarried, send_out
@@ -50,13 +52,15 @@ def retry_edited(
 
     who = name_of(person)
     about = {"who": who, "origin": origin, "reason": reason, **_kept(changes)}
-    with audited(verb="edit", noun="message", subject=queue[:400], **about) as act:
+    about |= {"verb": "edit", "noun": "message", "subject": queue[:400]}
+    if aliases.alias_of(target):
         with queue_database().writing() as connection:
-            send = _cross if aliases.alias_of(target) else _put
-            sent = send(connection, archive_id, edited, target, who)
-        act.done = int(sent.outcome.result == "done" or sent.is_on_its_way)
-        unknown = {"outcome": "not known"} if sent.is_on_its_way else {}
-        act.note(archive_id=archive_id, message_id=sent.message_id, queue=sent.outcome.target, **unknown)
+            return _cross(connection, archive_id, edited, target, about)
+    with audited(**about) as act:
+        with queue_database().writing() as connection:
+            sent = _put(connection, archive_id, edited, target, who)
+        act.done = int(sent.outcome.result == "done")
+        act.note(archive_id=archive_id, message_id=sent.message_id, queue=sent.outcome.target)
     return sent
 
 
@@ -68,14 +72,18 @@ def _put(connection: Connection, archive_id: int, edited: EditedMessage, target:
     return edited_retry.retry(connection, archive_id, edited, target, who, is_ours=is_ours, judge=why_not)
 
 
-def _cross(connection: Connection, archive_id: int, edited: EditedMessage, target: Address, who: str) -> EditedRetry:
-    """Into another database, which is asked before the message is locked."""
+def _cross(
+    connection: Connection, archive_id: int, edited: EditedMessage, target: Address, about: dict[str, Any]
+) -> EditedRetry:
+    """Into another database, which is asked before the message is locked. ``about``: of its audit entry."""
     if why := judge(connection, [target])[target].refusal():
         return EditedRetry(Outcome(archive_id, "failed", why), "")
     with crossings.all_let_go(connection):
-        sent, crossing = edited_retry.set_out(connection, archive_id, edited, target, who)
+        sent, crossing = edited_retry.set_out(connection, archive_id, edited, target, about["who"])
         if crossing is None:
             return sent
+        went = {"archive_id": archive_id, "message_id": sent.message_id, "queue": postgresql().canonical(target)}
+        audit_intents.keep(crossing, **{**about, "after": {**about["after"], **went}})
         try:
             if outcomes := send_out(connection, crossing):
                 return sent._replace(outcome=outcomes[0])
@@ -84,6 +92,7 @@ def _cross(connection: Connection, archive_id: int, edited: EditedMessage, targe
             raise
         except DatabaseError:  # nobody can be asked here now, and it may arrive: so the audit has it
             why = sent.outcome.why or ""
+        audit_intents.not_known(crossing)
     return sent._replace(outcome=sent.outcome._replace(why=why), is_on_its_way=True)
 
 

@@ -14,7 +14,7 @@ from pgqueue_admin.models import Queue
 from pgqueue_admin.models.queue_database import database_of, is_watched, queue_database, why_not_written
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
-from pgqueue_admin.services import waiting_messages
+from pgqueue_admin.services import audit_intents, waiting_messages
 from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations.crossings import NotCarried, send_out
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
@@ -47,13 +47,10 @@ def send(queue: Address, typed: TypedMessage, person: Any, origin: str, reason: 
     headers = composed(typed)
     after = {"message_id": headers[h.MESSAGE_ID], "type": clean(typed.type), "bytes": len(_body(typed))}
     about = {"who": name_of(person), "verb": "send", "noun": "message", "origin": origin, "reason": reason}
-    subject = queue_database().dialect.canonical(queue)[:400]
-    lost, send = "", _cross if aliases.alias_of(queue) else _put
+    about |= {"subject": queue_database().dialect.canonical(queue)[:400], "after": after}
+    send = _cross if aliases.alias_of(queue) else _put
     try:
-        with audited(**about, subject=subject, after=after) as act:
-            if lost := send(queue, headers, _body(typed), name_of(person)):
-                act.note(outcome="not known")
-            act.done = 1
+        lost = send(queue, headers, _body(typed), about)
     except DatabaseError as error:
         raise OperationRefused(f"{NOTHING}. {error}") from error
     if lost:
@@ -134,17 +131,21 @@ def _own(text: str) -> h.Headers:
     return found
 
 
-def _put(queue: Address, headers: h.Headers, body: bytes, who: str) -> str:
-    """What was heard where nobody knows whether it was sent; empty: it was."""
-    with queue_database().writing() as connection:
-        try:
-            _insert(connection, queue, headers, body)
-        except DatabaseDown as error:
-            return str(error)
-    return ""
+def _put(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any]) -> str:
+    """What was heard where nobody knows whether it was sent; empty: it was. ``about``: of its audit entry."""
+    lost = ""
+    with audited(**about) as act:
+        with queue_database().writing() as connection:
+            try:
+                _insert(connection, queue, headers, body)
+            except DatabaseDown as error:
+                lost = str(error)
+                act.note(outcome="not known")
+        act.done = 1
+    return lost
 
 
-def _cross(queue: Address, headers: h.Headers, body: bytes, who: str) -> str:
+def _cross(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any]) -> str:
     """Likewise into a queue of another database."""
     with database_of(queue).reading(queue) as there:
         why = why_not(there, queue)
@@ -152,13 +153,18 @@ def _cross(queue: Address, headers: h.Headers, body: bytes, who: str) -> str:
         raise OperationRefused(f"{NOTHING}. {why}")
     with queue_database().writing() as here, crossings.all_let_go(here):
         with here.transaction():
-            crossing = crossings.put_typed(here, queue, h.dump(headers), body, who)
+            crossing = crossings.put_typed(here, queue, h.dump(headers), body, about["who"])
+        audit_intents.keep(crossing, **about)
         try:
-            return crossings.how_it_stands(here, crossing, queue) if send_out(here, crossing) is None else ""
+            if send_out(here, crossing) is not None:
+                return ""
+            why = crossings.how_it_stands(here, crossing, queue)
         except NotCarried:
             raise
         except DatabaseError as error:  # of what is asked here: it may arrive all the same
-            return str(error)
+            why = str(error)
+        audit_intents.not_known(crossing)
+    return why
 
 
 def _insert(connection: Connection, queue: Address, headers: h.Headers, body: bytes) -> None:

@@ -1,8 +1,10 @@
 """What a person writes anew or types goes into another database once, wherever that breaks (docs/decisions/028)."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
+import django.db
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -20,10 +22,10 @@ from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.crossing_store import PostgreSQLCrossings
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.models import AuditEntry, Queue
+from pgqueue_admin.models import AuditEntry, AuditIntent, Queue
 from pgqueue_admin.models import queue_database as source
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import message_copies, operations, typed_messages
+from pgqueue_admin.services import audit_intents, message_copies, operations, typed_messages
 from pgqueue_admin.services.edited_retry import EditChanges, edited_as, retry_edited
 from pgqueue_admin.services.operations import crossings, edits
 from pgqueue_admin.services.operations.acts_allowed import table_of
@@ -95,6 +97,15 @@ def verbs(here: Connection, archive_id: int) -> list[str]:
     return [row.verb for row in here.all(asked, {"id": archive_id})]
 
 
+def audited_once(verb: str) -> bool:
+    """What arrived has one entry, what did not has none, and nothing is left that could become another."""
+    operations.settle()
+    entries = AuditEntry.objects.filter(verb=verb)
+    assert not AuditIntent.objects.exists()
+    assert len(entries) <= 1
+    return bool(entries) and (entries[0].who, "outcome" in (entries[0].after or {})) == ("ana", False)
+
+
 def is_whole(archive_id: int, billing: PostgreSQL, here: Connection) -> None:
     """It is there once, as it was written, and here it is marked as edited and retried."""
     (row,) = rows_there(billing)
@@ -152,6 +163,7 @@ def test_a_kill_anywhere_loses_and_doubles_no_edit(
     assert len(arrived(billing)) == there
     operations.settle()
     assert archived(one).crossing is None
+    assert audited_once(verb="edit") is bool(there)
     if not there:
         assert (archived(one).state, open_crossings(here)) == ("dead", 0)
         assert edit(one, ana).outcome.result == "done", "it can be edited again"
@@ -384,6 +396,43 @@ def test_the_other_database_is_told_to_forget_what_arrived(
     assert (len(marks), forgotten) == (2, marks)
 
 
+def test_an_act_is_not_over_before_the_audit_has_it(
+    billing: PostgreSQL, here: Connection, ana: User, known: Queue
+) -> None:
+    def away(*about: Any, **more: Any) -> None:
+        raise django.db.OperationalError("the console's database is away")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AuditEntry.objects, "create", away)
+        with pytest.raises(OutcomeUnknown):
+            typed_messages.send(ORDERS, TYPED, ana, "console")
+        operations.settle()
+        assert (len(sent(billing)), open_crossings(here)) == (1, 1)
+    assert audited_once(verb="send")
+    assert open_crossings(here) == 0
+
+
+def test_without_an_audit_nothing_sets_out(billing: PostgreSQL, here: Connection, ana: User, known: Queue) -> None:
+    def away(*about: Any, **more: Any) -> None:
+        raise django.db.OperationalError("the console's database is away")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AuditIntent.objects, "create", away)
+        with pytest.raises(django.db.OperationalError):
+            typed_messages.send(ORDERS, TYPED, ana, "console")
+    assert not audited_once(verb="send")
+    assert (sent(billing), open_crossings(here)) == ([], 0)
+
+
+def test_what_another_console_has_ended_is_audited_as_not_known(here: Connection, ana: User) -> None:
+    audit_intents.keep(4711, who="ana", verb="send", noun="message", subject=NAME, origin="console")
+    operations.settle()
+    assert not AuditEntry.objects.exists(), "whoever sends may still be at it"
+    AuditIntent.objects.update(at=timezone.now() - timedelta(minutes=11))
+    operations.settle()
+    assert (AuditEntry.objects.get().after, AuditIntent.objects.count()) == ({"outcome": "not known"}, 0)
+
+
 @pytest.mark.chaos
 @pytest.mark.parametrize(("where", "there"), PLACES)
 def test_a_kill_anywhere_doubles_no_typed_message(
@@ -392,6 +441,7 @@ def test_a_kill_anywhere_doubles_no_typed_message(
     run_and_kill("0", archived_console, billing, where, SEND)
     operations.settle()
     assert sent(billing) == ["Shop.PlaceOrder"] * there
+    assert audited_once(verb="send") is bool(there)
     assert open_crossings(here) == 0
     assert here.value("select count(*) from messages.crossing_copy") == 0
     typed_messages.send(ORDERS, TYPED, ana, "console")

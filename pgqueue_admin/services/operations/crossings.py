@@ -18,6 +18,7 @@ from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.crossing_store import CommitOutcome, CrossingStore
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.models.queue_database import QueueDatabase, of_alias, queue_database
+from pgqueue_admin.services import audit_intents
 from pgqueue_admin.services.operations.item_outcomes import record, record_sent
 
 log = logging.getLogger(__name__)
@@ -177,7 +178,7 @@ class Settled(NamedTuple):
 def _settled(here: Connection, crossing: Crossing) -> Settled | None:
     """What became of it; None: that is not known now."""
     if crossing.mark is None:
-        crossings.undo(here, crossing)
+        _undo(here, crossing)
         return Settled("not_committed")
     try:
         told = _told(crossing)
@@ -190,10 +191,15 @@ def _settled(here: Connection, crossing: Crossing) -> Settled | None:
     if told.state == "committed" or took_none:  # its queues there refused all, which was heard before it was marked
         return Settled("committed", _finish(here, crossing))
     if told.state == "not_committed":
-        crossings.undo(here, crossing)
+        _undo(here, crossing)
     else:
         _doubt(here, crossing, told.why)
     return Settled(told.state)
+
+
+def _undo(here: Connection, crossing: Crossing) -> None:
+    if crossings.undo(here, crossing):
+        audit_intents.drop(crossing.id)
 
 
 def _told(crossing: Crossing) -> CommitOutcome:
@@ -208,6 +214,7 @@ def _told(crossing: Crossing) -> CommitOutcome:
 
 def _finish(here: Connection, crossing: Crossing) -> list[Outcome]:
     outcomes: list[Outcome] = []
+    _audit(here, crossing)
     with here.transaction():
         crossings.make_durable(here)  # undone by a crash it would be asked again, of whoever has forgotten it
         if crossing.takes_in:
@@ -220,8 +227,17 @@ def _finish(here: Connection, crossing: Crossing) -> list[Outcome]:
     return outcomes
 
 
+def _audit(here: Connection, crossing: Crossing) -> None:
+    """Before it is over here: nobody comes back to it then."""
+    if crossings.rows(here, crossing):
+        audit_intents.write(crossing.id)
+    else:  # its queue there has refused all of it
+        audit_intents.drop(crossing.id)
+
+
 def _doubt(here: Connection, crossing: Crossing, why: str) -> None:
     """Its messages are held until a person has decided; its operation can end."""
+    audit_intents.write(crossing.id, **audit_intents.NOT_KNOWN)
     with here.transaction():
         crossings.doubt(here, crossing, why)
         _record(here, crossing, crossing_back.given_up(here, crossing, why))

@@ -3,6 +3,8 @@
 from datetime import datetime, timedelta
 
 from pgqueue_admin.models import Operation, database_clock
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import audit_intents
 from pgqueue_admin.services.operations import crossings, queries
 from pgqueue_admin.services.operations.runner import recount
 from pgqueue_admin.services.operations.selection import forget
@@ -21,6 +23,8 @@ def settle(now: datetime | None = None) -> None:
     for pk in queries.counted_here(crossings.settle()):
         recount(pk, only_changes=True)
     now = now or database_clock.now()
+    with queue_database().reading() as connection:
+        audit_intents.write_left_behind(connection, now)
     for operation in Operation.objects.filter(state__in=_GIVEN_UP, ended_at__gt=now - LOOKED_BACK):
         age = now - operation.ended_at if operation.ended_at else SOON
         if operation.started_at is None:
