@@ -4,7 +4,7 @@ VAR := $(or $(PGQUEUE_STATE_DIR),var)
 BIN := .venv/bin
 INSTALL = $(BIN)/python scripts/install.py --require-hashes
 
-.PHONY: reference setup run test test-slow reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-history bench-lease bench-outbox bench-pressure wire-dump screenshots
+.PHONY: reference setup run test test-slow test-sqlserver reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-history bench-lease bench-outbox bench-pressure wire-dump screenshots
 .DEFAULT_GOAL := run
 
 setup: .venv/installed-history
@@ -19,6 +19,10 @@ TESTS := $(filter-out $(SLOW) tests/journeys tests/installation,$(ROOMS))
 
 test: .venv/installed-dev
 	@$(BIN)/pytest -q -m "not journey and not chaos and not spark and not fresh and not pg_cron and not mariadb" -n 3 --dist loadgroup $(TESTS)
+
+# Whether a SQL Server holds what is asked of it: PGQUEUE_TEST_MSSQL_DSN=mssql://user:password@host/master names one.
+test-sqlserver: .venv/installed-dev
+	@$(BIN)/python scripts/sqlserver.py
 
 test-slow:
 	@$(MAKE) --no-print-directory test TESTS="$(SLOW)"

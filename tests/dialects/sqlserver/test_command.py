@@ -1,0 +1,84 @@
+"""``make test-sqlserver``: what it says where no server answers, and that its suites ask one where there is one."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from scripts import sqlserver as command
+from scripts.sqlserver import SUITES, VARIABLE, Found
+from tests.dialects.sqlserver.peer import Peer
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def mute() -> Iterator[str]:
+    """A server that lets nobody in, and says nothing."""
+    with closing(Peer(mute=True)) as peer:
+        yield f"mssql://sa:secret@127.0.0.1:{peer.port}/master"
+
+
+def run(dsn: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, VARIABLE: dsn}
+    asked = [sys.executable, "scripts/sqlserver.py"]
+    return subprocess.run(asked, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+def test_without_a_server_it_says_so_in_one_sentence() -> None:
+    said = run("")
+    assert (said.returncode, said.stdout.count("\n")) == (2, 1)
+    assert said.stdout.startswith(f"No SQL Server was asked: {VARIABLE}=mssql://")
+
+
+def test_a_server_that_does_not_answer_is_not_asked_more(mute: str) -> None:
+    said = run(mute)
+    assert (said.returncode, said.stdout.count("\n")) == (2, 1)
+    assert said.stdout.startswith("No SQL Server was asked: ")
+    assert "secret" not in said.stdout
+
+
+def test_each_suite_asks_a_server_that_is_named() -> None:
+    paths = [suite.path for suite in SUITES]
+    listed = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-k", "mssql", "--collect-only", *paths]
+    environment = {**os.environ, VARIABLE: "mssql://sa@127.0.0.1:1/master"}
+    said = subprocess.run(listed, cwd=ROOT, env=environment, capture_output=True, text=True)
+    found = [line for line in said.stdout.splitlines() if "mssql" in line]
+    assert {path: sum(line.startswith(f"{path}::") for line in found) >= 4 for path in paths} == dict.fromkeys(
+        paths, True
+    )
+
+
+def test_what_takes_too_long_is_ended_and_told() -> None:
+    began = time.monotonic()
+    waits = [sys.executable, "-c", "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); input()"]
+    read, write = os.pipe()  # nobody writes there
+    before = os.dup(0)
+    try:
+        os.dup2(read, 0)
+        assert command._ended(waits, 0.5) is False
+    finally:
+        os.dup2(before, 0)
+        for each in (read, write, before):
+            os.close(each)
+    assert time.monotonic() - began < 15
+
+
+def test_the_table_says_what_holds() -> None:
+    first, second, third = SUITES[:3]
+    found = [
+        Found(first, 40, (), 30.0),
+        Found(second, 3, ("tests/x.py::test_y[mssql]",), 20.0),
+        Found(third, 0, (), 0.0, "not reached in time"),
+    ]
+    said = command.table(found, 51.0)
+    assert said.endswith("1 of 3 suites hold there. 51 s of 300 s.")
+    for words in ("holds  ", "DOES NOT HOLD", "not reached in time", "failed: tests/x.py::test_y[mssql]"):
+        assert words in said
+    assert command.table([Found(first, 1, (), 1.0)], 1.0).endswith("All of it holds there. 1 s of 300 s.")
+    assert not Found(first, 0, (), 1.0).holds, "no test that was run says nothing"
