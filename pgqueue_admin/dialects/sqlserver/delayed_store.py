@@ -33,8 +33,8 @@ class SQLServerDelayed(TransportTable):
         if not found:
             yield self._missing()
             return
-        yield from self._column_faults(found, _COLUMNS)
-        yield from self._index_fault(found, "Due", self._sql.index_due, "each look reads all of it")
+        yield from self._column_faults(session, found, _COLUMNS)
+        yield from self._index_fault(session, found, "Due", "each look reads all of it", self._sql.index_due)
         yield from self._body_column_fault(found, readable)
 
     def insertions(self, rows: Sequence[DelayedRow]) -> list[Command]:

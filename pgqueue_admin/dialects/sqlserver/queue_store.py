@@ -60,15 +60,16 @@ class SQLServerQueue(TransportTable):
         if not found:
             yield self._missing()
             return
-        yield from self._column_faults(found, _COLUMNS)
+        yield from self._column_faults(session, found, _COLUMNS)
         row_version = found.get("RowVersion")
         if row_version and row_version.type == "bigint" and not row_version.is_identity:
             said = "gives no RowVersion by itself: no send would succeed"
-            yield self._fault(said, "replace_rowversion", stops=True)
+            yield self._change_fault(session, found, said, "RowVersion", "replace_rowversion", stops=True)
         why = "each receive would read the whole table"
-        yield from self._index_fault(found, "RowVersion", self._sql.index_rowversion, why)
+        forms = self._sql.index_rowversion, self._folder.table_repair.index_rowversion_aside
+        yield from self._index_fault(session, found, "RowVersion", why, *forms)
         why = "a purge of what is over reads the whole table"
-        yield from self._index_fault(found, "Expires", self._sql.index_expires, why)
+        yield from self._index_fault(session, found, "Expires", why, self._sql.index_expires)
         yield from self._body_column_fault(found, readable)
 
     def insertions(self, rows: Sequence[QueueRow]) -> list[Command]:

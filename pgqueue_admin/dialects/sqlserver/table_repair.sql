@@ -62,3 +62,49 @@ alter table {table} add Due datetime not null default getutcdate()
 -- name: one_per_topic
 -- An endpoint that moves replaces its address, and subscribes nowhere twice.
 alter table {table} add primary key clustered (Endpoint, Topic)
+
+-- name: indexes
+-- What stands in the way of changing a column: the indexes and keys that hold it or ask for it, and how they are made again.
+select i.name as name, i.type as type, i.is_unique as is_unique, i.is_primary_key as is_primary_key,
+    i.is_unique_constraint as is_unique_constraint, i.filter_definition as filter, c.name as [column],
+    k.is_descending_key as is_descending, k.is_included_column as is_included
+from {catalog}sys.indexes i
+join {catalog}sys.index_columns k on k.object_id = i.object_id and k.index_id = i.index_id
+join {catalog}sys.columns c on c.object_id = k.object_id and c.column_id = k.column_id
+where i.object_id = object_id(%(table)s) and i.type in (1, 2)
+order by i.index_id, k.key_ordinal, k.index_column_id
+
+-- name: defaults
+-- Likewise defaults, which a column keeps from being changed or dropped.
+select d.name as name, c.name as [column], d.definition as definition
+from {catalog}sys.default_constraints d
+join {catalog}sys.columns c on c.object_id = d.parent_object_id and c.column_id = d.parent_column_id
+where d.parent_object_id = object_id(%(table)s)
+
+-- name: drop_index
+-- It holds a column that is to be another.
+drop index {index} on {table}
+
+-- name: drop_constraint
+-- Likewise a key, or a default.
+alter table {table} drop constraint {name}
+
+-- name: drop_body_column
+-- It is computed from Body.
+alter table {table} drop column BodyString
+
+-- name: create_index
+-- As it was, once the column is what it should be.
+create {kind} index {index} on {table} ({keys}){rest}
+
+-- name: add_key
+-- Likewise a key.
+alter table {table} add constraint {name} {key} ({keys})
+
+-- name: add_default
+-- Likewise a default.
+alter table {table} add constraint {name} default {definition} for {column}
+
+-- name: index_rowversion_aside
+-- Where rows lie in the order of another index: a table has one clustered index.
+create nonclustered index Index_RowVersion on {table} (RowVersion)

@@ -8,6 +8,7 @@ from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.dialects.errors import AlreadyExists, Locked
 from pgqueue_admin.dialects.sqlserver import addressing
+from pgqueue_admin.dialects.sqlserver.column_change import ColumnChanges
 from pgqueue_admin.dialects.sqlserver.query import Catalog, Query, written
 from pgqueue_admin.dialects.statements import Statement, StatementFolder
 from pgqueue_admin.dialects.table_fault import TableFault
@@ -51,6 +52,7 @@ class TransportTable:
         self._name = addressing.qualified(address)
         self._lock = {"resource": f"{sql.in_full(address)}_lock"}
         self._columns_query = sql.queue.columns(catalog=Catalog(addressing.catalog(address)))
+        self._changes = ColumnChanges(sql.table_repair, address)
 
     def create(self, session: Session) -> None:
         """Looked for before the lock and behind it, as the original's installers do."""
@@ -84,22 +86,37 @@ class TransportTable:
         said = f"The {self.kind} table {self._name} does not exist: endpoint.create_queues() makes it, or an installer."
         return TableFault(said, ";\n".join(map(written, self._creation())), self.stops)
 
-    def _column_faults(self, found: dict[str, Any], wanted: Sequence[ExpectedColumn]) -> Iterator[TableFault]:
+    def _column_faults(
+        self, session: Session, found: dict[str, Any], wanted: Sequence[ExpectedColumn]
+    ) -> Iterator[TableFault]:
         for column in wanted:
             row = found.get(column.name)
             if row is None:
                 yield self._fault(f"has no column {column.name}", column.add, self.stops)
             elif column.retype and (row.type, row.length) != (column.type, column.length):
-                yield self._fault(f"has {column.name} as {_said(row)}, not {column}", column.retype)
+                said = f"has {column.name} as {_said(row)}, not {column}"
+                yield self._change_fault(session, found, said, column.name, column.retype)
+
+    def _change_fault(
+        self, session: Session, found: dict[str, Any], what: str, column: str, cure: str, stops: bool = False
+    ) -> TableFault:
+        query = getattr(self._folder.table_repair, cure)(table=self.address)
+        is_computed_from = column == BODY.name and BODY_COLUMN in found
+        around = self._changes.around(session, column, query, is_computed_from)
+        return TableFault(f"{self._name} {what}.", around, stops)
 
     def _body_column_fault(self, found: dict[str, Any], readable: bool) -> Iterator[TableFault]:
         if readable and BODY_COLUMN not in found:
             yield self._fault(f"has no column {BODY_COLUMN}, which the settings ask for", "add_body_column")
 
-    def _index_fault(self, found: dict[str, Any], column: str, statement: Statement, why: str) -> Iterator[TableFault]:
+    def _index_fault(
+        self, session: Session, found: dict[str, Any], column: str, why: str, *forms: Statement
+    ) -> Iterator[TableFault]:
+        """``forms``: the statement that makes it, and the one for where another index is clustered."""
         if column in found and not found[column].leads_an_index:
-            said = f"{self._name} has no index on {column}: {why}."
-            yield TableFault(said, written(statement(table=self.address)))
+            made = [each(table=self.address) for each in (forms[0], forms[-1])]
+            cure = self._changes.index_anew(session, f"Index_{column}", *made)
+            yield TableFault(f"{self._name} has no index on {column}: {why}.", cure)
 
     def _fault(self, what: str, cure: str, stops: bool = False) -> TableFault:
         query = getattr(self._folder.table_repair, cure)(table=self.address)

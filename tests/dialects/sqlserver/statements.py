@@ -54,6 +54,8 @@ def composed(noun: str) -> Iterator[tuple[str, str, str]]:
         "is_over": dialect.outbox.is_over,
         **{"most": 10, "batch": 100, "place": 0, "wait": 10_000, "lock_ms": 25_000, "id": 4711, "dispatched": 0},
         **{"name": "pgqueue_1", "index": "Index_Dispatched", "column": "Dispatched"},
+        **{"kind": Query("nonclustered"), "keys": Query("[Expires]"), "rest": Query(" include ([Id])")},
+        **{"key": Query("primary key nonclustered"), "definition": Query("(newid())")},
     }
     filled |= _lists(statements, noun)
     own = {"table": Address("dbo", "PgqueueCrossing")}

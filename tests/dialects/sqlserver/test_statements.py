@@ -30,6 +30,7 @@ UNPARSED = {
     ("delayed", "move_due"): "OUTPUT … INTO: what is moved is parsed alone below",
     ("delayed", "move_due_without_recoverable"): "as move_due",
     ("outbox", "mark"): "THROW: the update is parsed alone below",
+    ("table_repair", "add_default"): "DEFAULT … FOR a column",
     ("session", "snapshot"): "an isolation level that it does not know",
     ("session", "savepoint"): "SAVE TRANSACTION, behind a condition",
 }

@@ -46,3 +46,40 @@ alter table [dbo].[Sales] add Due datetime not null default getutcdate()
 
 -- one_per_topic: An endpoint that moves replaces its address, and subscribes nowhere twice.
 alter table [dbo].[Sales] add primary key clustered (Endpoint, Topic)
+
+-- indexes: What stands in the way of changing a column: the indexes and keys that hold it or ask for it, and how they are made again.
+select i.name as name, i.type as type, i.is_unique as is_unique, i.is_primary_key as is_primary_key,
+    i.is_unique_constraint as is_unique_constraint, i.filter_definition as filter, c.name as [column],
+    k.is_descending_key as is_descending, k.is_included_column as is_included
+from sys.indexes i
+join sys.index_columns k on k.object_id = i.object_id and k.index_id = i.index_id
+join sys.columns c on c.object_id = k.object_id and c.column_id = k.column_id
+where i.object_id = object_id(%(table)s) and i.type in (1, 2)
+order by i.index_id, k.key_ordinal, k.index_column_id
+
+-- defaults: Likewise defaults, which a column keeps from being changed or dropped.
+select d.name as name, c.name as [column], d.definition as definition
+from sys.default_constraints d
+join sys.columns c on c.object_id = d.parent_object_id and c.column_id = d.parent_column_id
+where d.parent_object_id = object_id(%(table)s)
+
+-- drop_index: It holds a column that is to be another.
+drop index [Index_Dispatched] on [dbo].[Sales]
+
+-- drop_constraint: Likewise a key, or a default.
+alter table [dbo].[Sales] drop constraint [pgqueue_1]
+
+-- drop_body_column: It is computed from Body.
+alter table [dbo].[Sales] drop column BodyString
+
+-- create_index: As it was, once the column is what it should be.
+create nonclustered index [Index_Dispatched] on [dbo].[Sales] ([Expires]) include ([Id])
+
+-- add_key: Likewise a key.
+alter table [dbo].[Sales] add constraint [pgqueue_1] primary key nonclustered ([Expires])
+
+-- add_default: Likewise a default.
+alter table [dbo].[Sales] add constraint [pgqueue_1] default (newid()) for [Dispatched]
+
+-- index_rowversion_aside: Where rows lie in the order of another index: a table has one clustered index.
+create nonclustered index Index_RowVersion on [dbo].[Sales] (RowVersion)
