@@ -150,6 +150,21 @@ def members(connection: Connection, fingerprint: str) -> list[Any]:
     return _all(connection, _sql().members, fingerprint=fingerprint, most=MEMBERS)
 
 
+def of_causes(connection: Connection, named: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:
+    """Of queues (canonical) and exception types: the fingerprints of their newest dead ones, the most first.
+
+    One is left out where some of these have no fingerprint yet: then nobody knows of how many failures they are.
+    """
+    asked = {"queues": [queue for queue, _ in named], "causes": [cause for _, cause in named], "most": MEMBERS}
+    found: dict[tuple[str, str], list[str]] = {}
+    unknown = set[tuple[str, str]]()
+    for row in _all(connection, _sql().of_causes, **asked):
+        if row.fingerprint is None:
+            unknown.add((row.queue, row.cause))
+        found.setdefault((row.queue, row.cause), []).append(row.fingerprint)
+    return {each: digests for each, digests in found.items() if each not in unknown}
+
+
 def operations(connection: Connection, fingerprint: str) -> list[Any]:
     """Of the ``NEWEST`` members: rows of operation, state, count; the latest operation first."""
     return _all(connection, _sql().operations, fingerprint=fingerprint, most=NEWEST)

@@ -73,8 +73,18 @@ class FailureGroup(models.Model):
 MOST_SAID = 3  # of one error
 
 
+def said_of_fingerprints(fingerprints: Collection[str]) -> dict[str, FailureGroup]:
+    """Those of these failures of which somebody said something."""
+    if not fingerprints:
+        return {}
+    known = FailureGroup.objects.filter(pk__in=fingerprints).exclude(owner="", ticket="", note="")
+    return {group.pk: group for group in known}
+
+
 def said_of(exceptions: Collection[str]) -> list[FailureGroup]:
     """Failures with these errors of which somebody said something, at most three of each; the latest note first."""
+    if not any(exceptions):
+        return []
     latest = [models.F("noted_at").desc(nulls_last=True), models.F("pk").asc()]
     known = FailureGroup.objects.filter(exception__in=[each for each in exceptions if each])
     told = known.exclude(owner="", ticket="", note="")

@@ -1,5 +1,6 @@
 """Opening, updating, resolving; which mails are due; acknowledging."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +15,9 @@ from pgqueue_admin.alerts.mail import policy
 from pgqueue_admin.alerts.mail.mail_settings import MailSettings
 from pgqueue_admin.alerts.mail.policy import RateLimit
 from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.archive import fingerprints
 from pgqueue_admin.models import Alert, AlertMail, AuditEntry, Endpoint, FailureGroup, LatestSample, MaskingRule, Queue
+from pgqueue_admin.models.queue_database import queue_database
 from tests.alerts.conftest import BILLING
 
 START = datetime(2026, 11, 20, 2, 47, tzinfo=UTC)
@@ -233,6 +236,20 @@ def test_a_mail_carries_what_is_known_of_its_error(clock: Clock) -> None:
     assert "KNOWN OF THIS ERROR owner Ivo, SHOP-7; Relay mx-2 drops us (at mailer.send)" in last_text()
     assert "Tomas" not in last_text()
     assert "/failures/?q=" in last_text()
+
+
+def test_a_mail_leads_to_the_failure_that_its_messages_are_of(clock: Clock, die: Callable[..., None]) -> None:
+    """Another failure of the same error has an owner, too."""
+    die(2, "Refused")
+    with queue_database().writing() as connection:
+        fingerprints.catch_up(connection)
+        digest = connection.value("select min(fingerprint) from messages.message_archive")
+    FailureGroup.objects.create(fingerprint=digest, exception="Refused", owner="Ivo")
+    FailureGroup.objects.create(fingerprint="c" * 16, exception="Refused", owner="Tomas")
+    clock.turn(died={"Refused": 2})
+    assert f"/failures/{digest}/" in last_text()
+    assert "owner Ivo" in last_text()
+    assert "Tomas" not in last_text()
 
 
 def test_a_mail_has_nothing_that_a_rule_hides(clock: Clock) -> None:

@@ -8,10 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.utils import timezone
 
+from pgqueue_admin.archive import fingerprints, store
+from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.console import navigation
 from pgqueue_admin.console.overview import live
 from pgqueue_admin.models import Alert, ArchiveSample, FailureGroup, LatestSample, Process, Queue, staleness
-from tests.console.pages import Page, matched
+from tests.console.pages import Connect, Page, matched
 from tests.console.sampled import as_when_recorded, many_queues, sample, signed_in
 
 
@@ -118,6 +120,33 @@ def test_a_cause_carries_what_is_known_of_it(page: Page) -> None:
     assert "Ivo" in section
     assert "&lt;b&gt;relay mx-2" in section
     assert "Tomas" not in section
+
+
+def test_a_cause_leads_to_its_failure_with_what_is_known_of_that_one(
+    page: Page, console_database: str, connect: Connect
+) -> None:
+    """Two failures have one error: which of them a queue's messages are of is asked of the archive."""
+    archive = connect(console_database)
+    for table, text in (("Billing", "card declined"), ("Sales", "no stock"), ("Sales", "no address")):
+        store.archive_failed(
+            archive,
+            DeadMessage(queue=f'"public"."{table}"', exception_type="Shop.Refused", exception_message=text),
+        )
+        warn(queue(table), cause="Shop.Refused", subject=table) if not Queue.objects.filter(table=table) else None
+    fingerprints.catch_up(archive)
+    asked = "select fingerprint from messages.message_archive where exception_message = %(text)s"
+    mine, other = (str(archive.value(asked, {"text": each})) for each in ("card declined", "no stock"))
+    for digest, owner in ((mine, "Ivo"), (other, "Tomas")):
+        FailureGroup.objects.create(fingerprint=digest, exception="Shop.Refused", owner=owner)
+    html = page()
+    rows = html[html.index("Dead messages by cause") :].split('<tr role="row" class="crit"')[1:3]
+    billing, sales = sorted(rows, key=lambda row: "Sales" in row)
+    assert f'href="/failures/{mine}/"' in billing
+    assert "Ivo" in billing
+    assert "Tomas" not in billing
+    assert 'href="/failures/?q=' in sales
+    assert "2 failures" in sales
+    assert "Ivo" not in sales
 
 
 @pytest.mark.parametrize(

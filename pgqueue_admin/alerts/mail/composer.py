@@ -10,7 +10,7 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from pgqueue_admin.alerts import display_names
+from pgqueue_admin.alerts import display_names, failures_of
 from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.mail import links, metrics
 from pgqueue_admin.alerts.mail.mail_settings import MailSettings
@@ -79,6 +79,7 @@ def subject_of(look: AlertSnapshot, alert: Alert, about: About) -> str:
 def facts(look: AlertSnapshot, alert: Alert, about: About) -> dict[str, Any]:
     """What both parts show. Never a body, never a header's value (CONSOLE 11)."""
     opened, over = local(alert.opened_at, timezone.get_default_timezone()), about == About.RESOLVED
+    failures = failures_of.find([alert])[alert.pk] if alert.kind == "dead_message" else metrics.NO_FAILURES
     return {
         "environment": look.environment or "unnamed",
         "colour": COLOURS[look.colour],
@@ -94,8 +95,8 @@ def facts(look: AlertSnapshot, alert: Alert, about: About) -> dict[str, Any]:
         "lasted": duration(max(0, int((look.now - alert.opened_at).total_seconds()))),
         "figures": metrics.of(look, alert),
         "types": [unlinked(name) for name in metrics.types(look, alert)],
-        "known": [unlinked(said) for said in metrics.known(alert)] if alert.kind == "dead_message" else [],
-        "links": metrics.links_of(alert),
+        "known": [unlinked(said) for said in metrics.known(failures)],
+        "links": metrics.links_of(alert, failures),
         "warning_url": links.warning(alert.pk),
         "ends_silently": BY_NAME[alert.kind].ends_silently,
         "next_at": format_int(2 * alert.count) if BY_NAME[alert.kind].counts else "",

@@ -55,6 +55,14 @@ def failures_path(queue_address: str, cause: str) -> str:
     return reverse("failures") + "?" + urlencode({"q": " ".join(asked)})
 
 
+def failure_path(fingerprint: str) -> str:
+    return reverse("failure", args=[fingerprint])
+
+
+def failure(fingerprint: str) -> str:
+    return _abroad(failure_path(fingerprint))
+
+
 def _of_cause(cause: str) -> list[str]:
     if not cause:  # of all that share a queue
         return []

@@ -3,15 +3,17 @@
 from typing import NamedTuple
 
 from pgqueue_admin.alerts import display_names
+from pgqueue_admin.alerts.failures_of import Failures
 from pgqueue_admin.alerts.mail import links
 from pgqueue_admin.alerts.snapshot import AlertSnapshot
 from pgqueue_admin.formatting.durations import duration, plain
 from pgqueue_admin.formatting.numbers import NOT_SEEN, about, format_figure, format_int, pluralize
-from pgqueue_admin.models import Alert, FailureGroup, Queue, failure_group
+from pgqueue_admin.models import Alert, FailureGroup, Queue
 from pgqueue_admin.monitor import targets
 from pgqueue_admin.services import content_access
 
 LONGEST_FRAME = 80
+NO_FAILURES = Failures()
 
 
 class MailMetric(NamedTuple):
@@ -71,10 +73,10 @@ def types(look: AlertSnapshot, alert: Alert) -> list[str]:
     return []
 
 
-def known(alert: Alert) -> list[str]:
-    """What people said of failures with this error: owner, ticket and note of each."""
+def known(failures: Failures) -> list[str]:
+    """What people said of its failures: owner, ticket and note of each."""
     access = content_access.of_everybody()
-    return [said for group in failure_group.said_of([alert.cause]) if (said := _known(access.failure(group)))]
+    return [said for group in failures.said if (said := _known(access.failure(group)))]
 
 
 def _known(group: FailureGroup) -> str:
@@ -83,11 +85,18 @@ def _known(group: FailureGroup) -> str:
     return f"{'; '.join(filter(None, [whose, ' '.join(group.note.split())]))}{frame}"
 
 
-def links_of(alert: Alert) -> list[MailLink]:
+def links_of(alert: Alert, failures: Failures = NO_FAILURES) -> list[MailLink]:
     found, address = [MailLink("The warning", links.warning(alert.pk))], display_names.page_of(alert)
     if alert.kind == "dead_message":
-        found.append(MailLink("The failures, with notes", links.failures(alert.queue, alert.cause)))
+        found.append(_to_failures(alert, failures))
         found.append(MailLink("The messages", links.archive(alert.queue, alert.cause)))
     if alert.kind == "crashing_message":
         found.append(MailLink("Move that message out", links.crashing_message(alert.subject)))
     return [*found, MailLink("The queue", links.queue(address))] if address else found
+
+
+def _to_failures(alert: Alert, failures: Failures) -> MailLink:
+    """To its page where they are of one failure, else to the list of theirs."""
+    if failures.only:
+        return MailLink("The failure: owner, note, retry", links.failure(failures.only))
+    return MailLink("The failures, with notes", links.failures(alert.queue, alert.cause))

@@ -7,6 +7,8 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
+from pgqueue_admin.alerts import failures_of
+from pgqueue_admin.alerts.failures_of import Failures
 from pgqueue_admin.alerts.mail import links
 from pgqueue_admin.console import permissions
 from pgqueue_admin.console.overview import activity, last_visit, timeline
@@ -15,7 +17,7 @@ from pgqueue_admin.console.overview.page_data import CAUSES, OverviewData
 from pgqueue_admin.console.queue_row import cells
 from pgqueue_admin.console.queue_row import rows as board
 from pgqueue_admin.console.scopes import addresses
-from pgqueue_admin.models import Alert, FailureGroup, Operation, database_clock, failure_group
+from pgqueue_admin.models import Alert, FailureGroup, Operation, database_clock
 from pgqueue_admin.models.queue_database import queue_database, schemas_looked_at
 from pgqueue_admin.services import operations
 
@@ -55,12 +57,17 @@ def page(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _causes(alerts: Sequence[Alert]) -> list[tuple[Alert, str, FailureGroup | None]]:
-    """Each with its failures' address, and what somebody said of one of these last."""
-    said: dict[str, FailureGroup] = {}
-    for group in failure_group.said_of([alert.cause for alert in alerts]):
-        said.setdefault(group.exception, group)
-    return [(alert, links.failures_path(alert.queue, alert.cause), said.get(alert.cause)) for alert in alerts]
+def _causes(alerts: Sequence[Alert]) -> list[tuple[Alert, str, FailureGroup | None, int]]:
+    """Each with the page of its failure, or the list where there are several, what somebody said, and how many."""
+    found = failures_of.find(alerts)
+    return [
+        (alert, _path(alert, of := found[alert.pk]), next(iter(of.said), None), len(of.fingerprints))
+        for alert in alerts
+    ]
+
+
+def _path(alert: Alert, of: Failures) -> str:
+    return links.failure_path(of.only) if of.only else links.failures_path(alert.queue, alert.cause)
 
 
 urlpatterns = [path("", page, name="overview")]

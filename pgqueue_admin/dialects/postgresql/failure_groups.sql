@@ -137,6 +137,20 @@ select a.id, coalesce(a.queue, '"messages"."message"') as queue, a.message_type 
 from messages.message_archive a where a.fingerprint = %(fingerprint)s and a.state = 'dead' and {seen}
 order by a.died_at desc, a.seq desc limit %(most)s
 
+-- name: of_causes
+-- Of each of these queues and errors the failures of its newest dead ones, so many, the most first: by the index of the dead alone.
+-- Original clients name no queue: theirs is the lease queue.
+select asked.queue, asked.cause, newest.fingerprint, count(*) as messages
+from unnest(%(queues)s::text[], %(causes)s::text[]) as asked (queue, cause), lateral (
+    (select a.fingerprint from messages.message_archive a
+    where a.state = 'dead' and a.queue = asked.queue and a.exception_type = asked.cause and {seen}
+    order by a.died_at desc limit %(most)s)
+    union all
+    (select a.fingerprint from messages.message_archive a
+    where a.state = 'dead' and a.queue is null and asked.queue = '"messages"."message"' and a.exception_type = asked.cause and {seen}
+    order by a.died_at desc limit %(most)s)) as newest
+group by 1, 2, 3 order by 1, 2, messages desc, 3
+
 -- name: operations
 -- Which operations acted last on the newest members, and what became of these.
 select operation, state, count(*) as count from (

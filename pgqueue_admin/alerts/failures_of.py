@@ -1,0 +1,54 @@
+"""Which failures the messages of a warning are of, and what people said of each: for Overview and mails."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pgqueue_admin.alerts.finding import LONGEST
+from pgqueue_admin.archive import failure_groups, fingerprints
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.models import Alert, FailureGroup, failure_group
+from pgqueue_admin.models.queue_database import queue_database
+
+
+class Failures(NamedTuple):
+    """``fingerprints``: of the newest dead ones, the most first. Empty: they could not be told.
+
+    ``said``: those of which somebody said something; where no fingerprint is known, of any failure with this error.
+    """
+
+    fingerprints: Sequence[str] = ()
+    said: Sequence[FailureGroup] = ()
+
+    @property
+    def only(self) -> str:
+        """The one that they all are of; empty: of several, or it is not known."""
+        return self.fingerprints[0] if len(self.fingerprints) == 1 else ""
+
+
+def find(alerts: Sequence[Alert]) -> dict[int, Failures]:
+    """By the number of each warning of dead messages. A database that does not answer takes the page's rest down with
+    it nowhere: then what is known of the error is told."""
+    told = _told([alert for alert in alerts if 0 < len(alert.cause) < LONGEST])
+    known = failure_group.said_of_fingerprints({digest for digests in told.values() for digest in digests})
+    by_error: dict[str, list[FailureGroup]] = {}
+    for group in failure_group.said_of([alert.cause for alert in alerts if alert.pk not in told]):
+        by_error.setdefault(group.exception, []).append(group)
+    found = {}
+    for alert in alerts:
+        digests = told.get(alert.pk, [])
+        said = [known[each] for each in digests if each in known] if digests else by_error.get(alert.cause, [])
+        found[alert.pk] = Failures(digests, said)
+    return found
+
+
+def _told(alerts: Sequence[Alert]) -> dict[int, list[str]]:
+    if not alerts:
+        return {}
+    try:
+        with queue_database().reading() as connection:
+            if not fingerprints.are_kept(connection):
+                return {}
+            found = failure_groups.of_causes(connection, [(alert.queue, alert.cause) for alert in alerts])
+    except DatabaseError:
+        return {}
+    return {alert.pk: digests for alert in alerts if (digests := found.get((alert.queue, alert.cause)))}
