@@ -136,6 +136,23 @@ def console_tables() -> str:
     return "\n".join([*head, *lines, ""])
 
 
+def warning_kinds() -> str:
+    from pgqueue_admin.alerts.checks import IDS
+    from pgqueue_admin.alerts.kinds import KINDS
+    from pgqueue_admin.alerts.kinds.kind import HOVERING
+
+    def row(kind: Any) -> str:
+        about = _first_line(import_module(f"pgqueue_admin.alerts.kinds.{kind.name}"))
+        told = ["**mail**"] if kind.mailed else []
+        told += [f"check `{IDS[kind.name]}`"] if kind.name in IDS else []
+        return f"| `{kind.name}` | {kind.title} | {about} | {', '.join(told)} |"
+
+    linger = ", ".join(f"`{kind.name}`" for kind in KINDS if kind.linger == HOVERING)
+    head = [NOTE, "", "# Warning kinds", "", "From when on, how grave, and mail: [warnings.md](warnings.md).", ""]
+    lines = [*head, "| Kind | On the screen | What it is | Also told by |", "|---|---|---|---|", *map(row, KINDS), ""]
+    return "\n".join([*lines, f"Kinds that resolve only after {HOVERING.seconds} s without their cause: {linger}", ""])
+
+
 def metric_list() -> str:
     from pgqueue_admin.api.figures import METRICS
 
@@ -320,6 +337,7 @@ def pages() -> dict[str, str]:
         "reference/cli.md": command_line(),
         "reference/addresses.md": addresses(),
         "reference/console-tables.md": console_tables(),
+        "reference/warning-kinds.md": warning_kinds(),
         "reference/metric-list.md": metric_list(),
         "reference/search.md": search_grammar(),
         "reference/engine-api.md": engine_api(),

@@ -9,13 +9,19 @@ from pgqueue_admin.alerts.kinds import KINDS
 from pgqueue_admin.alerts.kinds.kind import HOVERING
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/reference/warnings.md").read_text(encoding="utf-8")
-LISTED = re.findall(r"^\| `([a-z_]+)` \|(.*)$", PAGE.partition("## Mail")[0], re.MULTILINE)
+PAGE, LIMITS = ((ROOT / f"docs/reference/{name}.md").read_text("utf-8") for name in ("warning-kinds", "warnings"))
+LISTED = re.findall(r"^\| `([a-z_]+)` \|(.*)$", PAGE, re.MULTILINE)
 ROWS = dict(LISTED)
 
 
 def test_every_kind_has_its_row_once() -> None:
     assert [name for name, _ in LISTED] == [kind.name for kind in KINDS]
+
+
+def test_every_kind_says_from_when_on_and_how_grave() -> None:
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \| \S.* \| .*(?:critical|warning).* \|$", LIMITS, re.MULTILINE)
+    assert [name for row in rows for name in re.findall(r"`(\w+)`", row)] == [kind.name for kind in KINDS]
+    assert f"evaluates [{len(KINDS)} kinds]" in LIMITS
 
 
 def test_the_rows_say_which_are_mailed() -> None:
