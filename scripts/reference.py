@@ -136,6 +136,25 @@ def console_tables() -> str:
     return "\n".join([*head, *lines, ""])
 
 
+def rights() -> str:
+    from django.apps import apps
+
+    from pgqueue_admin.console.account.rights import ALLOWS
+    from pgqueue_admin.models import Operation
+
+    of = f"{apps.get_app_config('pgqueue').verbose_name} \\| {Operation._meta.verbose_name}"
+    rows = [f"| {of} \\| {name} | `pgqueue.{code}` | {ALLOWS[code]} |" for code, name in Operation._meta.permissions]
+    head = [
+        NOTE,
+        "",
+        "# Rights",
+        "",
+        "Given in Django admin. Who sees what, masks, scopes: [permissions.md](permissions.md).",
+        "",
+    ]
+    return "\n".join([*head, "| In Django admin | Codename | Allows |", "|---|---|---|", *rows, ""])
+
+
 def warning_kinds() -> str:
     from pgqueue_admin.alerts.checks import IDS
     from pgqueue_admin.alerts.kinds import KINDS
@@ -337,6 +356,7 @@ def pages() -> dict[str, str]:
         "reference/cli.md": command_line(),
         "reference/addresses.md": addresses(),
         "reference/console-tables.md": console_tables(),
+        "reference/rights.md": rights(),
         "reference/warning-kinds.md": warning_kinds(),
         "reference/metric-list.md": metric_list(),
         "reference/search.md": search_grammar(),

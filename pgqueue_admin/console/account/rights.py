@@ -8,13 +8,16 @@ from django.contrib.auth.models import Permission, User
 from pgqueue_admin.models import Operation
 from pgqueue_admin.services import permissions
 
-# What each right allows; docs/reference/permissions.md says the same.
+# What each right allows, on the page of a person and in docs/reference/rights.md.
 ALLOWS = {
-    "retry_message": "Retry dead messages, also edited; move, send, publish ones; release locks; send from an outbox",
-    "discard_message": "Discard and restore messages, take waiting and delayed ones out, end a lease message",
-    "run_endpoint": "Start, stop, scale, pause and restart endpoints; read their logs; run History",
-    "change_settings": "Change settings and targets; acknowledge, assign; export messages and the audit",
-    "change_schedule": "Add, change, pause and send schedules",
+    "retry_message": "Retry dead messages, also edited, try without effect, call back; settle crossings; move, run,"
+    " send and copy messages; publish and release lease messages; send from an outbox",
+    "discard_message": "Discard, restore and purge messages, take waiting and delayed ones out, end a lease message",
+    "run_endpoint": "Start, stop, scale, pause and restart endpoints; read their logs, with the right to read messages;"
+    " run History; give up a lost host",
+    "change_settings": "Change settings, targets and what may be done to a queue; retry rules; switches of others'"
+    " outboxes; end subscriptions; acknowledge, assign; test mail; export messages and the audit; share views",
+    "change_schedule": "Add, change, pause, remove and send schedules",
     "read_message": "Read bodies, header values and what exceptions say; search in them; edit messages",
     "reveal_masked": "See masked parts of messages for ten minutes, with a reason; change the masking rules",
 }
