@@ -26,7 +26,7 @@ class AuditEntry(models.Model):
     after = models.JSONField(null=True)
     bodies = models.JSONField(null=True, help_text="Of an edited message, before and after, where that was changed.")
     reason = models.TextField(blank=True)
-    origin = models.CharField(max_length=20)  # console, admin, command, relay
+    origin = models.CharField(max_length=20)  # console, admin, command, relay, alerter; plan: a staged retry's own
     operation_id = models.BigIntegerField(null=True)
 
     objects = AuditEntryManager()

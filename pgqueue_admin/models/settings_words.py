@@ -78,6 +78,8 @@ def value(name: str, given: Any) -> str:
         return "on" if given else "off"
     if isinstance(given, dict):  # a plan, what an edit changes
         return ", ".join(f"{label(each)} {value(each, part)}" for each, part in given.items())
+    if isinstance(given, list):  # rules
+        return "; ".join(value(name, each) for each in given) or "none"
     if name.endswith("_mb"):
         return size(given * 1_000_000)
     if name.endswith("_ms"):

@@ -53,6 +53,32 @@ def test_it_says_who_did_what_and_what_it_changed(as_viewer: Client) -> None:
 
 
 @pytest.mark.parametrize(
+    ("verb", "noun", "says"),
+    [
+        ("create", "retry rule", "created retry rule 7"),
+        ("remove", "retry rule", "removed retry rule 7"),
+        ("cancel", "operation", "cancelled operation 7"),
+        ("pause", "operation", "paused operation 7"),
+        ("resume", "operation", "resumed operation 7"),
+        ("stop", "operation", "stopped operation 7"),
+        ("set", "operation", "set the rate of operation 7"),
+    ],
+)
+def test_what_has_a_number_alone_is_named(as_viewer: Client, verb: str, noun: str, says: str) -> None:
+    entry(verb=verb, noun=noun, subject="7")
+    assert f" {says} " in shown(as_viewer)
+
+
+def test_rules_of_a_retry_are_said_in_words(as_viewer: Client) -> None:
+    entry(after={"rules": [{"number": 7, "queue": "", "target": '"public"."Sales"'}]})
+    said = shown(as_viewer)
+    words = re.search(r"\+ (rules .*?) console", said)
+    assert words
+    assert 'target "public"."Sales"' in words[1]
+    assert not set("[{'") & set(words[1])
+
+
+@pytest.mark.parametrize(
     ("q", "found"),
     [
         ("", 4),

@@ -104,7 +104,10 @@ def test_one_death_in_the_trial_stops_it(ana: User) -> None:
     look(operation, clock)
     die(operation, sent(operation)[2:3])
     plan = look(operation, clock)
-    assert (plan.operation.state, plan.says) == (State.STOPPED, "Stopped by itself: 1 of the first 5 died again.")
+    stopped = "Stopped by itself: 1 of the first 5 died again."
+    assert (plan.operation.state, plan.says) == (State.STOPPED, stopped)
+    entry = AuditEntry.objects.get(verb="stop")
+    assert (entry.who, entry.subject, entry.reason) == ("the console", str(operation.pk), stopped)
     go_by(operation, 61)
     look(operation, clock)
     assert len(sent(operation)) == 5

@@ -24,7 +24,9 @@ ICONS = {
     "acknowledge": "ok",
 }  # fmt: skip
 _NAMED = {
-    ("cancel", "operation"): "operation ",
+    **{(verb, "operation"): "operation " for verb in ("cancel", "pause", "resume", "stop")},
+    ("set", "operation"): "the rate of operation ",
+    **{(verb, "retry rule"): "retry rule " for verb in ("create", "remove")},
     ("create", "view"): "the shared view ",
     ("set", "view"): "the shared view ",
     ("remove", "view"): "the shared view ",

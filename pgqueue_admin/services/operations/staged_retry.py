@@ -15,7 +15,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.models import Operation, RetryPlan, database_clock, notify
+from pgqueue_admin.models import AuditEntry, Operation, RetryPlan, database_clock, notify
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.models.retry_plan import Stage
 from pgqueue_admin.services import unattended
@@ -114,16 +114,24 @@ def _look(plan: RetryPlan, now: datetime) -> None:
 def _judge(plan: RetryPlan, deaths: retry_figures.Deaths, ready: retry_figures.Ready, troubles: list[str]) -> None:
     """Stop or hold, or go on. What a person decided meanwhile stays: only what runs is stopped."""
     figures = {"dead_now": deaths.worst, "ready_now": ready.number}
-    if sentence := _stops(plan, deaths):
-        with transaction.atomic():
-            if Operation.objects.filter(pk=plan.pk, state=State.RUNNING).update(state=State.STOPPED):
-                _say(plan, sentence, held=False, decided_at=database_clock.now(), **figures)
-                return
+    if (sentence := _stops(plan, deaths)) and _stop(plan, sentence, held=False, **figures):
+        return
     if plan.operation.state != State.RUNNING:
         RetryPlan.objects.filter(pk=plan.pk).update(**figures)
         return
     holds, watches = _holds(plan, ready), plan.says if plan.says.startswith("Watches") else ""
     _say(plan, holds or " ".join(troubles) or watches, held=bool(holds), **figures)
+
+
+def _stop(plan: RetryPlan, sentence: str, **more: Any) -> bool:
+    """Whether it ran until now. The audit has it as an act of the console: what was not sent, nobody chose to keep."""
+    with transaction.atomic():
+        if not Operation.objects.filter(pk=plan.pk, state=State.RUNNING).update(state=State.STOPPED):
+            return False
+        about = {"who": "the console", "verb": "stop", "noun": "operation", "subject": str(plan.pk), "origin": "plan"}
+        AuditEntry.objects.create(**about, operation_id=plan.pk, reason=sentence)
+        _say(plan, sentence, decided_at=database_clock.now(), **more)
+    return True
 
 
 def _stops(plan: RetryPlan, deaths: retry_figures.Deaths) -> str:
@@ -206,10 +214,7 @@ def _watched(plan: RetryPlan) -> bool:
     waiting = f"{seen.waiting:,} of the first {pluralize(seen.sent, 'message')} wait in the queue"
     if seen.seconds < plan.give_up_seconds:
         return _say(plan, f"Watches: {waiting}. It goes on when somebody has taken them.")
-    with transaction.atomic():
-        if Operation.objects.filter(pk=plan.pk, state=State.RUNNING).update(state=State.STOPPED):
-            said = f"Stopped by itself: {waiting} after {duration(seen.seconds)}, so nobody receives."
-            _say(plan, said, decided_at=database_clock.now())
+    _stop(plan, f"Stopped by itself: {waiting} after {duration(seen.seconds)}, so nobody receives.")
     return False
 
 
