@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,7 @@ from pgqueue_admin.dialects import Address, Connection, Dialect, Pool, dialect_f
 from pgqueue_admin.dialects.errors import AddressUnreadable, EngineTablesOlder, TableChanged, TableMissing
 from pgqueue_admin.dialects.postgresql.connect_options import LOCK_SECONDS, LOOK_SECONDS, address
 from pgqueue_admin.dialects.postgresql.session import translated
-from pgqueue_admin.models import Queue, session_shares
+from pgqueue_admin.models import Queue, search_turns, session_shares
 from pgqueue_admin.models.session_shares import EXPORT, SEARCH
 
 _READS: dict[str, Any] = {
@@ -61,7 +61,8 @@ class QueueDatabase:
         """Borrow a session that can only read, and a statement never longer than LOOK_SECONDS. Raises DatabaseDown.
 
         ``of``: the queue that is to be looked into. A queue and a person have so many at most; beyond them: Busy.
-        ``searching``: texts are to be read row by row, for which a person has one, and all together a few.
+        ``searching``: texts are to be read row by row, for which a person has one in all web processes, and all people of
+        this process together a few.
         The console's own session is given back before, where it is of a pool: others need it while this one waits.
         """
         if of and (seen := visible_queues.current()) and not seen.sees(of):
@@ -72,7 +73,8 @@ class QueueDatabase:
             most["person", who] = _OF_A_PERSON
         if searching:
             most |= {"searches": _SEARCHES, (SEARCH, who): 1}
-        with _told_if_older(), self._shares.of(most), self._reading.connection() as session:
+        turn = search_turns.turn(who) if searching else nullcontext()
+        with _told_if_older(), self._shares.of(most), turn, self._reading.connection() as session:
             yield session
 
     def exporting(self) -> AbstractContextManager[None]:

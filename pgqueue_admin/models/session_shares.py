@@ -13,6 +13,9 @@ WAIT_SECONDS = 1.0  # for a share; the deadline of who waits may come before
 
 SEARCH = "search"  # of texts, by a person
 EXPORT = "export"  # of the archive, likewise
+ANOTHER_SEARCH = (
+    "Another search of yours still reads texts, maybe in another window. It ends within seconds: search again then."
+)
 
 person: ContextVar[Hashable] = ContextVar("person", default=None)  # on whose behalf this thread looks
 
@@ -41,7 +44,7 @@ class Shares:
 
     def _why(self, most: Mapping[Hashable, int]) -> str:
         if any(isinstance(each, tuple) and each[0] == SEARCH and self._taken[each] for each in most):
-            return "Another search of yours still reads texts. It ends within seconds: search again then."
+            return ANOTHER_SEARCH
         if any(isinstance(each, tuple) and each[0] == EXPORT for each in most):
             return "Another export of yours is still being read. Wait for its end, or stop it."
         return f"More than {min(most.values())} at once are not let in, so that other pages go on."

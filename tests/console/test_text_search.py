@@ -2,16 +2,18 @@
 
 import re
 import threading
+from dataclasses import replace
 from html import unescape
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.db import connections
 
 from pgqueue_admin.archive import text_index, text_search
 from pgqueue_admin.console import pagination
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Operation, session_shares
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import QueueDatabase, queue_database
 from tests.console.recorded import Recorded
 
 Q = "body:OrderId"
@@ -146,7 +148,7 @@ def test_a_person_has_one_search_of_texts_at_a_time(recorded: Recorded, monkeypa
     try:
         assert holds.wait(10)
         html = page(recorded, f"/archive/?q={Q}")
-        assert "Another search of yours still reads texts." in html
+        assert "Another search of yours still reads texts" in html
         assert not ids(html)
         assert ids(page(recorded, "/archive/?q=state:dead"))
         assert ids(viewer.get("/archive/", {"q": Q}).content.decode())
@@ -154,6 +156,42 @@ def test_a_person_has_one_search_of_texts_at_a_time(recorded: Recorded, monkeypa
         ends.set()
         holder.join()
     assert ids(page(recorded, f"/archive/?q={Q}"))
+
+
+def test_a_search_in_another_web_process_is_waited_for_likewise(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process is one with shares of its own: they meet in the console's database."""
+    monkeypatch.setattr(session_shares, "WAIT_SECONDS", 0.1)
+    holds, ends = threading.Event(), threading.Event()
+    person = int(recorded.operator.session["_auth_user_id"])
+    other = queue_database_of_another_process()
+
+    def hold() -> None:
+        session_shares.person.set(person)
+        with other.reading(searching=True):
+            holds.set()
+            ends.wait(30)
+        connections.close_all()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    try:
+        assert holds.wait(10)
+        html = page(recorded, f"/archive/?q={Q}")
+        assert "Another search of yours still reads texts" in html
+        assert "search again then" in html
+        assert ids(recorded.viewer.get("/archive/", {"q": Q}).content.decode())
+        assert ids(page(recorded, "/archive/?q=state:dead"))
+    finally:
+        ends.set()
+        holder.join()
+    assert ids(page(recorded, f"/archive/?q={Q}"))
+
+
+def queue_database_of_another_process() -> QueueDatabase:
+    mine = queue_database()
+    return replace(mine, _shares=session_shares.Shares())
 
 
 def test_whatever_is_asked_for_is_text_on_the_page(recorded: Recorded, windows: None) -> None:

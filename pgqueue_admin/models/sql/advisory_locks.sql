@@ -30,3 +30,7 @@ select count(pg_terminate_backend(a.pid))
 -- The refused one says who holds it: application_name carries host and pid.
 select a.application_name
 {holder}
+
+-- name: search
+-- Until the transaction ends, however it ends. Who finds it taken is told so at once.
+select pg_try_advisory_xact_lock(hashtext('pgqueue search'), hashtext(%(person)s))

@@ -1,0 +1,36 @@
+"""Whose search reads texts: one of a person at a time, over all web processes of a console."""
+
+import time
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+
+from django.db import transaction
+
+from pgqueue_admin.dialects import deadline
+from pgqueue_admin.dialects.errors import Busy
+from pgqueue_admin.models import session_shares
+from pgqueue_admin.models.raw_sql import console_sql, rows_of
+
+BETWEEN = 0.05  # seconds
+
+
+@contextmanager
+def turn(person: Hashable) -> Iterator[None]:
+    """Held in a transaction of the console's database: it ends with whoever has it, also behind a pooler, and nobody waits
+    in the database for it. None: a command's, which is nobody's. Raises Busy.
+    """
+    if person is None:
+        yield
+        return
+    with transaction.atomic():
+        ends_at = time.monotonic() + min(session_shares.WAIT_SECONDS, deadline.left())
+        while not _taken(person):
+            if time.monotonic() >= ends_at:
+                raise Busy(session_shares.ANOTHER_SEARCH)
+            time.sleep(BETWEEN)
+        yield
+
+
+def _taken(person: Hashable) -> bool:
+    [[taken]] = rows_of(console_sql.advisory_locks.search(), {"person": str(person)})
+    return bool(taken)
