@@ -24,6 +24,7 @@ LATELY_IN_DAY = 143  # how many times 10 minutes the rest of 24 hours is
 MOST = 3_000  # groups that one page judges; ask for one more to see whether there are
 PLACES = 200  # newest dead ones that say where and of which type a group's are
 MEMBERS = 200  # newest dead ones that are compared
+BESIDE = 100  # newest others of a queue that are compared with these
 NEWEST = 5_000  # newest members whose operations are looked for
 _NAMES = {"type": "of_type", "queue": "of_queue", "endpoint": "of_endpoint"}
 
@@ -148,6 +149,12 @@ def by_name(connection: Connection, name: str, asked: ArchiveFilter, most: int) 
 
 def members(connection: Connection, fingerprint: str) -> list[Any]:
     return _all(connection, _sql().members, fingerprint=fingerprint, most=MEMBERS)
+
+
+def beside(connection: Connection, figures: FailureFigures, queues: Sequence[str]) -> list[Any]:
+    """The newest other messages that were archived of these queues from its first death to its last."""
+    span = {"since": figures.first_at, "until": figures.last_at}
+    return _all(connection, _sql().beside, fingerprint=figures.fingerprint, queues=list(queues), most=BESIDE, **span)
 
 
 def of_causes(connection: Connection, named: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:

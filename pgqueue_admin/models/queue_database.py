@@ -61,8 +61,8 @@ class QueueDatabase:
         """Borrow a session that can only read, and a statement never longer than LOOK_SECONDS. Raises DatabaseDown.
 
         ``of``: the queue that is to be looked into. A queue and a person have so many at most; beyond them: Busy.
-        ``searching``: texts are to be read row by row, for which a person has one in all web processes, and all people of
-        this process together a few.
+        ``searching``: texts are to be read row by row, for which a person has one in all web processes, and all people
+        of this process together a few.
         The console's own session is given back before, where it is of a pool: others need it while this one waits.
         """
         if of and (seen := visible_queues.current()) and not seen.sees(of):

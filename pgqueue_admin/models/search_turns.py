@@ -16,8 +16,8 @@ BETWEEN = 0.05  # seconds
 
 @contextmanager
 def turn(person: Hashable) -> Iterator[None]:
-    """Held in a transaction of the console's database: it ends with whoever has it, also behind a pooler, and nobody waits
-    in the database for it. None: a command's, which is nobody's. Raises Busy.
+    """Held in a transaction of the console's database: it ends with whoever has it, also behind a pooler, and nobody
+    waits in the database for it. None: a command's, which is nobody's. Raises Busy.
     """
     if person is None:
         yield

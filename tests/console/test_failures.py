@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import timedelta
 from html import unescape
 from typing import Any
 
@@ -11,7 +12,15 @@ from pgqueue_admin.archive import failure_groups, fingerprints, store
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.console.failures import chosen as chosen_page
 from pgqueue_admin.console.failures.comparison import Comparison, compare
-from pgqueue_admin.models import AuditEntry, FailureGroup, Operation, database_clock, queue_database
+from pgqueue_admin.models import (
+    AuditEntry,
+    FailureGroup,
+    MaskingRule,
+    Operation,
+    Process,
+    database_clock,
+    queue_database,
+)
 from pgqueue_admin.services.content_access import ALL
 from tests.console.pages import matched, shown
 from tests.console.recorded import Recorded
@@ -340,6 +349,90 @@ def test_values_of_every_kind_are_compared_whole(recorded: Recorded) -> None:
     assert [line for line in said if line[0] == "Body Gone"] == [("Body Gone", "1", 3), ("Body Gone", "not there", 3)]
     shared = {each.name: each.value for each in found.shared}
     assert (shared["Body Same"], shared["Body Note"]) == ("[null, 1.5]", "empty")
+
+
+def died_in(recorded: Recorded, host: str, minutes: int, headers: dict[str, str] | None = None, **more: Any) -> str:
+    """A message of Billing that died there, so many minutes ago."""
+    dead = DeadMessage(
+        queue='"public"."Billing"', endpoint="Billing", machine=host, headers=json.dumps(headers or {}),
+        **{"exception_type": "Shop.Versioned", **more},
+    )  # fmt: skip
+    store.archive_failed(recorded.connection, dead)
+    recorded.connection.run(
+        "update messages.message_archive set died_at = now() - %(m)s * interval '1 minute'"
+        " where seq = (select max(seq) from messages.message_archive)",
+        {"m": minutes},
+    )
+    return str(recorded.connection.value("select fingerprint from messages.message_archive order by seq desc limit 1"))
+
+
+def process(host: str, version: str, minutes: int, **facts: Any) -> Process:
+    now = database_clock.now()
+    about = {"role": "endpoint", "endpoint": "Billing", "host": host, "pid": Process.objects.count() + 90_000}
+    times = {"started_at": now - timedelta(minutes=minutes), "heartbeat_at": now, "start_ticks": 1}
+    return Process.objects.create(
+        **{**about, **times, "code_version": version, "handled": 5, "received_at": now, **facts}
+    )
+
+
+def versions_said(recorded: Recorded, digest: str) -> str:
+    page = shown(recorded.viewer, f"/failures/{digest}/").split('id="h-versions"')
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page[1].split("</section>")[0])).split()) if page[1:] else ""
+
+
+def test_a_failure_tells_with_which_version_it_began(recorded: Recorded) -> None:
+    process("app-1", "3.4.1", 40)
+    process("app-2", "3.4.0", 300)
+    process("app-3", "3.3.9", 300, received_at=database_clock.now() - timedelta(hours=4))  # at work on nothing since
+    process("app-4", "3.3.8", 300, ended_at=database_clock.now() - timedelta(hours=2))
+    digest, *_ = [died_in(recorded, "app-1", minutes) for minutes in (30, 20, 10)]
+    said = versions_said(recorded, digest)
+    assert "Began with 3.4.1" in said
+    assert "3.4.0 beside it does not fail" in said
+    assert "3.3.9 beside it" not in said
+    assert "3.3.8" not in said
+    assert "Known for" not in said
+    died_in(recorded, "app-9", 5)
+    assert "Known for 3 of 4" in versions_said(recorded, digest)
+    died_in(recorded, "app-2", 5)
+    said = versions_said(recorded, digest)
+    assert "More than one version fails" in said
+    assert "does not fail" not in said
+
+
+def test_a_version_that_came_after_the_first_death_is_not_said_to_be_its_beginning(recorded: Recorded) -> None:
+    process("app-1", "3.4.1", 40)
+    digest = died_in(recorded, "app-1", 30)
+    recorded.connection.run(
+        "update messages.message_archive set died_at = now() - interval '3 hours', resolution = 'discarded',"
+        " resolved_at = now(), resolved_by = 'ana' where id = (select max(id) from messages.message_archive)"
+    )
+    died_in(recorded, "app-1", 20)
+    said = versions_said(recorded, digest)
+    assert "Began with" not in said
+    assert "was before it started" in said
+    assert "No other version of ours handled messages meanwhile" in said
+
+
+def test_in_an_update_a_host_with_two_versions_tells_nothing(recorded: Recorded) -> None:
+    process("app-1", "3.4.1", 40)
+    process("app-1", "3.4.0", 300)
+    assert versions_said(recorded, died_in(recorded, "app-1", 30)) == ""
+
+
+def test_headers_tell_versions_beside_other_messages_of_the_time(recorded: Recorded) -> None:
+    for minutes in (30, 20, 10):
+        digest = died_in(recorded, "x", minutes, {"Shop.Version": "3.4.1", "NServiceBus.Version": "9.0"})
+    other = {"exception_type": "Shop.Other"}
+    for minutes, version in ((25, "3.4.0"), (15, "3.4.0"), (15, "3.4.1"), (900, "3.3.0")):
+        died_in(recorded, "x", minutes, {"Shop.Version": version, "NServiceBus.Version": "8.0"}, **other)
+    said = versions_said(recorded, digest)
+    assert "Shop. Version 3.4.1 3 1 Shop. Version 3.4.0 0 2" in said
+    assert "3.3.0" not in said
+    assert "9.0" not in said
+    rule = MaskingRule.objects.create(name="v", kind="header", pattern="Shop.Version")
+    assert versions_said(recorded, digest) == ""
+    rule.delete()
 
 
 def test_what_people_say_stays_with_the_cause(recorded: Recorded, largest: str) -> None:

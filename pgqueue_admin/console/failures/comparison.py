@@ -4,7 +4,7 @@ import json
 from binascii import Error as BinasciiError
 from binascii import unhexlify
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,6 +111,12 @@ def _hidden(fields: Fields, member: Any, access: ContentAccess) -> Iterator[str]
             whose == "Body" and access.hides_field(bare, value, types, is_single=is_text or value[:1] not in ("{", "["))
         ):
             yield name
+
+
+def hidden_headers(fields: Mapping[str, str | None], member: Any, access: ContentAccess) -> set[str]:
+    """Names of those whose values may not be shown."""
+    types = _types(member) if access.rules and fields else ()
+    return {name for name, value in fields.items() if access.rules and access.hides_header(name, value or "", types)}
 
 
 def _types(member: Any) -> tuple[str, ...]:

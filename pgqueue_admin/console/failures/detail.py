@@ -1,6 +1,6 @@
 """One failure: its figures, when it happens, what its messages share, what happened just before, what was done."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,9 +8,10 @@ from django.utils.safestring import SafeString, mark_safe
 
 from pgqueue_admin.archive import failure_groups, store
 from pgqueue_admin.archive.messages import ArchiveFilter
-from pgqueue_admin.console.failures import comparison, rows
+from pgqueue_admin.console.failures import comparison, rows, versions
 from pgqueue_admin.console.failures.comparison import Comparison
 from pgqueue_admin.console.failures.rows import FailureRow
+from pgqueue_admin.console.failures.versions import Versions
 from pgqueue_admin.console.messages.detail import archive_rows
 from pgqueue_admin.console.messages.detail.summary import STATE_WORDS
 from pgqueue_admin.console.overview import activity
@@ -22,6 +23,7 @@ from pgqueue_admin.services.content_access import ContentAccess
 
 SAMPLES = 10
 MAILS = 5
+QUEUES = 3  # of it, those with the most messages: others of these are compared
 OPERATIONS = 8
 BEFORE = timedelta(hours=1)  # before its first death: what was changed then may be why
 AFTER = timedelta(minutes=1)  # clocks of hosts differ
@@ -72,6 +74,7 @@ class FailureDetail:
     acted_on: int
     bars: Bars
     comparison: Comparison
+    versions: Versions
     samples: list[archive_rows.ArchiveRow]
     before: list[RecentChange]
     operations: list[OperationOnGroup]
@@ -97,12 +100,14 @@ def read(
     if figures is None:
         return None
     row = rows.one(connection, figures, known, now, access)
+    members = failure_groups.members(connection, fingerprint)
     shown = store.page(connection, ArchiveFilter(fingerprint=fingerprint), limit=SAMPLES)
     return FailureDetail(
         row,
         rows.acted_on(connection, [row]),
         _bars(connection, fingerprint, window),
-        comparison.compare([] if access.refusal else failure_groups.members(connection, fingerprint), access),
+        comparison.compare([] if access.refusal else members, access),
+        _versions(connection, row, members, now, access),
         archive_rows.rows(connection, shown.messages, access),
         before(row.first_at),
         _operations(failure_groups.operations(connection, fingerprint)),
@@ -125,6 +130,20 @@ def before(first_at: datetime) -> list[RecentChange]:
     marks = PostedMark.objects.filter(at__range=window)[:CHANGES]
     found = [*entries, *map(activity.of_mark, marks), *map(_of_start, started)]
     return sorted(found, key=lambda change: change.at, reverse=True)[:CHANGES]
+
+
+def _versions(
+    connection: Connection, row: FailureRow, members: list[Any], now: datetime, access: ContentAccess
+) -> Versions:
+    """By processes for who sees every queue, as these are of the whole installation; by headers for who may read."""
+    since = row.figures.first_at
+    processes = [] if visible_queues.current() else versions.at_work(members, since)
+    found = versions.by_processes(members, processes, row.first_at, now)
+    if access.refusal:
+        return found
+    queues = list(dict.fromkeys(place.queue for place in row.places))[:QUEUES]
+    others = failure_groups.beside(connection, row.figures, queues)
+    return replace(found, headers=versions.by_headers(members, others, access), beside=len(others))
 
 
 def _of_start(process: Process) -> RecentChange:

@@ -133,9 +133,19 @@ coalesce(a.endpoint, case a.kind when 'lease' then a.handled_by end, '')
 select a.id, coalesce(a.queue, '"messages"."message"') as queue, a.message_type as type, a.endpoint, a.machine, a.attempts,
     left(a.headers, 16384) as headers, length(a.headers) as headers_length,
     case when a.kind = 'lease' then left(a.message::text, 8192)
-        when octet_length(a.body) <= 8192 then encode(a.body, 'hex') end as content, a.kind
+        when octet_length(a.body) <= 8192 then encode(a.body, 'hex') end as content, a.kind, greatest(least(a.died_at, now()), '0001-01-02') as died_at
 from messages.message_archive a where a.fingerprint = %(fingerprint)s and a.state = 'dead' and {seen}
 order by a.died_at desc, a.seq desc limit %(most)s
+
+-- name: beside
+-- What else was archived of these queues meanwhile, the newest of each: dead of something else, or finished. What succeeded after it
+-- had died of this is of this.
+select newest.* from unnest(%(queues)s::text[]) as of (queue), lateral (
+    select a.message_type as type, left(a.headers, 16384) as headers, length(a.headers) as headers_length, a.kind
+    from messages.message_archive a
+    where a.queue = of.queue and a.died_at >= %(since)s and a.died_at <= %(until)s and a.fingerprint is distinct from %(fingerprint)s
+        and a.headers is not null and {seen}
+    order by a.died_at desc, a.seq desc limit %(most)s) as newest
 
 -- name: of_causes
 -- Of each of these queues and errors the failures of its newest dead ones, so many, the most first: by the index of the dead alone.

@@ -1,0 +1,158 @@
+"""In which versions of the code a failure's messages died, and which were at work beside these without it.
+
+Told by processes of ours, on whose host and in whose time a message died, and by headers that name a version. What
+neither tells is not said.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from pgqueue_admin.archive import long_headers
+from pgqueue_admin.console.failures.comparison import hidden_headers
+from pgqueue_admin.models import Process
+from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.transport.wire import headers as h
+
+MOST_PROCESSES = 500  # of its endpoints, those that were at work last
+MOST_HEADERS, MOST_VALUES = 3, 6
+LONGEST = 60  # characters of a version
+CLOCKS = timedelta(minutes=1)  # hosts differ by so much
+_NAMES_A_VERSION = re.compile(r"(?<![A-Za-z])version$|(?<![A-Z])Version$")
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """A version that processes of ours ran while it happened. ``dead``: of the compared, those that died in it.
+
+    ``handled``: by these processes in all their time; ``since``: when the first of them began. ``worked``: one of them
+    received a message after the first death.
+    """
+
+    version: str
+    dead: int
+    since: datetime
+    hosts: Sequence[str]
+    handled: int
+    worked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderRow:
+    """A value of a header: in how many of the compared, and in how many other messages of the same time and queues."""
+
+    name: str
+    value: str
+    dead: int
+    others: int
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """``looked``: how many of its messages were compared; of ``known`` of them it is known in which version they died.
+
+    ``beside``: how many other messages were read.
+    """
+
+    looked: int
+    known: int
+    rows: Sequence[VersionRow] = ()
+    headers: Sequence[HeaderRow] = ()
+    beside: int = 0
+    first_at: datetime | None = None
+
+    @property
+    def only(self) -> VersionRow | None:
+        """The one that all died in of which it is known."""
+        found = [row for row in self.rows if row.dead]
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def without(self) -> list[VersionRow]:
+        """Those that handled messages meanwhile, of which none of the compared died."""
+        return [row for row in self.rows if not row.dead and row.worked]
+
+    @property
+    def began_with(self) -> bool:
+        """Whether the first death came after that one version had begun: an earlier one was of another."""
+        return bool(self.only and self.first_at and self.only.since <= self.first_at + CLOCKS)
+
+
+def by_processes(members: Sequence[Any], processes: Iterable[Process], first_at: datetime, now: datetime) -> Versions:
+    """``members``: rows of ``failure_groups.members``; ``processes``: of their endpoints, there since ``first_at``."""
+    at_work = [process for process in processes if process.code_version]
+    counted: Counter[str] = Counter()
+    for member in members:
+        found = {each.code_version for each in at_work if _had(each, member, now)}
+        if len(found) == 1:  # in the midst of an update a host has two, and which had it is not known
+            counted[found.pop()] += 1
+    named: dict[str, list[Process]] = {}
+    for process in at_work:
+        named.setdefault(process.code_version, []).append(process)
+    rows = [_row(version, of, counted[version], first_at) for version, of in named.items()]
+    rows.sort(key=lambda row: (-row.dead, row.since))
+    return Versions(len(members), counted.total(), rows, first_at=first_at)
+
+
+def at_work(members: Sequence[Any], first_at: datetime) -> list[Process]:
+    """Processes of ours of the endpoints in which they died, that had not ended when it began."""
+    endpoints = {member.endpoint for member in members if member.endpoint}
+    of_these = Process.objects.filter(role="endpoint", endpoint__in=endpoints).exclude(ended_at__lt=first_at)
+    return list(of_these.exclude(heartbeat_at__lt=first_at).order_by("-heartbeat_at")[:MOST_PROCESSES])
+
+
+def _had(process: Process, member: Any, now: datetime) -> bool:
+    """Whether it may have had the message in hand."""
+    is_there = process.endpoint == member.endpoint and process.host == member.machine
+    ended = process.ended_at or max(process.heartbeat_at, now - CLOCKS)
+    return is_there and process.started_at - CLOCKS <= member.died_at <= ended + CLOCKS
+
+
+def _row(version: str, processes: Sequence[Process], dead: int, first_at: datetime) -> VersionRow:
+    hosts = sorted({process.host for process in processes})
+    since, handled = min(each.started_at for each in processes), sum(each.handled for each in processes)
+    worked = any(each.handled and each.received_at and each.received_at >= first_at for each in processes)
+    return VersionRow(version[:LONGEST], dead, since, hosts, handled, worked)
+
+
+def by_headers(members: Sequence[Any], others: Sequence[Any], access: ContentAccess) -> list[HeaderRow]:
+    """``others``: messages of the same queues and time that did not die of it. Only headers that tell both apart, or
+    that its own messages all have; a header that a masking rule hides in one of them is left out."""
+    its, theirs = _counted(members, access), _counted(others, access)
+    hidden = its.hidden | theirs.hidden
+    names = [name for name, values in its.values.items() if name not in hidden and len(values) <= MOST_VALUES]
+    found = []
+    for name in sorted(names)[:MOST_HEADERS]:
+        beside = theirs.values.get(name, Counter())
+        values = [*its.values[name], *(each for each, _ in beside.most_common(MOST_VALUES))]
+        if len(set(values)) > 1:
+            told = dict.fromkeys(values)
+            found += [HeaderRow(name, each[:LONGEST], its.values[name][each], beside[each]) for each in told]
+    return found
+
+
+@dataclass(slots=True)
+class _Counted:
+    values: dict[str, Counter[str]]
+    hidden: set[str]
+
+
+def _counted(messages: Sequence[Any], access: ContentAccess) -> _Counted:
+    found = _Counted({}, set())
+    for message in messages:
+        given, trouble = long_headers.read(message.headers, message.headers_length)
+        if trouble:
+            continue
+        named = {name: value for name, value in given.items() if value and names_a_version(name)}
+        found.hidden |= hidden_headers(named, message, access)
+        for name, value in named.items():
+            found.values.setdefault(name, Counter())[value] += 1
+    return found
+
+
+def names_a_version(header: str) -> bool:
+    """``Shop.Version``, ``app-version``; not the framework's own, which says nothing of the code."""
+    return header != h.VERSION and _NAMES_A_VERSION.search(header) is not None
