@@ -8,7 +8,7 @@ from pgqueue_admin.models.audit_intent import AuditIntent
 from pgqueue_admin.models.baseline import Anomaly, BaselineBucket
 from pgqueue_admin.models.caught_duplicates import CaughtDuplicates
 from pgqueue_admin.models.endpoint import Endpoint
-from pgqueue_admin.models.failure_group import FailureGroup
+from pgqueue_admin.models.failure_group import FailureGroup, TeamFailure
 from pgqueue_admin.models.foreign_outbox import ForeignOutbox
 from pgqueue_admin.models.history import (
     DataFile,
@@ -93,6 +93,7 @@ __all__ = [
     "Sample",
     "SavedView",
     "Schedule",
+    "TeamFailure",
     "Trial",
     "TrialItem",
 ]

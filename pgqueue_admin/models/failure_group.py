@@ -2,31 +2,29 @@
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import Any, NamedTuple
 
+from django.apps import apps
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import QuerySet
 from django.db.models.functions import RowNumber
 
+from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.formatting import failures
 from pgqueue_admin.models.fields import TimestampField
-from pgqueue_admin.models.seen import OfAllQueues
+from pgqueue_admin.models.seen import OfAllQueues, OfOwnTeam
 
 LONGEST_NOTE = 2_000
 LONGEST_TICKET = 200
 LONGEST_REASON = 200
 
 
-class FailureGroup(models.Model):
-    """The first part is told by the archive, and stays when its messages are gone; the rest is what people said.
+class FailureWords(models.Model):
+    """Whose a failure is, what is noted, and until when somebody knows."""
 
-    Both are of a failure, in whichever queues it happens.
-    """
+    first_at: datetime | None
 
-    fingerprint = models.CharField(max_length=16, primary_key=True)
-    exception = models.CharField(max_length=400)
-    frame = models.TextField(blank=True, help_text="The first frame of own code.")
-    message = models.TextField(blank=True, help_text="Without ids, quoted texts and numbers.")
-    first_at = models.DateTimeField(null=True, help_text="The first death that was seen.")
-    known_at = TimestampField(auto_now_add=True)
     owner = models.CharField(max_length=150, blank=True)
     ticket = models.CharField(max_length=LONGEST_TICKET, blank=True, help_text="A number or an address.")
     note = models.TextField(blank=True, max_length=LONGEST_NOTE)
@@ -39,13 +37,8 @@ class FailureGroup(models.Model):
     acknowledged_dead = models.BigIntegerField(default=0, help_text="How many lay dead: open again at twice as many.")
     acknowledged_reason = models.CharField(max_length=LONGEST_REASON, blank=True)
 
-    objects = OfAllQueues["FailureGroup"]()
-
     class Meta:
-        ordering = ["exception", "fingerprint"]
-
-    def __str__(self) -> str:
-        return f"{self.exception} ({self.fingerprint})"
+        abstract = True
 
     def is_acknowledged(self, dead: int, now: datetime) -> bool:
         """Not past its end, in time or by count, nor at twice what was known."""
@@ -60,14 +53,99 @@ class FailureGroup(models.Model):
         return max(2 * self.acknowledged_dead, 2) if self.acknowledged_to is None else self.acknowledged_to
 
     @property
+    def ticket_url(self) -> str:
+        """Where the ticket is an address of the web, else nothing: a number is no link."""
+        return self.ticket if self.ticket.startswith(("https://", "http://")) else ""
+
+
+class FailureGroup(FailureWords):
+    """The first part is told by the archive, and stays when its messages are gone; the rest is what people said.
+
+    Both are of a failure, in whichever queues it happens.
+    """
+
+    fingerprint = models.CharField(max_length=16, primary_key=True)
+    exception = models.CharField(max_length=400)
+    frame = models.TextField(blank=True, help_text="The first frame of own code.")
+    message = models.TextField(blank=True, help_text="Without ids, quoted texts and numbers.")
+    first_at = models.DateTimeField(null=True, help_text="The first death that was seen.")
+    known_at = TimestampField(auto_now_add=True)
+
+    objects = OfAllQueues["FailureGroup"]()
+
+    class Meta:
+        ordering = ["exception", "fingerprint"]
+
+    def __str__(self) -> str:
+        return f"{self.exception} ({self.fingerprint})"
+
+    @property
     def said(self) -> str:
         """Its message for reading."""
         return failures.readable(self.message)
 
-    @property
-    def ticket_url(self) -> str:
-        """Where the ticket is an address of the web, else nothing: a number is no link."""
-        return self.ticket if self.ticket.startswith(("https://", "http://")) else ""
+
+class TeamFailure(FailureWords):
+    """What people who see some queues say of a failure there. ``team``: their groups with scopes, by number, in order.
+
+    Read and written by people of exactly these groups, who all see the same, and read by who sees every queue.
+    """
+
+    first_at = None  # of all queues, and not told
+
+    fingerprint = models.CharField(max_length=16)
+    team = ArrayField(models.BigIntegerField())
+
+    objects = OfOwnTeam["TeamFailure"]()
+
+    class Meta:
+        ordering = ["fingerprint", "team"]
+        constraints = [models.UniqueConstraint(fields=["fingerprint", "team"], name="one_word_of_a_team")]
+
+    def __str__(self) -> str:
+        return f"{self.fingerprint} of {self.team}"
+
+
+def words_of(fingerprints: Collection[str]) -> dict[str, FailureWords]:
+    """What is said of these: of all queues to who sees all, else by the team of who asks."""
+    if visible_queues.current() is None:
+        return dict(FailureGroup.objects.in_bulk(list(fingerprints)))
+    return {each.fingerprint: each for each in TeamFailure.objects.filter(fingerprint__in=fingerprints)}
+
+
+def owned_by(owner: str) -> list[str]:
+    """Fingerprints of the failures whose owner this is, likewise."""
+    if visible_queues.current() is None:
+        return list(FailureGroup.objects.filter(owner=owner).order_by("pk").values_list("pk", flat=True))
+    return list(TeamFailure.objects.filter(owner=owner).order_by("fingerprint").values_list("fingerprint", flat=True))
+
+
+def owners(beginning: str) -> QuerySet[Any, str]:
+    """Names that begin so, likewise."""
+    of: type[FailureWords] = FailureGroup if visible_queues.current() is None else TeamFailure
+    rows = of._default_manager.filter(owner__istartswith=beginning).exclude(owner="").order_by("owner")
+    return rows.values_list("owner", flat=True).distinct()
+
+
+class TeamWords(NamedTuple):
+    """``team``: names of its groups."""
+
+    team: str
+    words: TeamFailure
+
+
+def of_teams(fingerprints: Collection[str]) -> dict[str, list[TeamWords]]:
+    """What teams say of these, for who sees every queue."""
+    if not fingerprints or visible_queues.current() is not None:
+        return {}
+    found = list(TeamFailure.objects.filter(fingerprint__in=fingerprints))
+    groups = apps.get_model("auth", "Group").objects  # models of others cannot be imported while our backend is
+    names = dict(groups.filter(pk__in={each for row in found for each in row.team}).values_list("pk", "name"))
+    told: dict[str, list[TeamWords]] = {}
+    for row in found:
+        named = " + ".join(sorted(names.get(each, "a group that is gone") for each in row.team))
+        told.setdefault(row.fingerprint, []).append(TeamWords(named, row))
+    return told
 
 
 MOST_SAID = 3  # of one error

@@ -51,6 +51,13 @@ class OfAllQueues(_Seen[M]):
         return rows.none()
 
 
+class OfOwnTeam(_Seen[M]):
+    """What people of exactly the same groups said: nobody else is known to see the same."""
+
+    def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
+        return rows.filter(team=list(seen.team)) if seen.team else rows.none()
+
+
 class OfSeenAlerts(_Seen[M]):
     """By the queue of their warning."""
 

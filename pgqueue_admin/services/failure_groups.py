@@ -6,12 +6,15 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.db import transaction
+from django.db.models import QuerySet
 
 from pgqueue_admin.archive import failure_groups, fingerprints
 from pgqueue_admin.dialects import Connection, visible_queues
-from pgqueue_admin.models import AuditEntry, FailureGroup, database_clock
-from pgqueue_admin.models.failure_group import LONGEST_NOTE, LONGEST_REASON, LONGEST_TICKET
+from pgqueue_admin.dialects.visible_queues import VisibleQueues
+from pgqueue_admin.models import AuditEntry, FailureGroup, TeamFailure, database_clock
+from pgqueue_admin.models.failure_group import LONGEST_NOTE, LONGEST_REASON, LONGEST_TICKET, FailureWords
 from pgqueue_admin.services.permissions import Refusal, name_of, refusal_for
 
 LASTS = timedelta(days=7)  # unless another end is given: no acknowledgement is for ever
@@ -22,6 +25,10 @@ BATCH = 500
 
 class FailureActRefused(Exception):
     """Says what did not happen, and why."""
+
+
+class NoSuchFailure(FailureActRefused):
+    """There is none, or none in queues that whoever asks may see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +49,11 @@ class AcknowledgementEnd:
 
 
 def refusal(person: Any) -> Refusal | None:
-    """Why this person may say nothing of a failure; None: they may."""
-    if visible_queues.current() is not None:
-        return Refusal("is for who sees every queue: what is said of a failure holds for all of them")
+    """Why this person may say nothing of a failure; None: they may. What who sees some queues says is of these."""
     return refusal_for(person, "acknowledge")
 
 
-def assign(connection: Connection, fingerprint: str, said: Assignment, person: Any, origin: str) -> FailureGroup:
+def assign(connection: Connection, fingerprint: str, said: Assignment, person: Any, origin: str) -> FailureWords:
     """Raises FailureActRefused with nothing changed. Where nothing differs, nothing is written."""
     _refuse(person, "Assigning")
     wanted = {name: value for name, value in _cleaned(said).items() if value is not None}
@@ -69,7 +74,7 @@ def assign(connection: Connection, fingerprint: str, said: Assignment, person: A
 
 def acknowledge(
     connection: Connection, fingerprint: str, end: AcknowledgementEnd, person: Any, origin: str, reason: str = ""
-) -> FailureGroup:
+) -> FailureWords:
     """Somebody knows, until a time or a count; it opens again by itself. Raises FailureActRefused."""
     _refuse(person, "Acknowledging")
     now, found = database_clock.now(), failure_groups.group(connection, fingerprint)
@@ -90,7 +95,7 @@ def withdraw(fingerprint: str, person: Any, origin: str) -> None:
     """Put it back among the open ones. Raises FailureActRefused."""
     _refuse(person, "Acknowledging")
     with transaction.atomic():
-        group = FailureGroup.objects.select_for_update().filter(pk=fingerprint).exclude(acknowledged_at=None).first()
+        group = _rows(fingerprint).select_for_update().exclude(acknowledged_at=None).first()
         if group is None:
             raise FailureActRefused("Nothing was changed. This failure is not acknowledged.")
         group.acknowledged_by = group.acknowledged_reason = ""
@@ -126,14 +131,38 @@ def _of_row(connection: Connection, digest: str, row: Any) -> FailureGroup:
     )
 
 
-def _held(connection: Connection, fingerprint: str) -> FailureGroup:
+def _rows(fingerprint: str) -> QuerySet[Any]:
+    """The row of who asks: that of all queues, or of their team."""
+    if visible_queues.current() is None:
+        return FailureGroup.objects.filter(pk=fingerprint)
+    return TeamFailure.objects.filter(fingerprint=fingerprint)
+
+
+def _held(connection: Connection, fingerprint: str) -> FailureWords:
     """Its row, locked; made where there is none."""
-    if not FailureGroup.objects.filter(pk=fingerprint).exists():
+    if seen := visible_queues.current():
+        _refuse_unreached(connection, fingerprint, seen)
+        TeamFailure.objects.bulk_create(
+            [TeamFailure(fingerprint=fingerprint, team=list(seen.team))], ignore_conflicts=True
+        )
+    elif not _rows(fingerprint).exists():
         cause = causes(connection, [fingerprint]).get(fingerprint)
         if cause is None:
-            raise FailureActRefused("Nothing was changed. There is no such failure in the archive.")
+            raise NoSuchFailure("Nothing was changed. There is no such failure in the archive.")
         FailureGroup.objects.bulk_create([cause], ignore_conflicts=True)
-    return FailureGroup.objects.select_for_update().get(pk=fingerprint)
+    held: FailureWords = _rows(fingerprint).select_for_update().get()
+    return held
+
+
+def _refuse_unreached(connection: Connection, fingerprint: str, seen: VisibleQueues) -> None:
+    """It has to be in a queue that they may act on."""
+    if failure_groups.group(connection, fingerprint) is None:
+        raise NoSuchFailure("Nothing was changed. There is no such failure in the archive.")
+    with visible_queues.within(seen.acted_on_alone):
+        if failure_groups.group(connection, fingerprint) is None:
+            raise FailureActRefused(
+                "Nothing was changed. It needs a group that may act on its queues: yours may only look."
+            )
 
 
 def _cleaned(said: Assignment) -> dict[str, str | None]:
@@ -159,7 +188,7 @@ def _refuse_end(end: AcknowledgementEnd, dead: int) -> None:
 
 
 def _audit(
-    group: FailureGroup,
+    group: FailureWords,
     verb: str,
     person: Any,
     origin: str,
@@ -168,5 +197,9 @@ def _audit(
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
 ) -> None:
-    about = {"before": before, "after": after, "reason": reason, "origin": origin}
-    AuditEntry.objects.create(who=name_of(person), verb=verb, noun="failure", subject=group.pk, **about)
+    about: dict[str, Any] = {"before": before, "after": after, "reason": reason, "origin": origin}
+    if isinstance(group, TeamFailure):
+        names = Group.objects.filter(pk__in=group.team).order_by("name").values_list("name", flat=True)
+        about["after"] = {**(after or {}), "team": " + ".join(names)}
+    subject = group.fingerprint  # type: ignore[attr-defined]  # of both kinds
+    AuditEntry.objects.create(who=name_of(person), verb=verb, noun="failure", subject=subject, **about)

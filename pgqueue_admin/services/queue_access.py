@@ -25,6 +25,7 @@ Matches = Callable[[str, str], bool]
 class Scope(NamedTuple):
     pattern: str
     may_act: bool
+    group: int
 
 
 def of(person: Any) -> VisibleQueues | None:
@@ -42,14 +43,16 @@ def scopes_of(person: Any) -> list[Scope]:
     """By all of their groups. Who was signed in by a session brings them along; of others they are asked."""
     known = getattr(person, "scopes_of_groups", None)
     if known is None:
-        known = QueueScope.objects.filter(group__user=person).order_by("pattern").values("pattern", "may_act")
-    return [Scope(each["pattern"], each["may_act"]) for each in known]
+        known = (
+            QueueScope.objects.filter(group__user=person).order_by("pattern").values("pattern", "may_act", "group_id")
+        )
+    return [Scope(each["pattern"], each["may_act"], each["group_id"]) for each in known]
 
 
 def brought_along() -> ArraySubquery:
     """For a query of people: so that a page asks no statement more."""
     given = QueueScope.objects.filter(group__user=OuterRef("pk")).order_by("pattern")
-    return ArraySubquery(given.values(said=JSONObject(pattern="pattern", may_act="may_act")))
+    return ArraySubquery(given.values(said=JSONObject(pattern="pattern", may_act="may_act", group_id="group_id")))
 
 
 def refusal_for(address: Address) -> Refusal | None:
@@ -95,6 +98,7 @@ def _matching(scopes: Iterable[Scope]) -> VisibleQueues:
         acted_on_names=_names(acted_on),
         there=sum(gone is None for _, _, gone in found),
         of=sum(row[-1] is None for row in known),
+        team=tuple(sorted({each.group for each in scopes})),
     )
 
 

@@ -43,6 +43,7 @@ from pgqueue_admin.models import (
     QueueScope,
     RetryRule,
     SavedView,
+    TeamFailure,
 )
 from pgqueue_admin.services import operations, queue_access
 from tests.console.pages import matched
@@ -433,7 +434,6 @@ def test_overview_judges_by_theirs(world: World, narrow: Client, planted: Simple
     assert whole == sum(each.ready or 0 for each in there) > theirs
     assert 'data-live="total.dead"' not in page
     assert "known of all queues together" in page
-    assert ">Owner</th>" not in page
 
 
 def test_a_failure_of_both_queues_is_told_as_of_theirs(world: World, narrow: Client, planted: SimpleNamespace) -> None:
@@ -450,16 +450,60 @@ def test_a_failure_of_both_queues_is_told_as_of_theirs(world: World, narrow: Cli
     assert "2 deaths in 24 h" in page
     assert "Retry 1…" in page
     assert "4 deaths" in world.client("root").get(f"/failures/{planted.mixed}/").content.decode()
-    for missing in ("Owner and note", "Acknowledge…", 'name="owner"', "without effect", "Edit and retry"):
+    for missing in ("without effect", "Edit and retry"):
         assert missing not in page, missing
-    assert "hold for all queues together" in page
+    assert "What is said of all queues together is not shown" in page
     assert narrow.get(f"/failures/{planted.group}/").status_code == 404
     assert narrow.get(f"/failures/{'0' * 16}/").status_code == 404
-    for verb in ("assignment", "acknowledgement"):
-        told = {
-            narrow.post(f"/failures/{each}/{verb}/").status_code for each in (planted.mixed, planted.group, "0" * 16)
-        }
-        assert told == {403}
+    for verb, said in (("assignment", {"owner": "me"}), ("acknowledgement", {"until": "4 h"})):
+        hidden, none = (narrow.post(f"/failures/{each}/{verb}/", said) for each in (planted.group, "0" * 16))
+        assert (hidden.status_code, none.status_code) == (404, 404)
+        assert _differing(*(_settled(each).replace(planted.group, "0" * 16) for each in (hidden, none))) == []
+
+
+def test_a_team_says_whose_a_failure_is_in_its_queues(world: World, narrow: Client, planted: SimpleNamespace) -> None:
+    """People of the same groups read it, people who see every queue read whose word it is, and nobody else does."""
+    path = f"/failures/{planted.mixed}/"
+    said = {"owner": "Billing crew", "ticket": "B-7", "note": "ours waits"}
+    assert narrow.post(f"{path}assignment/", said).status_code == 303
+    assert narrow.post(f"{path}acknowledgement/", {"until": "4 h", "reason": "seen"}).status_code == 303
+    mate = User.objects.create_user("mate")
+    mate.groups.add(Group.objects.get(name="billing"))
+    for client in (narrow, world.client("mate")):
+        page = client.get(path).content.decode()
+        assert "Billing crew" in page
+        assert "ours waits" in page
+        assert f'class="grey" id="f{planted.mixed}"' in client.get("/failures/?q=error:Declined").content.decode()
+        found = client.get("/failures/", {"q": 'owner:"Billing crew"'}).content.decode()
+        assert f'id="f{planted.mixed}"' in found
+        assert MARK not in page
+    for name, pattern in (("crossers", "public.Billing*"), ("others", "public.Billing*")):
+        group = Group.objects.create(name=name)
+        group.permissions.set(Permission.objects.all())
+        QueueScope.objects.create(group=group, pattern=pattern, may_act=True)
+        person = User.objects.create_user(name)
+        person.groups.add(group, *([Group.objects.get(name="billing")] if name == "crossers" else []))
+        assert "Billing crew" not in world.client(name).get(path).content.decode()
+    whole = " ".join(re.sub(r"<[^>]+>", " ", world.client("root").get(path).content.decode()).split())
+    assert "billing: owner Billing crew" in whole
+    assert "ours waits" in whole
+    assert FailureGroup.objects.get(pk=planted.mixed).owner == MARK
+    entries = AuditEntry._base_manager.filter(noun="failure", who="narrow")
+    assert {(each.after or {}).get("team") for each in entries} == {"billing"}
+    narrow.post(f"{path}acknowledgement/", {"withdraw": "yes"})
+    assert f'class="grey" id="f{planted.mixed}"' not in narrow.get("/failures/?q=error:Declined").content.decode()
+
+
+def test_who_only_looks_says_nothing_of_a_failure(world: World, planted: SimpleNamespace) -> None:
+    group = Group.objects.create(name="quiet")
+    group.permissions.set(Permission.objects.all())
+    QueueScope.objects.create(group=group, pattern="public.Billing*")
+    User.objects.create_user("quiet").groups.add(group)
+    before, client = world.state(), world.client("quiet")
+    client.post(f"/failures/{planted.mixed}/assignment/", {"owner": "me"})
+    assert "yours may only look" in client.get("/bin/").content.decode()
+    assert not TeamFailure._base_manager.filter(owner="me").exists()
+    assert world.state() == before
 
 
 def test_a_conversation_is_told_as_far_as_they_see(world: World, narrow: Client, planted: SimpleNamespace) -> None:

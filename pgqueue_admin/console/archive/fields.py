@@ -10,10 +10,9 @@ from pgqueue_admin.console.archive import measures
 from pgqueue_admin.console.archive.measures import Bounds, Wrong
 from pgqueue_admin.console.archive.tokens import SearchSyntaxError
 from pgqueue_admin.console.parsing import parse_int
-from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.formatting.fingerprint import DIGITS
-from pgqueue_admin.models import FailureGroup, queue_lookup
+from pgqueue_admin.models import failure_group, queue_lookup
 
 STATES = ("dead", "retried", "succeeded", "dead_again", "discarded")
 RESULTS = ("success", "unsuccessful", "failed", "rejected", "lock_expired")
@@ -141,10 +140,7 @@ def _owner(field: str, given: str) -> Term:
     value = _unquoted(given.removeprefix("="))
     if not value:
         raise Wrong("put the name of a failure's owner right after it.")
-    if visible_queues.current() is not None:
-        raise Wrong("failures have one owner for all queues, and you may see some of them.")
-    owned = FailureGroup.objects.filter(owner=value).order_by("pk").values_list("pk", flat=True)
-    return Term("owner", value, "is", keys=tuple(owned))
+    return Term("owner", value, "is", keys=tuple(failure_group.owned_by(value)))
 
 
 def _operation(field: str, given: str) -> Term:

@@ -18,7 +18,7 @@ from pgqueue_admin.console.archive.tokens import MOST_LETTERS
 from pgqueue_admin.console.messages import waiting_query
 from pgqueue_admin.dialects import deadline
 from pgqueue_admin.formatting.numbers import format_figure
-from pgqueue_admin.models import Endpoint, FailureGroup, Queue
+from pgqueue_admin.models import Endpoint, Queue, failure_group
 from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.transport.wire.type_names import short_type
@@ -87,8 +87,7 @@ def _values(name: str, value: str, known: Iterable[str]) -> Iterable[Suggestion]
         named = Queue.objects.filter(gone_since=None, table__istartswith=value.replace("\0", ""))
         return [Suggestion(_quoted(each)) for each in named.values_list("table", flat=True)[:MOST]]
     if name == "owner":
-        owned = FailureGroup.objects.filter(owner__istartswith=value.replace("\0", "")).exclude(owner="")
-        names = owned.order_by("owner").values_list("owner", flat=True).distinct()
+        names = failure_group.owners(value.replace("\0", ""))
         return [Suggestion(_quoted(each)) for each in names[:MOST]]
     return _names(name) if name in _COUNTED else []
 

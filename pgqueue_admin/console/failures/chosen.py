@@ -22,7 +22,8 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting.fingerprint import is_fingerprint
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.models import FailureGroup, database_clock
+from pgqueue_admin.models import database_clock
+from pgqueue_admin.models.failure_group import words_of
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import content_access
 from pgqueue_admin.services import failure_groups as groups
@@ -128,7 +129,7 @@ def _read(connection: Connection, digests: Sequence[str], access: ContentAccess)
     """With how many of their dead messages whoever asks may act on."""
     if not digests or not are_kept(connection):
         return [], 0
-    now, known = database_clock.now(), FailureGroup.objects.in_bulk(digests)
+    now, known = database_clock.now(), words_of(digests)
     figures = [found for each in digests if (found := failure_groups.group(connection, each)) and found.dead]
     chosen = rows.several(connection, figures, known, now, access)
     return chosen, rows.acted_on(connection, chosen)

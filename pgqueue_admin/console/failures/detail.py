@@ -18,7 +18,8 @@ from pgqueue_admin.console.overview import activity
 from pgqueue_admin.console.overview.activity import RecentChange
 from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.formatting.numbers import format_int, pluralize
-from pgqueue_admin.models import AlertMail, FailureGroup, Operation, PostedMark, Process
+from pgqueue_admin.models import AlertMail, Operation, PostedMark, Process
+from pgqueue_admin.models.failure_group import FailureWords
 from pgqueue_admin.services.content_access import ContentAccess
 
 SAMPLES = 10
@@ -90,7 +91,7 @@ class FailureDetail:
 def read(
     connection: Connection,
     fingerprint: str,
-    known: FailureGroup | None,
+    known: FailureWords | None,
     now: datetime,
     window: str,
     access: ContentAccess,

@@ -19,6 +19,7 @@ from pgqueue_admin.dialects import Address, Connection, visible_queues
 from pgqueue_admin.formatting import failures
 from pgqueue_admin.formatting.numbers import CAPPED, COUNTED, format_int, pluralize
 from pgqueue_admin.models import FailureGroup
+from pgqueue_admin.models.failure_group import FailureWords, TeamWords, of_teams, words_of
 from pgqueue_admin.services import failure_groups as causes
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.permissions import Refusal
@@ -36,11 +37,12 @@ class FailureRow:
 
     figures: FailureFigures
     cause: FailureGroup
-    known: FailureGroup | None
+    known: FailureWords | None
     state: State
     acknowledged: bool
     places: Sequence[Place] = ()
     hours: Sequence[int] = ()
+    teams: Sequence[TeamWords] = ()  # for who sees every queue
 
     @property
     def fingerprint(self) -> str:
@@ -172,7 +174,7 @@ def read(
     """``asked``: of what is counted; ``state`` and ``owner`` narrow the groups, ``start`` passes over so many."""
     figures = failure_groups.groups(connection, asked, failure_groups.MOST + 1)
     how, figures = CAPPED if len(figures) > failure_groups.MOST else COUNTED, figures[: failure_groups.MOST]
-    known = FailureGroup.objects.in_bulk([each.fingerprint for each in figures])
+    known = words_of([each.fingerprint for each in figures])
     everything = [_judged(each, known.get(each.fingerprint), now) for each in figures]
     chosen = [row for row in everything if state in ("", row.state) and _is_whose(row, owner)]
     open_rows = sorted((row for row in chosen if not row.acknowledged), key=_worst_first)
@@ -198,7 +200,7 @@ def read(
 
 
 def one(
-    connection: Connection, figures: FailureFigures, known: FailureGroup | None, now: datetime, access: ContentAccess
+    connection: Connection, figures: FailureFigures, known: FailureWords | None, now: datetime, access: ContentAccess
 ) -> FailureRow:
     return _detailed(connection, [_judged(figures, known, now)], access)[0]
 
@@ -206,7 +208,7 @@ def one(
 def several(
     connection: Connection,
     figures: Iterable[FailureFigures],
-    known: Mapping[Any, FailureGroup],
+    known: Mapping[str, FailureWords],
     now: datetime,
     access: ContentAccess,
 ) -> list[FailureRow]:
@@ -223,10 +225,11 @@ def acted_on(connection: Connection, rows: Sequence[FailureRow]) -> int:
     return sum(figures.dead for figures in found if figures)
 
 
-def _judged(figures: FailureFigures, known: FailureGroup | None, now: datetime) -> FailureRow:
+def _judged(figures: FailureFigures, known: FailureWords | None, now: datetime) -> FailureRow:
     state = figures.state(known.first_at if known else None)
     acknowledged = bool(known and known.is_acknowledged(figures.all_dead, now))
-    return FailureRow(figures, known or unnamed(figures.fingerprint), known, state, acknowledged)
+    cause = known if isinstance(known, FailureGroup) else unnamed(figures.fingerprint)
+    return FailureRow(figures, cause, known, state, acknowledged)
 
 
 def unnamed(fingerprint: str) -> FailureGroup:
@@ -237,7 +240,8 @@ def unnamed(fingerprint: str) -> FailureGroup:
 def _detailed(connection: Connection, rows: list[FailureRow], access: ContentAccess) -> list[FailureRow]:
     """With their causes, places and hours: of what the page shows only."""
     digests = [row.fingerprint for row in rows]
-    unknown = causes.causes(connection, [row.fingerprint for row in rows if row.known is None])
+    untold = [row.fingerprint for row in rows if not isinstance(row.known, FailureGroup)]
+    unknown, teams = causes.causes(connection, untold), of_teams(digests)
     places: dict[str, list[Place]] = {}
     for place in failure_groups.places(connection, digests):
         places.setdefault(place.fingerprint, []).append(place)
@@ -245,12 +249,13 @@ def _detailed(connection: Connection, rows: list[FailureRow], access: ContentAcc
     return [
         FailureRow(
             row.figures,
-            access.failure(row.known or unknown.get(row.fingerprint, row.cause)),
+            access.failure(unknown.get(row.fingerprint, row.cause)),
             row.known,
             row.state,
             row.acknowledged,
             places.get(row.fingerprint, ()),
             hours[row.fingerprint],
+            teams.get(row.fingerprint, ()),
         )
         for row in rows
     ]

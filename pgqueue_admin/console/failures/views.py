@@ -25,14 +25,16 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting.fingerprint import is_fingerprint
 from pgqueue_admin.formatting.numbers import format_int
 from pgqueue_admin.models import FailureGroup, database_clock
+from pgqueue_admin.models.failure_group import FailureWords, of_teams, words_of
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import content_access
 from pgqueue_admin.services import failure_groups as groups
-from pgqueue_admin.services.failure_groups import FailureActRefused
+from pgqueue_admin.services.failure_groups import FailureActRefused, NoSuchFailure
 from pgqueue_admin.services.trials import MOST
 
 BY = {"cause": "Cause", "type": "Type", "queue": "Queue", "endpoint": "Endpoint"}
 NAMES = 200
+NOT_SEEN = "There is no such failure in the queues that you may see."
 
 
 @require_safe
@@ -154,6 +156,10 @@ def _act(request: HttpRequest, fingerprint: str, act: Any, said: str, *ways: Way
         with queue_database().reading() as connection:
             act(connection)
         responses.done(request, said, *ways)
+    except NoSuchFailure as error:
+        if visible_queues.current() is not None:
+            raise Http404(NOT_SEEN) from error
+        responses.refused(request, str(error))
     except FailureActRefused as error:
         responses.refused(request, str(error))
     except DatabaseError as error:
@@ -172,7 +178,7 @@ def _page_of(
     assign: AssignmentForm | None = None,
     acknowledge: FailureAcknowledgementForm | None = None,
 ) -> HttpResponse:
-    known = FailureGroup.objects.filter(pk=fingerprint).first()
+    known = words_of([fingerprint]).get(fingerprint)
     window = request.GET.get("w", "24h")
     now, access = database_clock.now(), content_access.of(request.user)
 
@@ -185,7 +191,7 @@ def _page_of(
     view, is_read = found or (None, False)
     if view is None and known is None and problem is None:
         if visible_queues.current() is not None:
-            raise Http404("There is no such failure in the queues that you may see.")
+            raise Http404(NOT_SEEN)
         raise Http404("The archive has no message of this failure, and nobody has said anything of it.")
     q, acted_on = search_query.of_failure(fingerprint), view.acted_on if view else 0
     reach = None if acted_on else rows.ONLY_LOOKS
@@ -194,7 +200,9 @@ def _page_of(
         "view": view,
         "row": view.row if view else None,
         "known": known,
-        "cause": view.row.cause if view else access.failure(known or rows.unnamed(fingerprint)),
+        "cause": view.row.cause
+        if view
+        else access.failure(known if isinstance(known, FailureGroup) else rows.unnamed(fingerprint)),
         "withheld": access.refusal,
         "trouble": problem,
         "is_read": is_read,
@@ -204,6 +212,7 @@ def _page_of(
         "acknowledge": acknowledge or FailureAcknowledgementForm(),
         "refusal": groups.refusal(request.user),
         "tried": min(view.row.figures.dead, MOST) if view else 0,
+        "teams": of_teams([fingerprint]).get(fingerprint, ()),
         "acted_on": acted_on,
         "looked_at": view.row.figures.dead - acted_on if view else 0,
         "retry_refusal": permissions.refusal_for(request.user, "retry") or reach,
@@ -213,7 +222,7 @@ def _page_of(
     return render(request, "pgqueue_admin/failures/failure.html", about)
 
 
-def _said(known: FailureGroup | None) -> dict[str, str]:
+def _said(known: FailureWords | None) -> dict[str, str]:
     return {name: getattr(known, name) for name in ("owner", "ticket", "note")} if known else {}
 
 

@@ -17,7 +17,9 @@ from pgqueue_admin.console.overview.page_data import CAUSES, OverviewData
 from pgqueue_admin.console.queue_row import cells
 from pgqueue_admin.console.queue_row import rows as board
 from pgqueue_admin.console.scopes import addresses
-from pgqueue_admin.models import Alert, FailureGroup, Operation, database_clock
+from pgqueue_admin.dialects import visible_queues
+from pgqueue_admin.models import Alert, Operation, database_clock
+from pgqueue_admin.models.failure_group import FailureWords, words_of
 from pgqueue_admin.models.queue_database import queue_database, schemas_looked_at
 from pgqueue_admin.services import operations
 
@@ -57,13 +59,17 @@ def page(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _causes(alerts: Sequence[Alert]) -> list[tuple[Alert, str, FailureGroup | None, int]]:
+def _causes(alerts: Sequence[Alert]) -> list[tuple[Alert, str, FailureWords | None, int]]:
     """Each with the page of its failure, or the list where there are several, what somebody said, and how many."""
     found = failures_of.find(alerts)
-    return [
-        (alert, _path(alert, of := found[alert.pk]), next(iter(of.said), None), len(of.fingerprints))
-        for alert in alerts
-    ]
+    seen = visible_queues.current()  # who sees some queues is told what their team said
+    words = words_of({each for of in found.values() for each in of.fingerprints}) if seen else {}
+    rows = []
+    for alert in alerts:
+        of = found[alert.pk]
+        said = [*of.said, *(words[each] for each in of.fingerprints if each in words)]
+        rows.append((alert, _path(alert, of), next(iter(said), None), len(of.fingerprints)))
+    return rows
 
 
 def _path(alert: Alert, of: Failures) -> str:

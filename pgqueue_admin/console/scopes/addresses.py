@@ -17,7 +17,7 @@ NARROWED = frozenset(
         "finder", "find_message",
         "conversation",
         "archive", "archived_message", "archived_body", "archived_headers", "archive_export", "bin",
-        "failures", "failure", "failures_chosen",
+        "failures", "failure", "failures_chosen", "failure_assignment", "failure_acknowledgement",
         "operations", "operation", "operation_start", "operation_cancel", "operation_pause", "operation_resume",
         "operation_rate",
     }
