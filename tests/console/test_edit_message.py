@@ -223,6 +223,18 @@ def test_another_queue_asks_once_more(session: Connection, as_operator: Browser)
     assert (len(waiting(session, "Billing")), waiting(session)) == (1, [])
 
 
+def test_it_is_retried_to_another_queue_as_it_was(session: Connection, as_operator: Browser) -> None:
+    """Where it died nothing would be sent: nothing is changed."""
+    archive_id = died(session)
+    assert (
+        f'/archive/{archive_id}/edit/#to">Retry to another queue'
+        in as_operator.get(f"/archive/{archive_id}/").content.decode()
+    )
+    as_it_was: dict[str, Any] = {"body": BODY, "value": ["web", "ravenhill-at", "", ""]}
+    post(as_operator, archive_id, to='"public"."Billing"', sure='"public"."Billing"', **as_it_was)
+    assert (len(waiting(session, "Billing")), waiting(session)) == (1, [])
+
+
 @pytest.mark.parametrize("queue", ['"public"."error"', '"public"."Nowhere"', '"secret"."Sales"', "pg_class", ""])
 def test_it_goes_into_input_queues_alone(queue: str, session: Connection, as_operator: Browser) -> None:
     archive_id = died(session)

@@ -9,13 +9,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError, TableMissing
-from pgqueue_admin.management import dead_messages, dead_plan
+from pgqueue_admin.management import dead_messages, dead_one, dead_plan
 from pgqueue_admin.management.actor import caller
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.models import Operation, notify, outage, queue_lookup
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import operations, purges, trials
 from pgqueue_admin.services.operations import confirmation, redirects
+from pgqueue_admin.services.operations.errors import OutcomeUnknown
 from pgqueue_admin.services.operations.plans import Planned
 
 NOT_ALL, WRONG, NOTHING, NOT_CONFIRMED, NO_DATABASE = 1, 2, 3, 4, 5
@@ -39,9 +40,9 @@ NEEDS = {"retry": "dead", "discard": "dead", "restore": "discarded"}
 
 class Command(BaseCommand):
     help = (
-        "Lists, tries, retries, discards and restores dead messages, calls back what a retry has sent, steers "
-        "staged retries, and purges queues. Asks as pages do: above 20 messages for a reason, before more than 100 "
-        "discards or a purge for their number."
+        "Lists, tries, retries, edits, copies, discards and restores dead messages, calls back what a retry has sent, "
+        "steers staged retries, and purges queues. Asks as pages do: above 20 messages for a reason, before more than "
+        "100 discards or a purge for their number."
     )
     requires_system_checks = []
 
@@ -62,6 +63,7 @@ class Command(BaseCommand):
         self._asking(back).add_argument("operation", type=int, help="The retry's number.")
         purged = verbs.add_parser(PURGE, help="Moves a queue's waiting messages into the bin.")
         self._asking(purged).add_argument("address", help='The queue: Billing, or \'"public"."Billing"\'.')
+        dead_one.add_verbs(verbs)
         steered = verbs.add_parser(dead_plan.VERB, help="Shows and steers a retry that goes in stages.")
         self._named(steered)
         dead_plan.add_verb(steered)
@@ -107,6 +109,8 @@ class Command(BaseCommand):
             raise CommandError(said_by_it, returncode=NO_DATABASE) from error
         except operations.EmptySelection as error:
             raise CommandError(str(error), returncode=NOTHING) from error
+        except OutcomeUnknown as error:
+            raise CommandError(str(error), returncode=NO_DATABASE) from error
         except (operations.OperationRefused, AddressUnreadable) as error:
             raise CommandError(str(error), returncode=WRONG) from error
 
@@ -115,6 +119,8 @@ class Command(BaseCommand):
             self._list(options)
         elif verb == "try":
             self._try(options)
+        elif verb in (dead_one.EDIT, dead_one.COPY):
+            (dead_one.edit if verb == dead_one.EDIT else dead_one.copy)(self.stdout, options)
         elif verb == dead_plan.VERB:
             steered = (options[each] for each in ("act", "operation", "rate", "who", "reason", "json"))
             dead_plan.do(self.stdout, *steered)

@@ -99,7 +99,7 @@ def _why_not(request: HttpRequest, found: EditedSource, typed: EditDraft) -> str
         return f"Nothing was sent. {' '.join(typed.faults)}"
     if typed.target is None:
         return "Nothing was sent: choose the queue it goes to."
-    if typed.changes_nothing:
+    if typed.changes_nothing and typed.target == found.message.target:
         return "Nothing was sent: nothing is changed. Retry sends it as it was."
     if not typed.reason:
         return "Nothing was sent: a reason is asked for."

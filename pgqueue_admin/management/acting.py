@@ -1,0 +1,83 @@
+"""What commands that act have in common: whose name is kept, how they ask, which queue is meant, how they end."""
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import django.db
+from django.core.management.base import CommandError
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
+from pgqueue_admin.management.actor import caller
+from pgqueue_admin.management.database_errors import why
+from pgqueue_admin.models import outage, queue_lookup
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.failure_groups import FailureActRefused
+from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
+
+NOT_ALL, WRONG, NOT_CONFIRMED, NO_DATABASE = 1, 2, 4, 5
+EXIT_CODES = {
+    0: "it was done, or listed",
+    NOT_ALL: "some were skipped or failed, each with its reason",
+    WRONG: "wrong arguments, or refused; nothing was done",
+    NOT_CONFIRMED: "not confirmed; nothing was done",
+    NO_DATABASE: "a database does not answer, or refuses; whether it was done is said",
+}
+_YES = ("y", "Y", "yes", "Yes")
+
+
+def as_whom(parser: ArgumentParser) -> ArgumentParser:
+    parser.add_argument("--as", dest="who", default=caller(), help="Whose name is kept. Default: yours.")
+    return parser
+
+
+def named(parser: ArgumentParser) -> ArgumentParser:
+    parser.add_argument("--reason", default="", help="Why; kept in the audit.")
+    return as_whom(parser)
+
+
+def asking(parser: ArgumentParser) -> ArgumentParser:
+    parser.add_argument("--yes", action="store_true", help="Do not ask.")
+    return named(parser)
+
+
+def listing(parser: ArgumentParser) -> ArgumentParser:
+    parser.add_argument("--json", action="store_true", help="One JSON document, for programs.")
+    return parser
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """What went wrong, in words, with its exit code."""
+    try:
+        yield
+    except OutcomeUnknown as error:
+        raise CommandError(str(error), returncode=NO_DATABASE) from error
+    except (OperationRefused, FailureActRefused, AddressUnreadable) as error:
+        raise CommandError(str(error), returncode=WRONG) from error
+    except DatabaseError as error:
+        raise CommandError(why(error), returncode=NO_DATABASE) from error
+    except django.db.Error as error:  # the console's own
+        said = f"The console's database {outage.describe(error)}. {error}".strip()
+        raise CommandError(said, returncode=NO_DATABASE) from error
+
+
+def confirmed(err: Any, question: str, yes: bool) -> None:
+    """Asked on stderr: stdout may be read by a program."""
+    if yes:
+        return
+    err.write(question)
+    if sys.stdin.isatty():
+        err.write("[y/N] ", ending="")
+        err.flush()
+        if sys.stdin.readline().strip() in _YES:
+            return
+    raise CommandError("Nothing was done. Confirm with y, or give --yes.", returncode=NOT_CONFIRMED)
+
+
+def address_of(text: str) -> Address:
+    """``Billing``, or ``"public"."Billing"``. Raises AddressUnreadable."""
+    return queue_database().dialect.parse_address(queue_lookup.canonical(text))

@@ -1,0 +1,180 @@
+"""What pages do to messages and failures, done from a shell: by the same services, audited under a name."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from pgqueue_admin.archive import fingerprints
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import AuditEntry, FailureGroup, Queue, RetryRule
+from tests.archived_messages import BILLING, archived, dead
+
+QUEUE, OTHER = Address("public", "Billing"), Address("public", "Sales")
+HEADERS = json.dumps(
+    {"NServiceBus.MessageId": "m-1", "NServiceBus.EnclosedMessageTypes": "Shop.Try", "Shop.Who": "Ana"}
+)
+
+
+@pytest.fixture(autouse=True)
+def queues(archived_console: str, connect: Callable[[str], Connection]) -> Connection:
+    """Billing, Sales and Billing's delayed table, known to the console and allowed for acts."""
+    connection = connect(archived_console)
+    for address in (QUEUE, OTHER):
+        connection.run(postgresql().queue.create(table=address))
+        Queue.objects.update_or_create(
+            schema=address.schema,
+            table=address.table,
+            defaults={"kind": "input", "acts_allowed": True, "gone_since": None},
+        )
+    return connection
+
+
+def run(*argv: str) -> tuple[int, str]:
+    """Exit code and output, as a shell would see them."""
+    out = io.StringIO()
+    try:
+        call_command(*argv, stdout=out, stderr=io.StringIO())
+    except CommandError as error:
+        return error.returncode, str(error)
+    except SystemExit as ended:
+        return int(ended.code or 0), out.getvalue()
+    return 0, out.getvalue()
+
+
+def put(connection: Connection, address: Address = QUEUE) -> str:
+    row_id = uuid4()
+    values = {"id": row_id, "ttbr_ms": None, "headers": HEADERS, "body": b"{}"}
+    connection.run(postgresql().queue.send(table=address), values)
+    return str(row_id)
+
+
+def count(connection: Connection, address: Address) -> int:
+    return int(connection.value(f'select count(*) from "{address.schema}"."{address.table}"') or 0)
+
+
+def test_waiting_messages_are_listed_and_acted_on(queues: Connection) -> None:
+    queues.run('delete from "public"."Billing"')
+    one, two, three, four = (put(queues) for _ in range(4))
+    code, said = run("waiting", "list", "Billing", "--json")
+    assert (code, {each["row"] for each in json.loads(said)["messages"]}) == (0, {one, two, three, four})
+    before = count(queues, OTHER)
+    code, said = run("waiting", "move", "Billing", one, "--to", "Sales", "--yes", "--as", "ivo", "--reason", "r")
+    assert (code, count(queues, OTHER)) == (0, before + 1), said
+    code, said = run("waiting", "discard", "Billing", two, one, "--yes", "--as", "ivo")
+    assert code == 1, said
+    assert f"{one}  skipped  It is not there now." in said
+    assert run("waiting", "archive", "Billing", three, "--yes", "--as", "ivo")[0] == 0
+    code, said = run("waiting", "discard", "Billing", four)
+    assert (code, "Confirm with y, or give --yes." in said) == (4, True)
+    assert count(queues, QUEUE) == 1
+    code, said = run("waiting", "move", "Billing", four, "--to", "Nowhere", "--yes")
+    assert (code, count(queues, QUEUE)) == (2, 1)
+    entries = AuditEntry.objects.filter(who="ivo", origin="command")
+    assert {each.verb for each in entries} == {"move", "discard", "move out"}
+
+
+def test_a_delayed_message_is_run_or_cancelled(queues: Connection) -> None:
+    table = Address("public", "Billing.Delayed")
+    queues.run('delete from "public"."Billing.Delayed"')
+    late = {"headers": [HEADERS, HEADERS], "bodies": [b"{}", b"{}"], "ats": [None, None], "delays_ms": [10**8, 10**8]}
+    queues.run(postgresql().delayed.store(table=table), late)
+    Queue.objects.update_or_create(schema="public", table=table.table, defaults={"kind": "delayed", "gone_since": None})
+    found = json.loads(run("waiting", "list", '"public"."Billing.Delayed"', "--json")[1])["messages"]
+    assert len(found) == 2
+    before = count(queues, QUEUE)
+    name = '"public"."Billing.Delayed"'
+    assert run("waiting", "run-now", name, str(found[0]["row"]), "--yes")[0] == 0
+    assert count(queues, QUEUE) == before + 1
+    assert run("waiting", "cancel", name, str(found[1]["row"]), "--yes")[0] == 0
+    assert count(queues, table) == 0
+
+
+def test_a_message_is_sent_and_copied(queues: Connection, tmp_path: Path) -> None:
+    body = tmp_path / "body"
+    body.write_text('{"Number": 7}')
+    before = count(queues, QUEUE)
+    asked = ("waiting", "send", "Billing", "--type", "Shop.Try", "--body", str(body), "--header", "Shop.Who: Ana")
+    code, said = run(*asked, "--as", "ivo")
+    assert (code, count(queues, QUEUE)) == (0, before + 1), said
+    row = put(queues)
+    code, said = run("waiting", "copy", "Billing", row, "--to", "Sales", "--as", "ivo")
+    assert code == 0, said
+    body.write_text("{")
+    assert run(*asked)[0] == 2
+    assert {each.verb for each in AuditEntry.objects.filter(who="ivo")} == {"send", "copy"}
+
+
+def test_a_dead_message_is_edited_sent_elsewhere_and_copied(queues: Connection, tmp_path: Path) -> None:
+    one, two, three = dead(3, state="dead", queue=BILLING, kind="transport")
+    body = tmp_path / "body"
+    body.write_bytes(b'{"Mended": true}')
+    code, said = run("dead", "edit", str(one.id), "--body", str(body), "--header", "Shop.Who", "Ivo")
+    assert (code, "give --reason" in said) == (2, True)
+    about = ("--reason", "SHOP-1", "--as", "ivo")
+    code, said = run("dead", "edit", str(one.id), "--body", str(body), "--header", "Shop.Who", "Ivo", *about)
+    assert code == 0, said
+    assert archived(one.id).state == "retried"
+    newest = queues.one('select headers, body from "public"."Billing" order by seq desc limit 1')
+    assert newest is not None
+    assert bytes(newest.body) == b'{"Mended": true}'
+    assert json.loads(newest.headers)["Shop.Who"] == "Ivo"
+    before = count(queues, OTHER)
+    code, said = run("dead", "edit", str(two.id), "--to", "Sales", *about)
+    assert (code, count(queues, OTHER)) == (0, before + 1), said
+    assert run("dead", "edit", str(three.id), *about)[0] == 2
+    assert run("dead", "edit", str(three.id), "--header", "NServiceBus.MessageId", "x", *about)[0] == 2
+    assert run("dead", "copy", str(three.id), "--to", "Sales", *about)[0] == 0
+    assert archived(three.id).state == "dead"
+    assert {each.verb for each in AuditEntry.objects.filter(who="ivo", origin="command")} == {"edit", "copy"}
+
+
+def test_a_failure_gets_an_owner_and_is_acknowledged(queues: Connection) -> None:
+    while fingerprints.catch_up(queues):
+        pass
+    found = json.loads(run("failure", "list", "--json")[1])["failures"]
+    assert sum(each["dead"] for each in found) == queues.value(
+        "select count(*) from messages.message_archive where state = 'dead'"
+    )
+    digest = found[0]["fingerprint"]
+    assert run("failure", "assign", digest, "--take", "--note", "ours", "--as", "ivo")[0] == 0
+    assert run("failure", "acknowledge", digest, "--for", "4h", "--as", "ivo", "--reason", "known")[0] == 0
+    group = FailureGroup.objects.get(pk=digest)
+    assert (group.owner, group.note, group.acknowledged_by) == ("ivo", "ours", "ivo")
+    mine = json.loads(run("failure", "list", "--owner", "ivo", "--json")[1])["failures"]
+    assert [(each["fingerprint"], each["acknowledged"]) for each in mine] == [(digest, True)]
+    assert run("failure", "withdraw", digest)[0] == 0
+    assert run("failure", "withdraw", digest)[0] == 2
+    assert run("failure", "assign", "0" * 16, "--owner", "x")[0] == 2
+    assert run("failure", "acknowledge", digest, "--until-dead", "1")[0] == 2
+    assert "ours" not in run("failure", "list")[1]
+    assert {each.verb for each in AuditEntry.objects.filter(noun="failure", origin="command")} == {
+        "set", "acknowledge", "withdraw",
+    }  # fmt: skip
+
+
+def test_retry_rules_are_kept_and_removed() -> None:
+    code, said = run("retry_rule", "add", "--type", "Shop.Old*", "--to", "Sales", "--as", "ivo")
+    assert code == 0, said
+    rule = RetryRule.objects.get(message_type="Shop.Old*")
+    assert "Shop.Old*" in run("retry_rule", "list")[1]
+    assert run("retry_rule", "remove", str(rule.pk))[0] == 0
+    assert run("retry_rule", "remove", str(rule.pk))[0] == 2
+
+
+def test_a_subscription_is_ended_and_put_back(queues: Connection) -> None:
+    queues.run(postgresql().subscription.create(table=Address("public", "SubscriptionRouting")))
+    about = {"endpoint": "Sales", "topic": "Shop.Heard", "queueaddress": '"public"."Sales"'}
+    queues.run(postgresql().subscription.subscribe(table=Address("public", "SubscriptionRouting")), about)
+    assert "Sales  Shop.Heard" in run("subscription", "list")[1]
+    code, said = run("subscription", "end", "Sales", "Shop.Heard", "--yes", "--as", "ivo")
+    assert code == 0, said
+    assert "Sales  Shop.Heard" not in run("subscription", "list")[1]
+    assert run("subscription", "end", "Sales", "Shop.Heard", "--yes")[0] == 2
+    assert run("subscription", "again", said.split("Change ")[1].rstrip(".\n"))[0] == 0
+    assert "Sales  Shop.Heard" in run("subscription", "list")[1]
