@@ -132,6 +132,22 @@ def test_it_stops_at_so_many_dead_of_any_so_many(ana: User) -> None:
     plan = look(operation, clock)
     assert plan.operation.state == State.STOPPED
     assert plan.says == ("Stopped by itself: 3 of 10 sent one after another died again; the plan stops at 3 of any 10.")
+
+
+def test_it_stops_at_so_many_dead_of_any_so_many_of_one_queue(ana: User) -> None:
+    """Every third goes to Sales, where each fourth dies: among those of Billing they are too few."""
+    plan_of_ten = Planned(try_first=0, then_some=0, rest_rate=30, stop_dead=3, stop_of=10, **CALM)
+    operation, clock = planned(ana, plan_of_ten), Clock()
+    look(operation, clock)
+    ids = sent(operation)
+    die(operation, [ids[0], ids[12], ids[24]])
+    assert look(operation, clock).operation.state == State.RUNNING
+    with queue_database().writing() as connection:
+        to_sales = "update messages.message_archive set queue = 'Sales' where id = any (%(ids)s)"
+        connection.run(to_sales, {"ids": ids[::3]})
+    plan = look(operation, clock)
+    assert plan.operation.state == State.STOPPED
+    assert plan.says.startswith("Stopped by itself: 3 of 10 sent to one queue one after another died again;")
     stopped_at = len(sent(operation))
     look(operation, clock)
     assert len(sent(operation)) == stopped_at

@@ -131,16 +131,20 @@ where operation = %(operation_id)s and position = any (%(positions)s::integer[])
 
 -- name: deaths
 -- What stops a staged retry: how many of the trial died again, and the most that did among any so many sent one after
--- another. Deaths up to a position count no more, once a person has seen them and went on.
+-- another, in all or to one queue: among those of other queues a queue's own deaths would be too few. Deaths up to a position count no
+-- more, once a person has seen them and went on.
 with sent as (
-    select i.position, row_number() over (order by i.position) as nth,
+    select i.position, a.queue, row_number() over (order by i.position) as nth,
+        row_number() over (partition by a.queue order by i.position) as nth_of_queue,
         coalesce(a.state = 'dead_again' and a.operation = i.operation, false) as died
     from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
     where i.operation = %(operation_id)s and i.outcome = 'done' and i.position > %(judged_from)s
 )
-select count(*) filter (where position <= %(tried)s) as of_the_tried, coalesce(max(number), 0) as worst
+select count(*) filter (where position <= %(tried)s) as of_the_tried, coalesce(max(greatest(number, of_queue)), 0) as worst,
+    coalesce(max(of_queue), 0) > coalesce(max(number), 0) as is_of_one_queue
 from (
-    select position, count(*) over (order by nth range between %(others)s::bigint preceding and current row) as number
+    select position, count(*) over (order by nth range between %(others)s::bigint preceding and current row) as number,
+        count(*) over (partition by queue order by nth_of_queue range between %(others)s::bigint preceding and current row) as of_queue
     from sent where died
 ) died
 

@@ -21,10 +21,12 @@ _PAGES = 10  # of these a page of an operation looks for
 
 @dataclass(frozen=True, slots=True)
 class Deaths:
-    """``of_the_tried``: in the first stage. ``worst``: the most among any so many sent one after another."""
+    """``of_the_tried``: in the first stage. ``worst``: the most among any so many sent one after another, in all or to
+    one queue."""
 
     of_the_tried: int
     worst: int
+    is_of_one_queue: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def deaths(connection: Connection, plan: RetryPlan) -> Deaths:
     }
     row = connection.one(postgresql().operation.deaths(), asked)
     assert row is not None
-    return Deaths(row.of_the_tried, row.worst)
+    return Deaths(row.of_the_tried, row.worst, row.is_of_one_queue)
 
 
 def tried(connection: Connection, plan: RetryPlan) -> Tried:

@@ -141,7 +141,8 @@ def _stops(plan: RetryPlan, deaths: retry_figures.Deaths) -> str:
         return f"Stopped by itself: {deaths.of_the_tried:,} of the first {plan.tried:,} died again."
     if deaths.worst >= plan.stop_dead:
         limit = f"the plan stops at {plan.stop_dead:,} of any {plan.stop_of:,}"
-        return f"Stopped by itself: {deaths.worst:,} of {plan.stop_of:,} sent one after another died again; {limit}."
+        sent = "sent to one queue" if deaths.is_of_one_queue else "sent"
+        return f"Stopped by itself: {deaths.worst:,} of {plan.stop_of:,} {sent} one after another died again; {limit}."
     return ""
 
 
