@@ -1,6 +1,6 @@
 """The archive: what goes in, how it is found again, and what it says of itself."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -141,6 +141,11 @@ def show(connection: Connection, archive_id: int) -> ArchivedMessage | None:
 def followed(connection: Connection, archive_id: int) -> Any | None:
     """What may change of it: state, resolved_by, resolved_at, ended_at; with its queue and type."""
     return connection.one(_sql().followed(), {"id": archive_id})
+
+
+def queues_of(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
+    """Where each died, whoever asks; none of those that are gone."""
+    return {row.id: row.queue for row in connection.all(_sql().queues_of(), {"ids": list(ids)})}
 
 
 def _one(connection: Connection, statement: Any, archive_id: int) -> ArchivedMessage | None:

@@ -9,10 +9,12 @@ from django.db import transaction
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import ArchivedMessage
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, visible_queues
+from pgqueue_admin.dialects.visible_queues import LEASE_NAME
 from pgqueue_admin.models import AuditEntry, Endpoint, Trial, TrialItem, database_clock, notify
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.models.trial import KEPT
+from pgqueue_admin.services import queue_access
 from pgqueue_admin.services.operations.errors import EmptySelection, OperationNotAllowed
 from pgqueue_admin.services.operations.targets import Target, judge
 from pgqueue_admin.services.permissions import name_of, refusal_for
@@ -31,9 +33,14 @@ class Candidate:
 
 
 def candidates(connection: Connection, ids: Iterable[int]) -> list[Candidate]:
-    """Those of the ids that are in the archive, in the order given; the first ``MOST``. Raises DatabaseError."""
+    """Those of the ids in the archive that whoever asks may see, in the order given; the first ``MOST``.
+
+    Raises DatabaseError.
+    """
     chosen = list(dict.fromkeys(ids))[:MOST]
+    seen = visible_queues.current()
     found = [message for each in chosen if (message := store.show(connection, each))]
+    found = [message for message in found if seen is None or seen.sees_name(message.queue)]
     targets = judge(connection, {message.target for message in found if message.target})
     known = _endpoints()
     return [_candidate(message, targets, known) for message in found]
@@ -51,6 +58,8 @@ def _candidate(message: ArchivedMessage, targets: dict[Address, Target], known: 
 def _why_not(message: ArchivedMessage, targets: dict[Address, Target], endpoint: Endpoint | None) -> str:
     if message.state != "dead":
         return "It is not dead."
+    if beyond := queue_access.refusal_by_name(message.queue or LEASE_NAME):
+        return f"It {beyond}."
     if message.why_no_retry:
         return message.why_no_retry
     if message.kind == "lease" or (endpoint and endpoint.kind != Endpoint.Kind.TRANSPORT):

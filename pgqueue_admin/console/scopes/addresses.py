@@ -19,7 +19,9 @@ NARROWED = frozenset(
         "archive", "archived_message", "archived_body", "archived_headers", "archive_export", "bin",
         "failures", "failure", "failures_chosen", "failure_assignment", "failure_acknowledgement",
         "operations", "operation", "operation_start", "operation_cancel", "operation_pause", "operation_resume",
-        "operation_rate",
+        "operation_rate", "operation_edit",
+        "queue_settings", "queue_settings_undo", "columns", "archive_suggestions", "masking_reveal",
+        "trial_new", "trial", "crashing_message", "move_out", "audit", "audit_export",
     }
 )  # fmt: skip
 OF_MACHINES = frozenset({"healthz", "readyz", "post_mark"})  # no person is asked for there

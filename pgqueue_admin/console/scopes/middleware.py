@@ -5,6 +5,7 @@ What is not seen answers as what does not exist, 404; an act on what is only loo
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
@@ -19,12 +20,12 @@ from pgqueue_admin.dialects import Address, visible_queues
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.visible_queues import LEASE_NAME, VisibleQueues
-from pgqueue_admin.models import Alert, Operation
+from pgqueue_admin.models import Alert, Operation, TrialItem, crashing_messages
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import queue_access
 
 BEYOND = "This page shows all queues together, and you may see some of them: it is not shown to you."
-NOWHERE = "There is no such queue, message, warning or operation."
+NOWHERE = "There is no such queue, message, warning, operation or trial."
 _UNKNOWN = "Nothing was shown or done: whether you may see this message could not be asked. Reload to try again."
 
 
@@ -77,6 +78,10 @@ def _meant(name: str, kwargs: dict[str, Any]) -> list[str]:
         return [_died_in(kwargs["archive_id"])]
     if name.startswith("operation") and "number" in kwargs:
         return _acted_on_by(kwargs["number"])
+    if name == "trial":
+        return _tried_in(kwargs["number"])
+    if name in ("crashing_message", "move_out"):
+        return _crashed_in(kwargs["row_id"])
     if name.startswith("alert") and "number" in kwargs:
         return [_warned_of(kwargs["number"])]
     return []
@@ -88,6 +93,23 @@ def _died_in(archive_id: int) -> str:
     if found is None:
         raise Http404(NOWHERE)
     return found.queue or LEASE_NAME
+
+
+def _tried_in(number: int) -> list[str]:
+    """Of all its messages: of one that is gone nobody knows where it died."""
+    ids = set(TrialItem.objects.filter(trial=number).values_list("archive_id", flat=True))
+    with queue_database().reading() as connection:
+        found = store.queues_of(connection, ids)
+    if not ids or len(found) < len(ids):
+        raise Http404(NOWHERE)
+    return sorted(set(found.values()))
+
+
+def _crashed_in(row_id: UUID) -> list[str]:
+    found = crashing_messages.suspect(row_id)
+    if found is None:
+        raise Http404(NOWHERE)
+    return [postgresql().canonical(found.address)]
 
 
 def _warned_of(number: int) -> str:

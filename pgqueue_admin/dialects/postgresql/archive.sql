@@ -413,6 +413,10 @@ where a.id = any(array(
     and (%(seen)s::text[] is null or coalesce(a.queue, '"messages"."message"') = any(%(seen)s::text[]))
 order by a.died_at desc, a.seq desc limit %(limit)s
 
+-- name: queues_of
+-- Where each of these died, by their numbers; those that are gone are left out. Original clients name none: theirs is the lease queue.
+select id, coalesce(queue, '"messages"."message"') as queue from messages.message_archive where id = any(%(ids)s::integer[])
+
 -- name: events_of
 -- What was done to each of these messages, oldest first.
 select archive_id, at, who, verb, operation, target from messages.archive_event
