@@ -108,6 +108,14 @@ def group(connection: Connection, fingerprint: str) -> FailureFigures | None:
     return FailureFigures(*row) if row else None
 
 
+def some(connection: Connection, fingerprints: Sequence[str]) -> list[FailureFigures]:
+    """As ``group``, of several."""
+    where, names = seen()
+    statement = _sql().some(figures=_sql().figures, dead=_sql().all_dead, seen=where)
+    rows = connection.all(statement, {"fingerprints": list(fingerprints), **names})
+    return [FailureFigures(*row) for row in rows]
+
+
 def newest(connection: Connection, fingerprints: Sequence[str]) -> dict[str, Any]:
     """Of each the row that ``fingerprints.of_row`` reads, with id and queue; none where it cannot be read."""
     where, names = seen()

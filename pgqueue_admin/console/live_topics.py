@@ -3,6 +3,7 @@
 from pgqueue_admin.console import navigation
 from pgqueue_admin.console.alerts import rows
 from pgqueue_admin.console.delayed import rows as delayed
+from pgqueue_admin.console.failures import live as failures
 from pgqueue_admin.console.messages.detail import followed_message
 from pgqueue_admin.console.operations import progress
 from pgqueue_admin.console.overview import live as overview
@@ -54,6 +55,7 @@ def register_all() -> None:
     )
     register("delayed", delayed.live, notify.SAMPLE, narrowed=True)
     register("schedules", schedules.live, notify.SAMPLE)
+    register("failures", failures.live, notify.SAMPLE, notify.OPERATION, argument=failures.shown, narrowed=True)
     register("alerts", rows.live, notify.ALERT, argument=lambda zone: str(times.zone(zone)), narrowed=True)
     register("warnings", rows.live_rows, notify.ALERT, argument=rows.shown, narrowed=True)
     register("alert", untitled(rows.live), notify.ALERT, argument=lambda zone: str(times.zone(zone)), narrowed=True)

@@ -12,6 +12,7 @@ from pgqueue_admin.archive import failure_groups, fingerprints, store
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.console.failures import chosen as chosen_page
 from pgqueue_admin.console.failures.comparison import Comparison, compare
+from pgqueue_admin.live.topics import find
 from pgqueue_admin.models import (
     AuditEntry,
     FailureGroup,
@@ -48,6 +49,29 @@ def test_every_group_is_listed_with_the_count_of_a_recount(recorded: Recorded) -
     rows = re.findall(r'id="f([0-9a-f]{16})".*?data-l="Dead"><b>.*?>([\d,]+)<', page, re.DOTALL)
     assert {digest: int(count.replace(",", "")) for digest, count in rows} == expected
     assert f"{len(expected)} groups, {sum(expected.values()):,} messages" in page
+
+
+def test_the_page_follows_its_figures(recorded: Recorded, largest: str) -> None:
+    page = shown(recorded.viewer, "/failures/")
+    topic = matched(r'data-topics="failures:([^"]+)"', page)
+    assert set(topic.split(",")) == set(LISTED.findall(page))
+    found = find(f"failures:{topic}")
+    assert found is not None
+    told = found[0].render(found[1])
+    before = recounted(recorded)[largest]
+    assert f"{before:,}" in told[f"f{largest}.dead"]
+    for name in ("dead", "state", "tone"):
+        assert f'="f{largest}.{name}"' in page
+    discard = "update messages.message_archive set resolution = 'discarded' where id = ("
+    newest = "select max(id) from messages.message_archive where state = 'dead' and fingerprint = %(f)s)"
+    recorded.connection.run(discard + newest, {"f": largest})
+    assert f"{before - 1:,}" in found[0].render(found[1])[f"f{largest}.dead"]
+    one = shown(recorded.viewer, f"/failures/{largest}/")
+    assert f'data-topics="failures:{largest}"' in one
+    assert f'data-live="f{largest}.lately"' in one
+    assert 'data-topics=""' in shown(recorded.viewer, "/failures/?q=queue:Billing")
+    for wrong in ("", "x", "0" * 15, ",".join(f"{n:016x}" for n in range(51))):
+        assert find(f"failures:{wrong}") is None
 
 
 @pytest.mark.parametrize("q", ["queue:Billing", "error:CardDeclined", "vat", "state:dead type:ChargeCard"])

@@ -53,7 +53,7 @@ from tests.hostile import crawl
 from tests.hostile.hostile_site import World
 from tests.hostile.test_unread import _read, _said
 
-EMPTY = {"queue", "messages", "op", "message", "waiting", "warnings", "rows"}
+EMPTY = {"queue", "messages", "op", "message", "waiting", "warnings", "rows", "failures"}
 FILES = {"archived_body", "archived_headers", "waiting_body"}
 MARK = "zq7secret"
 SECRET = Address("public", f"{MARK}.Orders")
@@ -647,6 +647,7 @@ def test_topics_are_rendered_of_what_is_seen(world: World, scoped: Group, plante
         "queue": str(secret), "messages": str(secret), "op": str(planted.operation), "queues": "",
         "message": f"{planted.dead}:UTC", "waiting": f"{secret}:{planted.row_id}", "frame": "", "delayed": "",
         "alerts": "UTC", "alert": "UTC", "warnings": str(planted.alert), "overview": "", "rows": str(secret),
+        "failures": planted.group,
     }  # fmt: skip
     assert arguments.keys() == {name for name, topic in topics._topics.items() if topic.narrowed}
     everywhere = {name: topics._topics[name].render(said) for name, said in arguments.items()}

@@ -175,7 +175,7 @@ def read(
     figures = failure_groups.groups(connection, asked, failure_groups.MOST + 1)
     how, figures = CAPPED if len(figures) > failure_groups.MOST else COUNTED, figures[: failure_groups.MOST]
     known = words_of([each.fingerprint for each in figures])
-    everything = [_judged(each, known.get(each.fingerprint), now) for each in figures]
+    everything = [judged(each, known.get(each.fingerprint), now) for each in figures]
     chosen = [row for row in everything if state in ("", row.state) and _is_whose(row, owner)]
     open_rows = sorted((row for row in chosen if not row.acknowledged), key=_worst_first)
     quiet_rows = [row for row in chosen if row.acknowledged]
@@ -202,7 +202,7 @@ def read(
 def one(
     connection: Connection, figures: FailureFigures, known: FailureWords | None, now: datetime, access: ContentAccess
 ) -> FailureRow:
-    return _detailed(connection, [_judged(figures, known, now)], access)[0]
+    return _detailed(connection, [judged(figures, known, now)], access)[0]
 
 
 def several(
@@ -212,7 +212,7 @@ def several(
     now: datetime,
     access: ContentAccess,
 ) -> list[FailureRow]:
-    return _detailed(connection, [_judged(each, known.get(each.fingerprint), now) for each in figures], access)
+    return _detailed(connection, [judged(each, known.get(each.fingerprint), now) for each in figures], access)
 
 
 def acted_on(connection: Connection, rows: Sequence[FailureRow]) -> int:
@@ -225,7 +225,7 @@ def acted_on(connection: Connection, rows: Sequence[FailureRow]) -> int:
     return sum(figures.dead for figures in found if figures)
 
 
-def _judged(figures: FailureFigures, known: FailureWords | None, now: datetime) -> FailureRow:
+def judged(figures: FailureFigures, known: FailureWords | None, now: datetime) -> FailureRow:
     state = figures.state(known.first_at if known else None)
     acknowledged = bool(known and known.is_acknowledged(figures.all_dead, now))
     cause = known if isinstance(known, FailureGroup) else unnamed(figures.fingerprint)

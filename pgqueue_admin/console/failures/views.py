@@ -57,6 +57,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "found": found if isinstance(found, rows.FailureList) else None,
         "names": found[:NAMES] if isinstance(found, list) else None,
         "more_names": isinstance(found, list) and len(found) > NAMES,
+        "live": _followed(found, query.filter),
         "is_old": found is False,
         "trouble": problem,
         "by": by,
@@ -91,6 +92,13 @@ def _read(connection: Connection, request: HttpRequest, asked: ArchiveFilter, by
         owner=owner,
         start=start,
     )
+
+
+def _followed(found: Any, asked: ArchiveFilter) -> str:
+    """What the page follows: its failures, where it counts all that are dead of them; a search's counts stay."""
+    if not isinstance(found, rows.FailureList) or rows.searched(replace(asked, state="")):
+        return ""
+    return ",".join(row.fingerprint for row in (*found.open, *found.acknowledged))
 
 
 def _state(request: HttpRequest) -> str:

@@ -77,6 +77,10 @@ order by count(*) filter (where a.died_at > now() - interval '24 hours' and a.di
 -- One, whatever became of its messages.
 select {figures} from messages.message_archive a where a.fingerprint = %(fingerprint)s and {seen} group by a.fingerprint
 
+-- name: some
+-- Those of these that have messages, whatever became of them: for a page that follows what it shows.
+select {figures} from messages.message_archive a where a.fingerprint = any (%(fingerprints)s::text[]) and {seen} group by a.fingerprint
+
 -- name: newest
 -- Of each of these the newest death, dead ones before others: what the failure is told by.
 select f.fingerprint, told.* from unnest(%(fingerprints)s::text[]) as f (fingerprint), lateral (
