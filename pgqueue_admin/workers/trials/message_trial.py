@@ -6,7 +6,6 @@ from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
-from django.db.transaction import TransactionManagementError
 
 from pgqueue_admin.archive import fingerprints, replay, store
 from pgqueue_admin.archive.from_failure import dead_message
@@ -22,6 +21,7 @@ from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.workers.trials.trial_transaction import (
     CAUGHT,
+    CannotTell,
     CannotTry,
     DjangoRollback,
     LeftTransaction,
@@ -55,6 +55,8 @@ def run(endpoint: Endpoint, archive_id: int, connection: Connection) -> Tried:
         return _tried(endpoint, message, archived, connection)
     except CannotTry as error:
         return Tried(Outcome.REFUSED, str(error))
+    except CannotTell as error:
+        return Tried(Outcome.UNKNOWN, str(error))
     except LeftTransaction:
         return Tried(Outcome.LEFT, LEFT)
 
@@ -91,13 +93,13 @@ def _tried(
             except EmptyMessage:
                 return Tried(Outcome.SUCCEEDS, "It has no body: it is acknowledged, and no handler runs.")
         _refuse_unsendable(transaction.caught, connection)
-    except (CannotTry, LeftTransaction):
+    except (CannotTry, CannotTell, LeftTransaction):
         raise
     except AttemptFailed as error:
         if isinstance(error.error, CannotTry):
             raise error.error from error
-        if isinstance(error.error, TransactionManagementError):
-            raise CannotTry(CAUGHT) from error
+        if models.explains(error.error):
+            raise CannotTell(CAUGHT) from error
         failure = error.failure or _failure(endpoint, message, error.error)
         return _raised(message, failure, archived, len(transaction.caught))
     except Exception as error:  # what handlers left to the commit, or what reads the message

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Protocol
 
 import django.db
 from django.db import connections, transaction
+from django.db.transaction import TransactionManagementError
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.connection import ReceiveSession
@@ -173,9 +174,13 @@ class _RollBack(Exception):
 # What a handler writes through Django's models while it is tried, where they do not join its transaction: rolled back
 # in each database of the settings.
 CAUGHT = (
-    "A statement of its models failed outside of transaction.atomic() and was caught: in one transaction nothing goes "
-    "on then."
+    "A statement of its models failed outside of transaction.atomic() and was caught. A retry goes on from there, as "
+    "each statement commits by itself; in a trial's one transaction nothing goes on. What a retry does is not known."
 )
+
+
+class CannotTell(Exception):
+    """Why it is not known what a retry does, as a sentence."""
 
 
 class DjangoRollback:
@@ -183,6 +188,7 @@ class DjangoRollback:
 
     def __init__(self) -> None:
         self._closed: list[NoCommit] = []
+        self._was_doomed = False
 
     @contextmanager
     def begin(self) -> Iterator[None]:
@@ -191,7 +197,10 @@ class DjangoRollback:
             with ExitStack() as all_of_them:
                 for connection in connections.all():
                     all_of_them.enter_context(self._rolled_back(connection))
-                yield
+                try:
+                    yield
+                finally:
+                    self._was_doomed = _is_doomed()
         finally:
             connections.close_all()  # with what the handler left in their sessions
 
@@ -226,12 +235,20 @@ class DjangoRollback:
             raise CannotTry(f"The transaction on {alias} could not be made safe: {error}") from error
         self._closed.append(guard)
 
+    def explains(self, error: BaseException) -> bool:
+        """Whether it was raised because of the one transaction that a trial has: a retry would not raise it."""
+        return isinstance(error, TransactionManagementError) and self._was_doomed
+
     def check(self) -> None:
-        """Raises what commits would raise, CannotTry."""
-        if any(connection.needs_rollback for connection in connections.all(initialized_only=True)):
-            raise CannotTry(CAUGHT)
+        """Raises what commits would raise, CannotTell."""
+        if _is_doomed():
+            raise CannotTell(CAUGHT)
         for guard in self._closed:
             guard.check()
+
+
+def _is_doomed() -> bool:
+    return any(connection.needs_rollback for connection in connections.all(initialized_only=True))
 
 
 def _was_left(connection: Any, guard: NoCommit) -> bool:
