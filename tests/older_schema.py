@@ -62,8 +62,18 @@ WITHOUT_STAGES = "alter table messages.operation_item drop column sent_as, drop 
 WITHOUT_CROSSINGS = "drop table messages.crossing_put, messages.crossing_copy, messages.crossing"
 
 
+WITHOUT_RULES = """
+alter table messages.message drop column lock_holder;
+drop trigger lease_keep_for_rules on messages.message_archive;
+drop function messages.keep_for_rules();
+drop table messages.lease_rule, messages.lease_rule_dead, messages.lease_rule_retry;
+"""
+
+
 def set_back(engine: Connection, version: int) -> None:
     """To what a program of that version had made; rows are kept."""
+    if version < 11:
+        engine.run(WITHOUT_RULES)
     if version < 9:
         engine.run(WITHOUT_CROSSINGS)
     if version < 8:

@@ -1,4 +1,4 @@
--- The engine's tables (archive, lease queue, operation items), version 9, where none of them is.
+-- The engine's tables (archive, lease queue, operation items), version 11, where none of them is.
 -- Made by `manage.py engine_schema --print`. Whoever runs it owns them: psql -v ON_ERROR_STOP=1 -f lease-queue.sql
 
 begin;
@@ -493,6 +493,52 @@ create table messages.crossing_copy (
 );
 create index crossing_copy_crossing on messages.crossing_copy (crossing);
 
-insert into messages.engine_schema (version) values (9);
+alter table messages.message add column lock_holder text;
+
+-- it: a NOTIFY that nobody hears costs time and nothing else. Which retry a message is stands by its id, so that its next death is counted.
+-- Without foreign keys: the original's script truncates the archive. The function may write where he who archives may not, and does
+-- nothing but that.
+create table messages.lease_rule (
+    id bigint primary key generated always as identity,
+    message_type text not null unique,
+    results text[] not null check (results <> '{}' and results <@ array['failed', 'lock_expired', 'rejected']),
+    times integer not null check (times between 1 and 20),
+    wait_seconds integer not null check (wait_seconds between 1 and 86400),
+    who text not null,
+    reason text not null default '',
+    created_at timestamptz not null default now()
+);
+create table messages.lease_rule_dead (
+    archive_id integer primary key,
+    available_at timestamptz not null default now()
+);
+create index lease_rule_dead_available on messages.lease_rule_dead (available_at);
+create table messages.lease_rule_retry (
+    message_id integer primary key,
+    archive_id integer not null,
+    rule bigint not null,
+    nth integer not null,
+    at timestamptz not null default now()
+);
+create index lease_rule_retry_at on messages.lease_rule_retry (at);
+create index lease_rule_retry_rule on messages.lease_rule_retry (rule, at);
+create or replace function messages.keep_for_rules() returns trigger language plpgsql security definer
+set search_path = pg_catalog, pg_temp as $$
+begin
+    if exists (select from messages.lease_rule) then
+        insert into messages.lease_rule_dead (archive_id) values (new.id)
+        on conflict (archive_id) do update set available_at = now();
+    end if;
+    return null;
+exception when others then
+    raise warning using message = concat('dead message: archive id ', new.id, ', not kept for retry rules: ', sqlerrm);
+    return null;
+end $$;
+revoke all on function messages.keep_for_rules() from public;
+create or replace trigger lease_keep_for_rules after insert on messages.message_archive
+    for each row when (new.result <> 'success' and new.kind = 'lease' and new.second_ending_of is null)
+    execute function messages.keep_for_rules();
+
+insert into messages.engine_schema (version) values (11);
 
 commit;

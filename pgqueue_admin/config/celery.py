@@ -45,6 +45,7 @@ app.conf.beat_schedule = {
     "forget figures": _every(300, "forget_figures"),
     "tell failures": _every(10, "tell_failures"),
     "end expired locks": _every(60, "keep_leases"),
+    "follow lease rules": _every(60, "follow_lease_rules"),
     "send what is due": _every(60, "run_schedules"),
     "prune the archive": _every(600, "prune_archive"),
     "forget sign-ins": _every(600, "forget_sign_ins"),

@@ -42,6 +42,7 @@ PAGES = (
     "workers.log_views",
     "settings.views",
     "settings.retry_rules",
+    "settings.lease_rules",
     "masking.views",
     "scopes.views",
     "failures.views",

@@ -14,7 +14,7 @@ from pgqueue_admin.lease import upkeep
 from pgqueue_admin.lease.schedules import runner
 from pgqueue_admin.models import database_clock, depth_history, samples
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import login_throttle, marks, operations
+from pgqueue_admin.services import lease_rules, login_throttle, marks, operations
 from pgqueue_admin.workers.reporting import process_identity
 
 MARKS_KEPT_FOR = timedelta(days=365)
@@ -86,6 +86,12 @@ def keep_leases() -> list[int]:
     database = queue_database()
     with database.writing() as connection:
         return list(upkeep.keep(connection, database.dialect))
+
+
+@shared_task
+def follow_lease_rules() -> int:
+    """Dead lease messages whose time has come by a rule go back into their queue: how many."""
+    return lease_rules.apply(A_WHILE)
 
 
 @shared_task

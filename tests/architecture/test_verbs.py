@@ -53,7 +53,8 @@ def test_the_verbs_are_found() -> None:
     assert {path.name for path in writers()} == {
         "acknowledgements.py", "endpoint_change.py", "external_endpoints.py", "history_requests.py", "hosts.py",
         "lifecycle.py", "login_throttle.py", "move_to_archive.py", "queues.py", "sample_mail.py",
-        "audit_exports.py", "edited_retry.py", "failure_groups.py", "leases.py", "outboxes.py", "pg_cron.py",
+        "audit_exports.py", "edited_retry.py", "failure_groups.py", "leases.py", "lease_rules.py", "outboxes.py",
+        "pg_cron.py",
         "foreign_outboxes.py", "schedules.py", "api_tokens.py", "waiting_messages.py", "typed_messages.py",
         "subscriptions.py",
         "retry_controls.py", "audited_act.py", "saved_views.py", "retry_rules.py", "masking_rules.py", "reveals.py",

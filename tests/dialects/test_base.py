@@ -23,6 +23,7 @@ OF_POSTGRESQL = {
     "cron",
     "demo",
     "lease",
+    "lease_rules",
     "message_copy",
     "notify",
     "outbox_script",

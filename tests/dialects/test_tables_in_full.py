@@ -19,6 +19,7 @@ EXCEPTIONS = {
     ("text_index", "make_sample", "text_sample"): "create temporary table: in pg_temp, always",
     ("trial", "barrier", "pgqueue_trial_of_a_handler"): "create temporary table: in pg_temp, always",
     ("schema", "deliver_dead", "public"): "revoke … from public: everybody",
+    ("schema", "create_lease_rules", "public"): "revoke … from public: everybody",
     ("console_schema", "keep_all_out", "public"): "revoke … from public: everybody",
 }
 _BEFORE = {"from", "join", "update", "into", "table", "only", "using", "references", "on"}

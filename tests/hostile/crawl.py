@@ -35,7 +35,7 @@ ACTS = {
     "endpoint_start", "endpoint_stop",
     "endpoint_scale", "endpoint_pause", "endpoint_resume", "endpoint_restart", "endpoint_withdraw", "endpoint_undo",
     "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "host_give_up",
-    "operation_pause", "operation_resume", "operation_rate", "retry_rule_remove",
+    "operation_pause", "operation_resume", "operation_rate", "retry_rule_remove", "lease_rule_remove",
     "history_run", "history_cancel", "history_recompute", "admin:logout", "schedule_read", "schedule_pause",
     "schedule_resume", "schedule_run", "schedule_remove", "lease_release", "lease_end", "lease_acts", "outbox_dispatch",
     "outbox_allow",
@@ -53,7 +53,8 @@ PLAIN = {
     "admin:jsi18n", "subscriptions", "trends", "unwatched", "history", "history_run", "history_cancel",
     "history_recompute", "alert_acknowledge", "alert_acknowledgements", "schedules",
     "schedule_new", "schedule_read", "outboxes", "failures", "failures_chosen", "metrics", "audit", "audit_export",
-    "post_mark", "bin", "unsubscribe", "archive_export", "views", "retry_rules", "masking", "masking_reveal",
+    "post_mark", "bin", "unsubscribe", "archive_export", "views", "retry_rules", "lease_rules",
+    "masking", "masking_reveal",
     "trial_new", "columns", "archive_suggestions", "scopes", "crossings",
 }  # fmt: skip
 WITH_DAYS = ("finished", "history_days", "trends_types")
@@ -138,6 +139,7 @@ def _examples(world: World) -> dict[str, list[str]]:
         **dict.fromkeys(("view", "view_rename", "view_remove"), _keys(SavedView, "slug", "slug")),
         "alert_mail": _keys(AlertMail, "number"),
         "retry_rule_remove": _keys(RetryRule, "number"),
+        "lease_rule_remove": [{"number": 1}, {"number": 999}],
 "masking_rule": _keys(MaskingRule, "number") or [{"number": 1}],
         "find_message": [{"any_id": each} for each in (MARKUP, waiting[0]["row_id"], str(dead[0]), "nobody's")],
         "conversation": [{"conversation_id": each} for each in (LINK, MARKUP, "nobody's")],

@@ -19,7 +19,7 @@ from django.utils import timezone
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 from django_celery_results.models import GroupResult, TaskResult
 
-from pgqueue_admin.archive import ingester
+from pgqueue_admin.archive import ingester, lease_rules
 from pgqueue_admin.archive.message_edit import MessageEdit
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import addressing, postgresql
@@ -293,6 +293,9 @@ def _operations(made: World) -> None:
         trial.items.filter(position=place).update(outcome=outcome, **said)
     about: dict[str, Any] = {"who": MARKUP[:100], "origin": "console", "reason": MARKUP, "last_error": MARKUP}
     RetryRule.objects.create(message_type=MARKUP[:400], queue=MARKUP[:400], target=MARKUP[:400], who=MARKUP[:100])
+    rule = {"message_type": MARKUP[:400], "results": ["failed"], "times": 1, "wait_seconds": 86_400}
+    with queue_database.queue_database().writing() as connection:
+        lease_rules.create(connection, rule, MARKUP[:100], MARKUP)
     edit = MessageEdit("header", MARKUP[:100], "replace", MARKUP, MARKUP).as_dict()
     about |= {"selection": MARKUP, "edit": {"edit": edit, "seed": "seed", "sees_hidden": False, "by": MARKUP[:100]}}
     ended = {"endpoint": MARKUP, "topic": MARKUP, "queueaddress": MARKUP}

@@ -65,6 +65,8 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
             {"target": '"public"."Sales"'},
         ),
         ("retry_rules", reverse("retry_rules"), {"message_type": "Shop.*", **to_sales}),
+        ("lease_rules", reverse("lease_rules"), {"message_type": "render", "failed": "on", "times": "1", "wait": "60"}),
+        ("lease_rule_remove", reverse("lease_rule_remove", args=[1]), {}),
         ("retry_rule_remove", reverse("retry_rule_remove", args=[RetryRule.objects.get().pk]), {}),
         ("operation_pause", reverse("operation_pause", args=[staged]), {}),
         ("operation_rate", reverse("operation_rate", args=[staged]), {"rate": "5 /s", "before": "20"}),

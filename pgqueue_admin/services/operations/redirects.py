@@ -21,14 +21,14 @@ class Rule(NamedTuple):
     def fits(self, message_type: str | None, queue: str | None) -> bool:
         if self.queue and self.queue != queue:
             return False
-        return not self.message_type or _matches(self.message_type, message_type or "")
+        return not self.message_type or matches(self.message_type, message_type or "")
 
     @property
     def address(self) -> Address | None:
         return next(iter(parsed([self.target])), None)
 
 
-def _matches(pattern: str, text: str) -> bool:
+def matches(pattern: str, text: str) -> bool:
     """``*`` stands for anything. Each part where it comes first and never elsewhere: strangers write the text."""
     start, *parts = pattern.split("*")
     if not parts:

@@ -1,4 +1,4 @@
-"""Ends locks of the lease queue within a second of their time, and sends what is due by the clock.
+"""Ends locks of the lease queue within a second of their time, sends what is due by the clock, and follows retry rules.
 
 Asks once a minute while the queue is empty and nothing is due.
 """
@@ -13,13 +13,13 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.lease import upkeep
-from pgqueue_admin.lease.claim_loop import CHANNEL
+from pgqueue_admin.lease import claim_loop, dead_loop, upkeep
 from pgqueue_admin.lease.queue import LeaseQueue, Leases
 from pgqueue_admin.models.db_backend.base import only_short_ones_here
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
 from pgqueue_admin.workers.processes.advisory_lock import SingletonLock
+from pgqueue_admin.workers.processes.rule_clock import RuleClock
 from pgqueue_admin.workers.processes.schedule_clock import ScheduleClock
 from pgqueue_admin.workers.processes.wakeup_pipe import ShutdownSignal
 from pgqueue_admin.workers.reporting import process_identity, process_stats
@@ -54,12 +54,12 @@ class ExpirerProcess:
         self._queue = LeaseQueue(queue_database().dsn, name=upkeep.BY, answer_seconds=answer_seconds)
         self._session = ReconnectingSession(self._queue.opening.short)
         self._look_at, self._ended, self._trouble, self._is_installed = 0.0, 0, "", False
-        self._clock = ScheduleClock()
+        self._clock, self._rules = ScheduleClock(), RuleClock()
         self.listening: list[Connection] = []  # nothing else can bring a lock to an empty queue
 
     @property
     def rest(self) -> float:
-        return max(0.0, min(BEAT, self._look_at - time.monotonic(), self._clock.rest))
+        return max(0.0, min(BEAT, self._look_at - time.monotonic(), self._clock.rest, self._rules.rest))
 
     @property
     def wakers(self) -> list[Connection]:
@@ -74,7 +74,8 @@ class ExpirerProcess:
         try:
             self._look(self._session.fresh())
             self._clock.turn()
-            self._note("")
+            self._rules.turn()
+            self._note(self._rules.trouble)
         except DatabaseError as error:
             self.listening, self._is_installed = [], False
             self._put_off()
@@ -87,6 +88,7 @@ class ExpirerProcess:
     def _put_off(self) -> None:
         self._look_at = time.monotonic() + WHILE_LOCKED
         self._clock.put_off(WHILE_LOCKED)
+        self._rules.put_off(WHILE_LOCKED)
 
     def _alone(self) -> bool:
         """As it was last known while the console's database is away: locks run out all the same."""
@@ -98,10 +100,14 @@ class ExpirerProcess:
 
     def _look(self, session: Connection) -> None:
         if self.listening != [session]:
-            session.listen(CHANNEL)
+            session.listen(claim_loop.CHANNEL)
+            session.listen(dead_loop.CHANNEL)
             self.listening, self._look_at = [session], 0.0
-        has_heard = bool(list(session.notifications(0)))
-        if has_heard:
+            self._rules.wake()
+        heard = {each.channel for each in session.notifications(0)}
+        if dead_loop.CHANNEL in heard:
+            self._rules.wake()
+        if claim_loop.CHANNEL in heard:
             self._look_at = min(self._look_at, time.monotonic() + WHILE_LOCKED)
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + self._kept(self._queue.on(session))
@@ -119,7 +125,11 @@ class ExpirerProcess:
         return WHILE_LOCKED if ahead.expire_in is None else max(0.0, min(WHILE_LOCKED, ahead.expire_in))
 
     def _report(self) -> None:
-        said = {"handled": self._ended + self._clock.sent, "last_error": self._trouble, **process_stats.facts()}
+        said = {
+            "handled": self._ended + self._clock.sent + self._rules.retried,
+            "last_error": self._trouble,
+            **process_stats.facts(),
+        }
         try:
             record(self._me, {"role": ROLE, "state": "running", "heartbeat_at": Now(), **said})
         except django.db.Error:
@@ -128,7 +138,7 @@ class ExpirerProcess:
     def _note(self, trouble: str) -> None:
         """Once when it begins, once when it is over."""
         if trouble and not self._trouble:
-            log.warning("Expired locks are not ended, or schedules not sent: %s", trouble)
+            log.warning("Expired locks are not ended, schedules not sent, or retry rules not followed: %s", trouble)
         elif self._trouble and not trouble:
-            log.warning("Expired locks are ended and schedules sent again.")
+            log.warning("Expired locks are ended, schedules sent and retry rules followed again.")
         self._trouble = trouble
