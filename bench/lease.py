@@ -136,10 +136,10 @@ def statements(size: int) -> dict[str, str]:
     """As the product asks them, with the values of a claim in place."""
     sql = postgresql().lease
     held = {"is_held": sql.is_held, "is_over": sql.is_over}
-    claim, names = sql.claim(until=sql.until, most=size, **held).numbered
+    claim, names = sql.claim(until=sql.until, noted=sql.with_holder, most=size, **held).numbered
     text = claim.decode()
     for place, name in reversed(list(enumerate(names, 1))):
-        text = text.replace(f"${place}", {"seconds": "60", "releases": "0"}[name])
+        text = text.replace(f"${place}", {"seconds": "60", "releases": "0", "holder": "'floor, bench, pid 4711'"}[name])
     finish, order = sql.finish(**held).numbered
     known = {
         "ids": "@ids",

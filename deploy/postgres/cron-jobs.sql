@@ -10,12 +10,14 @@ with over as materialized (
 ), gone as (
     delete from messages.message m using over
     where m.id operator(pg_catalog.=) over.id and over.is_released is not true
-    returning m.id, m.created_at, m.message, m.attempts, m.lock_expires_at
+    returning m.id, m.created_at, m.message, m.attempts, m.lock_expires_at, case when m.lock_token is not null and m.token_expires_at operator(pg_catalog.=) m.lock_expires_at
+     then pg_catalog.left(m.lock_holder, 200) end as held_by
 ), archived as (
     insert into messages.message_archive (
         created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, attempts, sent_at)
     select created_at, pg_catalog.now() at time zone ''utc'', message, ''lock_expired'', ''pg_cron''::pg_catalog.text,
-        pg_catalog.concat(''Its lock was over at '', pg_catalog.to_char(lock_expires_at, ''YYYY-MM-DD HH24:MI:SS.MS''), '' UTC.''),
+        pg_catalog.concat(''Its lock was over at '', pg_catalog.to_char(lock_expires_at, ''YYYY-MM-DD HH24:MI:SS.MS''), '' UTC.'',
+            '' It was held by '' operator(pg_catalog.||) held_by operator(pg_catalog.||) ''.''),
         ''lease'', ''"messages"."message"''::pg_catalog.text, id::pg_catalog.text, attempts, created_at at time zone ''utc''
     from gone order by gone.id
     returning id

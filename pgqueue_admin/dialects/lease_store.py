@@ -112,10 +112,11 @@ class LeaseStore(Protocol):
     def publish(self, session: Connection, messages: Sequence[str]) -> list[int]:
         """Insert JSON texts, in this order; their ids."""
 
-    def claim(self, session: Connection, most: int, seconds: float, releases: int = 0) -> list[Lease]:
+    def claim(self, session: Connection, most: int, seconds: float, releases: int = 0, holder: str = "") -> list[Lease]:
         """Lock so many messages that nobody has locked and that are due. Expired locks are left to ``expire``.
 
         ``releases``: up to which attempt a message is released, and not archived, where this lock expires.
+        ``holder``: who this is, for readers; kept where the tables are of version 11.
         """
 
     def renew(self, session: Connection, leases: Sequence[tuple[int, str]], seconds: float) -> set[str]:

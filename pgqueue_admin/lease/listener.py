@@ -4,6 +4,7 @@ import os
 import select
 import threading
 from contextlib import suppress
+from functools import partial
 from typing import Protocol
 
 from pgqueue_admin.dialects import Connection
@@ -31,7 +32,7 @@ class Listener:
 
     def __init__(self, name: str, channel: str, queue: LeaseQueue, work: Work, breaker: CircuitBreaker):
         self._channel, self._work, self._breaker = channel, work, breaker
-        self._session = ReconnectingSession(queue.opening.short)
+        self._session = ReconnectingSession(partial(queue.opening.listening, channel))
         self.woken = 0  # how often a NOTIFY, or the end of the session, ended a rest
         self._poked, self._poker = os.pipe()
         self._pipe: tuple[int, ...] = (self._poked, self._poker)

@@ -1,5 +1,6 @@
 """The client of the lease queue: publish, claim, renew, finish, release; in sessions of its own or in yours."""
 
+import os
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
@@ -30,6 +31,11 @@ class Leases:
         self._given = session
         self._handled_by = stored(name[:MOST_NAME])
 
+    @property
+    def _holder(self) -> str:
+        """``thumbs, house-1, pid 4711``: who has what it claims, to readers of the queue."""
+        return stored(f"{self.name[:MOST_NAME]}, {machine()}, pid {os.getpid()}")
+
     def _session(self) -> AbstractContextManager[Connection]:
         assert self._given is not None
         return nullcontext(self._given)
@@ -56,7 +62,8 @@ class Leases:
         if most < 1:
             raise ValueError(f"most is {most}: it must be 1 or more")
         with self._session() as session:
-            return [LeasedMessage(each) for each in self._store.claim(session, most, lock_seconds(lock_for), releases)]
+            claimed = self._store.claim(session, most, lock_seconds(lock_for), releases, self._holder)
+            return [LeasedMessage(each) for each in claimed]
 
     def renew(self, lease: LeasedMessage, lock_for: Seconds = LOCK_FOR) -> bool:
         """Have the lock end so long from now. False: it was over, or is somebody else's: leave the message alone."""

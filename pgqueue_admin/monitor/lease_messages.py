@@ -41,6 +41,7 @@ class LeaseMessage:
     has_token: bool
     retried_from: int | None
     seen: str
+    lock_holder: str | None = None  # name, machine and pid, as a client of ours said them
     document_size: int | None = None  # bytes
 
     @property
@@ -216,7 +217,8 @@ def _parts(dialect: Any, table: QueueTable) -> dict[str, Any]:
     common = {"table": table.address, "columns": browse.lease_columns, "fields": FIELDS}
     if not table.has_attempts:
         return {**common, "ours": browse.lease_theirs}
-    return {**common, "ours": browse.lease_ours, "seen": dialect.lease.seen}
+    holder = browse.lease_holder if "lock_holder" in table.columns else browse.lease_no_holder
+    return {**common, "ours": browse.lease_ours, "seen": dialect.lease.seen, "holder": holder}
 
 
 def _turn(monitor: Statements, table: QueueTable) -> Any:

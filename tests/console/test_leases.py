@@ -1,6 +1,8 @@
 """The lease queue on pages: a queue as others, its messages, and what is done with them by hand."""
 
+import os
 import re
+import socket
 from collections.abc import Callable, Iterator
 from html import unescape
 from typing import Any
@@ -19,6 +21,7 @@ from tests.older_schema import set_back
 
 Connect = Callable[..., Connection]
 PATH = "/queues/messages/message/"
+ME = f"thumbs, {socket.gethostname()}, pid {os.getpid()}"
 HOSTILE = "<script>alert(1)</script>\u202e{{ x }}"
 
 
@@ -58,7 +61,7 @@ def test_it_stands_among_the_queues_and_its_page_says_what_it_holds(queue: Lease
     assert "lease queue" in said
     looked = text(as_viewer, f"{PATH}ends/")
     assert "render 1 sku/a.png 8 locked, 9 min" in looked
-    assert "a client of ours" in looked
+    assert ME in looked
     assert "purge 4 /img/*" in looked
     assert "How they ended" in looked
     assert text(as_viewer, f"{PATH}?ends=1").count("sku/a.png") == 1
@@ -136,7 +139,7 @@ def test_whatever_it_holds_it_has_a_page(queue: LeaseQueue, as_viewer: Client, d
 def test_one_message_with_its_facts(queue: LeaseQueue, as_viewer: Client) -> None:
     _, locked, _ = full(queue)
     said = text(as_viewer, f"{PATH}messages/{locked}/")
-    for word in ("render", "locked, 9 min", "a client of ours by its token", '"sku/a.png"', "Attempts 1"):
+    for word in ("render", "locked, 9 min", f"{ME} by its own word, with its token", '"sku/a.png"', "Attempts 1"):
         assert word in said
     assert "needs the right" in said
     assert "Not in message now" in text(as_viewer, f"{PATH}messages/999999/", 404)

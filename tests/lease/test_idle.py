@@ -25,7 +25,7 @@ def worker(engine_database: str) -> Iterator[LeaseWorker]:
 
 def test_one_statement_a_look(worker: LeaseWorker, engine: Connection, queue: LeaseQueue, server: PostgreSQL) -> None:
     assert LeaseSettings().look_every == 60
-    log = StatementsLog(server, engine, "idle")
+    log = StatementsLog(server, engine, "idle on new_message")
     worker.start()
     until(lambda: log.count("listen") == 1, what="it listens")
     until(lambda: log.count(r"select\s*$") >= 1, what="a first look")

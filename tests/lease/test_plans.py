@@ -24,6 +24,8 @@ class Explained:
     """Undoes what is asked, and keeps its plan."""
 
     def __init__(self, connection: Connection):
+        self.raw = connection.raw
+        STORE.expire_query(connection, 1)  # asks once in a session which columns there are
         self.connection = connection
         self.plans: list[Plan] = []
 

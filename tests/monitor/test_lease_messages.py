@@ -1,17 +1,23 @@
 """Messages of the lease queue as a person looks at them: whatever they hold, and nothing is locked by looking."""
 
+import os
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
 import pytest
 
+from pgqueue_admin.archive import schema
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.lease import LeaseQueue
+from pgqueue_admin.lease import LeaseHandlers, LeaseQueue, LeaseSettings, LeaseWorker
 from pgqueue_admin.monitor import discovery, lease_messages
 from pgqueue_admin.monitor.queue_table import QueueTable
 from tests.archive.test_schema import ORIGINAL
 from tests.lease import original
+from tests.lease.tables import let_expire
+from tests.older_schema import set_back
+from tests.waiting import until
 
 Connect = Callable[..., Connection]
 
@@ -160,3 +166,65 @@ def test_endings_of_the_hour_are_counted_or_said_since_when(
     seen = lease_messages.endings(reading)
     assert seen.all == 10_000
     assert seen.since is not None
+
+
+def test_who_has_a_lock_is_said_by_name_machine_and_process(
+    queue: LeaseQueue, reading: Connection, connect: Connect, engine_database: str
+) -> None:
+    """Until an original client takes it over, who leaves no name; an expired lock's ending says it, too."""
+    queue.publish_many([1, 2])
+    me = f"thumbs, {socket.gethostname()}, pid {os.getpid()}"
+    queue.claim(2)
+    page = lease_messages.page(reading, table_of(reading), "locked", 50)
+    assert [each.lock_holder for each in page] == [me, me]
+    engine = connect(engine_database)
+    let_expire(engine, page[0].id)
+    let_expire(engine, page[1].id)
+    with psycopg.connect(engine_database, autocommit=True) as session:
+        session.execute("set timezone = 'UTC'")
+        assert original.retrieve(session, page[0].id)
+    taken = lease_messages.message(reading, table_of(reading), page[0].id)
+    assert taken is not None
+    assert (taken.is_over, taken.has_token, taken.lock_holder) == (False, False, None)
+    queue.expire()
+    assert engine.value("select details from messages.message_archive").endswith(f" UTC. It was held by {me}.")
+
+
+def test_in_tables_of_the_version_before_nobody_knows_who(
+    queue: LeaseQueue, connect: Connect, engine_database: str
+) -> None:
+    """Messages are claimed and ended there all the same, and by name as soon as the tables are newer."""
+    engine = connect(engine_database)
+    set_back(engine, 9)
+    queue.publish_many([1, 2])
+    (lease,) = queue.claim()
+    reading = connect(engine_database, read_only=True)
+    (seen,) = lease_messages.page(reading, table_of(reading), "locked", 50)
+    assert (seen.has_token, seen.lock_holder) == (True, None)
+    let_expire(engine, lease.id)
+    assert queue.expire().archived == 1
+    assert engine.value("select details from messages.message_archive").endswith(" UTC.")
+    schema.install(engine)
+    queue.claim()
+    (seen,) = lease_messages.page(reading, table_of(reading), "locked", 50)
+    assert (seen.lock_holder or "").startswith("thumbs, ")
+
+
+def test_our_workers_are_among_those_who_listen(reading: Connection, engine_database: str) -> None:
+    """Whatever their sessions have asked since."""
+    handlers = LeaseHandlers()
+    handlers.handle()(lambda message, lease: None)
+    handlers.on_dead()(lambda dead: None)
+    worker = LeaseWorker("thumbs " * 9, engine_database, handlers, settings=LeaseSettings(look_every=0.1))
+    worker.start()
+    try:
+
+        def found() -> list[tuple[str, str]]:
+            return [(each.application, each.channel) for each in lease_messages.listeners(reading).sessions]
+
+        said = until(lambda: each if len(each := found()) == 2 else None, what="both listen")
+        said = until(lambda: each if len(each := found()) == 2 else None, what="and still do")
+    finally:
+        worker.stop()
+    assert [channel for _, channel in said] == ["new_message", "dead_message"]
+    assert all(name.startswith("pgqueue thumbs thumbs") for name, _ in said)

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from pgqueue_admin.console import components
 from pgqueue_admin.console.messages import payload_columns
 from pgqueue_admin.console.messages.payload_columns import PayloadCell, PayloadColumns
+from pgqueue_admin.formatting import escape_invisible
 from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.monitor.lease_messages import FIELDS, LeaseMessage
 from pgqueue_admin.services.content_access import ContentAccess, Payload
@@ -95,9 +96,11 @@ def state(message: LeaseMessage) -> SafeString:
 
 
 def holder(message: LeaseMessage) -> str:
-    """As far as the row tells: it stores no name."""
+    """As far as the row tells: an original client leaves no name, nor did ours before version 11 of the tables."""
     if not message.is_locked:
         return "nobody"
+    if message.lock_holder:
+        return escape_invisible.plain(message.lock_holder)
     return "a client of ours" if message.has_token else "an original client"
 
 

@@ -165,12 +165,21 @@ case when pg_column_size(m.message) <= 65536 then case jsonb_typeof(m.message)
 m.attempts,
 case when isfinite(m.available_at) then extract(epoch from m.available_at - clock_timestamp())::float8 end as due_seconds,
 m.available_at > clock_timestamp() as is_later,
-coalesce(m.lock_token is not null and m.token_expires_at = m.lock_expires_at, false) as has_token, m.retried_from, {seen} as seen
+coalesce(m.lock_token is not null and m.token_expires_at = m.lock_expires_at, false) as has_token, m.retried_from, {seen} as seen,
+{holder} as lock_holder
+
+-- name: lease_holder
+-- Part of lease_columns: as whoever claimed it said, until somebody without a token locks it.
+case when m.lock_token is not null and m.token_expires_at = m.lock_expires_at then left(m.lock_holder, 200) end
+
+-- name: lease_no_holder
+-- In its place, of tables of a version before 11.
+null
 
 -- name: lease_theirs
 -- In its place, of a table of the original.
 null::integer as attempts, null::float8 as due_seconds, false as is_later, false as has_token, null::integer as retried_from,
-'' as seen
+'' as seen, null as lock_holder
 
 -- name: lease_by_number
 -- By key, never by offset: rows that leave meanwhile shift nothing.
@@ -258,13 +267,15 @@ from (
 group by result order by result
 
 -- name: listeners
--- Sessions of this database whose last statement was a LISTEN: who asked anything since is not told from others. Of other roles'
--- sessions nothing is told without pg_read_all_stats: how many these are.
-select a.pid, a.application_name, a.usename::text as "user", coalesce(host(a.client_addr), '') as host, a.state_change as since,
-       case when a.query ~* 'dead_message' then 'dead_message' else 'new_message' end as channel
-from pg_stat_activity a
-where a.datname = current_database() and a.backend_type = 'client backend'
-  and a.query ~* '^\s*listen\s+"?(new|dead)_message"?\s*;?\s*$'
+-- Sessions of this database that say so in their name, as our workers' do, or whose last statement was a LISTEN: who asked anything
+-- since is not told from others. Of other roles' sessions nothing but the name is told without pg_read_all_stats: how many these are.
+select a.pid, a.application_name, a.usename::text as "user", coalesce(host(a.client_addr), '') as host,
+       case when said.channel is null then a.state_change else a.backend_start end as since,
+       coalesce(said.channel, asked.channel) || '_message' as channel
+from pg_stat_activity a,
+    lateral substring(a.application_name from '^pgqueue .* on (new|dead)_message$') as said (channel),
+    lateral substring(lower(a.query) from '^\s*listen\s+"?(new|dead)_message"?\s*;?\s*$') as asked (channel)
+where a.datname = current_database() and coalesce(said.channel, asked.channel) is not null
 order by channel desc, a.pid limit 50
 
 -- name: hidden_sessions

@@ -51,7 +51,7 @@ def jobs(session: Connection, dialect: PostgreSQL, grace: float) -> list[CronJob
     lease, schedule = dialect.lease, dialect.schedule
     queue = addressing.canonical(QUEUE)
     statements: dict[str, tuple[Any, Params]] = {
-        "end expired locks": (lease.expire(is_over=lease.is_over, most=ROUND), {"handled_by": WHO, "queue": queue}),
+        "end expired locks": (dialect.leases.expire_query(session, ROUND), {"handled_by": WHO, "queue": queue}),
         "notify again": (lease.renotify(waits=lease.waits, most=ROUND), {}),
         "send what is due": (schedule.run(most=SCHEDULES), {"grace": grace, "who": WHO}),
     }

@@ -16,14 +16,38 @@ returning id
 -- One statement finds what nobody has and locks it; a row that somebody else is locking is his. An expired lock is no free one.
 update messages.message m
 set lock_expires_at = {until}, token_expires_at = {until}, lock_token = pg_catalog.gen_random_uuid(),
-    attempts = m.attempts operator(pg_catalog.+) 1,
-    release_expired = (m.attempts operator(pg_catalog.+) 1) operator(pg_catalog.<=) %(releases)s::integer
+    attempts = m.attempts operator(pg_catalog.+) 1, {noted}
 where m.id operator(pg_catalog.=) any (array(
     select id from messages.message
     where lock_expires_at is null and available_at operator(pg_catalog.<=) pg_catalog.statement_timestamp()
     order by available_at, id limit {most} for update skip locked))
 returning m.id, m.lock_token::pg_catalog.text as token, m.created_at at time zone 'utc' as created_at,
     m.message::pg_catalog.text as message, m.attempts, m.lock_expires_at at time zone 'utc' as expires_at
+
+-- name: with_holder
+-- Part of claim: what happens when the lock expires, and who has it, for readers.
+release_expired = (m.attempts operator(pg_catalog.+) 1) operator(pg_catalog.<=) %(releases)s::integer,
+    lock_holder = %(holder)s::pg_catalog.text
+
+-- name: without_holder
+-- Likewise in tables of a version before 11.
+release_expired = (m.attempts operator(pg_catalog.+) 1) operator(pg_catalog.<=) %(releases)s::integer
+
+-- name: held_by
+-- Part of expire: as whoever claimed it said.
+case when m.lock_token is not null and m.token_expires_at operator(pg_catalog.=) m.lock_expires_at
+     then pg_catalog.left(m.lock_holder, 200) end
+
+-- name: held_by_nobody_knows
+-- Likewise in tables of a version before 11.
+null::pg_catalog.text
+
+-- name: keeps_holders
+-- By the catalog.
+select exists (
+    select from pg_catalog.pg_attribute
+    where attrelid operator(pg_catalog.=) pg_catalog.to_regclass('messages.message') and attname operator(pg_catalog.=) 'lock_holder'
+        and not attisdropped)
 
 -- name: until
 -- The end of a lock, as the original writes it.
@@ -101,12 +125,13 @@ with over as materialized (
 ), gone as (
     delete from messages.message m using over
     where m.id operator(pg_catalog.=) over.id and over.is_released is not true
-    returning m.id, m.created_at, m.message, m.attempts, m.lock_expires_at
+    returning m.id, m.created_at, m.message, m.attempts, m.lock_expires_at, {held_by} as held_by
 ), archived as (
     insert into messages.message_archive (
         created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, attempts, sent_at)
     select created_at, pg_catalog.now() at time zone 'utc', message, 'lock_expired', %(handled_by)s::pg_catalog.text,
-        pg_catalog.concat('Its lock was over at ', pg_catalog.to_char(lock_expires_at, 'YYYY-MM-DD HH24:MI:SS.MS'), ' UTC.'),
+        pg_catalog.concat('Its lock was over at ', pg_catalog.to_char(lock_expires_at, 'YYYY-MM-DD HH24:MI:SS.MS'), ' UTC.',
+            ' It was held by ' operator(pg_catalog.||) held_by operator(pg_catalog.||) '.'),
         'lease', %(queue)s::pg_catalog.text, id::pg_catalog.text, attempts, created_at at time zone 'utc'
     from gone order by gone.id
     returning id

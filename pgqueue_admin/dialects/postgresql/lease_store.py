@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from weakref import WeakSet
 
 from pgqueue_admin.dialects.connection import Connection
 from pgqueue_admin.dialects.lease_store import QUEUE, DeadLease, Ended, Ending, Expired, HandEnding, Lease, Outlook
@@ -17,6 +18,7 @@ class PostgreSQLLeases:
 
     def __init__(self, statements: Statements):
         self._sql = statements
+        self._with_holders: WeakSet[Any] = WeakSet()  # sessions: a column once added stays
         self._held: dict[str, Any] = {"is_held": statements.is_held, "is_over": statements.is_over}
 
     def is_installed(self, session: Connection) -> bool:
@@ -25,10 +27,22 @@ class PostgreSQLLeases:
     def publish(self, session: Connection, messages: Sequence[str]) -> list[int]:
         return [row.id for row in session.all(self._sql.publish(), {"messages": list(messages)})]
 
-    def claim(self, session: Connection, most: int, seconds: float, releases: int = 0) -> list[Lease]:
-        query = self._sql.claim(until=self._sql.until, most=most)
-        rows = session.all(query, {"seconds": seconds, "releases": releases})
+    def claim(self, session: Connection, most: int, seconds: float, releases: int = 0, holder: str = "") -> list[Lease]:
+        about: dict[str, Any] = {"seconds": seconds, "releases": releases}
+        noted = self._sql.without_holder
+        if self._keeps_holders(session):
+            noted, about["holder"] = self._sql.with_holder, holder or None
+        rows = session.all(self._sql.claim(until=self._sql.until, noted=noted, most=most), about)
         return sorted(Lease(*row) for row in rows)
+
+    def _keeps_holders(self, session: Connection) -> bool:
+        """Asked once in a session, and again while its tables are of a version before."""
+        if session.raw in self._with_holders:
+            return True
+        if not session.value(self._sql.keeps_holders()):
+            return False
+        self._with_holders.add(session.raw)
+        return True
 
     def renew(self, session: Connection, leases: Sequence[tuple[int, str]], seconds: float) -> set[str]:
         query = self._sql.renew(until=self._sql.until, **self._held)
@@ -75,8 +89,13 @@ class PostgreSQLLeases:
         return row.seen if row else None
 
     def expire(self, session: Connection, most: int, handled_by: str) -> Expired:
-        query = self._sql.expire(is_over=self._sql.is_over, most=most)
+        query = self.expire_query(session, most)
         return Expired(*session.all(query, {"handled_by": handled_by, "queue": _CANONICAL})[0])
+
+    def expire_query(self, session: Connection, most: int) -> Any:
+        """As the tables there are; its parameters are handled_by and queue."""
+        held_by = self._sql.held_by if self._keeps_holders(session) else self._sql.held_by_nobody_knows
+        return self._sql.expire(is_over=self._sql.is_over, held_by=held_by, most=most)
 
     def renotify(self, session: Connection, most: int) -> int:
         return int(session.value(self._sql.renotify(waits=self._sql.waits, most=most)))

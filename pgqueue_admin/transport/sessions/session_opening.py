@@ -29,6 +29,11 @@ class Opening:
         """Each statement of the engine's is short in it, and without an answer the session is given up."""
         return self.long(answer_seconds=self._answer_seconds, **options)
 
+    def listening(self, channel: str) -> Connection:
+        """As ``short``, with the channel in its name: what a session listens to no other one is told."""
+        named = f"{self._name[:40]} on {channel}"  # the server keeps 63 bytes of it
+        return self._dialect.connect(self._dsn, application_name=named, answer_seconds=self._answer_seconds)
+
     def ours(self) -> Connection:
         """As ``short``, where no handler asks and nothing large is sent: the server, too, ends what is too slow."""
         return self.short(statement_timeout=self._answer_seconds * _SERVERS_SHARE)
