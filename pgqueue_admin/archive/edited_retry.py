@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-from pgqueue_admin.archive import crossings, replay
+from pgqueue_admin.archive import crossings, lease_retry, replay
 from pgqueue_admin.archive.message_edit import (
     MOST_BYTES,
     Edited,
@@ -18,6 +18,7 @@ from pgqueue_admin.archive.message_edit import (
 from pgqueue_admin.archive.messages import EDIT_OF, RETRIED_FROM, Outcome, RetriedFrom
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
+from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.sessions.queue_notifications import tell_with_commit
 from pgqueue_admin.transport.wire import headers as h
@@ -56,7 +57,8 @@ def retry(
     """Insert the edited message into ``target`` of this database and mark the dead one, in one transaction.
 
     ``judge`` says why nothing is written there; empty: it is. ``is_ours``: an endpoint of ours receives from it, so it
-    is told which archived message this was. Raises DatabaseError.
+    is told which archived message this was. A lease message goes back into the lease queue alone, as JSON, and has a
+    number for an id. Raises DatabaseError.
     """
     message_id = str(uuid4())
     with connection.transaction():
@@ -65,6 +67,8 @@ def retry(
             return EditedRetry(row, message_id)
         if refused := _refused(archive_id, judge(connection)):
             return EditedRetry(refused, message_id)
+        if row.kind == "lease":
+            return _put_lease(connection, archive_id, edited.body or b"", target, who)
         tokens = replay.new_tokens(connection, [archive_id] if is_ours else [])
         headers = headers_of(row.headers, edited, message_id, archive_id, tokens.get(archive_id))
         outcome = _put(connection, archive_id, target, headers, edited.body)
@@ -73,6 +77,15 @@ def retry(
             tell_with_commit(connection, postgresql(), [target] if is_ours else [])
             replay.mark_retried(connection, {archive_id: outcome}, tokens, who, None, replay.EDITED)
     return EditedRetry(outcome, message_id)
+
+
+def _put_lease(connection: Connection, archive_id: int, body: bytes, target: Address, who: str) -> EditedRetry:
+    if target != LEASE_QUEUE:
+        return EditedRetry(Outcome(archive_id, "failed", "A lease message goes back into the lease queue."), "")
+    outcome = lease_retry.put_edited(connection, archive_id, body.decode())
+    if outcome.result == "done":
+        replay.mark_retried(connection, {archive_id: outcome}, {}, who, None, replay.EDITED)
+    return EditedRetry(outcome, outcome.sent_as or "")
 
 
 def set_out(
@@ -113,8 +126,10 @@ def headers_of(
 
 
 def _unfit(row: Any, edited: EditedMessage) -> Outcome | None:
+    if row.kind == "lease":
+        return None if edited.body else Outcome(row.id, "failed", "Nothing of it was changed.")
     if row.kind != "transport":
-        return Outcome(row.id, "failed", replay.ONLY_TRANSPORT)
+        return Outcome(row.id, "failed", "Only messages of queues can be edited.")
     if row.body_bytes is None and edited.body is None:
         return Outcome(row.id, "failed", "Its body is NULL: put back, it would wedge the queue. Write one.")
     try:

@@ -18,19 +18,33 @@ def put_back(connection: Connection, ids: Sequence[int]) -> dict[int, Outcome]:
     if not are_linked(connection):
         return _failed(ids, _OLDER)
     seconds = first_endings(connection, ids)
-    meant, name = [each for each in ids if each not in seconds], postgresql().canonical(LEASE_QUEUE)
+    meant = [each for each in ids if each not in seconds]
     refused = {each: Outcome(each, "failed", why_not_second(first)) for each, first in seconds.items()}
+    return refused | (_put(connection, meant, _sql().put_back_lease(), {"ids": meant}) if meant else {})
+
+
+def put_edited(connection: Connection, archive_id: int, document: str) -> Outcome:
+    """Likewise one, with another document: the text of a JSON value, whose digits are kept."""
+    if not are_linked(connection):
+        return Outcome(archive_id, "failed", _OLDER)
+    if first := first_endings(connection, [archive_id]).get(archive_id):
+        return Outcome(archive_id, "failed", why_not_second(first))
+    asked = {"id": archive_id, "document": document}
+    return _put(connection, [archive_id], _sql().put_back_edited_lease(), asked)[archive_id]
+
+
+def _put(connection: Connection, ids: Sequence[int], query: Any, asked: dict[str, Any]) -> dict[int, Outcome]:
+    name = postgresql().canonical(LEASE_QUEUE)
     try:
         with connection.transaction():
-            rows = connection.all(_sql().put_back_lease(), {"ids": meant}) if meant else []
-            if len(rows) < len(meant):
-                raise RowsDropped(f"It took {len(rows)} of {len(meant)}, and that was undone.")
+            rows = connection.all(query, asked)
+            if len(rows) < len(ids):
+                raise RowsDropped(f"It took {len(rows)} of {len(ids)}, and that was undone.")
     except (DatabaseDown, Deadlock):
         raise
     except DatabaseError as error:
-        return refused | _failed(meant, f"{name} did not take it: {error}")
-    became = {row.id: str(row.retried_as) for row in rows}
-    return refused | {each: Outcome(each, "done", target=name, sent_as=became[each]) for each in meant}
+        return _failed(ids, f"{name} did not take it: {error}")
+    return {row.id: Outcome(row.id, "done", target=name, sent_as=str(row.retried_as)) for row in rows}
 
 
 def first_endings(connection: Connection, ids: Sequence[int]) -> dict[int, int]:

@@ -22,7 +22,7 @@ Judge = Callable[[Connection, Collection[Address]], Mapping[Address, str]]  # wh
 
 
 EDITED = "edited and retried"
-ONLY_TRANSPORT = "Only messages of transport queues can be edited: a lease message is retried as it was."
+ONLY_TRANSPORT = "Of many at once only messages of transport queues are edited: edit a lease message on its own page."
 MOVED = "It goes into another queue than a moment ago, of a database that was not asked: retry it once more."
 
 

@@ -490,6 +490,17 @@ with put as (
 update messages.message_archive a set retried_as = put.id from put where a.id = put.retried_from
 returning a.id, a.retried_as
 
+-- name: put_back_edited_lease
+-- As put_back_lease, of one, with a document that a person wrote.
+with put as (
+    insert into messages.message (created_at, message, retried_from)
+    select now() at time zone 'utc', %(document)s::jsonb, a.id
+    from messages.message_archive a where a.id = %(id)s and a.kind = 'lease'
+    returning id, retried_from
+)
+update messages.message_archive a set retried_as = put.id from put where a.id = put.retried_from
+returning a.id, a.retried_as
+
 -- name: second_endings
 -- Of these, what an original client ended after it was ended already, with the row that was first.
 select id, second_ending_of as first from messages.message_archive

@@ -58,7 +58,7 @@ def of_archived(
     return MessageActions(
         target,
         retry=row.state == "dead",
-        edit=row.state == "dead" and row.kind == "transport" and not facts.unreadable,
+        edit=row.state == "dead" and row.kind in ("transport", "lease") and not facts.unreadable and not second,
         edit_refusal=str(going or facts.withheld or permissions.refusal_for(person, "retry") or ""),
         copy=row.kind == "transport" and not facts.unreadable,
         discard=row.state == "dead",

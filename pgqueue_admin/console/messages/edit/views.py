@@ -10,7 +10,8 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
-from pgqueue_admin.archive import replay, search_query, store
+from pgqueue_admin.archive import lease_retry, replay, search_query, store
+from pgqueue_admin.archive.edited_retry import EditedRetry
 from pgqueue_admin.archive.message_edit import MOST_BYTES, is_locked, why_locked
 from pgqueue_admin.archive.messages import ArchivedMessage, ArchiveFilter
 from pgqueue_admin.console import permissions, query_errors, responses
@@ -56,7 +57,9 @@ def page(request: HttpRequest, archive_id: int) -> HttpResponse:
         return _page(request, found, None, status=409 if request.method == "POST" else 200)
     if request.method != "POST":
         return _page(request, found, found.draft)
-    typed = draft.typed(found.draft, request.POST, _chosen(request.POST.get("to", "")))
+    is_lease = found.message.kind == "lease"  # which goes back, and nowhere else
+    chosen = found.message.target if is_lease else _chosen(request.POST.get("to", ""))
+    typed = draft.typed(found.draft, request.POST, chosen)
     if "look" in request.POST:
         return _page(request, found, typed)
     return _send(request, found, typed)
@@ -86,9 +89,15 @@ def _send(request: HttpRequest, found: EditedSource, typed: EditDraft) -> HttpRe
         return responses.SeeOther(reverse("archived_message", args=[message.id]))
     if sent.outcome.result != "done":
         return _page(request, found, typed, f"Nothing was sent. {sent.outcome.why}", 409)
-    see = Way("Find the new message", reverse("find_message", args=[sent.message_id]))
-    responses.done(request, f"1 edited message was sent to {sent.outcome.target} with a new id.", see)
+    responses.done(request, f"1 edited message was sent to {sent.outcome.target} with a new id.", _way(message, sent))
     return responses.SeeOther(reverse("archived_message", args=[message.id]))
+
+
+def _way(message: ArchivedMessage, sent: EditedRetry) -> Way:
+    if message.kind == "lease" and message.target:
+        address = [message.target.schema, message.target.table, int(sent.message_id)]
+        return Way("See the new message", reverse("lease_message", args=address))
+    return Way("Find the new message", reverse("find_message", args=[sent.message_id]))
 
 
 def _why_not(request: HttpRequest, found: EditedSource, typed: EditDraft) -> str:
@@ -101,6 +110,8 @@ def _why_not(request: HttpRequest, found: EditedSource, typed: EditDraft) -> str
         return "Nothing was sent: choose the queue it goes to."
     if typed.changes_nothing and typed.target == found.message.target:
         return "Nothing was sent: nothing is changed. Retry sends it as it was."
+    if found.message.kind == "lease" and typed.fault_of_body:
+        return f"Nothing was sent: the queue takes JSON alone, and this is none. {typed.fault_of_body}."
     if not typed.reason:
         return "Nothing was sent: a reason is asked for."
     if typed.target != found.message.target and request.POST.get("sure") != str(typed.target_text):
@@ -116,8 +127,10 @@ def _read(connection: Connection, archive_id: int, access: ContentAccess) -> Edi
         return None
     if access.refusal:
         return EditedSource(message, None, access.refusal)
-    if message.kind != "transport":
-        return EditedSource(message, None, "Only messages of transport queues can be edited here.")
+    if message.kind not in ("transport", "lease"):
+        return EditedSource(message, None, "Only messages of queues can be edited here.")
+    if first := lease_retry.first_endings(connection, [archive_id]).get(archive_id):
+        return EditedSource(message, None, lease_retry.why_not_second(first))
     if refused := replay.refused(message, "dead"):
         return EditedSource(message, None, refused.why or "")
     if (message.headers_length or 0) > len(message.headers or ""):
@@ -129,7 +142,7 @@ def _read(connection: Connection, archive_id: int, access: ContentAccess) -> Edi
         headers = h.parse(message.headers)
         types, content_type = (
             types_of(message.message_type, headers.get(h.ENCLOSED_MESSAGE_TYPES)),
-            headers.get(h.CONTENT_TYPE),
+            "application/json" if message.kind == "lease" else headers.get(h.CONTENT_TYPE),
         )
         body = _editable(raw, content_type, access, types)
         name = queue_database().dialect.canonical(target) if target else ""
@@ -187,7 +200,7 @@ def _page(
 
 def _alike(message: ArchivedMessage) -> str:
     """What finds dead ones of its type, queue and exception; empty: nobody can say."""
-    if not message.exception_type or not message.queue:
+    if message.kind == "lease" or not message.exception_type or not message.queue:
         return ""
     same = {"queue": message.queue, "type_is": message.message_type or "", "exception_is": message.exception_type}
     return search_query.written(ArchiveFilter(state="dead", **same))
