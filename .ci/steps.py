@@ -49,6 +49,7 @@ LEASE = " ".join(
 )
 ASKING = f"tests/archive tests/dialects tests/monitor tests/services tests/transport {HISTORY} {LEASE}"
 PG_CRON = "tests/management/test_pg_cron.py tests/outbox/test_script.py tests/architecture/test_deploy_lease.py"
+ON_MARIADB = "tests/dialects tests/outbox tests/console/test_outboxes_elsewhere.py"
 KILLING = "tests/history tests/hostile tests/lease tests/outbox tests/services tests/transport tests/workers"
 # Three on two processors: tests wait for processes, locks and clocks for a good part of their time.
 MANY = "-n 3 --dist loadgroup"
@@ -85,7 +86,7 @@ STEPS = [
         "postgresql pg_cron",
         'PGQUEUE_PG_BIN="$PGQUEUE_PG_BIN" ',
     ),
-    pytest("mariadb", '-m "mariadb and not chaos" -n 2 --dist loadgroup tests/dialects tests/outbox', "mariadb"),
+    pytest("mariadb", f'-m "mariadb and not chaos" -n 2 --dist loadgroup {ON_MARIADB}', "mariadb"),
     pytest("fresh", "-m fresh tests/installation"),
     Step("image", "scripts/image.sh", "buildah", runs="asked"),
     pytest("chaos", f"-m chaos -n 2 --dist loadgroup {KILLING}", "mariadb", runs="alone"),

@@ -46,9 +46,12 @@ class OutboxAdmin(ReadOnlyAdmin):
         return [*made, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        return self._page(
-            request, "outboxes", lambda connection: {"title": "Outboxes", "rows": states.load(connection)}
-        )
+        """Those of other databases lead to the console's pages, where they are only looked at."""
+
+        def look(connection: Connection) -> dict[str, Any]:
+            return {"title": "Outboxes", "rows": states.load(connection), "elsewhere": states.load_elsewhere()}
+
+        return self._page(request, "outboxes", look)
 
     def records(self, request: HttpRequest) -> HttpResponse:
         """``state=dispatched``, else what is pending; ``after``: the last id of the page before."""

@@ -21,7 +21,7 @@ from pgqueue_admin.alerts.evaluation import Evaluation
 from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.lease_locks import LeaseLockWatch
 from pgqueue_admin.alerts.mail import delivery, policy
-from pgqueue_admin.alerts.outboxes import InDoubtWatch, OutboxWatch
+from pgqueue_admin.alerts.outboxes import ElsewhereWatch, InDoubtWatch, OutboxWatch
 from pgqueue_admin.alerts.periodic_look import PeriodicLook
 from pgqueue_admin.alerts.schedules import ScheduleWatch
 from pgqueue_admin.alerts.snapshot import look
@@ -56,6 +56,7 @@ class Alerter:
             "exposed": Exposure(),
             "outboxes": OutboxWatch(),
             "in_doubt": InDoubtWatch(),
+            "outboxes_elsewhere": ElsewhereWatch(),
             "crossings": CrossingWatch(),
             "faulty_tables": TableFaultWatch(),
             "lease_locks": LeaseLockWatch(),

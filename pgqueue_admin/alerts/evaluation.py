@@ -112,7 +112,9 @@ class Evaluation:
                 self.resolve(identity)
 
     def over(self, alert: Alert, kind: AlertKind, unknown: Collection[str]) -> bool:
-        if kind.by_samples and (self.look.unreadable(alert.queue) or alert.queue in unknown):
+        if alert.subject in unknown or alert.queue in unknown:
+            return False
+        if kind.by_samples and self.look.unreadable(alert.queue):
             return False
         return self.look.now - alert.last_seen_at >= kind.linger
 

@@ -23,8 +23,15 @@ def refusal(person: Any, state: OutboxState | None) -> str:
     """Why nothing may be sent from there, in words that follow a colon."""
     if why := refusal_for(person, "dispatch") or database_lets("dispatch"):
         return str(why)
+    if state is not None and state.alias:
+        return only_looked(state.alias)
     is_closed = state is not None and state.endpoint is None and not (state.decided and state.decided.dispatch_allowed)
     return FOREIGN if is_closed else ""
+
+
+def only_looked(alias: str) -> str:
+    """Words that follow a colon."""
+    return f"it lies in the database {alias}, which is only looked at; its own program sends and cleans up"
 
 
 def send(state: OutboxState, ids: list[str] | None, person: Any, origin: str, reason: str) -> Dispatched:

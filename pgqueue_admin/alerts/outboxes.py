@@ -1,13 +1,22 @@
-"""The outboxes of the queues' database and how each stands: judged here for the page, and for the warning."""
+"""Outboxes, beside the queues and elsewhere, and how each stands: judged here for the page, and for the warning."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from pgqueue_admin.alerts.periodic_look import PeriodicLook
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import durations
 from pgqueue_admin.formatting.numbers import format_int
-from pgqueue_admin.models import Endpoint, ForeignOutbox, database_clock, outbox_owners
+from pgqueue_admin.models import (
+    Endpoint,
+    ForeignOutbox,
+    database_clock,
+    outbox_databases,
+    outbox_first_seen,
+    outbox_owners,
+)
+from pgqueue_admin.models.outbox_databases import OutboxDatabase
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import in_doubt, outboxes
 from pgqueue_admin.monitor.in_doubt import InDoubt
@@ -38,6 +47,11 @@ class OutboxState:
     @property
     def address(self) -> Address:
         return self.figures.table.address
+
+    @property
+    def alias(self) -> str:
+        """Of the database where it is only looked at; empty: it lies beside the queues."""
+        return aliases.alias_of(self.address)
 
     @property
     def name(self) -> str:
@@ -99,11 +113,68 @@ class OutboxState:
 
 
 def load(connection: Connection) -> list[OutboxState]:
-    """All that may be looked at. Raises DatabaseError."""
+    """All that may be looked at beside the queues. Raises DatabaseError."""
     of = queue_database()
     found = outboxes.find(connection, list(of.schemas))
     judge = _Judge(connection)
     return [judge.state(each) for each in found]
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxesElsewhere:
+    """What was seen in the databases beside the queues'. ``unlooked``: why nothing is known of the others, by alias."""
+
+    states: list[OutboxState] = field(default_factory=list)
+    in_doubt: list[InDoubt] = field(default_factory=list)
+    unlooked: dict[str, str] = field(default_factory=dict)
+
+
+def load_elsewhere(*, noting: bool = False) -> OutboxesElsewhere:
+    """``noting``: since when something waits, where its database does not say it, is written down."""
+    found = OutboxesElsewhere()
+    for each in outbox_databases.elsewhere():
+        try:
+            with each.reading() as connection:
+                _look_into(each, connection, found, noting)
+        except DatabaseError as error:
+            found.unlooked[each.alias] = str(error) if each.of else each.why_not
+    return found
+
+
+def _look_into(each: OutboxDatabase, connection: Connection, found: OutboxesElsewhere, noting: bool) -> None:
+    judge = _Judge(connection)
+    states = [judge.state(table) for table in outboxes.find(connection, each.schemas)]
+    doubtful = in_doubt.find(connection, outboxes.now(connection), each.alias)
+    if noting:
+        states = [_followed(connection, each.key, state) if state.is_undated else state for state in states]
+        _forget_others(each, states)
+    found.states.extend(states)
+    found.in_doubt.extend(_seen_first(each, doubtful, noting))
+
+
+_IN_DOUBT = Address("", "in doubt")  # remembered as a table's records are
+
+
+def _seen_first(of: OutboxDatabase, found: list[InDoubt], noting: bool) -> list[InDoubt]:
+    """Where a server does not say since when something is prepared: at least since somebody looked."""
+    names = [each.name for each in found if each.age is None]
+    if noting:
+        known = outbox_first_seen.since(of.key, _IN_DOUBT)
+        outbox_first_seen.forget(of.key, _IN_DOUBT, known.keys() - set(names))
+        since = outbox_first_seen.note(of.key, _IN_DOUBT, names)
+    else:
+        since = outbox_first_seen.since(of.key, _IN_DOUBT, names) if names else {}
+    now = database_clock.now() if since else None
+    return [
+        replace(each, age=now - since[each.name], is_seen=True) if now and each.name in since else each
+        for each in found
+    ]
+
+
+def _forget_others(of: OutboxDatabase, states: list[OutboxState]) -> None:
+    followed = {aliases.native(of.alias, each.address) for each in states if each.is_undated or each.figures.unread}
+    for table in outbox_first_seen.tables(of.key) - followed - {_IN_DOUBT}:
+        outbox_first_seen.forget_all(of.key, table)
 
 
 def one(connection: Connection, address: Address) -> OutboxState | None:
@@ -126,7 +197,7 @@ class _Judge:
         return _seen(state, self._seen_since(of)) if state.is_undated else state
 
     def _seen_since(self, table: Address) -> datetime | None:
-        self._database = self._database or here(self._connection)
+        self._database = self._database or followed_outboxes.database_of(self._connection, table)
         return followed_outboxes.seen_since(self._connection, self._database, table)
 
 
@@ -136,7 +207,9 @@ def _seen(state: OutboxState, since: datetime | None) -> OutboxState:
 
 
 def table_of(connection: Connection, address: Address) -> OutboxTable | None:
-    found = outboxes.find(connection, list(queue_database().schemas))
+    elsewhere = outbox_databases.of_table(address)
+    schemas = elsewhere.schemas if elsewhere else list(queue_database().schemas)
+    found = outboxes.find(connection, schemas)
     return next((each for each in found if each.address == address and not each.why_unread), None)
 
 
@@ -160,6 +233,16 @@ class OutboxWatch(PeriodicLook[list[OutboxState]]):
 def _followed(connection: Connection, database: str, state: OutboxState) -> OutboxState:
     since = followed_outboxes.follow(connection, database, state.address)
     return _seen(state, min(since.values(), default=None))
+
+
+class ElsewhereWatch(PeriodicLook[OutboxesElsewhere]):
+    """For the alerter: outboxes and transactions in doubt of the databases beside the queues'."""
+
+    def __init__(self) -> None:
+        super().__init__(EVERY)
+
+    def _look(self) -> OutboxesElsewhere:
+        return load_elsewhere(noting=True)
 
 
 class InDoubtWatch(PeriodicLook[list[InDoubt]]):

@@ -15,7 +15,7 @@ from pgqueue_admin.alerts.dead_message_cursor import CursorReading, DeadGroup, N
 from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.lease_locks import LeaseLocks
 from pgqueue_admin.alerts.mail import mail_settings as mailbox
-from pgqueue_admin.alerts.outboxes import OutboxState
+from pgqueue_admin.alerts.outboxes import OutboxesElsewhere, OutboxState
 from pgqueue_admin.alerts.table_faults import FaultyTable
 from pgqueue_admin.archive import move_to_archive
 from pgqueue_admin.archive.retention import Reader
@@ -56,12 +56,22 @@ class AlertSnapshot:
     exposed: list[Finding] | None = None  # None: not known
     outboxes: list[OutboxState] | None = None  # None: not known
     in_doubt: list[InDoubt] | None = None  # None: not known
+    outboxes_elsewhere: OutboxesElsewhere | None = None  # None: not known
     crossings: list[Any] | None = None  # rows of ``unsettled`` (crossing_intent.sql); None: not known
     faulty_tables: list[FaultyTable] | None = None  # None: not known
     unsent_schedules: list[Any] | None = None  # rows of ``unsent`` (schedule.sql); None: not known
     lease_locks: list[LeaseLocks] | None = None  # None: not known
     environment: str = ""
     colour: str = "plum"
+
+    def is_outbox_away(self, alias: str) -> bool:
+        """Whether nothing is known now of the outboxes of this database; empty: of that of the queues, which is."""
+        return bool(alias) and (self.outboxes_elsewhere is None or alias in self.outboxes_elsewhere.unlooked)
+
+    @staticmethod
+    def open_subjects(kind: str) -> list[str]:
+        """Of warnings that are open."""
+        return list(Alert.objects.filter(kind=kind, resolved_at=None).values_list("subject", flat=True))
 
     def address(self, queue: Queue | Endpoint) -> str:
         return queue_database().dialect.canonical(Address(queue.schema, queue.table))

@@ -45,6 +45,7 @@ class Dialect(Protocol):
     indexes_ids: bool  # a message is found by the id of its row without reading the table
     limits_statements: bool  # the server ends what takes too long; else we ask it to, or give the session up
     lists_roles: bool  # what a session's role may do is asked as PostgreSQL is asked
+    shows_outboxes: bool  # outbox tables are looked into from outside, by pages and warnings
     supports_batches: bool  # one message of a batch is undone alone, and an ended transaction says how it ended
 
     @property

@@ -1,6 +1,7 @@
 """What a database is asked as a participant of a two-phase commit: its part is prepared, then ended as was decided."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from pgqueue_admin.dialects.connection import Session, TwoPhaseSession
@@ -13,6 +14,25 @@ class Branch(NamedTuple):
     coordinator: str  # 32 hexadecimal digits: whose decision ends it
     id: str  # 32 hexadecimal digits: of the whole transaction, of one attempt alone
     database: str  # a name of at most 31 of a-z, 0-9 and _: two names may mean one server
+
+
+class Prepared(NamedTuple):
+    """One that is prepared and not ended, as its server tells of it. None: the server does not tell.
+
+    ``name``: as the server lists it; ``id``: as ``Branch`` has it. ``tables``: schema.table where it has locks;
+    ``waiting``: sessions that wait for its end, or for a table that it has locked. ``is_here``: in the session's
+    database. ``is_shared``: tables and waiting are those of all that are prepared there together.
+    """
+
+    name: str
+    id: str
+    since: datetime | None
+    owner: str | None
+    database: str | None
+    tables: tuple[str, ...] | None
+    waiting: int | None
+    is_here: bool
+    is_shared: bool = False
 
 
 class TwoPhase(Protocol):
@@ -35,3 +55,6 @@ class TwoPhase(Protocol):
 
     def prepared(self, session: Session, coordinator: str) -> list[Branch]:
         """Which of this coordinator are prepared in the session's database."""
+
+    def in_doubt(self, session: Session, most: int) -> list[Prepared]:
+        """Of whichever coordinator, on the session's server; the oldest first, where it says since when."""

@@ -358,6 +358,7 @@ def circuit_breaker_open(what: str, processes: int, seconds: float, error: str) 
 _SENT_BY = {
     "ours": "Start its endpoint, whose relay sends them, or send them on Outbox.",
     "foreign": "Its endpoint sends them when their messages come again: start it, or look at them on Outbox.",
+    "elsewhere": "Its own program sends them: start it. Outbox shows them; from another database nothing is sent here.",
     "relayed": "The relay that is switched on for it does not send them: Outbox says why.",
 }
 

@@ -77,9 +77,9 @@ def forget_all(database: str, table: Address) -> None:
     _of(database, table).delete()
 
 
-def forget_other_databases(database: str) -> None:
-    """Nobody looks there any more."""
-    OutboxFirstSeen.objects.exclude(database=database).delete()
+def forget_other_databases(databases: Collection[str]) -> None:
+    """Than these: nobody looks there any more."""
+    OutboxFirstSeen.objects.exclude(database__in=databases).delete()
 
 
 def _of(database: str, table: Address) -> QuerySet[OutboxFirstSeen]:

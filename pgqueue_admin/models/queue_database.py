@@ -129,6 +129,11 @@ def of_alias(alias: str) -> QueueDatabase | None:
     return _of_alias(alias) if alias in _others() else None
 
 
+def only_looked_into(dsn: str, alias: str) -> QueueDatabase:
+    """One that has none of our queues. Raises ValueError where no dialect knows the URL."""
+    return _source(dsn, (), alias)
+
+
 def schemas_looked_at() -> list[str]:
     """With their aliases, as pages name them."""
     return [of.dialect.address(schema, "").schema for of in looked_at() for schema in of.schemas]

@@ -2,52 +2,80 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.two_phase import Prepared
 from pgqueue_admin.formatting import durations
+from pgqueue_admin.formatting.numbers import format_int
 
 MOST = 100
 LATE = timedelta(minutes=2)  # the recovery of a process that runs ends them each minute
-PREFIX = "pgqueue_"
 
 
 @dataclass(frozen=True, slots=True)
 class InDoubt:
-    """``tables``: schema.table where it has locks; none are told of another database than the queues'.
+    """``alias``: of the database that was asked; empty: that of the queues. ``tables``, ``waiting``: None: unknown.
 
-    ``waiting``: sessions that wait for its end, or for a table that it has locked.
+    ``age``: None: nobody knows. ``is_seen``: it is since whoever looked saw it first, as its server does not say it.
     """
 
-    name: str
-    since: datetime
-    age: timedelta
-    owner: str
-    database: str
-    tables: tuple[str, ...]
-    waiting: int
+    prepared: Prepared
+    age: timedelta | None
+    alias: str = ""
+    is_seen: bool = False
 
     @property
-    def is_late(self) -> bool:
-        return self.age > LATE
-
-    @property
-    def age_said(self) -> str:
-        return durations.duration(self.age.total_seconds())
+    def name(self) -> str:
+        return self.prepared.name
 
     @property
     def id(self) -> str:
         """As the endpoint's table of decisions has it."""
-        return [*self.name.split("_"), "", ""][2]
+        return self.prepared.id
+
+    @property
+    def tables(self) -> tuple[str, ...] | None:
+        return self.prepared.tables
+
+    @property
+    def waiting(self) -> int | None:
+        return self.prepared.waiting
+
+    @property
+    def waiting_said(self) -> str:
+        return "unknown" if self.waiting is None else format_int(self.waiting)
+
+    @property
+    def waits_for(self) -> str:
+        return "behind all of that server" if self.prepared.is_shared and self.waiting is not None else ""
+
+    @property
+    def is_late(self) -> bool:
+        return self.age is not None and self.age > LATE
+
+    @property
+    def age_said(self) -> str:
+        return durations.duration(self.age.total_seconds()) if self.age is not None else ""
 
 
-def find(connection: Connection, now: datetime) -> list[InDoubt]:
-    """The oldest, on the server of the queues, in whichever database of it. Raises DatabaseError."""
-    rows = connection.all(postgresql().two_phase.in_doubt(most=MOST), {"prefix": PREFIX})
-    return [_in_doubt(row, now) for row in rows]
+def find(connection: Connection, now: datetime, alias: str = "") -> list[InDoubt]:
+    """The oldest, on the session's server, in whichever database of it. Raises DatabaseError."""
+    two_phase = connection.dialect.two_phase_commit
+    found = two_phase.in_doubt(connection, MOST) if two_phase else []
+    return [InDoubt(each, _age(each, now), alias) for each in found]
 
 
-def _in_doubt(row: Any, now: datetime) -> InDoubt:
-    age = max(now - row.prepared, timedelta())
-    return InDoubt(row.name, row.prepared, age, row.owner, row.database, tuple(row.tables), row.waiting)
+def _age(prepared: Prepared, now: datetime) -> timedelta | None:
+    return max(now - prepared.since, timedelta()) if prepared.since else None
+
+
+def each_once(found: list[InDoubt]) -> list[InDoubt]:
+    """Databases of one server tell of the same: what is asked in its own database knows the names of its tables.
+
+    The oldest first; those of which nobody knows it last.
+    """
+    best: dict[str, InDoubt] = {}
+    for each in found:
+        if each.name not in best or (each.prepared.is_here and not best[each.name].prepared.is_here):
+            best[each.name] = each
+    return sorted(best.values(), key=lambda each: (each.age is None, -(each.age or timedelta()), each.name))

@@ -2,12 +2,11 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
-from pgqueue_admin.dialects.postgresql import postgresql
 
 MOST_TABLES = 200
 COUNTED_TO = 1_000
@@ -73,22 +72,36 @@ class ShownRecord(NamedTuple):
 
 def now(connection: Connection) -> datetime:
     """By the server's clock, which wrote what is compared with it. Raises DatabaseError."""
-    at: datetime = connection.value(postgresql().monitor.server_time())
-    return at
+    at: datetime = connection.value(connection.dialect.monitor.server_time())
+    return _aware(at)
+
+
+def _aware(at: Any) -> Any:
+    """Some drivers do not say that it is UTC, which every session is in."""
+    return at.replace(tzinfo=UTC) if at and at.tzinfo is None else at
 
 
 def find(connection: Connection, schemas: list[str]) -> list[OutboxTable]:
     """``schemas``: those that may be looked at; none: all. Raises DatabaseError."""
-    asked = postgresql().outbox.tables(most=MOST_TABLES), {"schemas": schemas}
-    rows, calls = connection.batch([asked, (postgresql().monitor.calls(), None)])
+    dialect = connection.dialect
+    if not dialect.lists_roles:
+        return [_listed(dialect, row) for row in connection.all(dialect.outbox.tables(most=MOST_TABLES))]
+    asked = dialect.outbox.tables(most=MOST_TABLES), {"schemas": schemas}
+    rows, calls = connection.batch([asked, (dialect.monitor.calls(), None)])
     by_oid = {row.oid: row.name for row in calls}
-    return [_table(row, by_oid.get(row.oid, "")) for row in rows]
+    return [_table(dialect, row, by_oid.get(row.oid, "")) for row in rows]
 
 
-def _table(row: Any, calls: str) -> OutboxTable:
+def _listed(dialect: Dialect, row: Any) -> OutboxTable:
+    """Where a catalog lists only what the role may read, and a look runs nobody's code."""
+    missing = tuple(column for column in INDEXED if column not in (row.indexed or "").split(","))
+    return OutboxTable(dialect.address(row.schema, row.table), row.rows, bool(row.says_when), missing, "")
+
+
+def _table(dialect: Dialect, row: Any, calls: str) -> OutboxTable:
     missing = tuple(column for column in INDEXED if column not in row.indexed)
     why_unread = _CALLS.format(calls=calls) if calls else "" if row.may_read else "SELECT on it is not granted"
-    return OutboxTable(Address(row.schema, row.table), row.rows, row.says_when, missing, why_unread)
+    return OutboxTable(dialect.address(row.schema, row.table), row.rows, row.says_when, missing, why_unread)
 
 
 def measure(connection: Connection, table: OutboxTable) -> OutboxFigures:
@@ -106,31 +119,33 @@ def measure(connection: Connection, table: OutboxTable) -> OutboxFigures:
 
 
 def _measured(connection: Connection, table: OutboxTable) -> OutboxFigures:
-    sql, at = postgresql().outbox, table.address
+    sql, at = connection.dialect.outbox, table.address
     pending = connection.value(sql.count_pending(table=at, most=COUNTED_TO + 1))
     oldest = (
         connection.value(sql.oldest_pending(table=at, most=COUNTED_TO + 1)) if pending and table.says_when else None
     )
     has_index = "DispatchedAt" not in table.missing_indexes
     kept = connection.value(sql.oldest_kept(table=at)) if has_index else None
-    return OutboxFigures(table, pending, oldest, kept)
+    return OutboxFigures(table, pending, _aware(oldest), _aware(kept))
 
 
 def pending(connection: Connection, table: OutboxTable, most: int, after: str = "") -> list[PendingRecord]:
     """By message id. Raises DatabaseError."""
-    query = postgresql().outbox.list_pending(table=table.address, created_at=_created_at(table), most=most)
-    return [PendingRecord(*row) for row in connection.all(query, {"after": after})]
+    created_at = _created_at(connection, table)
+    query = connection.dialect.outbox.list_pending(table=table.address, created_at=created_at, most=most)
+    rows = connection.all(query, {"after": after})
+    return [PendingRecord(row.id, _aware(row.created_at), row.size, row.operations) for row in rows]
 
 
 def dispatched(connection: Connection, table: OutboxTable, most: int, after: str = "") -> list[DispatchedRecord]:
     """By message id. Raises DatabaseError."""
-    rows = connection.all(postgresql().outbox.list_dispatched(table=table.address, most=most), {"after": after})
+    rows = connection.all(connection.dialect.outbox.list_dispatched(table=table.address, most=most), {"after": after})
     return [DispatchedRecord(*row) for row in rows]
 
 
 def pending_ids(connection: Connection, table: Address, most: int) -> list[str]:
     """The first so many by message id, read a page at a time; nothing is locked. Raises DatabaseError."""
-    found, query = list[str](), postgresql().outbox.pending_ids(table=table, most=PAGE)
+    found, query = list[str](), connection.dialect.outbox.pending_ids(table=table, most=PAGE)
     while len(found) < most:
         page = [row.id for row in connection.all(query, {"after": found[-1] if found else ""})]
         found += page
@@ -141,15 +156,21 @@ def pending_ids(connection: Connection, table: Address, most: int) -> list[str]:
 
 def still_pending(connection: Connection, table: Address, ids: Collection[str]) -> set[str]:
     """Which of these wait; nothing is locked. Raises DatabaseError."""
-    return {row.id for row in connection.all(postgresql().outbox.still_pending(table=table), {"ids": list(ids)})}
+    query = connection.dialect.outbox.still_pending(table=table)
+    return {row.id for row in connection.all(query, {"ids": list(ids)})} if ids else set()
 
 
 def record(connection: Connection, table: OutboxTable, message_id: str) -> ShownRecord | None:
     """Raises DatabaseError."""
-    query = postgresql().outbox.record(table=table.address, created_at=_created_at(table), most=SHOWN_OPERATIONS)
-    row = connection.one(query, {"id": message_id})
-    return ShownRecord(*row) if row else None
+    created_at = _created_at(connection, table)
+    query = connection.dialect.outbox.record(table=table.address, created_at=created_at, most=SHOWN_OPERATIONS)
+    row: Any = connection.one(query, {"id": message_id})
+    if row is None:
+        return None
+    times = {"dispatched_at": _aware(row.dispatched_at), "created_at": _aware(row.created_at)}
+    return ShownRecord(*row)._replace(dispatched=bool(row.dispatched), **times)
 
 
-def _created_at(table: OutboxTable) -> Any:
-    return postgresql().outbox.created_at if table.says_when else postgresql().outbox.unknown_at
+def _created_at(connection: Connection, table: OutboxTable) -> Any:
+    sql = connection.dialect.outbox
+    return sql.created_at if table.says_when else sql.unknown_at

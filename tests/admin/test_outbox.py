@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -16,6 +17,7 @@ from pgqueue_admin.monitor.queue_table import TableKind
 from pgqueue_admin.transport import Endpoint as Engine
 from tests.archived_messages import OPERATOR, person
 from tests.console.pages import Connect
+from tests.databases import Databases
 
 OURS, FOREIGN = Address("public", "Billing_OutboxData"), Address("public", "Partner_OutboxData")
 LIST, RECORDS, RECORD, DISPATCH = (
@@ -141,3 +143,16 @@ def test_one_of_others_is_sent_from_only_where_that_is_on(sign_in: Callable[...,
 def test_who_may_only_look_sends_nothing(sign_in: Callable[..., Client], look: Connection) -> None:
     assert sign_in("vera", *VIEWER).post(DISPATCH, of(OURS, record="pending 1", go="x")).status_code == 403
     assert look.value('select count(*) from "Sales"') == 0
+
+
+def test_those_of_other_databases_lead_to_the_console(
+    sign_in: Callable[..., Client], databases: Databases, connect: Connect, settings: Settings
+) -> None:
+    """And one that does not answer is unknown."""
+    with databases.clone("empty") as stock:
+        urls = {"stock": stock, "ledger": "postgresql://nobody@127.0.0.1:1/nowhere"}
+        settings.PGQUEUE = {**settings.PGQUEUE, "OUTBOX_DATABASES": urls}
+        postgresql().outbox_store(Address("public", "Stock_OutboxData")).create(connect(stock))
+        page = sign_in("vera", *VIEWER).get(LIST).content.decode()
+    assert "/outbox/stock:public/Stock_OutboxData/" in page
+    assert "Nothing is known of outboxes in the database ledger" in page

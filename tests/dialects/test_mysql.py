@@ -169,7 +169,7 @@ def test_without_its_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
         dialect_for("mysql://host/db")
 
 
-PARTS = {"is_over", "is_undated", "is_not_among", "is_any"}
+PARTS = {"is_over", "is_undated", "is_not_among", "is_any", "created_at", "unknown_at"}
 
 
 @pytest.mark.parametrize("name", [each.name for each in mysql().outbox])
@@ -177,8 +177,10 @@ def test_each_statement_is_one_of_mysql(name: str) -> None:
     """By a parser, with values in the place of parameters: no MySQL 8 is at hand."""
     sql = mysql().outbox
     filled = {"table": Address("", "Billing_OutboxData"), "index": "i", "column": "c", "most": 1}
-    text = getattr(sql, name)(**filled, is_over=sql.is_over, is_left=sql.is_not_among)
-    values = dict.fromkeys(("id", "schema", "name", "operations", "version", "table", "wait", "keep", "grace"), "'1'")
+    text = getattr(sql, name)(**filled, is_over=sql.is_over, is_left=sql.is_not_among, created_at=sql.created_at)
+    values = dict.fromkeys(
+        ("id", "schema", "name", "operations", "version", "table", "wait", "keep", "grace", "after"), "'1'"
+    )
     text = text % {**values, "without": "('1')", "ids": "('1')"}
     parsed = sqlglot.parse_one(f"select 1 where {text}" if name in PARTS else text, read="mysql")
     assert isinstance(parsed, sqlglot.exp.Command) is False

@@ -26,8 +26,8 @@ def sees_archive(look: AlertSnapshot) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AlertKind:
-    """``can_tell`` is False while the kind's figures are missing: then what is open stays as it stands. So does, of a
-    kind ``by_samples``, what is open of a queue that cannot be read, or whose figure is ``unknown``.
+    """``can_tell`` is False while the kind's figures are missing: then what is open stays as it stands. So does what is
+    open of an ``unknown`` subject; and of a kind ``by_samples`` that of a queue which cannot be read.
     """
 
     name: str
@@ -36,7 +36,7 @@ class AlertKind:
     can_tell: Callable[[AlertSnapshot], bool] = always
     by_samples: bool = False  # judges a queue by its figures
     unknown: Callable[[AlertSnapshot], Collection[str]] = (
-        nothing  # addresses of queues that are read, but not this figure
+        nothing  # subjects, or addresses of queues that are read, of which this figure is not known now
     )
     mailed: bool = False
     counts: bool = False  # deaths: when they have doubled, that is mailed, too

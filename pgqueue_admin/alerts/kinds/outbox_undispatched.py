@@ -1,6 +1,6 @@
 """What a handler sent is committed and does not leave: its process ended in between, and nobody sends it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from pgqueue_admin.alerts.finding import CRITICAL, WARNING, Finding
 from pgqueue_admin.alerts.kinds.kind import HOVERING, AlertKind
@@ -10,9 +10,11 @@ from pgqueue_admin.models.queue_database import queue_database
 
 
 def find(look: AlertSnapshot) -> Iterator[Finding]:
-    for state in look.outboxes or []:
+    elsewhere = look.outboxes_elsewhere.states if look.outboxes_elsewhere else []
+    for state in [*(look.outboxes or []), *elsewhere]:
         if state.is_stuck and state.age:
             whose = "ours" if state.endpoint else "relayed" if state.is_relayed else "foreign"
+            whose = "elsewhere" if state.alias else whose
             said = warnings.outbox_undispatched(
                 state.pending, state.age.total_seconds(), state.grace.total_seconds(), whose
             )
@@ -20,8 +22,21 @@ def find(look: AlertSnapshot) -> Iterator[Finding]:
             yield Finding("outbox_undispatched", subject, said, CRITICAL if state.endpoint else WARNING)
 
 
+def unknown(look: AlertSnapshot) -> Collection[str]:
+    """Of a database that does not answer what was found stays."""
+    return [each for each in look.open_subjects("outbox_undispatched") if look.is_outbox_away(_alias(each))]
+
+
+def _alias(subject: str) -> str:
+    """As the address has it before the schema, ``"stock:public"."Billing_OutboxData"``."""
+    before, said, _ = subject.removeprefix('"').partition(":")
+    return before if said else ""
+
+
 def is_known(look: AlertSnapshot) -> bool:
     return look.outboxes is not None
 
 
-KIND = AlertKind("outbox_undispatched", "sends left in an outbox", find, can_tell=is_known, linger=HOVERING)
+KIND = AlertKind(
+    "outbox_undispatched", "sends left in an outbox", find, can_tell=is_known, unknown=unknown, linger=HOVERING
+)

@@ -1,27 +1,50 @@
 """Transactions over several databases that are prepared and that nobody ends: they hold locks until somebody does."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 
 from pgqueue_admin.alerts.finding import CRITICAL, WARNING, Finding
 from pgqueue_admin.alerts.kinds.kind import AlertKind
 from pgqueue_admin.alerts.snapshot import AlertSnapshot
 from pgqueue_admin.formatting import warnings
-from pgqueue_admin.monitor.in_doubt import LATE, MOST
+from pgqueue_admin.monitor.in_doubt import LATE, MOST, InDoubt, each_once
+
+_BESIDE_QUEUES, _ELSEWHERE = "queues' database", "database "
 
 
 def find(look: AlertSnapshot) -> Iterator[Finding]:
-    late = [each for each in look.in_doubt or [] if each.is_late]
-    if not late:
-        return
-    waiting = sum(each.waiting for each in late)
-    tables = sorted({table for each in late for table in each.tables})
-    oldest = max(each.age for each in late).total_seconds()
+    """One of each database that was asked."""
+    elsewhere = look.outboxes_elsewhere.in_doubt if look.outboxes_elsewhere else []
+    late = defaultdict[str, list[InDoubt]](list)
+    for each in each_once([*(look.in_doubt or []), *elsewhere]):
+        if each.is_late:
+            late[each.alias].append(each)
+    for alias, found in late.items():
+        yield _found(f"{_ELSEWHERE}{alias}" if alias else _BESIDE_QUEUES, found)
+
+
+def _found(subject: str, late: list[InDoubt]) -> Finding:
+    tables = sorted({table for each in late for table in each.tables or ()})
+    waiting = _waiting(late)
+    oldest = max(each.age.total_seconds() for each in late if each.age)
     said = warnings.transaction_in_doubt(len(late), MOST, oldest, LATE.total_seconds(), waiting, tables)
-    yield Finding("transaction_in_doubt", "queues' database", said, CRITICAL if waiting else WARNING)
+    return Finding("transaction_in_doubt", subject, said, CRITICAL if waiting else WARNING)
+
+
+def _waiting(late: list[InDoubt]) -> int:
+    """As far as servers tell; some tell it of all together."""
+    shared = [each.waiting or 0 for each in late if each.prepared.is_shared]
+    return sum(each.waiting or 0 for each in late if not each.prepared.is_shared) + max(shared, default=0)
+
+
+def unknown(look: AlertSnapshot) -> Collection[str]:
+    """Of a database that does not answer what was found stays."""
+    open_now = look.open_subjects("transaction_in_doubt")
+    return [each for each in open_now if look.is_outbox_away(each.removeprefix(_ELSEWHERE)) and each != _BESIDE_QUEUES]
 
 
 def is_known(look: AlertSnapshot) -> bool:
     return look.in_doubt is not None
 
 
-KIND = AlertKind("transaction_in_doubt", "transactions in doubt", find, can_tell=is_known)
+KIND = AlertKind("transaction_in_doubt", "transactions in doubt", find, can_tell=is_known, unknown=unknown)

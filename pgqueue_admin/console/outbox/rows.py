@@ -1,6 +1,6 @@
 """Outboxes as their pages show them: the order, and the sentence that opens the page."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from pgqueue_admin.console.messages.detail.body import ShownBody
 from pgqueue_admin.console.messages.detail.summary import MessageSummary
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.formatting.names import listed
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.monitor.in_doubt import InDoubt
 from pgqueue_admin.monitor.outboxes import COUNTED_TO, OutboxTable, PendingRecord
@@ -90,8 +91,8 @@ def tone(state: OutboxState) -> str:
     return "warn" if state.is_stuck or troubled else ""
 
 
-def verdict(rows: list[OutboxState], in_doubt: list[InDoubt]) -> tuple[str, str]:
-    """Its state and its sentence."""
+def verdict(rows: list[OutboxState], in_doubt: list[InDoubt], unlooked: Collection[str] = ()) -> tuple[str, str]:
+    """Its state and its sentence. ``unlooked``: databases of which nothing is known now."""
     stuck = [row for row in rows if row.is_stuck]
     if ours := [row for row in stuck if row.endpoint]:
         return "crit", f"{_sends(ours)} of {_names(ours)} {_are(ours)} committed and not sent"
@@ -103,6 +104,8 @@ def verdict(rows: list[OutboxState], in_doubt: list[InDoubt]) -> tuple[str, str]
         return "warn", f"Clean-up of {_names(behind)} is behind"
     if undated := [row for row in rows if _is_undated(row)]:
         return "warn", f"{_sends(undated)} of {_names(undated)} {_wait(undated)} to be sent, since when is not known"
+    if unlooked:
+        return "warn", f"Nothing is known of outboxes in {listed(sorted(unlooked), 3)}"
     if unread := [row for row in rows if row.figures.unread]:
         return "warn", f"{pluralize(len(unread), 'outbox', 'outboxes')} cannot be read"
     return ("ok", "Nothing is stuck between commit and send") if rows else ("", "No outbox")

@@ -1,6 +1,8 @@
 """All outboxes, one of them with what waits in it, one record, and the act that sends it."""
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import TypeVar
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -13,10 +15,11 @@ from pgqueue_admin.alerts.outboxes import OutboxState
 from pgqueue_admin.console import permissions, query_errors, responses, url_converters
 from pgqueue_admin.console.outbox import forms, rows
 from pgqueue_admin.console.outbox.rows import WaitingRecord
+from pgqueue_admin.console.query_errors import QueryError
 from pgqueue_admin.console.responses import Way
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, aliases
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.models import caught_duplicates
+from pgqueue_admin.models import caught_duplicates, outbox_databases
 from pgqueue_admin.monitor import in_doubt, outboxes
 from pgqueue_admin.monitor.in_doubt import InDoubt
 from pgqueue_admin.services import content_access, followed_outboxes, foreign_outboxes
@@ -24,6 +27,7 @@ from pgqueue_admin.services import outboxes as acts
 from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
 from pgqueue_admin.transport.settings import SettingsRefused
 
+T = TypeVar("T")
 ROWS = 50
 HISTORY = 10  # entries of the audit
 
@@ -34,20 +38,31 @@ def listing(request: HttpRequest) -> HttpResponse:
         return states.load(connection), in_doubt.find(connection, outboxes.now(connection))
 
     found, problem = query_errors.read(work)
-    states_found, doubtful = found or ([], [])
-    all_of_them = rows.in_order(states_found)
-    state, sentence = rows.verdict(all_of_them, doubtful)
+    states_found, beside_queues = found or ([], [])
+    elsewhere = states.load_elsewhere()
+    doubtful = in_doubt.each_once([*beside_queues, *elsewhere.in_doubt])
+    all_of_them = rows.in_order([*states_found, *elsewhere.states])
+    state, sentence = rows.verdict(all_of_them, doubtful, elsewhere.unlooked)
     caught = caught_duplicates.by_endpoint()
     about = {
         "rows": [
             (each, rows.tone(each), caught.get(each.endpoint.name) if each.endpoint else None) for each in all_of_them
         ],
         "in_doubt": doubtful,
+        "unlooked": elsewhere.unlooked,
         "trouble": problem,
         "verdict": "Outboxes cannot be read now" if problem else sentence,
         "verdict_state": "warn" if problem else state,
     }
     return render(request, "pgqueue_admin/outbox/page.html", about)
+
+
+def _read(work: Callable[[Connection], T], address: Address) -> tuple[T | None, QueryError | None]:
+    """As ``query_errors.read``, where the table lies: an alias that no database has leads nowhere."""
+    elsewhere = outbox_databases.of_table(address)
+    if elsewhere is None and aliases.alias_of(address):
+        return None, None
+    return query_errors.read(work, address, database=elsewhere.of if elsewhere else None)
 
 
 @require_safe
@@ -61,11 +76,11 @@ def outbox(request: HttpRequest, schema: str, table: str) -> HttpResponse:
         found = outboxes.pending(connection, row.figures.table, ROWS + 1, after)
         return row, rows.waiting(connection, row.figures.table, found)
 
-    found, problem = query_errors.read(work, address)
+    found, problem = _read(work, address)
     if found is None and problem is None:
         raise Http404(f"There is no outbox {schema}.{table} that may be looked at.")
     row, pending = found or (None, [])
-    decided = row.decided if row and row.endpoint is None else None
+    decided = row.decided if row and row.endpoint is None and not row.alias else None
     about = {
         "address": address,
         "row": row,
@@ -94,7 +109,7 @@ def record(request: HttpRequest, schema: str, table: str, message_id: str) -> Ht
         undated = [] if shown.created_at or shown.dispatched else [shown.id]
         return row, shown, followed_outboxes.first_seen(connection, address, undated).get(shown.id)
 
-    found, problem = query_errors.read(work, address)
+    found, problem = _read(work, address)
     row, shown, seen_at = found or (None, None, None)
     if shown is None and problem is None:
         raise Http404(f"The outbox {schema}.{table} has no record {message_id}: it was cleaned up, or never there.")
@@ -114,7 +129,7 @@ def record(request: HttpRequest, schema: str, table: str, message_id: str) -> Ht
 def dispatch(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     """One record, by its id, or all that wait, up to so many."""
     address, one = Address(schema, table), request.POST.get("id", "")
-    row, problem = query_errors.read(lambda connection: states.one(connection, address), address)
+    row, problem = _read(lambda connection: states.one(connection, address), address)
     if row is None or problem:
         responses.refused(request, f"Nothing was sent: {problem.sentence if problem else 'that outbox is gone.'}")
     elif refusal := outbox_dispatch.refusal(request.user, row):
@@ -128,9 +143,9 @@ def dispatch(request: HttpRequest, schema: str, table: str) -> HttpResponse:
 def allow(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     """Sending from a table of others is switched on, or off."""
     address, allowed = Address(schema, table), request.POST.get("allow") == "yes"
-    row, problem = query_errors.read(lambda connection: states.one(connection, address), address)
-    if row is None or problem or row.endpoint:
-        why = problem.sentence if problem else "it is the outbox of an endpoint here." if row else "it is gone."
+    row, problem = _read(lambda connection: states.one(connection, address), address)
+    if row is None or problem or row.endpoint or row.alias:
+        why = problem.sentence if problem else _why_not_switched(row)
         responses.refused(request, f"Nothing was changed: {why}")
         return responses.back(request, url_converters.queue(address, "outbox") if row else "outboxes")
     try:
@@ -151,15 +166,21 @@ def allow(request: HttpRequest, schema: str, table: str) -> HttpResponse:
 def keep(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     """Relay and clean-up of a table of others are switched on or off, each by itself."""
     address, form = Address(schema, table), forms.KeepingForm(request.POST)
-    row, problem = query_errors.read(lambda connection: states.one(connection, address), address)
-    if row is None or problem or row.endpoint:
-        why = problem.sentence if problem else "it is the outbox of an endpoint here." if row else "it is gone."
+    row, problem = _read(lambda connection: states.one(connection, address), address)
+    if row is None or problem or row.endpoint or row.alias:
+        why = problem.sentence if problem else _why_not_switched(row)
         responses.refused(request, f"Nothing was changed: {why}")
     elif not form.is_valid():
         responses.refused(request, f"Nothing was changed: {form.first_fault}")
     else:
         _keep(request, address, form)
     return responses.back(request, url_converters.queue(address, "outbox") if row else "outboxes")
+
+
+def _why_not_switched(row: OutboxState | None) -> str:
+    if row is None:
+        return "it is gone."
+    return f"{outbox_dispatch.only_looked(row.alias)}." if row.alias else "it is the outbox of an endpoint here."
 
 
 def _keep(request: HttpRequest, address: Address, form: forms.KeepingForm) -> None:

@@ -5,16 +5,18 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pgqueue_admin.dialects import aliases
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.mysql import connect_options
 from pgqueue_admin.dialects.mysql.decision_store import MySQLDecisions
 from pgqueue_admin.dialects.mysql.external_session import external_session
 from pgqueue_admin.dialects.mysql.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.mysql.outbox_store import MySQLOutbox
-from pgqueue_admin.dialects.mysql.query import compose, written
+from pgqueue_admin.dialects.mysql.pool import SILENT_SECONDS, SessionPool
+from pgqueue_admin.dialects.mysql.query import Query, compose, written
 from pgqueue_admin.dialects.mysql.session import MySQLSession
 from pgqueue_admin.dialects.mysql.two_phase import MySQLTwoPhase
-from pgqueue_admin.dialects.statements import StatementFolder
+from pgqueue_admin.dialects.statements import Compose, StatementFolder
 
 
 class MySQL(StatementFolder):
@@ -25,6 +27,8 @@ class MySQL(StatementFolder):
     supports_notify = False
     multi_catalog = False
     supports_batches = False
+    shows_outboxes = True
+    lists_roles = False
     leases = None
     schedules = None
     crossings = None
@@ -34,8 +38,16 @@ class MySQL(StatementFolder):
         "serializable": "serializable",
     }
 
-    def __init__(self) -> None:
+    alias = ""
+
+    def __init__(self, compose: Compose = compose) -> None:
         super().__init__("mysql", Path(__file__).parent, compose)
+
+    def aliased(self, alias: str) -> "MySQL":
+        return _aliased(alias) if alias else mysql()
+
+    def native(self, address: Address) -> Address:
+        return address
 
     def outbox_store(self, address: Address) -> MySQLOutbox:
         return MySQLOutbox(self, address)
@@ -87,12 +99,60 @@ class MySQL(StatementFolder):
     def borrow(self, raw: Any) -> MySQLSession:
         return external_session(raw)
 
+    def pool(
+        self,
+        dsn: str,
+        *,
+        application_name: str = "pgqueue-admin",
+        read_only: bool = False,
+        statement_timeout: float | None = None,
+        lock_timeout: float | None = None,
+        max_size: int = 8,
+        answer_seconds: float | None = None,
+    ) -> SessionPool:
+        """Of sessions that look: they wait for no row, and for a table as long as for any answer."""
+
+        def connect() -> MySQLSession:
+            return self.connect(
+                dsn,
+                application_name=application_name,
+                read_only=read_only,
+                statement_timeout=statement_timeout,
+                connect_timeout=SILENT_SECONDS,
+                answer_seconds=answer_seconds,
+            )
+
+        return SessionPool(connect, self)
+
     def queue_store(self, *names: Any) -> NoReturn:
         raise LookupError("There are no queues on MySQL: it may have the outbox of an endpoint, Outbox(dsn=…).")
 
-    delayed_store = subscription_store = parse_address = pool = queue_store
+    delayed_store = subscription_store = parse_address = queue_store
 
 
 @cache
 def mysql() -> MySQL:
     return MySQL()
+
+
+class AliasedMySQL(MySQL):
+    """Of a database that is looked at beside the queues': the alias stands before each schema, none is without it."""
+
+    def __init__(self, alias: str) -> None:
+        super().__init__(self._composed)
+        self.alias = alias
+
+    def native(self, address: Address) -> Address:
+        return aliases.native(self.alias, address)
+
+    def address(self, schema: str, table: str) -> Address:
+        return aliases.named(self.alias, Address(schema, table))
+
+    def _composed(self, text: str, identifiers: dict[str, Any]) -> Query:
+        mine = {key: self.native(value) if isinstance(value, Address) else value for key, value in identifiers.items()}
+        return compose(text, mine)
+
+
+@cache
+def _aliased(alias: str) -> AliasedMySQL:
+    return AliasedMySQL(alias)

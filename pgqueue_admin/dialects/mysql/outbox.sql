@@ -100,3 +100,64 @@ MessageId not in %(without)s
 -- name: is_any
 -- None was seen yet, and a list of none cannot be written.
 %(without)s is null
+
+-- name: tables
+-- Of the session's database, by what they have, whatever they are called; no views, which may run anything.
+select t.table_schema as `schema`, t.table_name as `table`, coalesce(t.table_rows, 0) as `rows`,
+    exists (
+        select 1 from information_schema.columns c
+        where c.table_schema = t.table_schema and c.table_name = t.table_name
+          and c.column_name = 'CreatedAt' and c.column_type like 'timestamp%%') as says_when,
+    (
+        select group_concat(distinct s.column_name) from information_schema.statistics s
+        where s.table_schema = t.table_schema and s.table_name = t.table_name and s.seq_in_index = 1) as indexed
+from information_schema.tables t
+where t.table_schema = database() and t.table_type = 'BASE TABLE' and 5 = (
+    select count(*) from information_schema.columns c
+    where c.table_schema = t.table_schema and c.table_name = t.table_name and (
+        (c.column_name = 'MessageId' and c.column_type = 'varchar(200)')
+        or (c.column_name = 'Dispatched' and c.column_type = 'bit(1)')
+        or (c.column_name = 'DispatchedAt' and c.column_type in ('datetime', 'datetime(6)'))
+        or (c.column_name = 'PersistenceVersion' and c.column_type = 'varchar(23)')
+        or (c.column_name = 'Operations' and c.column_type in ('json', 'longtext'))))
+order by t.table_name limit {most}
+
+-- name: count_pending
+-- Counted to a limit, by the index on Dispatched.
+select count(*) as pending from (select 1 from {table} where Dispatched = 0 limit {most}) as some
+
+-- name: oldest_pending
+-- Of so many that wait, as a table of ours says it.
+select min(CreatedAt) as since from (select CreatedAt from {table} where Dispatched = 0 limit {most}) as some
+
+-- name: oldest_kept
+-- How far clean-up has come, by the index on DispatchedAt; asked only where there is one.
+select DispatchedAt as at from {table} where DispatchedAt is not null order by DispatchedAt limit 1
+
+-- name: list_pending
+-- Some of what waits, without its bodies; a payload that is no array is none.
+select MessageId as id, {created_at} as created_at, octet_length(Operations) as size,
+    case when json_valid(Operations) and json_type(Operations) = 'ARRAY' then json_length(Operations) end as operations
+from {table} where Dispatched = 0 and MessageId > %(after)s order by MessageId limit {most}
+
+-- name: pending_ids
+-- Which wait, a page at a time; nothing is locked, and no payload is read.
+select MessageId as id from {table} where Dispatched = 0 and MessageId > %(after)s order by MessageId limit {most}
+
+-- name: still_pending
+-- Which of these wait; nothing is locked, and no payload is read.
+select MessageId as id from {table} where MessageId in %(ids)s and Dispatched = 0
+
+-- name: created_at
+-- A table of ours says since when a record waits.
+CreatedAt
+
+-- name: unknown_at
+-- The original's does not.
+null
+
+-- name: record
+-- One of them, as far as a page shows it.
+select MessageId as id, Dispatched + 0 as dispatched, DispatchedAt as dispatched_at, PersistenceVersion as version,
+    {created_at} as created_at, octet_length(Operations) as size, left(Operations, {most}) as operations
+from {table} where MessageId = %(id)s

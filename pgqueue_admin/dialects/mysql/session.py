@@ -23,6 +23,7 @@ class MySQLSession(ImplicitSession):
     def __init__(self, raw: "pymysql.Connection[Cursor]", answer_seconds: float | None = None):
         super().__init__()
         self.raw: Any = raw  # with what its stubs keep to themselves
+        self.dialect: Any = None  # of whoever looks
         self._answer_seconds = answer_seconds
         self._has_prepared = False
 

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from pgqueue_admin.dialects.connection import Session, TwoPhaseSession
-from pgqueue_admin.dialects.errors import NoSuchBranch, NotPermitted
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, NoSuchBranch, NotPermitted
 from pgqueue_admin.dialects.mysql.query import Query
 from pgqueue_admin.dialects.statements import Statement, StatementFolder
 from pgqueue_admin.dialects.table_fault import TableFault
-from pgqueue_admin.dialects.two_phase import Branch
+from pgqueue_admin.dialects.two_phase import Branch, Prepared
 
 FORMAT = 0x70677175  # whose identifiers have this form: "pgqu"
 _XID = re.compile(r"([0-9a-f]{32})([0-9a-f]{32})([a-z0-9_]{1,31})")
@@ -18,7 +19,7 @@ class MySQLTwoPhase:
     """An XA identifier has two parts of 64 bytes at most: coordinator and id, and the database's name."""
 
     def __init__(self, folder: StatementFolder):
-        self._sql = folder.two_phase
+        self._sql, self._waits = folder.two_phase, folder.lock_waits
 
     def faults(self, session: Session) -> Iterator[TableFault]:
         try:
@@ -40,9 +41,31 @@ class MySQLTwoPhase:
         return _ended(session, _named(self._sql.roll_back, branch))
 
     def prepared(self, session: Session, coordinator: str) -> list[Branch]:
+        return [each for each in self._all(session) if each.coordinator == coordinator]
+
+    def in_doubt(self, session: Session, most: int) -> list[Prepared]:
+        """The server says neither since when nor whose; and who waits for one of several, of all together."""
+        found = self._all(session)[:most]
+        waits = self._behind(session) if found else None
+        tables = tuple(sorted({row.table.replace("`", "") for row in waits})) if waits else None
+        waiting = len({row.waits for row in waits}) if waits is not None else None
+        return [
+            Prepared("".join(each), each.id, None, None, None, tables, waiting, True, len(found) > 1) for each in found
+        ]
+
+    def _all(self, session: Session) -> list[Branch]:
         rows = [row for row in session.all(self._sql.prepared()) if row.formatID == FORMAT]
         found = [_XID.fullmatch(_text(row.data)) for row in rows]
-        return [Branch(*match.groups()) for match in found if match and match[1] == coordinator]
+        return [Branch(*match.groups()) for match in found if match]
+
+    def _behind(self, session: Session) -> list[Any] | None:
+        """None: not a role that may know it, or MySQL 8, which has no such tables."""
+        try:
+            return session.all(self._waits.behind_prepared())
+        except DatabaseDown:
+            raise
+        except DatabaseError:
+            return None
 
 
 def _named(statement: Statement, branch: Branch) -> Query:

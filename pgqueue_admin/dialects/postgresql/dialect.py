@@ -76,6 +76,7 @@ class PostgreSQL(StatementFolder):
     limits_statements = True
     lists_roles = True
     supports_batches = True
+    shows_outboxes = True
     isolations: Mapping[str, str] = {
         "read_committed": "read committed",
         "repeatable_read": "repeatable read",

@@ -10,7 +10,7 @@ from pgqueue_admin.dialects.connection import Session, TwoPhaseSession
 from pgqueue_admin.dialects.errors import DatabaseError, NotifyCannotBePrepared
 from pgqueue_admin.dialects.statements import Statement, StatementFolder
 from pgqueue_admin.dialects.table_fault import TableFault
-from pgqueue_admin.dialects.two_phase import Branch
+from pgqueue_admin.dialects.two_phase import Branch, Prepared
 
 _GID = re.compile(r"pgqueue_([0-9a-f]{32})_([0-9a-f]{32})_([a-z0-9_]{1,31})")
 _NOT_THERE = "42704"
@@ -49,6 +49,17 @@ class PostgreSQLTwoPhase:
         rows = session.all(self._sql.prepared(), {"prefix": f"pgqueue_{coordinator}_"})
         found = [_GID.fullmatch(row.gid) for row in rows]
         return [Branch(*match.groups()) for match in found if match]
+
+    def in_doubt(self, session: Session, most: int) -> list[Prepared]:
+        rows = session.all(self._sql.in_doubt(most=most), {"prefix": "pgqueue_"})
+        return [_prepared(row) for row in rows]
+
+
+def _prepared(row: Any) -> Prepared:
+    """Names of tables are those of one database alone."""
+    tables = tuple(row.tables) if row.is_here else None
+    id = [*row.name.split("_"), "", ""][2]
+    return Prepared(row.name, id, row.prepared, row.owner, row.database, tables, row.waiting, row.is_here)
 
 
 def _named(statement: Statement, branch: Branch) -> Any:

@@ -33,6 +33,7 @@ held as (
     join locks l on l.pid is null and l.locktype = 'relation' and l.virtualtransaction = own.virtualtransaction
 )
 select p.gid::text as name, p.prepared, p.owner::text as owner, p.database::text as database,
+    p.database = current_database() as is_here,
     array(
         select n.nspname || '.' || c.relname
         from held h join pg_class c on c.oid = h.relation join pg_namespace n on n.oid = c.relnamespace

@@ -32,6 +32,7 @@ class SQLServer(StatementFolder):
     default_schema = IDENTIFIERS.default_schema
     supports_notify = False
     supports_batches = False
+    shows_outboxes = False
     multi_catalog = True
     leases = None
     schedules = None

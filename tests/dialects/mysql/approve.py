@@ -6,7 +6,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.mysql.dialect import mysql
 
 FOLDER = Path(__file__).with_name("approved")
-FILES = ("outbox", "decision", "two_phase")
+FILES = ("outbox", "decision", "two_phase", "monitor", "lock_waits")
 TABLE = Address("", "Sales_OutboxData")
 
 
@@ -17,7 +17,7 @@ def composed(file: str) -> dict[str, tuple[str, str]]:
         return {each.name: (each.why, each.text.replace("{xid}", "'a', 'stock', 1")) for each in sql}
     filled = {"table": TABLE, "index": "Index_Dispatched", "column": "Dispatched", "most": 10}
     if file == "outbox":
-        filled |= {"is_over": sql.is_over, "is_left": sql.is_not_among}
+        filled |= {"is_over": sql.is_over, "is_left": sql.is_not_among, "created_at": sql.created_at}
     return {each.name: (each.why, str(each(**filled))) for each in sql}
 
 
