@@ -37,8 +37,9 @@ class OutboxStore(Protocol):
     def create(self, session: Session) -> None:
         """The table and its indexes, each where it is missing; safe beside others who do the same."""
 
-    def faults(self, session: Session) -> Iterator[TableFault]:
-        """What keeps it from being one; reads the catalog."""
+    def faults(self, session: Session, isolation: Isolation = "read_committed") -> Iterator[TableFault]:
+        """What keeps it from being one; reads the catalog. ``isolation``: of its transactions, which a database may be
+        set not to have."""
 
     def finding(self, message_id: str) -> Command:
         """Answers with an OutboxRecord, or with no row."""

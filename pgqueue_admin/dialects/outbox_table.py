@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Command, Session
 from pgqueue_admin.dialects.errors import AlreadyExists
+from pgqueue_admin.dialects.outbox_store import Isolation
 from pgqueue_admin.dialects.table_fault import TableFault
 
 
@@ -39,7 +40,8 @@ class OutboxTable(ABC):
             with suppress(AlreadyExists), session.transaction():
                 session.run(statement)
 
-    def faults(self, session: Session) -> Iterator[TableFault]:
+    def faults(self, session: Session, isolation: Isolation = "read_committed") -> Iterator[TableFault]:
+        yield from self._isolation_faults(session, isolation)
         found, written = self._columns(session), self._dialect.written
         if not found:
             said = f"The outbox table {self._name} does not exist: endpoint.create_queues() makes it."
@@ -55,6 +57,10 @@ class OutboxTable(ABC):
         for statement in self._missing_indexes(session):
             said = f"{self._name} lacks an index: each look for what is over reads all of it."
             yield TableFault(said, written(statement))
+
+    def _isolation_faults(self, session: Session, isolation: Isolation) -> Iterator[TableFault]:
+        """Of a database that has it or not by its own setting; what the dialect lacks is refused before."""
+        yield from ()
 
     def _missing_indexes(self, session: Session) -> list[Any]:
         there = {self._spelling(row.name) for row in session.all(self._indexes_query(), self._named)}

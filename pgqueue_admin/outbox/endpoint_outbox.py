@@ -135,7 +135,7 @@ class EndpointOutbox:
         """A database that is down is waited for. Raises QueueUnfit where its table is none."""
         try:
             with self.opening.ours() as session:
-                checks.insist(list(self.store.faults(session)))
+                checks.insist(list(self.store.faults(session, self.settings.isolation_level)))
                 if self.coordinator:
                     self.coordinator.check(session)
         except DatabaseDown as error:

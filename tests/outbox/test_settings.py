@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
@@ -16,8 +17,10 @@ from pgqueue_admin.dialects.oracle.dialect import Oracle
 from pgqueue_admin.dialects.outbox_store import Isolation
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.sqlserver.dialect import SQLServer
+from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.transport.errors import QueueUnfit
 from pgqueue_admin.transport.settings import SettingsRefused
 from tests.outbox.conftest import CHARGE, SETTINGS, MakeEndpoint
 from tests.transport.recording_observer import finished, rows
@@ -160,3 +163,21 @@ def test_a_table_that_is_missing_is_said_with_what_makes_it(make: MakeEndpoint, 
     connection.run('create table "Billing_OutboxData" ("MessageId" text)')
     faults = list(postgresql().outbox_store(Address("public", "Billing_OutboxData")).faults(connection))
     assert [fault.stops for fault in faults][:2] == [True, True]
+
+
+def test_what_its_database_is_set_not_to_have_stops_the_start(
+    make: MakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only SQL Server has such a setting: tests/dialects/sqlserver asks its store."""
+    billing = make(outbox=Outbox(isolation="snapshot"))
+    asked = list[str]()
+
+    def faults(session: Any, isolation: str) -> list[TableFault]:
+        asked.append(isolation)
+        return [TableFault("The database shop allows no isolation snapshot.", "alter database [shop] …", True)]
+
+    assert billing.outbox
+    monkeypatch.setattr(billing.outbox, "store", SimpleNamespace(faults=faults))
+    with pytest.raises(QueueUnfit, match="allows no isolation snapshot"):
+        billing.start()
+    assert asked == ["snapshot"]

@@ -16,7 +16,7 @@ from pgqueue_admin.dialects.errors import AlreadyExists
 from pgqueue_admin.dialects.oracle.ascii_text import for_json, for_unistr
 from pgqueue_admin.dialects.oracle.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.oracle.query import BoundedQuery
-from pgqueue_admin.dialects.outbox_store import OutboxRecord, OutboxWork
+from pgqueue_admin.dialects.outbox_store import Isolation, OutboxRecord, OutboxWork
 from pgqueue_admin.dialects.outbox_table import OutboxTable
 from pgqueue_admin.dialects.table_fault import TableFault
 
@@ -55,8 +55,8 @@ class OracleOutbox(OutboxTable):
     def _spelling(self, column: str) -> str:
         return self._spelt.get(column, column)
 
-    def faults(self, session: Session) -> Iterator[TableFault]:
-        yield from super().faults(session)
+    def faults(self, session: Session, isolation: Isolation = "read_committed") -> Iterator[TableFault]:
+        yield from super().faults(session, isolation)
         if name := session.value(self._sql.may_not_lead()):
             said = f"{name} may not execute dbms_lock: nobody leads, so {self._name} is neither cleaned up nor relayed."
             grantee = IDENTIFIERS.quote(name, IDENTIFIERS.longest_schema)

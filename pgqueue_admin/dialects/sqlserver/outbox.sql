@@ -26,6 +26,12 @@ join {catalog}sys.index_columns k on k.object_id = i.object_id and k.index_id = 
 join {catalog}sys.columns c on c.object_id = k.object_id and c.column_id = k.column_id
 where i.object_id = object_id(%(table)s) and i.is_disabled = 0
 
+-- name: without_snapshots
+-- Of the session's database and the outbox's: where a snapshot transaction may not read. Also while it is being switched.
+select d.name as name from sys.databases d
+where d.name in (db_name(), %(catalog)s) and d.snapshot_isolation_state <> 1
+order by d.name
+
 -- name: columns
 -- What the table has, and which column alone is a unique key.
 select c.name as name,

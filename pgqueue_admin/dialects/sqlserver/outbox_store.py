@@ -1,7 +1,7 @@
 """An outbox table on SQL Server (contract: dialects.outbox_store.OutboxStore)."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from datetime import timedelta
 from hashlib import sha256
@@ -11,10 +11,11 @@ from pgqueue_admin import __version__
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Command, Session
 from pgqueue_admin.dialects.errors import AlreadyExists
-from pgqueue_admin.dialects.outbox_store import OutboxRecord, OutboxWork
+from pgqueue_admin.dialects.outbox_store import Isolation, OutboxRecord, OutboxWork
 from pgqueue_admin.dialects.outbox_table import OutboxTable
 from pgqueue_admin.dialects.sqlserver import addressing
 from pgqueue_admin.dialects.sqlserver.query import Catalog
+from pgqueue_admin.dialects.table_fault import TableFault
 
 _IS_DISPATCHED = {"DispatchedAt": 1, "Dispatched": 0}  # of which records an index holds
 
@@ -41,6 +42,15 @@ class SQLServerOutbox(OutboxTable):
             with suppress(AlreadyExists), session.transaction():
                 session.run(self._creation())
         self._create_indexes(session)
+
+    def _isolation_faults(self, session: Session, isolation: Isolation) -> Iterator[TableFault]:
+        """Else the first statement of each message's transaction would fail (3952)."""
+        if isolation != "snapshot":
+            return
+        asked = {"catalog": addressing.place(self.address.schema).catalog}
+        for row in session.all(self._sql.without_snapshots(), asked):
+            said = f"The database {row.name} allows no isolation snapshot, which the outbox is to have."
+            yield TableFault(said, f"alter database {addressing.quote(row.name)} set allow_snapshot_isolation on", True)
 
     def _index(self, column: str) -> Any:
         named = {"index": f"Index_{column}", "column": column, "dispatched": _IS_DISPATCHED[column]}

@@ -176,3 +176,35 @@ def test_without_its_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
 def test_what_is_no_connection_cannot_be_borrowed() -> None:
     with pytest.raises(TypeError, match="a connection of pytds"):
         SHOP.borrow(object())
+
+
+class WithoutSnapshots:
+    """A database whose table is as it must be; ``names``: those that allow no snapshot isolation."""
+
+    def __init__(self, *names: str):
+        self.names, self.asked = names, list[Any]()
+
+    def all(self, query: str, params: Any) -> list[Any]:
+        if "snapshot_isolation_state" in query:
+            self.asked.append(params)
+            return [SimpleNamespace(name=name) for name in self.names]
+        types = SHOP.outbox_store(SALES).column_types.items()
+        columns = [SimpleNamespace(name=name, type=each[0], is_unique=1) for name, each in types]
+        return (
+            columns if "as type" in query else [SimpleNamespace(name=name) for name in ("Dispatched", "DispatchedAt")]
+        )
+
+
+def test_a_database_without_snapshot_isolation_is_refused_before_a_message_fails() -> None:
+    """With the statement that allows it; whoever is set to another level is not asked."""
+    session: Any = WithoutSnapshots("sh]op")
+    store = SHOP.outbox_store(Address("[dbo]@[shop]", "Sales_OutboxData"))
+    (fault,) = store.faults(session, "snapshot")
+    assert fault.stops
+    assert fault.said == "The database sh]op allows no isolation snapshot, which the outbox is to have."
+    assert fault.cure.startswith("alter database [sh]]op] set allow_snapshot_isolation on")
+    assert session.asked == [{"catalog": "shop"}]
+    assert list(store.faults(session, "read_committed")) == []
+    assert len(session.asked) == 1
+    allowed: Any = WithoutSnapshots()
+    assert list(store.faults(allowed, "snapshot")) == []
