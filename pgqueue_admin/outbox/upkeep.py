@@ -26,6 +26,9 @@ RECOVER_EVERY = timedelta(minutes=1)
 RESTS = 3.0  # times as long as a batch took
 FIRST_LOOK = 5.0  # seconds: a process that is restarted often looks, too
 IN_DOUBT = 2.0  # seconds: what is prepared blocks others, and its owner is about to be gone
+AT_START = (
+    3  # recoveries of one that does not lead: it may stand in for the one that died, and the leader looks each minute
+)
 
 
 class KeptOutbox(Protocol):
@@ -49,6 +52,7 @@ class OutboxUpkeep:
         spans = [span for span in (self._settings.clean_every, self._settings.relay_after, recovers) if span]
         self._every, self._has_looked = min(spans, default=NEVER).total_seconds(), False
         self._is_in_doubt = outbox.coordinator is not None  # at start: a crash may have been the reason
+        self._recoveries = 0
         self._session = ReconnectingSession(outbox.opening.ours)
         self._first_seen = self._settings.first_seen or SeenByThisProcess()
         self._stopping = threading.Event()
@@ -83,13 +87,19 @@ class OutboxUpkeep:
         """One look; then as many rounds as there is work, or until it is stopped. Raises DatabaseError."""
         session, settings = self._session.fresh(), self._settings
         work = self._outbox.store.work(session, settings.keep, settings.relay_after or NEVER)
-        if work.leads and self._outbox.coordinator:
-            self._is_in_doubt = self._outbox.coordinator.recover(session)
+        if self._outbox.coordinator and (work.leads or self._is_in_doubt):
+            self._recover(session, self._outbox.coordinator, work.leads)
         if work.leads and work.relay and settings.relay_after:
             self._relay(session, settings.relay_after)
         if work.leads and work.purge and settings.clean_every:
             while self._purge(session) == BATCH and not self._stopping.is_set():
                 pass
+
+    def _recover(self, session: Connection, coordinator: Coordinator, leads: bool) -> None:
+        """Two at once do no harm: each transaction is ended once, by whoever comes first, and as it was decided."""
+        self._recoveries += 1
+        is_left = coordinator.recover(session)
+        self._is_in_doubt = is_left and (leads or self._recoveries < AT_START)
 
     def _purge(self, session: Connection) -> int:
         """And rest: receivers need processors and disk as well."""

@@ -1,6 +1,7 @@
 """One transaction over several databases: all of it happens, or nothing, whatever ends in between (O6, O7)."""
 
 import logging
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -313,6 +314,47 @@ def test_what_nobody_can_commit_any_more_is_rolled_back(
     until(lambda: not coordinator_of(billing).recover(connection))
     assert prepared(shops) == [0, 0]
     assert all_charges(*shops.values()) == [[], []]
+
+
+def test_one_that_starts_ends_it_whoever_leads(billing: Endpoint, in_doubt: InDoubt, shops: Shops) -> None:
+    """The leader has just looked, and looks again in a minute; its locks would be held for so long."""
+    leader, stand_in = upkeep_of(billing), upkeep_of(billing)
+    leader.run_once()
+    assert prepared(shops) == [1, 1]
+    in_doubt.storage.raw.execute("commit")
+    stand_in.run_once()
+    assert prepared(shops) == [0, 0]
+    assert all_charges(*shops.values()) == [[7], [7]]
+    assert stand_in._pause() > leader._pause(), "it is done with it"
+
+
+def test_two_that_recover_at_once_end_each_as_it_was_decided(
+    billing: Endpoint, database: str, connect: Any, shops: Shops
+) -> None:
+    """Half of what was prepared was decided, the other half never can be."""
+    coordinator = coordinator_of(billing)
+    for number in range(6):
+        sessions = {name: connect(dsn) for name, dsn in shops.items()}
+        storage = connect(database)
+        storage.raw.execute("begin")
+        id = uuid4().hex
+        storage.run(*coordinator.deciding(id, list(sessions)))
+        for name, session in sessions.items():
+            coordinator.databases[name].begin(session, id)
+            session.run("insert into charges (number) values (%s)", [number])
+            coordinator.databases[name].prepare(session, id)
+        storage.raw.execute("commit" if number % 2 else "rollback")
+        for each in (storage, *sessions.values()):
+            each.close()
+    several = [threading.Thread(target=coordinator.recover, args=[connect(database)]) for _ in range(3)]
+    for each in several:
+        each.start()
+    for each in several:
+        each.join(60)
+    until(lambda: not coordinator.recover(connect(database)))
+    assert prepared(shops) == [0, 0]
+    assert all_charges(*shops.values()) == [[1, 3, 5]] * 2
+    assert connect(database).value(DECISIONS) == 0
 
 
 def test_another_coordinators_transactions_are_left_alone(

@@ -20,7 +20,7 @@ from tests.own_server import own_server
 from tests.transport.recording_observer import rows
 from tests.waiting import until
 
-MANY, KILLS = int(os.environ.get("PGQUEUE_TEST_CHAOS_MESSAGES", 150)), 8
+MANY, KILLS = int(os.environ.get("PGQUEUE_TEST_CHAOS_MESSAGES", 500)), 8
 IN_DOUBT = {  # how many of two databases stay prepared when the process dies there
     "before the first is prepared": [0, 0],
     "when the first is prepared": [1, 0],
