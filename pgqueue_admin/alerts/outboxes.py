@@ -27,6 +27,7 @@ from pgqueue_admin.workers.processes.endpoint_settings import isolation_said
 
 EVERY = 30.0  # seconds between two looks of the alerter
 GRACE = timedelta(minutes=1)  # of an outbox whose endpoint does not say another
+ORIGINAL_KEEPS = timedelta(days=7)  # outbox sheet 8
 _BEHIND = timedelta(hours=1)  # clean-up may be so late without a word
 
 
@@ -96,12 +97,37 @@ class OutboxState:
         return bool(self.figures.pending) and self.age is not None and self.age > 2 * self.grace
 
     @property
+    def keep(self) -> timedelta | None:
+        """How long what was dispatched is kept; None: nobody here deletes it, and how long its program keeps it is not
+        known."""
+        if self.endpoint:
+            is_cleaned = self.endpoint.outbox_clean_seconds is not None
+            return timedelta(seconds=self.endpoint.outbox_keep_seconds) if is_cleaned else None
+        return self.decided.keep if self.decided else None
+
+    @property
     def behind(self) -> timedelta | None:
         """How late clean-up is; None where that is not known, or it is not late."""
-        if not self.endpoint or not self.figures.oldest_kept or self.endpoint.outbox_clean_seconds is None:
+        return self._late(self.keep)
+
+    @property
+    def beyond_default(self) -> timedelta | None:
+        """How late it would be if a program of others kept its records as the original does unless told otherwise."""
+        return self._late(ORIGINAL_KEEPS) if self.keep is None and not self.endpoint else None
+
+    def _late(self, keep: timedelta | None) -> timedelta | None:
+        if keep is None or not self.figures.oldest_kept:
             return None
-        late = self.now - self.figures.oldest_kept - timedelta(seconds=self.endpoint.outbox_keep_seconds)
+        late = self.now - self.figures.oldest_kept - keep
         return late if late > _BEHIND else None
+
+    @property
+    def beyond_default_said(self) -> str:
+        return durations.duration(self.beyond_default.total_seconds()) if self.beyond_default else ""
+
+    @property
+    def keep_said(self) -> str:
+        return durations.plain(self.keep.total_seconds()) if self.keep else ""
 
     @property
     def behind_said(self) -> str:

@@ -18,13 +18,13 @@ _CALLS = "to plan a look would run {calls} of somebody's as the console's role"
 
 @dataclass(frozen=True, slots=True)
 class OutboxTable:
-    """``rows``: as the planner knows it. ``says_when``: a record tells since when it waits.
+    """``rows``: as the planner knows it; None: it has not looked. ``says_when``: a record tells since when it waits.
 
     ``why_unread``: why nobody may look into it, or nothing.
     """
 
     address: Address
-    rows: int
+    rows: int | None
     says_when: bool
     missing_indexes: tuple[str, ...]
     why_unread: str
@@ -34,7 +34,8 @@ class OutboxTable:
 class OutboxFigures:
     """``pending`` is counted to COUNTED_TO + 1. ``oldest_pending``, ``oldest_kept``: None where nothing is, or says.
 
-    ``unread``: why nothing of this is known.
+    ``dispatched``: that are kept; ``how``: counted, capped, an estimate, or unknown. ``unread``: why nothing of this is
+    known.
     """
 
     table: OutboxTable
@@ -42,6 +43,13 @@ class OutboxFigures:
     oldest_pending: datetime | None = None
     oldest_kept: datetime | None = None
     unread: str = ""
+    dispatched: int | None = None
+    how: str = "unknown"
+
+    @property
+    def kept_is_known(self) -> bool:
+        """What was dispatched is looked for by its index alone."""
+        return not self.unread and "DispatchedAt" not in self.table.missing_indexes
 
 
 class PendingRecord(NamedTuple):
@@ -126,7 +134,19 @@ def _measured(connection: Connection, table: OutboxTable) -> OutboxFigures:
     )
     has_index = "DispatchedAt" not in table.missing_indexes
     kept = connection.value(sql.oldest_kept(table=at)) if has_index else None
-    return OutboxFigures(table, pending, _aware(oldest), _aware(kept))
+    counted = connection.value(sql.count_dispatched(table=at, most=COUNTED_TO + 1)) if has_index else None
+    dispatched, how = _dispatched(table, pending, counted)
+    return OutboxFigures(table, pending, _aware(oldest), _aware(kept), dispatched=dispatched, how=how)
+
+
+def _dispatched(table: OutboxTable, pending: int, counted: int | None) -> tuple[int | None, str]:
+    """Beyond what is counted as the planner has it, if it has looked since there were so many."""
+    if counted is not None and counted <= COUNTED_TO:
+        return counted, "counted"
+    estimate = max(0, table.rows - pending) if table.rows is not None else None
+    if counted is None:
+        return estimate, "unknown" if estimate is None else "estimate"
+    return (COUNTED_TO, "capped") if estimate is None or estimate < counted else (estimate, "estimate")
 
 
 def pending(connection: Connection, table: OutboxTable, most: int, after: str = "") -> list[PendingRecord]:

@@ -91,6 +91,46 @@ def test_a_clean_up_that_is_behind_is_said(
     assert ("Clean-up of Billing is behind" in text(as_viewer)) is bool(said)
 
 
+@pytest.mark.parametrize(
+    ("dispatched", "analyzed", "said"), [(3, False, "3"), (1_001, False, "1,000+"), (1_500, True, "≈ 1,500")]
+)
+def test_how_many_dispatched_are_kept_is_said_with_how_it_is_known(
+    as_viewer: Client, billing: Endpoint, look: Connection, dispatched: int, analyzed: bool, said: str
+) -> None:
+    look.run(
+        """insert into "Billing_OutboxData" ("MessageId", "Dispatched", "DispatchedAt", "Operations")
+        select i::text, true, now() at time zone 'utc', '[]' from generate_series(1, %s) i""",
+        [dispatched],
+    )
+    if analyzed:
+        look.run('analyze "Billing_OutboxData"')
+    for address in ("/outbox/", "/outbox/public/Billing_OutboxData/"):
+        assert re.search(rf"(Dispatched\">|<dd>)(<[^>]*>)?{re.escape(said)}<?", text(as_viewer, address)), address
+
+
+def test_without_its_index_clean_up_is_unknown_and_not_done(
+    as_viewer: Client, billing: Endpoint, look: Connection
+) -> None:
+    look.run(SENT, [24])
+    look.run('drop index "Billing_OutboxData_DispatchedAt"')
+    for page in (text(as_viewer), text(as_viewer, "/outbox/public/Billing_OutboxData/")):
+        assert "unknown<span" in page
+        assert "nothing kept" not in page
+        assert "nothing dispatched is kept" not in page
+
+
+def test_the_lag_of_others_is_said_as_far_as_it_is_known(as_viewer: Client, look: Connection) -> None:
+    """Beyond the original's own time, which theirs may not be; with a clean-up of ours switched on, as ours."""
+    table = Address("public", "Partner_OutboxData")
+    postgresql().outbox_store(table).create(look)
+    look.run(SENT.replace("Billing", "Partner"), [9 * 24])
+    assert "how long it keeps is unknown, over 7 d by 2 d" in text(as_viewer)
+    assert "is behind" not in text(as_viewer)
+    ForeignOutbox.objects.create(schema="public", table=table.table, keep_seconds=8 * 86_400)
+    assert "behind by 24 h" in text(as_viewer) or "behind by 1 d" in text(as_viewer)
+    assert "Clean-up of Partner is behind" in text(as_viewer)
+
+
 def test_where_the_database_cleans_up_itself_nobody_is_behind(
     as_viewer: Client, billing: Endpoint, look: Connection
 ) -> None:

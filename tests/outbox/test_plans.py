@@ -67,11 +67,13 @@ def store(says_when: bool = True) -> Any:
         (lambda it: outboxes.dispatched(it, table(), 51, after="8"), 300),
         (lambda it: outboxes.record(it, table(), ONE), 10),
         (lambda it: it.value(postgresql().outbox.count_pending(table=TABLE, most=1_001)), 1_200),
+        (lambda it: it.value(postgresql().outbox.count_dispatched(table=TABLE, most=1_001)), 60),
         (lambda it: it.value(postgresql().outbox.oldest_kept(table=TABLE)), 10),
     ],
     ids=[
         "find", "find none", "mark", "work", "work, all fresh", "pending", "pending of the original's", "hold", "ids",
-        "of these", "list", "list dispatched", "list from the middle", "record", "count", "oldest kept",
+        "of these", "list", "list dispatched", "list from the middle", "record", "count", "count dispatched",
+        "oldest kept",
     ],
 )  # fmt: skip
 def test_by_an_index(connection: Connection, ask: Callable[[Any], Any], most_blocks: int) -> None:

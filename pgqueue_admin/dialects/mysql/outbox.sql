@@ -103,7 +103,7 @@ MessageId not in %(without)s
 
 -- name: tables
 -- Of the session's database, by what they have, whatever they are called; no views, which may run anything.
-select t.table_schema as `schema`, t.table_name as `table`, coalesce(t.table_rows, 0) as `rows`,
+select t.table_schema as `schema`, t.table_name as `table`, t.table_rows as `rows`,
     exists (
         select 1 from information_schema.columns c
         where c.table_schema = t.table_schema and c.table_name = t.table_name
@@ -125,6 +125,11 @@ order by t.table_name limit {most}
 -- name: count_pending
 -- Counted to a limit, by the index on Dispatched.
 select count(*) as pending from (select 1 from {table} where Dispatched = 0 limit {most}) as some
+
+-- name: count_dispatched
+-- Counted to a limit, by the index on DispatchedAt.
+select count(*) as dispatched from (
+    select 1 from {table} where DispatchedAt is not null order by DispatchedAt desc limit {most}) as some
 
 -- name: oldest_pending
 -- Of so many that wait, as a table of ours says it.

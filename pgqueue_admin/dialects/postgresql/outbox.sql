@@ -125,7 +125,7 @@ order by "MessageId" for update skip locked
 -- name: tables
 -- By what they have, whatever they are called; only tables, whose reading runs nobody's code, and no policy of theirs. Of a type
 -- that somebody made a cast may be a function of his: our comparisons would run it.
-select c.oid::bigint as oid, n.nspname as schema, c.relname as "table", greatest(c.reltuples, 0)::bigint as rows,
+select c.oid::bigint as oid, n.nspname as schema, c.relname as "table", nullif(c.reltuples, -1)::bigint as rows,
     exists (select from pg_attribute a where a.attrelid = c.oid and not a.attisdropped
             and a.attname = 'CreatedAt' and a.atttypid = 'timestamptz'::regtype) as says_when,
     array(
@@ -175,6 +175,11 @@ where owner <> (select u.oid from pg_roles u where u.rolname = current_user)
 -- name: count_pending
 -- Counted to a limit, by the index on Dispatched.
 select count(*) from (select from {table} where "Dispatched" = false limit {most}) as pending
+
+-- name: count_dispatched
+-- Counted to a limit, the newest first: the oldest end of the index is where clean-up leaves dead entries.
+select count(*) from (
+    select from {table} where "DispatchedAt" is not null order by "DispatchedAt" desc limit {most}) as dispatched
 
 -- name: oldest_pending
 -- Of so many that wait, as a table of ours says it.
