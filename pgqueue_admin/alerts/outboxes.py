@@ -19,7 +19,7 @@ from pgqueue_admin.models import (
 from pgqueue_admin.models.outbox_databases import OutboxDatabase
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import in_doubt, outboxes
-from pgqueue_admin.monitor.in_doubt import InDoubt
+from pgqueue_admin.monitor.in_doubt import InDoubt, Owner
 from pgqueue_admin.monitor.outboxes import COUNTED_TO, OutboxFigures, OutboxTable
 from pgqueue_admin.services import followed_outboxes
 from pgqueue_admin.services.foreign_outboxes import here
@@ -176,6 +176,20 @@ def _look_into(each: OutboxDatabase, connection: Connection, found: OutboxesElse
         _forget_others(each, states)
     found.states.extend(states)
     found.in_doubt.extend(_seen_first(each, doubtful, noting))
+
+
+def with_owners(found: list[InDoubt], states: list[OutboxState]) -> list[InDoubt]:
+    """Whose outbox decides on each, and what it has decided, as far as its table may be read."""
+    known: dict[str, Owner] = {}
+    for alias in {state.alias for state in states} if found else ():
+        tables = [state.address for state in states if state.alias == alias]
+        elsewhere = outbox_databases.of_table(tables[0])
+        try:
+            with elsewhere.reading() if elsewhere else queue_database().reading() as connection:
+                known |= in_doubt.owners(connection, tables, found)
+        except DatabaseError:
+            continue  # its page says that it cannot be read
+    return [replace(each, owner=known.get(each.prepared.coordinator)) for each in found]
 
 
 _IN_DOUBT = Address("", "in doubt")  # remembered as a table's records are

@@ -7,6 +7,7 @@ from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Command, Session
 from pgqueue_admin.dialects.table_fault import TableFault
 
+DECISIONS = "_Decision"  # behind the outbox table's name
 COORDINATOR = "coordinator"  # the id of the row that says who this coordinator is
 
 

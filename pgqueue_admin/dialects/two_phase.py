@@ -19,12 +19,13 @@ class Branch(NamedTuple):
 class Prepared(NamedTuple):
     """One that is prepared and not ended, as its server tells of it. None: the server does not tell.
 
-    ``name``: as the server lists it; ``id``: as ``Branch`` has it. ``tables``: schema.table where it has locks;
-    ``waiting``: sessions that wait for its end, or for a table that it has locked. ``is_here``: in the session's
-    database. ``is_shared``: tables and waiting are those of all that are prepared there together.
+    ``name``: as the server lists it; ``coordinator``, ``id``: as ``Branch`` has them. ``tables``: schema.table where it
+    has locks; ``waiting``: sessions that wait for its end, or for a table that it has locked. ``is_here``: in the
+    session's database. ``is_shared``: tables and waiting are those of all that are prepared there together.
     """
 
     name: str
+    coordinator: str
     id: str
     since: datetime | None
     owner: str | None

@@ -2,14 +2,23 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.decision_store import COORDINATOR, DECISIONS
 from pgqueue_admin.dialects.two_phase import Prepared
 from pgqueue_admin.formatting import durations
 from pgqueue_admin.formatting.numbers import format_int
 
 MOST = 100
 LATE = timedelta(minutes=2)  # the recovery of a process that runs ends them each minute
+
+
+class Owner(NamedTuple):
+    """Whose outbox decides, by the table of decisions beside it, and what it has decided of what was asked."""
+
+    outbox: Address
+    decided: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,11 @@ class InDoubt:
     age: timedelta | None
     alias: str = ""
     is_seen: bool = False
+    owner: Owner | None = None  # None: not found where we look
+
+    @property
+    def is_decided(self) -> bool:
+        return self.owner is not None and self.id in self.owner.decided
 
     @property
     def name(self) -> str:
@@ -67,6 +81,29 @@ def find(connection: Connection, now: datetime, alias: str = "") -> list[InDoubt
 
 def _age(prepared: Prepared, now: datetime) -> timedelta | None:
     return max(now - prepared.since, timedelta()) if prepared.since else None
+
+
+def owners(connection: Connection, outboxes: list[Address], found: list[InDoubt]) -> dict[str, Owner]:
+    """By coordinator, of those outboxes that lie in this database. Raises DatabaseError."""
+    owners, ids = {}, [COORDINATOR, *{each.id for each in found}]
+    for outbox in _with_decisions(connection, outboxes):
+        table = outbox._replace(table=outbox.table + DECISIONS)
+        rows = connection.all(connection.dialect.decision.some(table=table), {"ids": ids})
+        said = {row.id: row.names for row in rows}
+        if coordinator := said.pop(COORDINATOR, None):
+            owners[coordinator] = Owner(outbox, frozenset(said))
+    return owners
+
+
+def _with_decisions(connection: Connection, outboxes: list[Address]) -> list[Address]:
+    dialect = connection.dialect
+    by_name = {dialect.native(each): each for each in outboxes}
+    asked = {"schemas": [each.schema for each in by_name], "names": [each.table + DECISIONS for each in by_name]}
+    rows = connection.all(dialect.decision.tables(), asked) if by_name else []
+    if rows and dialect.lists_roles:
+        traps = {row.oid for row in connection.all(dialect.monitor.calls())}
+        rows = [row for row in rows if row.oid not in traps]
+    return [by_name[Address(row.schema, row.table.removesuffix(DECISIONS))] for row in rows]
 
 
 def each_once(found: list[InDoubt]) -> list[InDoubt]:

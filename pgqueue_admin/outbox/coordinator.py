@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from pgqueue_admin.dialects import Address, Connection, Dialect, dialect_for
 from pgqueue_admin.dialects.connection import Command, Session, TwoPhaseSession
+from pgqueue_admin.dialects.decision_store import DECISIONS
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, NotPermitted
 from pgqueue_admin.dialects.outbox_store import Isolation
 from pgqueue_admin.dialects.table_fault import TableFault
@@ -71,7 +72,7 @@ class Coordinator:
     databases: dict[str, EnlistedDatabase]
 
     def __init__(self, settings: OutboxSettings, client: Client, dialect: Dialect, outbox: Address, opening: Opening):
-        self._decisions = dialect.decision_store(Address(outbox.schema, f"{outbox.table}_Decision"))
+        self._decisions = dialect.decision_store(Address(outbox.schema, outbox.table + DECISIONS))
         self._opening = opening
         self._known_identity = ""
         self.databases = {

@@ -4,6 +4,7 @@ import html
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -22,10 +23,14 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.two_phase import Branch, Prepared
 from pgqueue_admin.models import Alert, ForeignOutbox, OutboxFirstSeen, database_clock
 from pgqueue_admin.monitor import in_doubt
+from pgqueue_admin.outbox import Outbox
+from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
+from pgqueue_admin.transport import Endpoint
 from tests.alerts.test_kinds import look
 from tests.console.pages import Connect, shown
 from tests.databases import Databases
 from tests.mariadb import MariaDB
+from tests.outbox.conftest import SETTINGS
 from tests.outbox.test_script import ORIGINALS_OF_MYSQL
 from tests.waiting import until
 
@@ -298,6 +303,62 @@ def judge(watch: ElsewhereWatch, later: timedelta = timedelta()) -> None:
 
 
 def test_what_two_databases_of_one_server_tell_is_one() -> None:
-    apart = in_doubt.InDoubt(Prepared("g", "i", None, "o", "stock", None, 0, False), timedelta(1))
-    there = in_doubt.InDoubt(Prepared("g", "i", None, "o", "stock", ("public.a",), 0, True), timedelta(1), "stock")
+    apart = in_doubt.InDoubt(Prepared("g", "c", "i", None, "o", "stock", None, 0, False), timedelta(1))
+    there = in_doubt.InDoubt(Prepared("g", "c", "i", None, "o", "stock", ("public.a",), 0, True), timedelta(1), "stock")
     assert in_doubt.each_once([apart, there]) == in_doubt.each_once([there, apart]) == [there]
+
+
+@pytest.mark.parametrize("is_decided", [True, False])
+def test_it_is_said_whose_outbox_ends_it_and_how(
+    as_viewer: Client, console_database: str, maria: str, connect: Connect, is_decided: bool
+) -> None:
+    """A process of Billing, whose outbox is beside the queues, died with MariaDB prepared; the recovery does so."""
+    outbox = Outbox(databases={"stock": maria})
+    billing = Endpoint("Billing", console_database, settings=replace(SETTINGS, outbox=outbox))
+    billing.create_queues()
+    assert isinstance(billing.outbox, EndpointOutbox)
+    coordinator, id = billing.outbox.coordinator, uuid4().hex
+    assert coordinator
+    with connect(console_database) as storage, dialect_for(maria).connect(maria) as dead, storage.transaction():
+        storage.run(*coordinator.deciding(id, ["stock"]))
+        coordinator.databases["stock"].begin(dead, id)
+        dead.run("insert into charges (number) values (7)")
+        coordinator.databases["stock"].prepare(dead, id)
+        if not is_decided:
+            storage.run('delete from "Billing_OutboxData_Decision" where "Id" = %s', [id])
+    page = text(as_viewer)
+    assert ("decided: it commits" in page) is is_decided
+    assert ("not decided: it rolls back" in page) is not is_decided
+    assert "1 in doubt" in page
+    assert 'href="/outbox/public/Billing_OutboxData/"' in page
+    with connect(console_database) as session:
+        until(lambda: not coordinator.recover(session))
+    assert "In doubt" not in text(as_viewer)
+    with dialect_for(maria).connect(maria) as there:
+        assert [row.number for row in there.all("select number from charges")] == ([7] if is_decided else [])
+    billing.stop(0)
+
+
+def test_a_table_of_decisions_with_code_of_others_is_not_asked(
+    as_viewer: Client, console_database: str, maria: str, prepared: Branch, connect: Connect
+) -> None:
+    """Its identity would be read by planning over an index whose function is theirs."""
+    session = connect(console_database)
+    postgresql().outbox_store(Address("public", "Billing_OutboxData")).create(session)
+    store = postgresql().decision_store(Address("public", "Billing_OutboxData_Decision"))
+    store.create(session)
+    session.run(
+        """insert into "Billing_OutboxData_Decision" ("Id", "Databases") values ('coordinator', %s)""",
+        [prepared.coordinator],
+    )
+    assert "1 in doubt" in text(as_viewer)
+    session.run(
+        "create role stranger; create function public.theirs() returns integer immutable language plpgsql as "
+        "'begin return 1; end'; alter function public.theirs() owner to stranger; "
+        'create index on "Billing_OutboxData_Decision" ("Id") where public.theirs() = 1'
+    )
+    try:
+        assert "1 in doubt" not in text(as_viewer)
+        assert prepared.id in text(as_viewer)
+    finally:
+        session.run("drop owned by stranger cascade; drop role stranger")

@@ -1,5 +1,6 @@
 """All outboxes, one of them with what waits in it, one record, and the act that sends it."""
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
@@ -42,11 +43,14 @@ def listing(request: HttpRequest) -> HttpResponse:
     elsewhere = states.load_elsewhere()
     doubtful = in_doubt.each_once([*beside_queues, *elsewhere.in_doubt])
     all_of_them = rows.in_order([*states_found, *elsewhere.states])
+    doubtful = states.with_owners(doubtful, all_of_them)
+    decides = Counter(each.owner.outbox for each in doubtful if each.owner)
     state, sentence = rows.verdict(all_of_them, doubtful, elsewhere.unlooked)
     caught = caught_duplicates.by_endpoint()
     about = {
         "rows": [
-            (each, rows.tone(each), caught.get(each.endpoint.name) if each.endpoint else None) for each in all_of_them
+            (each, rows.tone(each), caught.get(each.endpoint.name) if each.endpoint else None, decides[each.address])
+            for each in all_of_them
         ],
         "in_doubt": doubtful,
         "unlooked": elsewhere.unlooked,

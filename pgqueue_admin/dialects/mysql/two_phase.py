@@ -50,7 +50,8 @@ class MySQLTwoPhase:
         tables = tuple(sorted({row.table.replace("`", "") for row in waits})) if waits else None
         waiting = len({row.waits for row in waits}) if waits is not None else None
         return [
-            Prepared("".join(each), each.id, None, None, None, tables, waiting, True, len(found) > 1) for each in found
+            Prepared("".join(each), each.coordinator, each.id, None, None, None, tables, waiting, True, len(found) > 1)
+            for each in found
         ]
 
     def _all(self, session: Session) -> list[Branch]:

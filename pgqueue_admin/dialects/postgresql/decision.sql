@@ -46,3 +46,20 @@ select set_config('lock_timeout', '500ms', true)
 -- name: forget
 -- By the key.
 delete from {table} where "Id" = any(%(ids)s::text[])
+
+-- name: tables
+-- Of these, which are tables of decisions: their reading runs nobody's code, as of outbox tables.
+select c.oid::bigint as oid, n.nspname as schema, c.relname as "table"
+from unnest(%(schemas)s::text[], %(names)s::text[]) as asked (schema, name)
+join pg_namespace n on n.nspname = asked.schema
+join pg_class c on c.relnamespace = n.oid and c.relname = asked.name
+where c.relkind = 'r' and not c.relrowsecurity
+  and has_table_privilege(c.oid, 'SELECT') and has_schema_privilege(n.oid, 'USAGE')
+  and 2 = (
+    select count(*) from pg_attribute a
+    where a.attrelid = c.oid and not a.attisdropped
+      and (a.attname, a.atttypid) in (('Id', 'varchar'::regtype), ('Databases', 'text'::regtype)))
+
+-- name: some
+-- Who decides there, and which of these it has decided; by the key.
+select "Id" as id, "Databases" as names from {table} where "Id" = any(%(ids)s::text[])

@@ -58,8 +58,8 @@ class PostgreSQLTwoPhase:
 def _prepared(row: Any) -> Prepared:
     """Names of tables are those of one database alone."""
     tables = tuple(row.tables) if row.is_here else None
-    id = [*row.name.split("_"), "", ""][2]
-    return Prepared(row.name, id, row.prepared, row.owner, row.database, tables, row.waiting, row.is_here)
+    coordinator, id = [*row.name.split("_"), "", ""][1:3]
+    return Prepared(row.name, coordinator, id, row.prepared, row.owner, row.database, tables, row.waiting, row.is_here)
 
 
 def _named(statement: Statement, branch: Branch) -> Any:

@@ -36,3 +36,14 @@ set session innodb_lock_wait_timeout = @decision_wait
 
 -- forget: By the key.
 delete from `Sales_OutboxData` where Id in %(ids)s
+
+-- tables: Of these, which are tables of decisions; of the session's database.
+select t.table_schema as `schema`, t.table_name as `table` from information_schema.tables t
+where t.table_schema = database() and t.table_name in %(names)s and t.table_type = 'BASE TABLE' and 2 = (
+    select count(*) from information_schema.columns c
+    where c.table_schema = t.table_schema and c.table_name = t.table_name and (
+        (c.column_name = 'Id' and c.column_type = 'varchar(32)')
+        or (c.column_name = 'Databases' and c.column_type = 'text')))
+
+-- some: Who decides there, and which of these it has decided; by the key.
+select Id as id, `Databases` as names from `Sales_OutboxData` where Id in %(ids)s
