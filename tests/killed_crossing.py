@@ -15,7 +15,7 @@ KILLED = """
 import os, signal, sys
 import django
 django.setup()
-from pgqueue_admin.archive import crossing_back, crossings as rows
+from pgqueue_admin.archive import crossing_back, crossing_in, crossings as rows
 from pgqueue_admin.services.operations import crossings, runner
 
 def die(*arguments):
@@ -28,7 +28,7 @@ def then_die(does):
     return both
 
 if sys.argv[2] == "before the intent":
-    rows.put_back = rows.put_typed = die
+    rows.put_back = rows.put_typed = rows.take_in = rows.move = die
 elif sys.argv[2] == "after the intent":
     crossings._carry = die
 elif sys.argv[2] == "before the mark":
@@ -39,6 +39,7 @@ elif sys.argv[2] == "after the commit there":
     crossings._finish = die
 elif sys.argv[2] == "within the end":
     crossing_back.finish = then_die(crossing_back.finish)
+    crossing_in.finish = then_die(crossing_in.finish)
 elif sys.argv[2] == "after the end":
     crossings._forget = die
 runner.run_chunk(int(sys.argv[1]), 100)
@@ -46,16 +47,20 @@ runner.run_chunk(int(sys.argv[1]), 100)
 LAST = "runner.run_chunk(int(sys.argv[1]), 100)\n"  # of the script: what it does
 
 
-def run_and_kill(about: str, dsn: str, billing: PostgreSQL, where: str, does: str = LAST) -> None:
-    """``about``: what it is done to, the script's first argument."""
+def run_and_kill(
+    about: str, dsn: str, billing: PostgreSQL | str, where: str, does: str = LAST, schema: str = "public"
+) -> None:
+    """``about``: what it is done to, the script's first argument. ``billing``: the server, or a DSN."""
     script = [sys.executable, "-c", KILLED.replace(LAST, does), about, where]
-    died = subprocess.run(script, env=environment(dsn, billing), cwd=ROOT)
+    there = {"PGQUEUE_QUEUE_SCHEMAS_BILLING": schema}
+    died = subprocess.run(script, env={**environment(dsn, billing), **there}, cwd=ROOT)
     assert died.returncode == -signal.SIGKILL
 
 
-def environment(dsn: str, billing: PostgreSQL) -> dict[str, str]:
+def environment(dsn: str, billing: PostgreSQL | str) -> dict[str, str]:
+    there = billing if isinstance(billing, str) else billing.dsn("billing")
     return {
         "DATABASE_URL": dsn, "QUEUES_URL": dsn, "PGQUEUE_QUEUE_SCHEMAS": "public,Legacy", "PATH": os.environ["PATH"],
-        "QUEUES_URL_BILLING": billing.dsn("billing"), "PGQUEUE_WRITABLE_BILLING": "yes", "PYTHONPATH": str(ROOT),
+        "QUEUES_URL_BILLING": there, "PGQUEUE_WRITABLE_BILLING": "yes", "PYTHONPATH": str(ROOT),
         "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings", "PGQUEUE_STATE_DIR": "/nonexistent/var",
     }  # fmt: skip

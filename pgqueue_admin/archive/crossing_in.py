@@ -1,16 +1,20 @@
-"""Rows of an error queue of another database cross into the archive: copied here, taken out there, then archived."""
+"""Rows of a queue of another database cross into the archive: copied here, taken out there, then archived."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from pgqueue_admin.archive import crossings, row_move
+from pgqueue_admin.archive import crossings, move_to_archive, row_move
 from pgqueue_admin.archive.crossings import Crossing
 from pgqueue_admin.archive.error_queue_parser import read
+from pgqueue_admin.archive.held_row import HeldRow, SeenRow
+from pgqueue_admin.archive.move_to_archive import MoveReason
 from pgqueue_admin.archive.row_move import RowPlace
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.dialects.crossing_store import CrossingStore, TakenRow
 from pgqueue_admin.dialects.errors import RowsDropped
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.wire.message import IncomingMessage
 
 BATCH = 200
 MOST = 16_000_000  # bytes of headers and bodies, and one row in any case
@@ -21,44 +25,61 @@ class Taken(NamedTuple):
     """``crossing``: None where nothing lay there. ``full``: there may be more, so ask again."""
 
     crossing: int | None
-    rows: int
+    rows: Sequence[TakenRow]
     full: bool
 
 
+class TakingIn(NamedTuple):
+    """What is meant by it: the crossing's own columns."""
+
+    alias: str
+    who: str = crossings.INGESTER
+    operation: int | None = None
+    restores: bool = False
+
+
+NOTHING = Taken(None, (), False)
+Take = Callable[[Session], Sequence[TakenRow]]
+Intend = Callable[[int, Sequence[TakenRow]], None]
+
+
 def carry(
-    here: Connection, there: Session, beside: Session, store: CrossingStore, queue: Address, alias: str, who: str
+    here: Connection,
+    there: Session,
+    beside: Session,
+    store: CrossingStore,
+    queue: Address,
+    meant: TakingIn,
+    take: Take | None = None,
+    intend: Intend = lambda crossing, rows: None,
 ) -> Taken:
     """Take a batch out of it, in one transaction there, which is marked here before it ends. Raises DatabaseError.
     ``beside``: another session there.
 
     The rows are held there while they are copied, so that nobody else takes them; until ``finish`` the copies are no
-    archived messages. The caller's session has the crossing in hand (``crossings.all_let_go``).
+    archived messages. The caller's session has the crossing in hand (``crossings.all_let_go``). ``take``: which rows,
+    the lowest where it is not given. ``intend``: asked before anything leaves.
     """
     with there.transaction():
-        rows = store.take(there, queue, BATCH, MOST)
+        rows = take(there) if take else store.take(there, queue, BATCH, MOST)
         if not rows:  # asked each second: only what writes there may cost it a transaction's number
-            return Taken(None, 0, False)
+            return NOTHING
         mark = store.mark(there)
-        crossing = _copied(here, there, store, queue, rows, alias, who)
+        crossing = _copied(here, there, store, queue, rows, meant)
+        intend(crossing.id, rows)
         if (gone := store.remove(there, queue, rows)) != len(rows):
             raise RowsDropped(f"It gave {gone} of {len(rows)} to the archive, and that was undone.")
         store.pin(beside)
         crossings.leave(here, crossing, mark, {})
-    return Taken(crossing.id, len(rows), True)
+    return Taken(crossing.id, rows, True)
 
 
 def _copied(
-    here: Connection,
-    there: Session,
-    store: CrossingStore,
-    queue: Address,
-    rows: list[TakenRow],
-    alias: str,
-    who: str,
+    here: Connection, there: Session, store: CrossingStore, queue: Address, rows: Sequence[TakenRow], meant: TakingIn
 ) -> Crossing:
     sql = postgresql().crossing_intent
     with here.transaction():
-        crossing = crossings.take_in(here, alias, who)
+        crossing = crossings.take_in(here, *meant)
         for row in rows:
             found = {"found_schema": queue.schema, "found_table": queue.table, "body": store.body(there, queue, row)}
             kept = {"id": row.id, "expires": row.expires, "headers": row.headers, "seq": row.seq}
@@ -74,8 +95,39 @@ def finish(here: Connection, crossing: Crossing, dialect: Dialect, own_code: tup
     if here.one(sql.lock(), {"id": crossing.id}) is None:
         return []
     rows = here.all(sql.copies(), {"id": crossing.id})
-    ingested_from = Address(rows[0].found_schema, rows[0].found_table)
-    meant = [(RowPlace(row.part, row.place), read(row.headers, row.id, ingested_from, dialect)) for row in rows]
-    ids = row_move.move(here, COPIES, meant, own_code, ingested_from=ingested_from)
+    queue = Address(rows[0].found_schema, rows[0].found_table)
+    if crossing.is_by_hand:
+        ids = _set_aside(here, crossing, queue, rows, own_code)
+    else:
+        meant = [(RowPlace(row.part, row.place), read(row.headers, row.id, queue, dialect)) for row in rows]
+        ids = row_move.move(here, COPIES, meant, own_code, ingested_from=queue)
     here.run(sql.end(), {"id": crossing.id})
     return ids
+
+
+def _set_aside(
+    here: Connection, crossing: Crossing, queue: Address, rows: Sequence[Any], own_code: tuple[str, ...]
+) -> list[int]:
+    """What waited, and did not die: into the bin, or to the dead, as somebody has said."""
+    held = [_held(queue, row) for row in rows]
+    who, table = crossing.who, queue.table
+    if crossing.restores:
+        did = "Purged from" if crossing.operation else "Discarded from"
+        why = MoveReason(who, "", "", f"{did} {table} by {who} while it waited.")
+        return move_to_archive.discard_held(here, held, why, own_code, crossing.operation, copies=COPIES)
+    why = MoveReason(who, "", "", f"Moved out of {table} by {who} while it waited: it had not failed.")
+    return move_to_archive.move_out_held(here, held, why, own_code, copies=COPIES)
+
+
+def _held(queue: Address, row: Any) -> HeldRow:
+    seen = SeenRow(queue, row.id, row.seq)
+    message = IncomingMessage.of_row(queue, WaitingRow(str(row.id), row.seq, row.expired, row.headers, row.body))
+    return HeldRow(seen, RowPlace(row.part, row.place), message, {})
+
+
+class WaitingRow(NamedTuple):
+    id: str
+    seq: int
+    expired: bool
+    headers: str
+    body: bytes | None

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, NamedTuple
+from uuid import UUID
 from weakref import WeakSet
 
 from pgqueue_admin.dialects import Address, Connection, aliases
@@ -19,7 +20,8 @@ AT_ONCE = 100
 
 class Crossing(NamedTuple):
     """``mark``: by what the other database is asked; None: its transaction cannot have been committed. ``takes_in``: it
-    goes from there into the archive; else back into a queue there.
+    goes from there into the archive; else back into a queue there. ``restores``: what goes back lay in the bin; what is
+    taken in goes there.
     """
 
     id: int
@@ -31,6 +33,14 @@ class Crossing(NamedTuple):
     begun_at: Any
     mark: str | None
     not_known: str | None
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Of what is taken in: a person meant it, and it had not failed."""
+        return self.takes_in and self.who != INGESTER
+
+
+INGESTER = "ingester"
 
 
 def why_held(row: Any) -> str:
@@ -122,6 +132,17 @@ def put_typed(connection: Connection, queue: Address, headers: str, body: bytes,
     return crossing
 
 
+def move(connection: Connection, target: Address, rows: Mapping[UUID, int], who: str) -> int:
+    """In the caller's transaction: these rows of another database, by their numbers, are to go into another queue
+    there, by this crossing, in hand likewise. They stay there: here is only which they are.
+    """
+    about = {"alias": aliases.alias_of(target), "schema": target.schema, "table": target.table, "who": who}
+    rows_of = {"row_ids": list(rows), "numbers": list(rows.values())}
+    crossing: int = connection.value(_sql().move(), {**about, **rows_of})
+    connection.value(_sql().hold(), {"id": crossing})
+    return crossing
+
+
 @contextmanager
 def all_let_go(connection: Connection) -> Iterator[None]:
     """Of those that this session has in hand, at the end."""
@@ -132,9 +153,12 @@ def all_let_go(connection: Connection) -> Iterator[None]:
             connection.value(_sql().let_all_go())
 
 
-def take_in(connection: Connection, alias: str, who: str) -> Crossing:
-    """In the caller's transaction: rows of an error queue are to come here. His session has it in hand likewise."""
-    crossing = Crossing(*connection.one(_sql().take_in(), {"alias": alias, "who": who}))  # type: ignore[misc]
+def take_in(
+    connection: Connection, alias: str, who: str, operation: int | None = None, restores: bool = False
+) -> Crossing:
+    """In the caller's transaction: rows of a queue there are to come here. His session has it in hand likewise."""
+    about = {"alias": alias, "who": who, "operation": operation, "restores": restores}
+    crossing = Crossing(*connection.one(_sql().take_in(), about))  # type: ignore[misc]
     connection.value(_sql().hold(), {"id": crossing.id})
     return crossing
 
@@ -164,6 +188,11 @@ def how_it_stands(connection: Connection, crossing: int, target: Address) -> str
 def is_typed(connection: Connection, crossing: Crossing) -> bool:
     """Whether a person typed what goes over, so that no archived message waits for its end."""
     return bool(connection.value(_sql().is_typed(), {"id": crossing.id}))
+
+
+def is_move(connection: Connection, crossing: Crossing) -> bool:
+    """Whether it is of rows that go from one queue there into another."""
+    return bool(connection.value(_sql().is_move(), {"id": crossing.id}))
 
 
 def unsettled(connection: Connection, late: timedelta) -> list[Any]:

@@ -53,22 +53,44 @@ def discard_held(
     why: MoveReason,
     own_code: tuple[str, ...] = (),
     operation: int | None = None,
+    copies: Address | None = None,
 ) -> list[int]:
-    """Likewise of rows of one table that are held, in the caller's transaction. Return the archive ids."""
+    """Likewise of rows of one table that are held, in the caller's transaction. Return the archive ids.
+
+    ``copies``: where they lie, of rows of another database; what a retry has put there does not go back to its place.
+    """
     dead = {each.seen.row_id: replace(_dead(each, why), result="rejected") for each in held}
-    formers = _formers(connection, held[0].seen, dead, call_back.Back(why.who, DISCARDED, DISCARDED, operation))
+    back = call_back.Back(why.who, DISCARDED, DISCARDED, operation)
+    formers = {} if copies else _formers(connection, held[0].seen, dead, back)
     rest = [each for each in held if each.seen.row_id not in formers]
     if not rest:
         return list(formers.values())
     meant = [(each.place, replace(dead[each.seen.row_id], result="success")) for each in rest]
-    seen = held[0].seen
-    ids = row_move.move(connection, seen.table, meant, own_code, is_delayed=seen.is_delayed)
+    ids = _moved_rows(connection, held[0].seen, meant, own_code, copies)
     aside = [dead[each.seen.row_id] for each in rest]
     store.died_again(connection, [each for each in aside if each.edit_of])  # what these became is another message
     _note_formers(connection, [each for each in aside if not each.edit_of], why.who, operation)
     _set_aside(connection, ids, aside, why.who, own_code, operation)
     _note(connection, ids, DISCARDED, why.who, operation)
     return [*formers.values(), *ids]
+
+
+def move_out_held(
+    connection: Connection, held: Sequence[HeldRow], why: MoveReason, own_code: tuple[str, ...], copies: Address
+) -> list[int]:
+    """As ``move_out``, of copies of rows of another database, in the caller's transaction. Return the archive ids."""
+    meant = [(each.place, _dead(each, why)) for each in held]
+    ids = _moved_rows(connection, held[0].seen, meant, own_code, copies)
+    _note(connection, ids, VERB, why.who)
+    return ids
+
+
+def _moved_rows(
+    connection: Connection, seen: SeenRow, meant: row_move.Meant, own_code: tuple[str, ...], copies: Address | None
+) -> list[int]:
+    if copies:
+        return row_move.move(connection, copies, meant, own_code, ingested_from=seen.table)
+    return row_move.move(connection, seen.table, meant, own_code, is_delayed=seen.is_delayed)
 
 
 def _formers(

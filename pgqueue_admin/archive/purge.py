@@ -62,21 +62,23 @@ def chunk(
     asked = {"up_to": counted.up_to, "lowest": counted.lowest, "limit": limit, "most": MOST_HEADERS}
     with held_row.only_tables(connection, queue):
         rows = connection.all(_sql().take(table=queue, filled=filled), asked)
-    if not _is_as_counted(connection, queue, counted):  # asked while rows are held, so that it stays so
-        raise NotAsCounted(
-            f"{queue.table} was made anew, emptied, rewritten or numbered anew since its messages were counted: what"
-            " is there now may have come later. Count it again."
-        )
+    insist_as_counted(queue, counted, _identity(connection, queue))  # while rows are held, so that it stays so
     held = [_held(queue, row) for row in rows]
     why_moved = MoveReason(who, "", "", f"Purged from {queue.table} by {who} while it waited.")
     return discard_held(connection, held, why_moved, own_code, operation) if held else []
 
 
-def _is_as_counted(connection: Connection, queue: Address, counted: Counted) -> bool:
-    if not counted.oid:
-        return True
-    now = _identity(connection, queue)
-    if now is None or (now.oid, now.storage or "") != (counted.oid, counted.storage):
+def insist_as_counted(queue: Address, counted: Counted, now: Any) -> None:
+    """``now``: what the table is; None where it is gone. Raises NotAsCounted."""
+    if counted.oid and (now is None or not _is_same(counted, now)):
+        raise NotAsCounted(
+            f"{queue.table} was made anew, emptied, rewritten or numbered anew since its messages were counted: what"
+            " is there now may have come later. Count it again."
+        )
+
+
+def _is_same(counted: Counted, now: Any) -> bool:
+    if (now.oid, now.storage or "") != (counted.oid, counted.storage):
         return False
     return counted.last is None or (now.last is not None and now.last >= counted.last)
 

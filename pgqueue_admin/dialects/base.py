@@ -16,6 +16,7 @@ from pgqueue_admin.dialects.schedule_store import ScheduleStore
 from pgqueue_admin.dialects.statements import Statements
 from pgqueue_admin.dialects.subscription_store import SubscriptionStore
 from pgqueue_admin.dialects.two_phase import TwoPhase
+from pgqueue_admin.dialects.waiting_store import WaitingStore
 
 
 class Dialect(Protocol):
@@ -82,6 +83,10 @@ class Dialect(Protocol):
     @property
     def crossings(self) -> CrossingStore | None:
         """Of an act over this database and the first; None where messages neither come from here nor go here."""
+
+    @property
+    def waiting_messages(self) -> WaitingStore | None:
+        """Of acts on what waits in a database beside the first; None where ``crossings`` is."""
 
     def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
         """By the original's rule (outbox sheet 2). Raises AddressUnreadable where its names allow none."""

@@ -17,8 +17,12 @@ def asked(number: int, takes_in: bool, alias: str) -> str:
     return f"{pluralize(number, 'message')} {where(takes_in, alias)}?"
 
 
-def effect(takes_in: bool, is_typed: bool, arrived: bool) -> str:
+def effect(takes_in: bool, is_typed: bool, arrived: bool, is_move: bool = False) -> str:
     """What a decision does to its messages."""
+    if is_move:
+        return (
+            "They count as moved." if arrived else "They count as never moved. Move them again if it is still wanted."
+        )
     if is_typed:
         return "It counts as sent." if arrived else "It counts as never sent. Type it again if it is still wanted."
     if takes_in:

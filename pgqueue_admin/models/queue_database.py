@@ -150,12 +150,11 @@ def is_watched(address: Address) -> bool:
     return database_of(address).allows(address)
 
 
-def only_looked_at(address: Address) -> str:
-    """Why nothing is done to messages that wait there, in a sentence; empty: it is in the first database."""
-    database = database_of(address)
-    if database.alias and database.is_writable:
-        return f"Messages go into queues of the database {database.alias}. Nothing is done to those that wait there."
-    return only_looked(database.alias) if database.alias else ""
+def lies_elsewhere(address: Address) -> str:
+    """Why an act within the first database does not go there, in a sentence; empty: it is in that."""
+    alias = database_of(address).alias
+    within = f"It is in the database {alias}: this is done within the first one only."
+    return (why_not_written(address) or within) if alias else ""
 
 
 def why_not_written(address: Address) -> str:

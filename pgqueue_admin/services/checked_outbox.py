@@ -12,7 +12,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.outbox_store import OutboxStore
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.models.queue_database import only_looked_at, queue_database
+from pgqueue_admin.models.queue_database import lies_elsewhere, queue_database
 from pgqueue_admin.monitor import outboxes
 from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
@@ -128,7 +128,7 @@ def _why_not(session: Connection, outgoing: list[OutgoingMessage]) -> str:
     """The original's outbox holds the audit copy of a message too: an audit queue is a place where its records go."""
     if any(each.delay is not None for each in outgoing):
         return "it sends delayed messages, which its own endpoint alone keeps back"
-    if beyond := next((why for each in outgoing if (why := only_looked_at(each.destination))), ""):
+    if beyond := next((why for each in outgoing if (why := lies_elsewhere(each.destination))), ""):
         return beyond  # before that database is asked, while records here are locked
     judged = judge(session, [each.destination for each in outgoing]).values()
     chosen = [each.address for each in judged if each.takes_copies]

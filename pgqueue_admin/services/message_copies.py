@@ -8,7 +8,7 @@ from pgqueue_admin.archive.message_copy import ArchivedOne, NewMessage, Original
 from pgqueue_admin.archive.messages import clean
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
-from pgqueue_admin.models.queue_database import only_looked_at, queue_database
+from pgqueue_admin.models.queue_database import lies_elsewhere, queue_database
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.services import typed_messages, waiting_messages
 from pgqueue_admin.services.audited_act import audited
@@ -45,7 +45,7 @@ def copy(original: Original, target: Address, person: Any, origin: str, reason: 
 def _composed(connection: Connection, original: Original, target: Address) -> NewMessage:
     if not isinstance(original, ArchivedOne):
         _check_source(connection, original.queue)
-    if why := only_looked_at(target) or typed_messages.why_not(connection, target):
+    if why := lies_elsewhere(target) or typed_messages.why_not(connection, target):
         raise OperationRefused(f"{NOTHING}. {why}")
     return message_copy.compose(connection, original)
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from pgqueue_admin.archive import purge
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, aliases
 from pgqueue_admin.models import Operation
-from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations import purge_chunk
+from pgqueue_admin.models.queue_database import database_of
+from pgqueue_admin.services.operations import purge_chunk, purge_elsewhere
 from pgqueue_admin.services.operations.acts_allowed import check_purge
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
 from pgqueue_admin.services.operations.selection import WaitingIn, freeze
@@ -22,9 +22,9 @@ def prepare(queue: Address, person: Any, origin: str, reason: str = "") -> Opera
     if refusal := refusal_for(person, KIND):
         raise OperationNotAllowed(f"{_NOTHING}: {refusal}.")
     try:
-        with queue_database().reading(queue) as connection:
+        with database_of(queue).reading(queue) as connection:
             check_purge(connection, queue)
-            seen = purge.look(connection, queue)
+            seen = purge_elsewhere.look(connection, queue) if aliases.alias_of(queue) else purge.look(connection, queue)
     except OperationRefused as error:
         raise OperationRefused(f"{_NOTHING}. {error}") from None
     return freeze(KIND, WaitingIn(queue, seen), person, origin, reason)
@@ -33,4 +33,6 @@ def prepare(queue: Address, person: Any, origin: str, reason: str = "") -> Opera
 def left_since(connection: Connection, operation: Operation) -> int:
     """How many of what was counted are in the queue no more. Raises DatabaseError."""
     (queue,) = parsed(operation.queues)
+    if aliases.alias_of(queue):
+        return max(0, operation.count - purge_elsewhere.left(queue, purge_chunk.counted(operation)))
     return max(0, operation.count - purge.left(connection, queue, purge_chunk.counted(operation)))

@@ -46,7 +46,13 @@ def send(queue: Address, typed: TypedMessage, person: Any, origin: str, reason: 
         raise OperationNotAllowed(f"{NOTHING}: {refusal}.")
     headers = composed(typed)
     after = {"message_id": headers[h.MESSAGE_ID], "type": clean(typed.type), "bytes": len(_body(typed))}
-    about = {"who": name_of(person), "verb": "send", "noun": "message", "origin": origin, "reason": reason}
+    about: dict[str, Any] = {
+        "who": name_of(person),
+        "verb": "send",
+        "noun": "message",
+        "origin": origin,
+        "reason": reason,
+    }
     about |= {"subject": queue_database().dialect.canonical(queue)[:400], "after": after}
     send = _cross if aliases.alias_of(queue) else _put
     try:

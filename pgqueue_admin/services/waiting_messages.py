@@ -4,19 +4,21 @@ Each is a transaction of its own: what a receiver has in hand is left to it, and
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from django.conf import settings
 
 from pgqueue_admin.archive import held_row, move_to_archive, move_to_queue
-from pgqueue_admin.archive.held_row import SeenRow
+from pgqueue_admin.archive.held_row import SeenRow, others_code
 from pgqueue_admin.archive.move_to_archive import MoveReason
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TimedOut
 from pgqueue_admin.models import Queue
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import QueueDatabase, database_of, queue_database
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
+from pgqueue_admin.services import waiting_elsewhere
 from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations import called_back
 from pgqueue_admin.services.operations.acts_allowed import (
@@ -25,15 +27,27 @@ from pgqueue_admin.services.operations.acts_allowed import (
     is_ours,
     not_allowed,
     table_of,
+    why_delayed_stays,
     why_foreign,
+    why_not_carried,
 )
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
 from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import name_of, refusal_for
+from pgqueue_admin.services.waiting_elsewhere import IN_HAND, ActOutcome
 
-__all__ = ["home_of", "is_allowed", "is_ours", "not_allowed", "table_of", "why_foreign"]  # as well
+__all__ = [
+    "IN_HAND",
+    "ActOutcome",
+    "home_of",
+    "is_allowed",
+    "is_ours",
+    "not_allowed",
+    "table_of",
+    "why_delayed_stays",
+    "why_foreign",
+]
 MOST = 50  # at once: what one page shows
-IN_HAND = "It is being received, or was, since you looked."
 TAKEN_OUT = "Its own program never sees a message that is taken out here, and is not notified."
 
 
@@ -55,21 +69,14 @@ ACTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ActOutcome:
-    """What became of one: ``why`` says it where it is not *done*. *unknown*: the database went away meanwhile."""
-
-    seen: SeenRow
-    result: Literal["done", "skipped", "failed", "unknown"]
-    why: str = ""
-    archive_id: int | None = None
-
-
 def target_refusal(connection: Connection, source: Address, target: Address) -> str:
-    """Why nothing is moved there; empty: it is."""
+    """Why nothing is moved there; empty: it is. ``connection``: of the first database."""
     if target == source:
         return f"They are in {target.table} already."
-    if why := judge(connection, [target])[target].refusal_by_hand():
+    if database_of(target) != database_of(source):
+        return f"{target.table} is in another database: they are moved within one."
+    judged = judge(connection, [target])[target]
+    if why := judged.refusal() or others_code(judged.runs):
         return why
     known = Queue.objects.filter(schema=target.schema, table=target.table, kind=TableKind.INPUT, gone_since=None)
     return "" if known.exists() else f"{target.table} is no known input queue."
@@ -94,18 +101,33 @@ def act(
         raise OperationNotAllowed(f"{nothing}: {refusal}.")
     if not 0 < len(seen) <= MOST:
         raise OperationRefused(f"{nothing}: between 1 and {MOST} messages can be acted on at once.")
+    database = database_of(address)
     with queue_database().writing() as connection:
         try:
-            table = table_of(connection, address)
-            if (table.kind is TableKind.DELAYED) != kind.of_delayed:
-                raise OperationRefused(f"{address.table} is of another kind now.")
-            why = why_foreign(table) or (target_refusal(connection, address, target) if target else "")
-            if why or (name == "move" and target is None):
-                raise OperationRefused(why or "Choose the queue that they go to.")
+            table = _table(connection, database, name, address, target)
         except OperationRefused as refused:
             raise OperationRefused(f"{nothing}. {refused}") from None
-        meant = [each._replace(queue=table.delayed_of) for each in seen]
-        return _audited(name, connection, meant, _doing(name, table, person, target), (person, origin, reason, target))
+        if not database.alias:
+            meant = [each._replace(queue=table.delayed_of) for each in seen]
+            said = person, origin, reason, target
+            return _audited(name, connection, meant, _doing(name, table, person, target), said)
+    entry = {"before": _before(seen), **_about(name, person, origin, reason, seen[0].table)}
+    return waiting_elsewhere.act(name, database, seen, name_of(person), target, entry)
+
+
+def _table(
+    here: Connection, database: QueueDatabase, name: str, address: Address, target: Address | None
+) -> QueueTable:
+    """Of which it may be done. Raises OperationRefused, DatabaseError."""
+    with database.reading(address) if database.alias else nullcontext(here) as there:
+        table = table_of(there, address)
+        if (table.kind is TableKind.DELAYED) != ACTS[name].of_delayed:
+            raise OperationRefused(f"{address.table} is of another kind now.")
+        why = why_foreign(table) or (why_not_carried(here, there, database) if database.alias else "")
+    why = why or (target_refusal(here, address, target) if target else "")
+    if why or (name == "move" and target is None):
+        raise OperationRefused(why or "Choose the queue that they go to.")
+    return table
 
 
 Do = Callable[[Connection, SeenRow], int | None]
@@ -144,15 +166,29 @@ def _audited(
     """With an entry in the audit, unless nothing was done."""
     person, origin, reason, target = said
     canonical = queue_database().dialect.canonical
-    queue = canonical(seen[0].table)
-    before = {"queue": queue, "rows": [_named(each) for each in seen]}
-    about = {"who": name_of(person), "verb": ACTS[name].verb, "noun": "message", "origin": origin, "reason": reason}
-    with audited(**about, subject=queue[:400], before=before) as act:
+    with audited(**_about(name, person, origin, reason, seen[0].table), before=_before(seen)) as act:
         outcomes = _each(connection, seen, do)
         act.done = sum(each.result in ("done", "unknown") for each in outcomes)
         act.note(**_after(outcomes, canonical(target) if target else ""))
     called_back.recount_retries([each.archive_id for each in outcomes if each.archive_id])
     return outcomes
+
+
+def _about(name: str, person: Any, origin: str, reason: str, table: Address) -> dict[str, Any]:
+    """Of its audit entry."""
+    who, subject = name_of(person), queue_database().dialect.canonical(table)[:400]
+    return {
+        "who": who,
+        "verb": ACTS[name].verb,
+        "noun": "message",
+        "origin": origin,
+        "reason": reason,
+        "subject": subject,
+    }
+
+
+def _before(seen: Sequence[SeenRow]) -> dict[str, Any]:
+    return {"queue": queue_database().dialect.canonical(seen[0].table), "rows": [_named(each) for each in seen]}
 
 
 def _named(seen: SeenRow) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from html import unescape
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -182,14 +183,45 @@ def test_a_message_is_typed_for_another_database(billing: Connection, recorded: 
     assert f'href="{QUEUE}send/"' in shown(client, QUEUE)
     assert "can be switched on in its settings" in text(client, f"{QUEUE}send/")
     assert client.post(f"{QUEUE}send/", TYPED).status_code == 422
-    assert "may send single messages to it." in text(client, "/settings/queues/billing:public/Orders/")
+    form = text(client, "/settings/queues/billing:public/Orders/")
+    assert "may send, move, discard and archive messages that wait here." in form
     client.post("/settings/queues/billing:public/Orders/", {"acts_allowed": "on", "reason": "ours, too"})
     assert Queue.objects.get(schema=ORDERS.schema).acts_allowed
     assert client.post(f"{QUEUE}send/", TYPED)["Location"] == QUEUE
     assert "1 message sent to Orders" in text(client, QUEUE)
     assert billing.value('select count(*) from "Orders"') == 1
-    page = text(client, f"{QUEUE}messages/")
-    assert "Nothing is done to those that wait there" in page
+
+
+def test_what_waits_in_another_database_is_discarded_and_purged_on_pages(
+    billing: Connection, recorded: Recorded
+) -> None:
+    client = recorded.operator
+    put = "insert into \"Orders\" (id, headers, body) values (gen_random_uuid(), '{}', 'x') returning id, seq"
+    row: Any = billing.one(put)
+    assert "See its settings" in shown(client, f"{QUEUE}messages/")
+    client.post("/settings/queues/billing:public/Orders/", {"acts_allowed": "on", "reason": "ours, too"})
+    page = shown(client, f"{QUEUE}messages/")
+    tick = f"{row.id}:{row.seq}"
+    assert f'value="{tick}"' in page
+    asked = {"act": "discard", "id": tick, "reason": "junk"}
+    question = client.post(f"{QUEUE}messages/acts/", asked)
+    assert "these rows" in question.content.decode() or "this row" in question.content.decode()
+    assert client.post(f"{QUEUE}messages/acts/", {**asked, "sure": "yes"}).status_code == 303
+    assert "1 message discarded" in text(client, QUEUE)
+    assert billing.value('select count(*) from "Orders"') == 0
+    billing.one(put)
+    asked = {"act": "purge", "schema": ORDERS.schema, "table": ORDERS.table, "reason": "flood"}
+    assert 'value="purge"' in shown(client, QUEUE)
+    location = client.post("/operations/", asked)["Location"]
+    assert "1 message" in text(client, location)
+
+
+def test_delayed_messages_of_another_database_are_left_alone(billing: Connection, recorded: Recorded) -> None:
+    delayed = Address("public", "Orders.Delayed")
+    postgresql().delayed_store(delayed, Address("public", "Orders")).create(billing)
+    billing.run("insert into \"Orders.Delayed\" (headers, body, due) values ('{}', 'x', '2999-01-01')")
+    page = text(recorded.operator, "/queues/billing:public/Orders.Delayed/messages/")
+    assert "Delayed messages of the database billing are only looked at" in page
     assert 'type="checkbox"' not in page
 
 

@@ -174,15 +174,17 @@ def test_its_settings_offer_targets_alone(there: Connection, as_operator: Client
 def test_an_error_queue_of_one_that_is_written_to_may_be_emptied(
     there: Connection, as_operator: Client, settings: Settings
 ) -> None:
-    """And that is all that its settings and pages offer."""
+    """And acts on what waits may be switched on; until then they are asked for, and refused."""
     about = settings.PGQUEUE["LOOKED_AT"]["billing"]
     settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": {"billing": {**about, "WRITABLE": True}}}
     Queue.objects.filter(schema="billing:public", table="Thumbs").update(kind="error")
     html = shown(as_operator, "/settings/queues/billing:public/Thumbs/")
     assert 'name="ingest"' in html
-    assert 'name="acts_allowed"' not in html
+    assert 'name="acts_allowed"' in html
     as_operator.post("/settings/queues/billing:public/Thumbs/", {"ingest": "on", "version": "0"})
     assert Queue.objects.get(schema="billing:public", table="Thumbs").ingest
     queue = shown(as_operator, QUEUE)
-    assert "Messages go into queues of the database billing" in unescape(queue)
-    assert "Purge" not in queue
+    assert "only looked at" not in unescape(queue)
+    asked = {"act": "purge", "schema": "billing:public", "table": "Thumbs"}
+    refused = as_operator.post("/operations/", asked, follow=True)
+    assert "can be switched on in its settings" in unescape(refused.content.decode())

@@ -14,7 +14,7 @@ from pgqueue_admin.dialects.errors import AddressUnreadable, TableMissing
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.statements import Statements
 
-BELOW_STORES = ["queue", "body_column", "table_repair", "delayed", "decision", "two_phase", "crossing"]
+BELOW_STORES = ["queue", "body_column", "table_repair", "delayed", "decision", "two_phase", "crossing", "waiting"]
 NOUNS = [*BELOW_STORES, *(noun for noun, kind in Dialect.__annotations__.items() if kind is Statements)]
 OF_POSTGRESQL = {
     "archive_search",

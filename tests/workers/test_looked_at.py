@@ -11,7 +11,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import LatestSample, MinimumTtbr, Process, Queue, database_clock, navigation_counts, samples
-from pgqueue_admin.models.queue_database import database_of, is_watched, looked_at, only_looked_at, queue_database
+from pgqueue_admin.models.queue_database import database_of, is_watched, looked_at, queue_database, why_not_written
 from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
 from pgqueue_admin.workers.supervisor.role import RoleKey, singletons
 from tests.databases import Databases
@@ -161,8 +161,8 @@ def test_an_address_means_one_database(other: str) -> None:
     ]  # fmt: skip
     assert not queue_database().allows(ALIASED)
     assert not billing.allows(Address("public", "Q"))
-    assert "billing" in only_looked_at(ALIASED)
-    assert not only_looked_at(Address("public", "Q"))
+    assert "billing" in why_not_written(ALIASED)
+    assert not why_not_written(Address("public", "Q"))
 
 
 def test_a_statement_for_another_database_is_not_made() -> None:

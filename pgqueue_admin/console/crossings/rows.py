@@ -32,6 +32,8 @@ class CrossingRow:
     @property
     def origin(self) -> str:
         """Of what goes there."""
+        if self.pending.is_move:
+            return f"another queue of {self.crossing.alias}"
         return "typed by hand" if self.pending.is_typed else "the archive"
 
     @property
@@ -62,7 +64,7 @@ class CrossingRow:
     def effects(self) -> dict[str, str]:
         """What each decision does."""
         return {
-            each: words.effect(self.crossing.takes_in, self.pending.is_typed, each == "arrived")
+            each: words.effect(self.crossing.takes_in, self.pending.is_typed, each == "arrived", self.pending.is_move)
             for each in words.DECISIONS
         }
 

@@ -21,7 +21,7 @@ from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import waiting_acts as words
-from pgqueue_admin.models.queue_database import only_looked_at, queue_database
+from pgqueue_admin.models.queue_database import database_of, queue_database, why_not_written
 from pgqueue_admin.monitor import browse, delayed
 from pgqueue_admin.monitor.message import DelayedMessage, WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
@@ -82,7 +82,8 @@ def possible(person: Any, is_delayed: bool) -> list[PossibleAct]:
 
 def offered(person: Any, table: QueueTable) -> dict[str, Any]:
     """For a template: what can be done with messages of the table; ``foreign``: why nothing can."""
-    if why := only_looked_at(table.address):
+    delayed = waiting_messages.why_delayed_stays(table.address) if table.kind is TableKind.DELAYED else ""
+    if why := why_not_written(table.address) or delayed:
         return {"foreign": why, "home": table.address, "is_only_looked_at": True}
     try:
         home = waiting_messages.home_of(table)
@@ -213,7 +214,8 @@ def _read(connection: Connection, asked: Asked) -> Found:
 
 def _queues(asked: Asked) -> list[tuple[str, Address, str]]:
     """Canonical name, address, and what is known against it: nobody receives there."""
-    known = [each for each in input_queues.known() if each[1] != asked.address]
+    home = database_of(asked.address)
+    known = [each for each in input_queues.known() if each[1] != asked.address and database_of(each[1]) == home]
     says = {each.address: each.says for each in untended([name for name, _ in known])}
     return [(name, address, says.get(address, "")) for name, address in known]
 

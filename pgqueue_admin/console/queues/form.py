@@ -7,7 +7,7 @@ from django import forms
 from pgqueue_admin.console.form_fields import DurationField
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.models import Queue
-from pgqueue_admin.models.queue_database import only_looked_at, why_not_written
+from pgqueue_admin.models.queue_database import database_of, why_not_written
 from pgqueue_admin.services.waiting_messages import is_ours
 
 MOST = 2_147_483_647
@@ -28,9 +28,8 @@ class QueueSettings(forms.Form):
         address = Address(queue.schema, queue.table)
         if queue.kind != "error" or why_not_written(address):
             del self.fields["ingest"]
-        self.only_sends = bool(only_looked_at(address))  # in another database nothing is done to what waits
-        kinds = ("input",) if self.only_sends else FOREIGN
-        if queue.kind not in kinds or is_ours(address) or why_not_written(address):
+        self.is_elsewhere = bool(database_of(address).alias)  # where nothing is done to what is delayed
+        if queue.kind not in FOREIGN or is_ours(address) or why_not_written(address):
             del self.fields["acts_allowed"]
 
     def clean_target_age_seconds(self) -> int | None:

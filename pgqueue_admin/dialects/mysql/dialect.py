@@ -32,6 +32,7 @@ class MySQL(StatementFolder):
     leases = None
     schedules = None
     crossings = None
+    waiting_messages = None
     isolations: Mapping[str, str] = {
         "read_committed": "read committed",
         "repeatable_read": "repeatable read",

@@ -21,8 +21,8 @@ from made, rows from (
 returning crossing
 
 -- name: take_in
--- Rows of an error queue there are about to be copied here.
-insert into messages.crossing (alias, takes_in, who) values (%(alias)s, true, %(who)s)
+-- Rows of a queue there are about to be copied here. Restores: they go into the bin.
+insert into messages.crossing (alias, takes_in, operation, who, restores) values (%(alias)s, true, %(operation)s, %(who)s, %(restores)s)
 returning id, alias, takes_in, operation, who, restores, begun_at, mark, not_known
 
 -- name: copy
@@ -36,7 +36,8 @@ select id from messages.crossing where id = %(id)s for update
 
 -- name: copies
 -- What was taken out, in the order of its queue; bodies stay where they are.
-select tableoid::bigint as part, ctid::text as place, row_id as id, headers, found_schema, found_table
+select tableoid::bigint as part, ctid::text as place, row_id as id, number as seq, headers, found_schema, found_table,
+    coalesce(expires <= now() at time zone 'utc', false) as expired, case when body is not null then ''::bytea end as body
 from messages.crossing_copy where crossing = %(id)s order by number
 
 -- name: open
@@ -114,15 +115,29 @@ insert into messages.crossing_copy (crossing, found_schema, found_table, row_id,
 select made.id, %(schema)s, %(table)s, gen_random_uuid(), %(headers)s, %(body)s, 1 from made
 returning crossing
 
+-- name: move
+-- Rows of another database are to go into another queue there. What they are stays there, so nothing of it is copied.
+with made as (insert into messages.crossing (alias, who) values (%(alias)s, %(who)s) returning id)
+insert into messages.crossing_copy (crossing, found_schema, found_table, row_id, number)
+select made.id, %(schema)s, %(table)s, moved.row_id, moved.number
+from made, rows from (unnest(%(row_ids)s::uuid[]), unnest(%(numbers)s::bigint[])) as moved (row_id, number)
+returning crossing
+
 -- name: typed
--- Likewise, what goes over.
+-- Likewise, what goes over; of moved ones nothing does.
 select c.found_schema as schema, c.found_table as "table", c.row_id, c.headers, c.body
-from messages.crossing_copy c where c.crossing = %(id)s
+from messages.crossing_copy c where c.crossing = %(id)s and c.headers is not null
     and not exists (select from messages.crossing_put p where p.crossing = c.crossing and p.row_id = c.row_id)
 
 -- name: is_typed
--- Whether no archived message and no error queue has what goes over.
+-- Whether no archived message and no queue there has what goes over.
 select not c.takes_in and not exists (select from messages.crossing_put p where p.crossing = c.id)
+    and not exists (select from messages.crossing_copy m where m.crossing = c.id and m.headers is null)
+from messages.crossing c where c.id = %(id)s
+
+-- name: is_move
+-- Whether rows go from one queue there into another: the archive has no part in it.
+select not c.takes_in and exists (select from messages.crossing_copy m where m.crossing = c.id and m.headers is null)
 from messages.crossing c where c.id = %(id)s
 
 -- name: put_edited

@@ -1,9 +1,18 @@
 """Whether messages that wait in a queue may be acted on by hand: asked by each act and each chunk of a purge."""
 
-from pgqueue_admin.archive.held_row import would_run
+from pgqueue_admin.archive import crossings
+from pgqueue_admin.archive.held_row import others_code, would_run
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.models import Queue
-from pgqueue_admin.models.queue_database import only_looked_at, queue_database
+from pgqueue_admin.models.queue_database import (
+    QueueDatabase,
+    database_of,
+    is_watched,
+    only_looked,
+    queue_database,
+    why_not_written,
+)
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.services import queue_access
@@ -17,12 +26,12 @@ _NOT_ALLOWED = (
 
 
 def table_of(connection: Connection, address: Address) -> QueueTable:
-    """Raises OperationRefused where no act can be done on its messages, DatabaseError."""
+    """``connection``: where it lies. Raises OperationRefused where no act is done on its messages, DatabaseError."""
     if beyond := queue_access.refusal_for(address):
         raise OperationRefused(f"It {beyond}.")
-    if why := only_looked_at(address):
+    if why := why_not_written(address):
         raise OperationRefused(why)
-    if not queue_database().allows(address):
+    if not is_watched(address):
         raise OperationRefused(f"The schema {address.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS).")
     table = discovery.readable(connection, address)
     if table is None:
@@ -34,12 +43,22 @@ def table_of(connection: Connection, address: Address) -> QueueTable:
 def home_of(table: QueueTable) -> Address:
     """The queue whose messages lie there. Raises OperationRefused where no act can be done on them."""
     if table.kind is TableKind.DELAYED:
+        if why := why_delayed_stays(table.address):
+            raise OperationRefused(why)
         if table.delayed_of is None:
             raise OperationRefused(f"No queue is known to which the messages of {table.address.table} go.")
         return table.delayed_of
     if not table.has_messages or table.kind in (TableKind.LEASE, TableKind.ARCHIVE):
         raise OperationRefused(f"{table.address.table} is no queue whose messages can be acted on.")
     return table.address
+
+
+def why_delayed_stays(address: Address) -> str:
+    """Why nothing is done to delayed messages of a table; empty: it is in the first database."""
+    alias = database_of(address).alias
+    return (
+        f"Delayed messages of the database {alias} are only looked at: they go on when they are due." if alias else ""
+    )
 
 
 def why_foreign(table: QueueTable) -> str:
@@ -69,5 +88,29 @@ def check_purge(connection: Connection, queue: Address) -> None:
     table = table_of(connection, queue)
     if table.kind is TableKind.DELAYED:
         raise OperationRefused(f"{queue.table} holds delayed messages: they are cancelled on their own page.")
-    if why := why_foreign(table) or would_run(connection, queue):
+    if why := why_foreign(table) or _would_run(connection, queue):
         raise OperationRefused(why)
+
+
+def _would_run(connection: Connection, queue: Address) -> str:
+    database = database_of(queue)
+    if not database.alias:
+        return would_run(connection, queue)
+    with queue_database().reading() as here:
+        return why_not_carried(here, connection, database) or others_run(connection, database, queue)
+
+
+def why_not_carried(here: Connection, there: Connection, database: QueueDatabase) -> str:
+    """Why no act spans both databases now; empty: it can. Raises DatabaseError."""
+    store = database.dialect.crossings
+    if store is None or database.dialect.waiting_messages is None:
+        return only_looked(database.alias)
+    return store.fault(there) if crossings.can_carry(here) else crossings.NOT_KEPT
+
+
+def others_run(there: Session, database: QueueDatabase, queue: Address) -> str:
+    """What of others would run there where a row is held or deleted, in a sentence; empty: nothing. Raises
+    DatabaseError."""
+    waiting = database.dialect.waiting_messages
+    assert waiting is not None
+    return others_code(waiting.runs(there, queue))

@@ -10,18 +10,27 @@ from typing import NamedTuple
 
 from django.conf import settings
 
-from pgqueue_admin.archive import crossing_back, crossing_in, crossings, replay
-from pgqueue_admin.archive.crossing_in import Taken
+from pgqueue_admin.archive import crossing_back, crossing_in, crossing_move, crossings, replay
+from pgqueue_admin.archive.crossing_in import Intend, Take, Taken, TakingIn
 from pgqueue_admin.archive.crossings import Crossing
 from pgqueue_admin.archive.messages import Outcome
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.crossing_store import CommitOutcome, CrossingStore
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import QueueDatabase, of_alias, queue_database
 from pgqueue_admin.services import audit_intents
 from pgqueue_admin.services.operations.item_outcomes import record, record_sent
 
 log = logging.getLogger(__name__)
+
+
+class Settled(NamedTuple):
+    """``state``: as it was told. ``outcomes``: of the archived messages that arrived."""
+
+    state: str
+    outcomes: list[Outcome] = []
 
 
 def carry(here: Connection, operation: int) -> None:
@@ -48,16 +57,56 @@ def send_out(here: Connection, number: int) -> list[Outcome] | None:
 
 def take_in(database: QueueDatabase, queue: Address) -> Taken:
     """A batch of its error queue into the archive. Raises DatabaseError: then it lies there, or it is being asked."""
+    return take_out(database, queue, TakingIn(database.alias))[0]
+
+
+def take_out(
+    database: QueueDatabase,
+    queue: Address,
+    meant: TakingIn,
+    take: Take | None = None,
+    intend: Intend = lambda crossing, rows: None,
+) -> tuple[Taken, list[Outcome]]:
+    """Rows of a queue there into the archive, as somebody means it, and what they became there. Raises likewise.
+    ``take``: which; ``intend``: asked before anything leaves.
+    """
     with queue_database().writing() as here, crossings.all_let_go(here):
         with database.writing() as there, database.writing() as beside:
             if fault := _store(database).fault(there):
                 raise DatabaseError(fault)
-            taken = crossing_in.carry(here, there, beside, _store(database), queue, database.alias, "ingester")
-        if taken.crossing is not None:
-            with crossings.held(here, taken.crossing) as mine:
-                if mine:
-                    _finish(here, mine)
-    return taken
+            about = (_store(database), queue, meant, take, intend)
+            taken = crossing_in.carry(here, there, beside, *about)
+        return taken, _finished(here, taken.crossing)
+
+
+def move(
+    database: QueueDatabase, queue: Address, target: Address, who: str, take: Take, intend: Intend
+) -> crossing_move.Moved:
+    """From one queue there into another. Raises DatabaseError: then it lies where it was, or it is being asked."""
+    waiting = database.dialect.waiting_messages
+    assert waiting is not None
+    stores = crossing_move.MoveStores(_store(database), waiting)
+    with queue_database().writing() as here, crossings.all_let_go(here):
+        with database.writing() as there, database.writing() as beside:
+            if fault := _store(database).fault(there):
+                raise DatabaseError(fault)
+            moved = crossing_move.carry(here, there, beside, stores, (queue, target), who, take, intend)
+        _finished(here, moved.crossing)
+    return moved
+
+
+def _finished(here: Connection, crossing: int | None) -> list[Outcome]:
+    if crossing is None:
+        return []
+    with crossings.held(here, crossing) as mine:
+        return _finish(here, mine) if mine else []
+
+
+def ended(number: int) -> Settled | None:
+    """Of one that raised: what became of it; None: that is not known yet, or somebody else has found it. Raises
+    DatabaseError."""
+    with queue_database().writing() as here, crossings.held(here, number) as mine:
+        return _settled(here, mine) if mine else None
 
 
 def settle(operation: int | None = None, alias: str | None = None) -> set[int]:
@@ -81,11 +130,13 @@ def settle(operation: int | None = None, alias: str | None = None) -> set[int]:
 
 
 class PendingCrossing(NamedTuple):
-    """``queues``: those there, with the ids of its rows, to look for. ``is_typed``: a person typed what goes there."""
+    """``queues``: those there, with the ids of its rows, to look for. ``is_typed``: a person typed what goes there.
+    ``is_move``: from one queue there into another."""
 
     crossing: Crossing
     queues: dict[Address, list[str]]
     is_typed: bool
+    is_move: bool
 
     @property
     def rows(self) -> dict[str, list[str]]:
@@ -112,7 +163,8 @@ def pending(here: Connection) -> list[PendingCrossing]:
 
 
 def _pending(here: Connection, found: Crossing) -> PendingCrossing:
-    return PendingCrossing(found, crossings.rows(here, found), crossings.is_typed(here, found))
+    kind = crossings.is_typed(here, found), crossings.is_move(here, found)
+    return PendingCrossing(found, crossings.rows(here, found), *kind)
 
 
 def one_pending(here: Connection, number: int) -> PendingCrossing | None:
@@ -168,13 +220,6 @@ def _carry(here: Connection, crossing: Crossing) -> list[Outcome]:
     return _finish(here, crossing._replace(mark=mark))
 
 
-class Settled(NamedTuple):
-    """``state``: as it was told. ``outcomes``: of the archived messages that arrived."""
-
-    state: str
-    outcomes: list[Outcome] = []
-
-
 def _settled(here: Connection, crossing: Crossing) -> Settled | None:
     """What became of it; None: that is not known now."""
     if crossing.mark is None:
@@ -218,7 +263,9 @@ def _finish(here: Connection, crossing: Crossing) -> list[Outcome]:
     with here.transaction():
         crossings.make_durable(here)  # undone by a crash it would be asked again, of whoever has forgotten it
         if crossing.takes_in:
-            crossing_in.finish(here, crossing, _dialect(crossing), settings.PGQUEUE["OWN_CODE"])
+            ids = crossing_in.finish(here, crossing, _dialect(crossing), settings.PGQUEUE["OWN_CODE"])
+            outcomes = [Outcome(each, "done") for each in ids]
+            _record_purged(here, crossing, ids)
         else:
             outcomes = crossing_back.finish(here, crossing)
             _record(here, crossing, outcomes)
@@ -229,6 +276,8 @@ def _finish(here: Connection, crossing: Crossing) -> list[Outcome]:
 
 def _audit(here: Connection, crossing: Crossing) -> None:
     """Before it is over here: nobody comes back to it then."""
+    if crossing.takes_in and not crossing.is_by_hand:
+        return
     if crossings.rows(here, crossing):
         audit_intents.write(crossing.id)
     else:  # its queue there has refused all of it
@@ -242,6 +291,12 @@ def _doubt(here: Connection, crossing: Crossing, why: str) -> None:
         crossings.doubt(here, crossing, why)
         _record(here, crossing, crossing_back.given_up(here, crossing, why))
     log.error("What became of crossing %s into %s nobody can be told: %s", crossing.id, crossing.alias, why)
+
+
+def _record_purged(here: Connection, crossing: Crossing, ids: list[int]) -> None:
+    if crossing.operation is not None and ids:
+        (name,) = Operation._base_manager.only("queues").get(pk=crossing.operation).queues
+        here.run(postgresql().purge.record(), {"operation_id": crossing.operation, "queue": name, "ids": ids})
 
 
 def _record(here: Connection, crossing: Crossing, outcomes: list[Outcome]) -> None:

@@ -33,26 +33,35 @@ def refusal(connection: Connection, operation: Operation) -> str:
 
 
 def take(connection: Connection, operation: Operation, size: int) -> list[int]:
-    """In the caller's transaction; the archive ids, none where nothing is left to take. Never more in all than were
-    counted when it was prepared. Raises STOPS where it cannot go on."""
-    done = int(connection.value(postgresql().purge.done(), {"operation_id": operation.pk}))
-    limit = min(size, operation.count - done)
+    """In the caller's transaction; the archive ids, none where nothing is left to take. Raises STOPS where it cannot go
+    on."""
+    most = limit(connection, operation, size)
     who, own_code = operation.started_by or operation.who, tuple(settings.PGQUEUE["OWN_CODE"])
     (queue,) = parsed(operation.queues)
-    about = (connection, queue, counted(operation), limit, who, own_code, operation.pk)
-    return purge.chunk(*about) if limit > 0 else []
+    about = (connection, queue, counted(operation), most, who, own_code, operation.pk)
+    return purge.chunk(*about) if most else []
 
 
 def record(connection: Connection, operation: Operation, ids: list[int]) -> None:
     """What was taken; or that it has ended, and how much of what was counted stays there."""
     if not ids:
         (queue,) = parsed(operation.queues)
-        stays = purge.left(connection, queue, counted(operation))
-        Operation.objects.filter(pk=operation.pk).update(stays=stays)  # before it ends, should this be killed
-        _end(connection, operation, "skipped", "The purge has ended.")
+        end(connection, operation, purge.left(connection, queue, counted(operation)))
         return
     (name,) = operation.queues
     connection.run(postgresql().purge.record(), {"operation_id": operation.pk, "queue": name, "ids": ids})
+
+
+def end(connection: Connection, operation: Operation, stays: int) -> None:
+    """``stays``: how much of what was counted is in its queue still."""
+    Operation.objects.filter(pk=operation.pk).update(stays=stays)  # before it ends, should this be killed
+    _end(connection, operation, "skipped", "The purge has ended.")
+
+
+def limit(connection: Connection, operation: Operation, size: int) -> int:
+    """How many more a chunk may take: never more in all than were counted when it was prepared."""
+    done = int(connection.value(postgresql().purge.done(), {"operation_id": operation.pk}))
+    return max(0, min(size, operation.count - done))
 
 
 def stop(connection: Connection, operation: Operation, why: str) -> None:

@@ -13,7 +13,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.formatting import numbers
 from pgqueue_admin.models import Operation, RetryPlan, database_clock, notify
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations import crossings, purge_chunk, queries
+from pgqueue_admin.services.operations import crossings, purge_chunk, purge_elsewhere, queries
 from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.item_outcomes import record, record_sent
 from pgqueue_admin.services.operations.kinds import kind_of
@@ -148,7 +148,11 @@ def chunk(operation: Operation, size: int, until: int = LARGEST_ID) -> bool:
     """
     who = operation.started_by or operation.who
     if operation.kind == Operation.Kind.PURGE:
-        return _purge_chunk(operation, size)
+        return (
+            purge_elsewhere.chunk(operation, size)
+            if purge_elsewhere.is_there(operation)
+            else _purge_chunk(operation, size)
+        )
     if operation.kind == Operation.Kind.RETRY:
         crossings.settle(operation.pk)
     with queue_database().writing() as connection, all_let_go(connection):

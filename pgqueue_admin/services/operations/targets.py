@@ -19,8 +19,8 @@ from pgqueue_admin.models.queue_database import (
     QueueDatabase,
     database_of,
     is_watched,
+    lies_elsewhere,
     only_looked,
-    only_looked_at,
     queue_database,
 )
 from pgqueue_admin.monitor import table_classifier
@@ -57,7 +57,7 @@ class Target:
 
     def refusal_by_hand(self, chosen: Chosen = ()) -> str:
         """Likewise of an act by hand, for which nothing of others is run, and which spans one database."""
-        return only_looked_at(self.address) or self.refusal(chosen) or others_code(self.runs)
+        return lies_elsewhere(self.address) or self.refusal(chosen) or others_code(self.runs)
 
     @property
     def takes_copies(self) -> bool:

@@ -166,7 +166,7 @@ class IngesterProcess:
 
 
 def _of_other(taken: Taken) -> Ingested:
-    return Ingested(taken.rows, 0, taken.full)
+    return Ingested(len(taken.rows), 0, taken.full)
 
 
 def _told(where: Address | None, trouble: str) -> str:

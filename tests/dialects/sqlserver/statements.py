@@ -8,7 +8,18 @@ from pgqueue_admin.dialects.sqlserver.dialect import SQLServer
 from pgqueue_admin.dialects.sqlserver.query import Catalog, Query
 
 LOOKING = ["monitor", "browse"]
-NOUNS = ["crossing", "operation", "queue", "delayed", "subscription", "table_repair", "outbox", "session", "archive"]
+NOUNS = [
+    "crossing",
+    "waiting",
+    "operation",
+    "queue",
+    "delayed",
+    "subscription",
+    "table_repair",
+    "outbox",
+    "session",
+    "archive",
+]
 NOUNS += LOOKING
 SALES, DELAYED = Address("dbo", "Sales"), Address("dbo", "Sales.Delayed")
 OF_CROSSINGS = ("create", "mark", "told", "forget")  # of a table of ours
@@ -55,9 +66,10 @@ def composed(noun: str) -> Iterator[tuple[str, str, str]]:
         **{"most": 10, "batch": 100, "place": 0, "wait": 10_000, "lock_ms": 25_000, "id": 4711, "dispatched": 0},
         **{"name": "pgqueue_1", "index": "Index_Dispatched", "column": "Dispatched"},
         **{"kind": Query("nonclustered"), "keys": Query("[Expires]"), "rest": Query(" include ([Id])")},
+        **{"target": Address("dbo", "Billing"), "limit": 200, "unfilled": Query(" and [Tenant] is null")},
         **{"key": Query("primary key nonclustered"), "definition": Query("(newid())")},
     }
-    filled |= _lists(statements, noun)
+    filled |= _lists(statements, noun) | ({"column": "Tenant"} if noun == "waiting" else {})
     own = {"table": Address("dbo", "PgqueueCrossing")}
     for each in statements:
         filled |= {} if noun != "crossing" else own if each.name in OF_CROSSINGS else {"table": SALES, "limit": 200}

@@ -22,6 +22,7 @@ PARTS = {
     ("browse", "delayed_columns"),
     ("monitor", "sent"),
     ("monitor", "heap_bytes"),
+    ("waiting", "unfilled"),
 }
 LISTED = {("queue", "row"), ("delayed", "row"), ("subscription", "topic"), *PARTS}  # parts that the others hold
 CONDITIONS = {("archive", "has_conversation"), ("outbox", "is_over"), ("outbox", "is_undated")}

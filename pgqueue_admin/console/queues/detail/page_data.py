@@ -31,7 +31,7 @@ from pgqueue_admin.models import (
     settings_words,
 )
 from pgqueue_admin.models.endpoint_standings import Standing
-from pgqueue_admin.models.queue_database import only_looked_at, sees_locked_rows, why_not_written
+from pgqueue_admin.models.queue_database import sees_locked_rows, why_not_written
 from pgqueue_admin.models.queue_overview import Newest
 from pgqueue_admin.services import queues, waiting_messages
 from pgqueue_admin.services.queues import subject
@@ -109,10 +109,6 @@ class QueueData:
         return Address(found.schema, found.table) if found else None
 
     @cached_property
-    def only_looked_at(self) -> str:
-        return only_looked_at(self.address)
-
-    @cached_property
     def why_not_written(self) -> str:
         return why_not_written(self.address)
 
@@ -136,7 +132,7 @@ class QueueData:
     @property
     def dead_path(self) -> str:
         """What died in this queue, in the archive."""
-        has_some = navigation.path_of("archive") and not self.only_looked_at
+        has_some = navigation.path_of("archive") and not self.why_not_written
         return url_converters.dead(self.canonical) if has_some else ""
 
     @property

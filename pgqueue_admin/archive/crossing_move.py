@@ -1,0 +1,76 @@
+"""Rows of another database go into another queue there, in one transaction, which is marked here before it ends."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from pgqueue_admin.archive import crossings
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.connection import Session
+from pgqueue_admin.dialects.crossing_store import CrossingStore, TakenRow
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
+from pgqueue_admin.dialects.waiting_store import WaitingStore
+
+
+class Moved(NamedTuple):
+    """``crossing``: None where nothing was moved. ``refused``: by row, why that one was not."""
+
+    crossing: int | None
+    rows: Sequence[TakenRow]
+    refused: dict[TakenRow, str]
+
+
+class MoveStores(NamedTuple):
+    """What is asked of the other database."""
+
+    crossings: CrossingStore
+    waiting: WaitingStore
+
+
+def carry(
+    here: Connection,
+    there: Session,
+    beside: Session,
+    stores: MoveStores,
+    route: tuple[Address, Address],
+    who: str,
+    take: Callable[[Session], Sequence[TakenRow]],
+    intend: Callable[[int, Sequence[TakenRow]], None],
+) -> Moved:
+    """Raises DatabaseError: then it is undone there, or to be asked. ``beside``: another session there. ``route``: from
+    and to. ``intend``: asked before it is committed there.
+
+    Nothing of a message comes here, so that none can be lost between the two.
+    """
+    queue, target = route
+    with there.transaction():
+        rows = take(there)
+        if not rows:
+            return Moved(None, (), {})
+        mark = stores.crossings.mark(there)
+        refused = {row: why for row in rows if (why := _refusal(there, stores, queue, row, target))}
+        if not (moved := [row for row in rows if row not in refused]):
+            return Moved(None, (), refused)
+        with here.transaction():
+            number = crossings.move(here, target, {row.id: row.seq for row in moved}, who)
+        intend(number, moved)
+        stores.crossings.pin(beside)
+        crossing = crossings.get(here, number)
+        if crossing is None:
+            raise crossings.Overtaken
+        crossings.leave(here, crossing, mark, {})
+    return Moved(number, moved, refused)
+
+
+def _refusal(there: Session, stores: MoveStores, queue: Address, row: TakenRow, target: Address) -> str:
+    """Move one, or say why not."""
+    try:
+        with there.transaction():
+            if (taken := stores.waiting.move(there, queue, row, target)) != 1:
+                raise RowsDropped(f"{target.table} took {taken} of 1, as of one without a body, and that was undone.")
+            if (gone := stores.crossings.remove(there, queue, [row])) != 1:
+                raise RowsDropped(f"{queue.table} gave {gone} of 1, and that was undone.")
+    except (DatabaseDown, Deadlock):
+        raise
+    except DatabaseError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,23 @@
+-- name: take
+-- As crossing.take, between these numbers. Filled: seq, which always is, and columns that the archive lacks: what has a value there
+-- stays.
+with near as materialized (
+    select tableoid::bigint as part, ctid::text as place, id, expires, headers, seq::bigint as seq,
+        octet_length(headers) + coalesce(octet_length(body), 0) as bytes
+    from {table} where seq between %(lowest)s::bigint and %(up_to)s::bigint and num_nonnulls({filled}) = 1
+    order by seq limit %(limit)s for update skip locked
+)
+select part, place, id, expires, headers, seq from (
+    select *, row_number() over up_to as nth, sum(bytes) over up_to as carried
+    from near window up_to as (order by seq rows unbounded preceding)
+) batch where nth = 1 or carried <= %(most)s order by nth
+
+-- name: hold
+-- Exactly this row, if nobody has it in hand: a locked one is skipped, so the act never waits for a handler.
+select tableoid::bigint as part, ctid::text as place, id, expires, headers, seq::bigint as seq
+from {table} where id = %(id)s::uuid and seq = %(seq)s::bigint for update skip locked
+
+-- name: move
+-- One that is held, with all it has but its number, which the target gives. Without a body it would wedge that queue.
+insert into {target} (id, expires, headers, body)
+select id, expires, headers, body from {table} where ctid = %(place)s::tid and tableoid = %(part)s::bigint::oid and body is not null

@@ -1,0 +1,72 @@
+"""Acts on what waits in another PostgreSQL database (contract: dialects.waiting_store.WaitingStore)."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.connection import Session
+from pgqueue_admin.dialects.crossing_store import TakenRow
+from pgqueue_admin.dialects.waiting_store import TableIdentity, WaitingCount
+
+_MOVED = ["id", "expires", "headers", "body", "seq"]
+
+
+class PostgreSQLWaiting:
+    """``dialect``: of that database, by whose addresses its queues are named."""
+
+    def __init__(self, dialect: Any):
+        self._dialect, self._sql, self._by_hand = dialect, dialect.waiting, dialect.move_to_archive
+
+    def identity(self, session: Session, queue: Address) -> TableIdentity | None:
+        row = session.one(self._dialect.purge.identity(), self._named(queue))
+        return TableIdentity(row.oid, row.storage or "", row.last) if row else None
+
+    def count(self, session: Session, queue: Address) -> WaitingCount:
+        row = session.one(self._dialect.purge.waiting(table=queue))
+        return WaitingCount(row.number, row.lowest, row.up_to) if row and row.number else WaitingCount(0, 0, 0)
+
+    def left(self, session: Session, queue: Address, lowest: int, up_to: int) -> int:
+        return int(session.value(self._dialect.purge.left(table=queue), {"lowest": lowest, "up_to": up_to}))
+
+    def runs(self, session: Session, queue: Address) -> Sequence[str]:
+        runs = self._by_hand.runs(calls=self._dialect.monitor.calls)
+        return session.value(runs, self._named(queue)) or ()
+
+    def own_columns(self, session: Session, queue: Address) -> Sequence[str]:
+        rows = session.all(self._by_hand.other_columns(), {**self._named(queue), "moved": _MOVED})
+        return [row.name for row in rows]
+
+    def take(
+        self, session: Session, queue: Address, limit: int, most: int, lowest: int, up_to: int
+    ) -> Sequence[TakenRow]:
+        filled = ("seq", *self.own_columns(session, queue))
+        asked = {"limit": limit, "most": most, "lowest": lowest, "up_to": up_to}
+        with self._only_tables(session):
+            return [TakenRow(*row) for row in session.all(self._sql.take(table=queue, filled=filled), asked)]
+
+    def hold(self, session: Session, queue: Address, row_id: UUID, seq: int) -> TakenRow | None:
+        with self._only_tables(session):
+            row = session.one(self._sql.hold(table=queue), {"id": row_id, "seq": seq})
+        return TakenRow(*row) if row else None
+
+    def has_own(self, session: Session, queue: Address, row: TakenRow) -> bool:
+        where = {"place": row.place, "part": row.part}
+        own, has_value = self.own_columns(session, queue), self._by_hand.has_value
+        return any(session.value(has_value(table=queue, column=name), where) for name in own)
+
+    def move(self, session: Session, queue: Address, row: TakenRow, target: Address) -> int:
+        where = {"place": row.place, "part": row.part}
+        return session.run(self._sql.move(table=queue, target=target), where)
+
+    @contextmanager
+    def _only_tables(self, session: Session) -> Iterator[None]:
+        """Whatever became of the table since somebody asked, no view is looked into."""
+        session.run(self._by_hand.refuse_views())
+        yield
+        session.run(self._by_hand.allow_views())
+
+    def _named(self, queue: Address) -> dict[str, str]:
+        there = self._dialect.native(queue)
+        return {"schema": there.schema, "name": there.table}

@@ -1,0 +1,68 @@
+-- name: count
+-- What a purge would mean: as many as nobody has in hand, and between which numbers, by which what comes later is told.
+select count(*) as number, min(RowVersion) as lowest, max(RowVersion) as up_to from {table} with (readpast, readcommittedlock)
+
+-- name: identity
+-- A table that was made anew has another number or age; one that was emptied may number its rows anew.
+select cast(o.object_id as bigint) as oid, convert(varchar(23), o.create_date, 121) as storage, cast(n.last_value as bigint) as last
+from sys.tables o
+left join sys.identity_columns n on n.object_id = o.object_id and n.name = N'RowVersion'
+where o.object_id = object_id(%(table)s)
+
+-- name: left
+-- How many of these are there still, but for those in somebody's hands.
+select count(*) as number from {table} with (readpast, readcommittedlock) where RowVersion between %(lowest)s and %(up_to)s
+
+-- name: runs
+-- A trigger runs with the rights of whoever deletes.
+select concat(N'trigger ', quotename(r.name)) as name
+from sys.triggers r join sys.trigger_events e on e.object_id = r.object_id
+where r.parent_id = object_id(%(table)s) and r.is_disabled = 0 and e.type_desc = N'DELETE'
+
+-- name: own_columns
+-- What the archive has no place for; what is computed comes by itself wherever the row goes.
+select c.name as name from sys.columns c
+where c.object_id = object_id(%(table)s) and c.is_computed = 0
+    and c.name not in (N'Id', N'CorrelationId', N'ReplyToAddress', N'Recoverable', N'Expires', N'Headers', N'Body', N'RowVersion')
+
+-- name: take
+-- As crossing.take, between these numbers; what has a value in a column of its own stays.
+with near as (
+    select top ({limit}) Id, CorrelationId, ReplyToAddress, Expires, Headers, RowVersion,
+        datalength(Headers) + coalesce(datalength(Body), 0) as bytes
+    from {table} with (updlock, readpast, rowlock)
+    where RowVersion between %(lowest)s and %(up_to)s{unfilled}
+    order by RowVersion
+), batch as (
+    select Id, CorrelationId, ReplyToAddress, Expires, Headers, RowVersion, row_number() over (order by RowVersion) as nth,
+        sum(cast(bytes as bigint)) over (order by RowVersion rows unbounded preceding) as carried
+    from near
+)
+select lower(convert(char(36), Id)) as id, CorrelationId as correlation_id, ReplyToAddress as reply_to, Expires as expires,
+    Headers as headers, RowVersion as seq
+from batch where nth = 1 or carried <= %(most)s order by RowVersion
+
+-- name: unfilled
+-- Part of take, of each such column.
+ and {column} is null
+
+-- name: hold
+-- Exactly this row, if nobody has it in hand: a locked one is read past, so the act never waits for a handler.
+select lower(convert(char(36), Id)) as id, CorrelationId as correlation_id, ReplyToAddress as reply_to, Expires as expires,
+    Headers as headers, RowVersion as seq
+from {table} with (updlock, readpast, rowlock)
+where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier)
+
+-- name: has_own
+-- Of one that is held.
+select case when {column} is null then 0 else 1 end as is_filled from {table} where RowVersion = %(seq)s
+
+-- name: move
+-- One that is held, with all it has but its number, which the target gives. Without a body it would wedge that queue.
+insert into {target} (Id, CorrelationId, ReplyToAddress, Recoverable, Expires, Headers, Body)
+select Id, CorrelationId, ReplyToAddress, 1, Expires, Headers, Body from {table} where RowVersion = %(seq)s and Body is not null
+
+-- name: move_without_recoverable
+-- As move, where the target has no such column.
+insert into {target} (Id, CorrelationId, ReplyToAddress, Expires, Headers, Body)
+select Id, CorrelationId, ReplyToAddress, Expires, Headers, Body from {table} where RowVersion = %(seq)s and Body is not null

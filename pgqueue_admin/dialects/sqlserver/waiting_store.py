@@ -1,0 +1,69 @@
+"""Acts on what waits in a SQL Server database (contract: dialects.waiting_store.WaitingStore)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.connection import Session
+from pgqueue_admin.dialects.crossing_store import TakenRow
+from pgqueue_admin.dialects.sqlserver import addressing
+from pgqueue_admin.dialects.sqlserver.query import Query
+from pgqueue_admin.dialects.sqlserver.queue_store import with_columns_of
+from pgqueue_admin.dialects.sqlserver.recoverable import RecoverableColumn, RecoverableQuery
+from pgqueue_admin.dialects.waiting_store import TableIdentity, WaitingCount
+
+
+class SQLServerWaiting:
+    """``dialect``: whose addresses are those of the catalog; ``native``: makes such of an address with an alias."""
+
+    def __init__(self, dialect: Any, native: Callable[[Address], Address]):
+        self._dialect, self._sql, self._native = dialect, dialect.waiting, native
+
+    def identity(self, session: Session, queue: Address) -> TableIdentity | None:
+        row = session.one(self._sql.identity(), self._named(queue))
+        return TableIdentity(*row) if row else None
+
+    def count(self, session: Session, queue: Address) -> WaitingCount:
+        row = session.one(self._sql.count(table=self._native(queue)))
+        return WaitingCount(row.number, row.lowest, row.up_to) if row and row.number else WaitingCount(0, 0, 0)
+
+    def left(self, session: Session, queue: Address, lowest: int, up_to: int) -> int:
+        asked = {"lowest": lowest, "up_to": up_to}
+        return int(session.value(self._sql.left(table=self._native(queue)), asked))
+
+    def runs(self, session: Session, queue: Address) -> Sequence[str]:
+        return [row.name for row in session.all(self._sql.runs(), self._named(queue))]
+
+    def own_columns(self, session: Session, queue: Address) -> Sequence[str]:
+        return [row.name for row in session.all(self._sql.own_columns(), self._named(queue))]
+
+    def take(
+        self, session: Session, queue: Address, limit: int, most: int, lowest: int, up_to: int
+    ) -> Sequence[TakenRow]:
+        own = self.own_columns(session, queue)
+        unfilled = Query("".join(f" {self._sql.unfilled(column=name)}" for name in own))
+        statement = self._sql.take(table=self._native(queue), limit=limit, unfilled=unfilled)
+        rows = session.all(statement, {"most": most, "lowest": lowest, "up_to": up_to})
+        return [_taken(row) for row in rows]
+
+    def hold(self, session: Session, queue: Address, row_id: UUID, seq: int) -> TakenRow | None:
+        row = session.one(self._sql.hold(table=self._native(queue)), {"id": str(row_id), "seq": seq})
+        return _taken(row) if row else None
+
+    def has_own(self, session: Session, queue: Address, row: TakenRow) -> bool:
+        table, own = self._native(queue), self.own_columns(session, queue)
+        return any(session.value(self._sql.has_own(table=table, column=name), {"seq": row.seq}) for name in own)
+
+    def move(self, session: Session, queue: Address, row: TakenRow, target: Address) -> int:
+        where = {"table": self._native(queue), "target": self._native(target)}
+        column = RecoverableColumn(self._dialect, where["target"])
+        forms = self._sql.move(**where), self._sql.move_without_recoverable(**where)
+        return session.run(RecoverableQuery.of(column, *forms), {"seq": row.seq})
+
+    def _named(self, queue: Address) -> dict[str, str]:
+        return {"table": addressing.qualified(self._native(queue))}
+
+
+def _taken(row: Any) -> TakenRow:
+    return TakenRow(0, "", UUID(row.id), row.expires, with_columns_of(row), row.seq)

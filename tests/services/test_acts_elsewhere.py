@@ -1,0 +1,299 @@
+"""Acts on what waits in another database, of each kind: each message is in one place, wherever a process is killed
+(docs/decisions/032). SQL Server's are run where one is named.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import pytest
+from django.contrib.auth.models import User
+from pytest_django import Settings
+
+from pgqueue_admin.archive.held_row import SeenRow
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.dialects import Address, Connection, dialect_for
+from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.models import AuditEntry, AuditIntent, Operation, Queue
+from pgqueue_admin.models import queue_database as source
+from pgqueue_admin.services import operations, purges, waiting_messages
+from pgqueue_admin.services.operations import crossings
+from pgqueue_admin.services.operations.errors import OperationRefused
+from tests import mssql
+from tests.archived_messages import archived
+from tests.billing import open_crossings
+from tests.databases import Databases
+from tests.killed_crossing import run_and_kill
+
+Connect = Callable[[str], Connection]
+HEADERS = '{"NServiceBus.MessageId":"m-%d","NServiceBus.EnclosedMessageTypes":"Shop.Thumb"}'
+BODY = b'{"side":"left"}'
+ACT = """
+from uuid import UUID
+from pgqueue_admin.archive.held_row import SeenRow
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.services import waiting_messages
+name, schema, *rows = sys.argv[1].split()
+queue = Address(schema, "Orders")
+seen = [SeenRow(queue, UUID(each[:36]), int(each[37:])) for each in rows]
+target = Address(schema, "Returns") if name == "move" else None
+waiting_messages.act(name, queue, seen, "ana", "console", "mended", target)
+"""
+PLACES = [
+    ("before the intent", False),
+    ("before the mark", False),
+    ("before the commit there", False),
+    ("after the commit there", True),
+    ("within the end", True),
+    ("after the end", True),
+]
+
+
+class There(NamedTuple):
+    """A database that is written to as billing: five messages wait in Orders, none in Returns."""
+
+    dsn: str
+    dialect: Any
+    session: Any
+
+    @property
+    def orders(self) -> Address:
+        return self._named("Orders")
+
+    @property
+    def returns(self) -> Address:
+        return self._named("Returns")
+
+    def _named(self, table: str) -> Address:
+        address: Address = self.dialect.address(self.dialect.default_schema, table)
+        return address
+
+    def make(self) -> None:
+        for queue in (self.orders, self.returns):
+            self.dialect.queue_store(queue).create(self.session)
+        if creation := getattr(self.dialect.crossings, "creation", ""):
+            self.session.run(creation)
+
+    def fill(self, number: int) -> None:
+        queue = self.dialect.queue_store(self.orders)
+        for each in range(number):
+            self.session.run_all(queue.insertions([(HEADERS % each, BODY, None)]))
+
+    def number(self, queue: Address) -> int:
+        return int(self.dialect.waiting_messages.count(self.session, queue).number)
+
+    def waits(self, queue: Address) -> list[SeenRow]:
+        with self.session.transaction():
+            rows = self.dialect.waiting_messages.take(self.session, queue, 100, 10**9, -(2**62), 2**62)
+        return [SeenRow(queue, row.id, row.seq) for row in rows]
+
+    def act(self, name: str, seen: list[SeenRow], person: User) -> list[waiting_messages.ActOutcome]:
+        target = self.returns if name == "move" else None
+        return waiting_messages.act(name, self.orders, seen, person, "console", "mended", target)
+
+
+@pytest.fixture(params=["postgresql", *mssql.ONE])
+def there(request: pytest.FixtureRequest, databases: Databases, settings: Settings, archive: None) -> Iterator[There]:
+    with ExitStack() as kept:
+        if request.param in mssql.ONE:
+            dsn = kept.enter_context(request.getfixturevalue("mssql").database())
+        else:
+            dsn = kept.enter_context(databases.clone("empty"))
+        dialect = dialect_for(dsn).aliased("billing")
+        schema = dialect.default_schema
+        billing = {"URL": dsn, "SCHEMAS": [schema], "WRITABLE": True}
+        settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": {"billing": billing}}
+        made = There(dsn, dialect, kept.enter_context(dialect.connect(dsn)))
+        made.make()
+        made.fill(5)
+        for queue in (made.orders, made.returns):
+            Queue.objects.create(schema=queue.schema, table=queue.table, kind="input", acts_allowed=True)
+        yield made
+        source.close()
+
+
+@pytest.fixture
+def here(archived_console: str, connect: Connect) -> Connection:
+    return connect(archived_console)
+
+
+def archived_rows(here: Connection, state: str) -> list[Any]:
+    asked = "select * from messages.message_archive where queue like '%%billing:%%Orders%%' and state = %(state)s"
+    return here.all(f"{asked} order by id", {"state": state})
+
+
+def test_what_is_discarded_lies_in_the_bin_and_goes_back(there: There, here: Connection, ana: User) -> None:
+    first, second, *_ = there.waits(there.orders)
+    said = there.act("discard", [first, second], ana)
+    assert [each.result for each in said] == ["done", "done"]
+    rows = archived_rows(here, "discarded")
+    assert {row.row_id for row in rows} == {first.row_id, second.row_id}
+    assert {row.id for row in rows} == {each.archive_id for each in said}
+    assert {(bytes(row.body), row.resolved_by, row.headers) for row in rows} == {
+        (BODY, "ana", HEADERS % 0), (BODY, "ana", HEADERS % 1),
+    }  # fmt: skip
+    assert (there.number(there.orders), open_crossings(here)) == (3, 0)
+    entry = AuditEntry.objects.get(verb="discard")
+    assert (entry.who, entry.count, entry.reason) == ("ana", 2, "mended")
+    assert (entry.after or {})["rows"] == [str(first.row_id), str(second.row_id)]
+    restored = operations.act("restore", rows[0].id, ana, "console")
+    assert restored.result == "done"
+    assert operations.act("retry", rows[0].id, ana, "console").result == "done"
+    assert there.number(there.orders) == 4
+
+
+def test_what_is_moved_out_lies_dead(there: There, ana: User) -> None:
+    (first, *_) = there.waits(there.orders)
+    (done,) = there.act("move_out", [first], ana)
+    assert (done.result, there.number(there.orders)) == ("done", 4)
+    assert done.archive_id
+    message = archived(done.archive_id)
+    assert (message.state, message.target) == ("dead", there.orders)
+    assert AuditEntry.objects.get(verb="move out").count == 1
+
+
+def test_what_is_moved_waits_in_the_other_queue_as_it_was(there: There, here: Connection, ana: User) -> None:
+    seen = there.waits(there.orders)[1:3]
+    assert [each.result for each in there.act("move", seen, ana)] == ["done", "done"]
+    assert [each.row_id for each in there.waits(there.returns)] == [each.row_id for each in seen]
+    with there.session.transaction():
+        row, *_ = there.session.all(*there.dialect.queue_store(there.returns).receiving())
+    assert (row.headers, bytes(row.body)) == (HEADERS % 1, BODY)
+    assert (there.number(there.orders), open_crossings(here)) == (3, 0)
+    entry = AuditEntry.objects.get(verb="move")
+    assert (entry.count, AuditIntent.objects.count()) == (2, 0)
+
+
+def test_one_that_has_left_is_told_and_the_others_are_done(there: There, ana: User) -> None:
+    seen = there.waits(there.orders)[:3]
+    there.session.run_all([there.dialect.queue_store(there.orders).receiving()])
+    assert [each.result for each in there.act("discard", seen, ana)] == ["skipped", "done", "done"]
+    assert [each.result for each in there.act("move", seen, ana)] == ["skipped"] * 3
+    assert not AuditEntry.objects.filter(verb="move"), "nothing was done"
+
+
+def test_one_that_somebody_has_in_hand_is_left_to_him(there: There, ana: User) -> None:
+    seen = there.waits(there.orders)[:2]
+    with there.session.transaction():
+        assert there.session.all(*there.dialect.queue_store(there.orders).receiving())
+        assert [each.result for each in there.act("discard", seen, ana)] == ["skipped", "done"]
+
+
+def test_what_waits_where_nobody_allowed_it_is_left_alone(there: There, ana: User) -> None:
+    seen = there.waits(there.orders)[:1]
+    Queue.objects.update(acts_allowed=False)
+    for name in ("discard", "move", "move_out"):
+        with pytest.raises(OperationRefused, match="can be switched on in its settings"):
+            there.act(name, seen, ana)
+    with pytest.raises(OperationRefused, match="can be switched on in its settings"):
+        purges.prepare(there.orders, ana, "console")
+
+
+def test_it_is_not_moved_into_another_database(there: There, ana: User) -> None:
+    Queue.objects.create(schema="public", table="Home", kind="input", acts_allowed=True)
+    seen = there.waits(there.orders)[:1]
+    with pytest.raises(OperationRefused, match="in another database"):
+        waiting_messages.act("move", there.orders, seen, ana, "console", "", Address("public", "Home"))
+    assert there.number(there.orders) == 5
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("name", ["discard", "move_out", "move"])
+@pytest.mark.parametrize(("where", "is_done"), PLACES)
+def test_a_kill_anywhere_leaves_each_in_one_place_and_audited(
+    there: There, here: Connection, archived_console: str, ana: User, name: str, where: str, is_done: bool
+) -> None:
+    seen = there.waits(there.orders)[:2]
+    said = " ".join([name, there.orders.schema, *(f"{each.row_id}:{each.seq}" for each in seen)])
+    run_and_kill(said, archived_console, there.dsn, where, ACT, there.dialect.default_schema)
+    assert there.number(there.orders) == (3 if is_done else 5)
+    operations.settle()
+    assert (there.number(there.orders), open_crossings(here)) == (3 if is_done else 5, 0)
+    state = {"discard": "discarded", "move_out": "dead"}.get(name, "")
+    elsewhere = len(archived_rows(here, state)) if state else there.number(there.returns)
+    assert elsewhere == (2 if is_done else 0)
+    assert (AuditEntry.objects.count(), AuditIntent.objects.count()) == (int(is_done), 0)
+    operations.settle()
+    assert AuditEntry.objects.count() == int(is_done)
+
+
+def test_an_answer_that_never_comes_is_asked_for(there: There, here: Connection, ana: User) -> None:
+    """The commit there is done, and this process does not hear of it."""
+    seen = there.waits(there.orders)[:2]
+
+    def away(*about: Any) -> None:
+        raise DatabaseDown("this process hears no more")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crossings, "_finish", away)
+        assert [each.result for each in there.act("discard", seen, ana)] == ["unknown"] * 2
+    assert (AuditEntry.objects.get(verb="discard").after or {})["outcome"] == "not known"
+    operations.settle()
+    assert (len(archived_rows(here, "discarded")), open_crossings(here)) == (2, 0)
+    assert AuditEntry.objects.count() == 1
+
+
+# --- purge
+
+
+def purged(operation: Operation) -> Operation:
+    operations.run(operation.pk)
+    operation.refresh_from_db()
+    return operation
+
+
+def test_a_queue_is_purged_into_the_bin_and_what_comes_later_stays(there: There, here: Connection, ana: User) -> None:
+    operation = purges.prepare(there.orders, ana, "console")
+    assert operation.count == 5
+    there.fill(2)
+    operations.start(operation.pk, ana, "flood of a test")
+    operation = purged(operation)
+    assert (operation.state, operation.done, operation.skipped) == (Operation.State.DONE, 5, 0)
+    assert (there.number(there.orders), open_crossings(here)) == (2, 0)
+    rows = archived_rows(here, "discarded")
+    assert (len(rows), {row.operation for row in rows}) == (5, {operation.pk})
+    assert AuditEntry.objects.get(verb="purge").count == 5
+    still = ArchiveFilter(state="discarded", last_operation=operation.pk)
+    restored = operations.freeze("restore", still, ana, "console")
+    operations.start(restored.pk, ana)
+    assert purged(restored).done == 5
+    assert operations.act("retry", rows[0].id, ana, "console").result == "done"
+
+
+def test_what_somebody_has_in_hand_stays_at_a_purge(there: There, ana: User) -> None:
+    operation = purges.prepare(there.orders, ana, "console")
+    operations.start(operation.pk, ana)
+    with there.session.transaction():
+        assert there.session.all(*there.dialect.queue_store(there.orders).receiving())
+        operation = purged(operation)
+    assert (operation.state, operation.done, operation.skipped) == (Operation.State.DONE, 4, 1)
+
+
+def test_a_table_that_was_made_anew_is_not_purged(there: There, ana: User) -> None:
+    operation = purges.prepare(there.orders, ana, "console")
+    there.session.run(f'drop table {there.dialect.default_schema}."Orders"')
+    there.dialect.queue_store(there.orders).create(there.session)
+    there.fill(3)
+    operations.start(operation.pk, ana)
+    operation = purged(operation)
+    assert "made anew" in operation.last_error
+    assert (operation.done, there.number(there.orders)) == (0, 3)
+
+
+PURGE = "runner.run_chunk(int(sys.argv[1]), 2)\n"
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize(("where", "is_done"), PLACES)
+def test_a_purge_that_is_killed_goes_on(
+    there: There, here: Connection, archived_console: str, ana: User, where: str, is_done: bool
+) -> None:
+    operation = purges.prepare(there.orders, ana, "console")
+    operations.start(operation.pk, ana, "flood of a test")
+    run_and_kill(str(operation.pk), archived_console, there.dsn, where, PURGE, there.dialect.default_schema)
+    assert there.number(there.orders) == (3 if is_done else 5)
+    operation = purged(operation)
+    assert (operation.state, operation.done, operation.skipped) == (Operation.State.DONE, 5, 0)
+    rows = archived_rows(here, "discarded")
+    assert (len(rows), len({row.row_id for row in rows}), there.number(there.orders)) == (5, 5, 0)
+    assert AuditEntry.objects.filter(verb="purge").count() == 1
