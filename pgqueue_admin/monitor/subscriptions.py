@@ -1,11 +1,10 @@
 """Who receives which event: the subscription tables as they stand, and what is wrong with them (wire sheet 1.3, 4)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseDown, DatabaseError
-from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import HeadersUnreadable
@@ -18,7 +17,9 @@ _PUBLISH = "Publish"
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRow:
-    """A row. ``queue`` is None where the address names none; ``is_there`` tells whether that table exists."""
+    """A row. ``queue`` is None where the address names none; ``is_there`` tells whether that table exists. Both,
+    where it lies in another catalog, which is not looked into.
+    """
 
     table: Address
     endpoint: str
@@ -57,33 +58,59 @@ def find(connection: Connection, tables: Sequence[QueueTable]) -> SubscriptionTa
     return SubscriptionTables(kept, _judged(connection, rows), _unheard(published, rows), len(published), unread)
 
 
+def together(found: Sequence[SubscriptionTables]) -> SubscriptionTables:
+    """Of several databases; what is unheard in one has nobody in it, whoever listens in another."""
+    return SubscriptionTables(
+        [each for one in found for each in one.tables],
+        [each for one in found for each in one.rows],
+        sorted({each for one in found for each in one.unheard}),
+        sum(one.looked_at for one in found),
+        [each for one in found for each in one.unread],
+    )
+
+
 def _rows(connection: Connection, table: Address) -> list[SubscriptionRow]:
-    found = connection.all(postgresql().subscription.rows(table=table, most=MOST))
-    return [SubscriptionRow(table, each.endpoint, each.topic, each.queueaddress, _queue(each, table)) for each in found]
+    dialect = connection.dialect
+    found = connection.all(dialect.subscription.rows(table=table, most=MOST))
+    return [
+        SubscriptionRow(table, each.endpoint, each.topic, each.queueaddress, _queue(dialect, each.queueaddress, table))
+        for each in found
+    ]
 
 
-def _queue(row: object, table: Address) -> Address | None:
+def _queue(dialect: Dialect, said: str, table: Address) -> Address | None:
+    """As endpoints of that database read it."""
     try:
-        return postgresql().parse_address(row.queueaddress, table.schema)  # type: ignore[attr-defined]
+        return dialect.parse_address(said, dialect.native(table).schema)
     except AddressUnreadable:
         return None
 
 
 def _judged(connection: Connection, rows: list[SubscriptionRow]) -> list[SubscriptionRow]:
+    dialect = connection.dialect
     queues = sorted({row.queue for row in rows if row.queue})
-    asked = {"schemas": [each.schema for each in queues], "tables": [each.table for each in queues]}
-    there = {Address(*row) for row in connection.all(postgresql().subscription.present(), asked)}
+    native = [dialect.native(each) for each in queues]
+    asked = {"schemas": [each.schema for each in native], "tables": [each.table for each in native]}
+    found = {Address(*row) for row in connection.all(dialect.subscription.present(), asked)}
+    there = {queue for queue, name in zip(queues, native, strict=True) if name in found}
     return [
-        SubscriptionRow(row.table, row.endpoint, row.topic, row.queueaddress, row.queue, row.queue in there)
+        replace(row, queue=None, is_there=True)
+        if row.queue and _is_of_another_catalog(dialect, row.queue)
+        else replace(row, is_there=row.queue in there)
         for row in rows
     ]
+
+
+def _is_of_another_catalog(dialect: Dialect, queue: Address) -> bool:
+    """Only a schema that names one is written in brackets."""
+    return dialect.multi_catalog and dialect.native(queue).schema.startswith("[")
 
 
 def _published(connection: Connection, audits: Iterable[Address]) -> list[Sequence[str]]:
     """The types of each event found, concrete first; an audit queue that cannot be read tells nothing."""
     found = []
     for table in audits:
-        statement = postgresql().subscription.published(table=table, most=LOOKED_AT)
+        statement = connection.dialect.subscription.published(table=table, most=LOOKED_AT)
         try:
             found += [types for row in connection.all(statement) if (types := _types(row.headers))]
         except DatabaseDown:

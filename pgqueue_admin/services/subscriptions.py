@@ -7,7 +7,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry
-from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.models.queue_database import lies_elsewhere, queue_database
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import TableKind
 from pgqueue_admin.monitor.subscriptions import SubscriptionRow
@@ -26,6 +26,8 @@ def unsubscribe(row: SubscriptionRow, person: Any, origin: str, reason: str = ""
     was = {"endpoint": row.endpoint, "topic": row.topic, "queueaddress": row.queueaddress}
     table = queue_database().dialect.canonical(row.table)
     about = {"who": name_of(person), "verb": "unsubscribe", "noun": "subscription", "origin": origin, "reason": reason}
+    if why := lies_elsewhere(row.table):
+        raise OperationRefused(f"{NOTHING}. {why}")
     if not queue_database().allows(row.table):
         schema = row.table.schema
         raise OperationRefused(f"{NOTHING}. The schema {schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS).")

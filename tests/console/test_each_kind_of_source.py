@@ -142,6 +142,27 @@ def test_looking_changes_nothing_and_waits_for_nobody(source: Source, as_operato
     assert source.sample().depth == 1
 
 
+def test_who_receives_an_event_there_is_shown(source: Source, as_operator: Client) -> None:
+    """Of its own table; ending one is not offered, and refused to whoever asks for it all the same."""
+    dialect, schema = source.dialect, source.dialect.default_schema
+    routing = dialect.subscription_store(dialect.address(schema, "SubscriptionRouting"))
+    routing.create(source.session)
+    sales = dialect.canonical(dialect.address(schema, "Sales"))
+    routing.subscribe(source.session, "Sales", "Shop.OrderPlaced", sales)
+    routing.subscribe(source.session, "Gone", "Shop.OrderPlaced", sales.replace("Sales", "Nowhere"))
+    source.sample()
+    html = unescape(shown(as_operator, "/subscriptions/")).replace("<wbr>", "")
+    assert "1 subscription leads to a queue that does not exist" in html
+    assert f'href="{source.path}"' in html
+    assert html.count("in billing: only looked at") == 2
+    asked = {"schema": f"billing:{schema}", "table": "SubscriptionRouting", "endpoint": "Sales"}
+    asked |= {"topic": "Shop.OrderPlaced", "queueaddress": sales, "sure": "yes"}
+    assert as_operator.post("/subscriptions/unsubscribe/", asked).status_code == 422
+    assert routing.subscribers(source.session, ["Shop.OrderPlaced"]) == sorted(
+        [sales, sales.replace("Sales", "Nowhere")]
+    )
+
+
 def test_a_conversation_is_followed_there(source: Source, as_operator: Client) -> None:
     headers = '{"NServiceBus.ConversationId":"c-é","NServiceBus.MessageId":"of-it"}'
     source.session.run_all(source.queue().insertions([(headers, BODY, None)]))

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pgqueue_admin.console import filter_syntax
+from pgqueue_admin.dialects import aliases
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.monitor.subscriptions import EVERYTHING, SubscriptionRow, SubscriptionTables
@@ -30,6 +31,11 @@ class SubscriptionEventRow:
     @property
     def leads_nowhere(self) -> bool:
         return not self.of.is_there
+
+    @property
+    def elsewhere(self) -> str:
+        """The database beside the first in which it stands, where it is only looked at; empty: it is in the first."""
+        return aliases.alias_of(self.of.table)
 
     @property
     def table(self) -> str:

@@ -11,9 +11,9 @@ from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.console.subscriptions import matrix
 from pgqueue_admin.console.subscriptions import rows as subscriptions
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
 from pgqueue_admin.models import AuditEntry, Queue
-from pgqueue_admin.models.queue_database import looked_at, queue_database
+from pgqueue_admin.models.queue_database import QueueDatabase, looked_at, queue_database, schemas_looked_at
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor import subscriptions as monitor
 from pgqueue_admin.monitor.queue_table import TableKind
@@ -26,6 +26,8 @@ FIELDS = ("endpoint", "topic", "queueaddress")
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     found, problem = query_errors.read(_read)
+    if found:
+        found = monitor.together([found, *map(_elsewhere, looked_at())])
     rows = subscriptions.rows(found) if found else []
     wanted = filter_syntax.read(request.GET.get("q", ""), subscriptions.FIELDS)
     matching = [] if wanted.faults else subscriptions.matching(rows, wanted)
@@ -39,8 +41,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "filter": wanted,
         "verdict": sentence if found else "Subscriptions cannot be read now",
         "verdict_state": state if found else "warn",
-        "schemas": queue_database().schemas,
-        "elsewhere": [each.alias for each in looked_at()],
+        "schemas": [*queue_database().schemas, *schemas_looked_at()],
         "refusal": permissions.refusal_for(request.user, "unsubscribe"),
     }
     return render(request, "pgqueue_admin/subscriptions/page.html", about)
@@ -100,6 +101,15 @@ def _question(request: HttpRequest, row: monitor.SubscriptionRow, fault: str = "
 
 def _read(connection: Connection) -> monitor.SubscriptionTables:
     return monitor.find(connection, discovery.find(connection, queue_database().schemas, _told()))
+
+
+def _elsewhere(database: QueueDatabase) -> monitor.SubscriptionTables:
+    """Of one beside the first: where it does not answer, the others are shown all the same."""
+    try:
+        with database.reading() as connection:
+            return monitor.find(connection, discovery.find(connection, database.schemas, _told()))
+    except DatabaseError as error:
+        return monitor.SubscriptionTables([], [], [], 0, [f"{database.alias}: {error}"])
 
 
 def _told() -> discovery.Evidence:

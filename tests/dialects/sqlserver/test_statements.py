@@ -108,6 +108,12 @@ RECEIVING = {
     ("delayed", "move_due"): "updlock, readpast, rowlock",
     ("delayed", "next_due"): "readpast, readcommittedlock",
     ("subscription", "subscribe"): "tablock",
+    ("subscription", "rows"): "readpast, readcommittedlock",
+    ("subscription", "published"): "readpast, readcommittedlock",
+    ("waiting", "count"): "readpast, readcommittedlock",
+    ("waiting", "left"): "readpast, readcommittedlock",
+    ("waiting", "take"): "updlock, readpast, rowlock",
+    ("waiting", "hold"): "updlock, readpast, rowlock",
 }
 _OF_TABLES = re.compile(r"from \[dbo\]\.\[Sales(?:\.Delayed)?\]")
 _LOOKS = [(noun, name) for noun, name in EACH if noun in LOOKING]

@@ -22,3 +22,19 @@ select distinct QueueAddress as queueaddress from [dbo].[SubscriptionRouting] wh
 
 -- topic: One of subscribers.
 %(topic_0)s
+
+-- rows: Read as it stands, by whoever only looks; more than anybody subscribes to is cut.
+select top (10) QueueAddress as queueaddress, Endpoint as endpoint, Topic as topic
+from [dbo].[SubscriptionRouting] with (readpast, readcommittedlock) order by Topic, Endpoint, QueueAddress
+
+-- present: Asks the catalog, which tells of what the login may see.
+select n.name as [schema], t.name as [table]
+from openjson(%(schemas)s) s
+join openjson(%(tables)s) a on a.[key] = s.[key]
+join sys.schemas n on n.name = cast(s.value as nvarchar(128)) collate database_default
+join sys.tables t on t.schema_id = n.schema_id and t.name = cast(a.value as nvarchar(128)) collate database_default
+
+-- published: The newest of an audit queue that were published: of what nobody subscribes to, no other trace is left.
+select cast(cast(newest.Headers as nvarchar(max)) as varbinary(max)) as headers_utf16
+from (select top (10) Headers from [dbo].[SubscriptionRouting] with (readpast, readcommittedlock) order by RowVersion desc) as newest
+where datalength(newest.Headers) < 131072 and newest.Headers like N'%%"NServiceBus.MessageIntent"%%Publish%%'
