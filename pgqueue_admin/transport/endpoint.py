@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.osproc import ctrl_c
 from pgqueue_admin.transport import checks, peek_range
 from pgqueue_admin.transport.client import Client
@@ -89,6 +89,8 @@ class Endpoint(Client):
             raise RuntimeError(f"{self.name} receives already: stop it first")
         self._check_tables()
         peek_range.warn(self.name, self.settings)
+        if self.settings.purge_expired_at_start:
+            self._purge_expired()
         if self.outbox:
             self.outbox.start()
         self._receivers = self._wiring().receivers(self.paused)
@@ -261,6 +263,13 @@ class Endpoint(Client):
     def _heard(self, receiver: MessagePump) -> None:
         if self.settings.notify:
             receiver.wake()
+
+    def _purge_expired(self) -> None:
+        """What is left, as by a deadlock or a database that is down, is dropped when it is received."""
+        try:
+            log.info("Endpoint %s has purged %d expired messages of %s", self.name, self.purge(True), self.queue)
+        except DatabaseError as error:
+            log.warning("Endpoint %s has not purged what is expired in %s: %s", self.name, self.queue, error)
 
     def _check_tables(self) -> None:
         try:

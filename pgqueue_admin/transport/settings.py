@@ -82,6 +82,9 @@ class EndpointSettings:
     strict_peek_range: bool = False
     # `create_queues()` adds the column `bodystring`: ASCII as text, else octal (T6). Rewrites tables that have rows.
     create_message_body_computed_column: bool = False
+    # Delete what has expired in its queue each time it starts, before it receives; how much is logged. Otherwise such
+    # messages are dropped one by one as they are received.
+    purge_expired_at_start: bool = False
 
     def faults(self) -> list[str]:
         """Sentences. Values of a wrong type are reported first and alone."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.dialects import DIALECTS, dialect_for
+from pgqueue_admin.dialects.errors import Deadlock
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
 from pgqueue_admin.transport.sending import bulk
 from tests import mssql
@@ -94,6 +95,40 @@ def test_messages_are_handled_once_and_what_they_send_arrives(make: Make, place:
     until(lambda: len(place.bodies("Billing")) == 200)
     assert sorted(handled) == list(range(200))
     until(lambda: not place.bodies("Sales"))
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_what_has_expired_is_purged_at_the_start_where_that_is_asked_for(
+    make: Make, place: Place, caplog: pytest.LogCaptureFixture, is_on: bool
+) -> None:
+    """Before anything is received: paused, it leaves the rest where it is."""
+    sales = make(settings=replace(SETTINGS, purge_expired_at_start=is_on))
+    sales.pause()
+    with sales.connect() as session:
+        for expires_ms in (0, None, 0):
+            row = (b"expired" if expires_ms == 0 else b"kept", expires_ms)
+            session.run_all(sales.queue._store.insertions([('{"NServiceBus.MessageId":"m"}', *row)]))
+    with caplog.at_level("INFO", "pgqueue_admin.transport"):
+        sales.start()
+    assert place.bodies("Sales") == ([b"kept"] if is_on else [b"expired", b"kept", b"expired"])
+    assert ("has purged 2 expired messages" in caplog.text) is is_on
+
+
+def test_a_purge_at_the_start_that_fails_holds_up_nothing(
+    make: Make, place: Place, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sales = make(settings=replace(SETTINGS, purge_expired_at_start=True))
+    handled = list[int]()
+    sales.handlers.handle(PING)(lambda number, context: handled.append(number))
+
+    def deadlocked(*about: Any) -> int:
+        raise Deadlock("it was chosen as the victim", "40001")
+
+    monkeypatch.setattr(sales, "purge", deadlocked)
+    sales.send("Sales", 1, type=PING)
+    sales.start()
+    until(lambda: handled == [1])
+    assert "has not purged what is expired" in caplog.text
 
 
 def test_many_are_sent_without_a_bulk_load(make: Make, place: Place) -> None:
