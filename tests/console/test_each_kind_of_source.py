@@ -15,8 +15,10 @@ from pytest_django import Settings
 
 from pgqueue_admin.dialects import Dialect, dialect_for
 from pgqueue_admin.dialects.delayed_store import DelayedRow
+from pgqueue_admin.dialects.errors import NotPermitted
 from pgqueue_admin.models import LatestSample
 from pgqueue_admin.models.queue_database import looked_at
+from pgqueue_admin.monitor import browse, depth, discovery
 from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
 from tests import mssql
 from tests.console.pages import shown
@@ -140,6 +142,47 @@ def test_looking_changes_nothing_and_waits_for_nobody(source: Source, as_operato
         taken = [row.body for _ in range(2) for row in source.session.all(*source.queue().receiving())]
     assert taken == [BODY, BODY]
     assert source.sample().depth == 1
+
+
+READER = {
+    "postgresql": (
+        "create role billing_looker",
+        "grant usage on schema public to billing_looker",
+        "grant select on all tables in schema public to billing_looker",
+        "set role billing_looker",
+    ),
+    "sqlserver": (
+        "create user billing_looker without login",
+        "grant select on schema::dbo to billing_looker",
+        "execute as user = N'billing_looker'",
+    ),
+}
+NO_READER = {
+    "postgresql": ("reset role", "drop owned by billing_looker", "drop role billing_looker"),
+    "sqlserver": ("revert", "drop user billing_looker"),
+}
+
+
+@pytest.fixture
+def reading(source: Source) -> Iterator[Any]:
+    """A session of the console's dialect, of a role that may only read."""
+    with closing(source.dialect.aliased("billing").connect(source.dsn)) as session:
+        for statement in READER[source.dialect.name]:
+            session.run(statement)
+        yield session
+        for statement in NO_READER[source.dialect.name]:
+            session.run(statement)
+
+
+def test_a_role_that_may_only_read_sees_what_lies_there(source: Source, reading: Any) -> None:
+    tables = discovery.find(reading, [source.dialect.default_schema])
+    assert {(table.address.table, table.kind) for table in tables} == {("Sales", "input"), ("Sales.Delayed", "delayed")}
+    sales, later = sorted(tables, key=lambda table: table.address.table)
+    assert (depth.measure(reading, sales).depth, len(browse.page(reading, sales).messages)) == (3, 3)
+    assert depth.measure(reading, later).delayed == 1
+    with pytest.raises(NotPermitted):
+        reading.run_all([source.queue().receiving()])
+    assert depth.measure(reading, sales).depth == 3
 
 
 def test_who_receives_an_event_there_is_shown(source: Source, as_operator: Client) -> None:
