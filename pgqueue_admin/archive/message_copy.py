@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 from pgqueue_admin.archive import replay, store
 from pgqueue_admin.archive.errors import NoCopy
+from pgqueue_admin.archive.message_edit import MOST_BYTES
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import RowsDropped
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -46,6 +47,15 @@ def compose(connection: Connection, original: Original) -> NewMessage:
     message_id, of = str(uuid4()), kept.get(h.MESSAGE_ID) or ""
     related = {h.RELATED_TO: of} if of else {}
     return NewMessage(message_id, of, {**kept, **related, h.MESSAGE_ID: message_id, h.TIME_SENT: h.wire_now()})
+
+
+def body(connection: Connection, original: ArchivedOne) -> bytes:
+    """For a copy that leaves this database. Raises NoCopy where it is larger than what is carried by hand."""
+    row = store.get(connection, original.archive_id)
+    if row is None or (row.body_bytes or 0) > MOST_BYTES:
+        raise NoCopy(f"Its body has more than {MOST_BYTES:,} bytes." if row else "It is not there any more.")
+    (found,) = connection.all(postgresql().archive.bodies(), {"ids": [original.archive_id]})
+    return bytes(found.body)
 
 
 def send(

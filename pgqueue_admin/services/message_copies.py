@@ -6,9 +6,9 @@ from pgqueue_admin.archive import message_copy
 from pgqueue_admin.archive.errors import NoCopy
 from pgqueue_admin.archive.message_copy import ArchivedOne, NewMessage, Original
 from pgqueue_admin.archive.messages import clean
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, aliases
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
-from pgqueue_admin.models.queue_database import lies_elsewhere, queue_database
+from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.services import typed_messages, waiting_messages
 from pgqueue_admin.services.audited_act import audited
@@ -24,6 +24,8 @@ def copy(original: Original, target: Address, person: Any, origin: str, reason: 
         raise OperationNotAllowed(f"{NOTHING}: {refusal}.")
     about = {"who": name_of(person), "verb": "copy", "noun": "message", "origin": origin, "reason": reason}
     subject, lost = queue_database().dialect.canonical(target)[:400], None
+    if aliases.alias_of(target):
+        return _across(original, target, {**about, "subject": subject})
     try:
         with queue_database().writing() as connection:
             new = _composed(connection, original, target)
@@ -42,10 +44,27 @@ def copy(original: Original, target: Address, person: Any, origin: str, reason: 
     return new.message_id
 
 
+def _across(original: Original, target: Address, about: dict[str, Any]) -> str:
+    """Into another database, as a typed one goes there."""
+    if not isinstance(original, ArchivedOne):
+        raise OperationRefused(f"{NOTHING}. Into another database archived messages are copied, not waiting ones.")
+    try:
+        with queue_database().reading() as connection:
+            new = message_copy.compose(connection, original)
+            body = message_copy.body(connection, original)
+        entry = {**about, "before": _said(original, new), "after": {"message_id": new.message_id}}
+        lost = typed_messages.send_across(target, new.headers, body, entry)
+    except (NoCopy, DatabaseError) as error:
+        raise OperationRefused(f"{NOTHING}. {error}") from error
+    if lost:
+        raise OutcomeUnknown(f"Whether it was sent is not known. Its id is {new.message_id}. {lost}")
+    return new.message_id
+
+
 def _composed(connection: Connection, original: Original, target: Address) -> NewMessage:
     if not isinstance(original, ArchivedOne):
         _check_source(connection, original.queue)
-    if why := lies_elsewhere(target) or typed_messages.why_not(connection, target):
+    if why := typed_messages.why_not(connection, target):
         raise OperationRefused(f"{NOTHING}. {why}")
     return message_copy.compose(connection, original)
 

@@ -54,7 +54,7 @@ def send(queue: Address, typed: TypedMessage, person: Any, origin: str, reason: 
         "reason": reason,
     }
     about |= {"subject": queue_database().dialect.canonical(queue)[:400], "after": after}
-    send = _cross if aliases.alias_of(queue) else _put
+    send = send_across if aliases.alias_of(queue) else _put
     try:
         lost = send(queue, headers, _body(typed), about)
     except DatabaseError as error:
@@ -151,8 +151,8 @@ def _put(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any])
     return lost
 
 
-def _cross(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any]) -> str:
-    """Likewise into a queue of another database."""
+def send_across(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any]) -> str:
+    """Likewise into a queue of another database. Raises OperationRefused, DatabaseError: then nothing was sent."""
     with database_of(queue).reading(queue) as there:
         why = why_not(there, queue)
     if why:

@@ -13,7 +13,7 @@ from pytest_django import Settings
 from pgqueue_admin.archive import crossing_back
 from pgqueue_admin.archive import crossings as crossing_rows
 from pgqueue_admin.archive.edited_retry import EditedMessage, EditedRetry
-from pgqueue_admin.archive.message_copy import ArchivedOne
+from pgqueue_admin.archive.message_copy import ArchivedOne, WaitingOne
 from pgqueue_admin.archive.message_edit import MessageEdit
 from pgqueue_admin.archive.messages import EDIT_OF, ArchiveFilter
 from pgqueue_admin.dialects import Connection
@@ -536,14 +536,28 @@ def test_where_a_typed_message_does_not_go(
     assert (rows_there(billing), open_crossings(here)) == ([], 0)
 
 
-def test_no_copy_goes_there_although_sending_is_allowed(
+def test_an_archived_message_is_copied_into_another_database(
     billing: PostgreSQL, here: Connection, ana: User, known: Queue
 ) -> None:
-    typed_messages.send(ORDERS, TYPED, ana, "console")
     (one,) = failed_there(1)
-    with pytest.raises(operations.OperationRefused, match="within the first one only"):
+    before = archived(one)
+    message_id = message_copies.copy(ArchivedOne(one), ORDERS, ana, "console", "once more")
+    assert (arrived(billing), open_crossings(here)) == ([message_id], 0)
+    (row,) = rows_there(billing)
+    assert bytes(row.body) == bytes(
+        here.value("select body from messages.message_archive where id = %(id)s", {"id": one})
+    )
+    assert h.parse(row.headers)[h.RELATED_TO] == before.message_id
+    assert archived(one).state == "dead", "the original stays as it is"
+    entry = AuditEntry.objects.get(verb="copy")
+    assert (entry.who, entry.reason, (entry.before or {})["archive_id"]) == ("ana", "once more", one)
+    assert (entry.after or {})["message_id"] == message_id
+    with pytest.raises(operations.OperationRefused, match="not waiting ones"):
+        message_copies.copy(WaitingOne(ORDERS, row.id), ORDERS, ana, "console")
+    Queue.objects.update(acts_allowed=False)
+    with pytest.raises(operations.OperationRefused, match="can be switched on"):
         message_copies.copy(ArchivedOne(one), ORDERS, ana, "console")
-    assert len(sent(billing)) == 1
+    assert len(rows_there(billing)) == 1
 
 
 def test_errors_are_of_one_family() -> None:

@@ -14,7 +14,7 @@ from pgqueue_admin.console import permissions, query_errors, responses
 from pgqueue_admin.console.queues import input_queues
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.models.queue_database import lies_elsewhere, queue_database
+from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import message_copies, typed_messages
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.operations.targets import parsed
@@ -64,9 +64,9 @@ def _form(request: HttpRequest, target: Address | None, back: str, fault: str = 
     name = queue_database().dialect.canonical(target) if target else ""
 
     def why_not(connection: Connection) -> str:
-        return lies_elsewhere(target) or typed_messages.why_not(connection, target) if target else ""
+        return typed_messages.why_not(connection, target) if target else ""
 
-    why, problem = query_errors.read(why_not)
+    why, problem = query_errors.read(why_not, target)
     about: dict[str, Any] = {
         "back": back,
         "fault": fault,
