@@ -301,6 +301,27 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
         assert plan.reads("message_archive") <= BY_INDEX, name
 
 
+@pytest.mark.parametrize("acted", [0, 50_000])
+def test_a_chunk_of_a_set_that_nobody_analyzed(
+    large_archive: Large, connect: Callable[[str], Connection], acted: int
+) -> None:
+    """Of 100,000 messages that were frozen just now: its outcomes are written one by one, however many there are."""
+    connection, sql = connect(large_archive.dsn), postgresql().operation
+    made = "insert into messages.operation_item (operation, position, archive_id, outcome)"
+    with connection.raw.transaction(force_rollback=True):
+        connection.run("truncate messages.operation_item")
+        values = "select 8, i, i, case when i <= %(acted)s then 'done' end from generate_series(1, 100000) i"
+        connection.run(f"{made} {values}", {"acted": acted})
+        ids = list(range(acted + 1, acted + 201))
+        of_each = dict.fromkeys(("whys", "whos", "whens"), [None] * 200)
+        texts = {name: ["done"] * 200 for name in ("outcomes", "targets", "sent_as")}
+        connection.all(sql.look_up_each())
+        asked = {"operation_id": 8, "ids": ids, **of_each, **texts}
+        plan = executed(connection, sql.record(sent_too=sql.sent_too), asked)
+    assert plan.indexes == {"operation_item_operation_archive_id_key"}, plan
+    assert plan.blocks < 6_000, plan
+
+
 def test_looks_of_a_staged_retry(large_archive: Large, connect: Callable[[str], Connection]) -> None:
     """Of 20,000 messages among a million, 3,000 acted on: each second's looks read the set, and no other row."""
     connection, sql = connect(large_archive.dsn), postgresql().operation

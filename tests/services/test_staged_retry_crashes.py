@@ -66,7 +66,7 @@ def process(code: str, dsn: str, *arguments: str) -> Iterator[subprocess.Popen[s
         started.wait(60)
 
 
-@pytest.mark.parametrize(("where", "sent_by_the_killed"), [("chunk", 0), ("record_sent", 0), ("recount", 20)])
+@pytest.mark.parametrize(("where", "sent_by_the_killed"), [("chunk", 0), ("record", 0), ("recount", 20)])
 def test_a_kill_at_a_bad_moment_costs_a_chunks_time_and_nothing_else(
     archived_console: str, ana: User, where: str, sent_by_the_killed: int
 ) -> None:

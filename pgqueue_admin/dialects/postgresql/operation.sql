@@ -75,20 +75,34 @@ select exists (
       and l.objsubid = 2
 )
 
+-- name: look_up_each
+-- Before record, for the rest of its transaction. Of a new operation the planner has no statistics and takes it for a few rows,
+-- of whatever outcome: it would read the whole set for each chunk, and a hundred thousand messages would take all day.
+select set_config('enable_seqscan', 'off', true) as seqscan, set_config('enable_hashjoin', 'off', true) as hashjoin,
+    set_config('enable_mergejoin', 'off', true) as mergejoin
+
 -- name: record
--- The outcome of each message, in the transaction that acted on it.
+-- The outcome of each message, in the transaction that acted on it; sent_too: where the tables know that. The operation
+-- stands beside each message, and the outcome in a case, so that no index of either tempts the planner.
 update messages.operation_item i
 set outcome = o.outcome, why = o.why, who_before = o.who_before, when_before = o.when_before, target = o.target,
-    at = clock_timestamp()
-from unnest(%(ids)s::integer[], %(outcomes)s::text[], %(whys)s::text[], %(whos)s::text[], %(whens)s::timestamptz[],
-            %(targets)s::text[]) as o (archive_id, outcome, why, who_before, when_before, target)
-where i.operation = %(operation_id)s and i.archive_id = o.archive_id and i.outcome is null
+    at = clock_timestamp(){sent_too}
+from (
+    select %(operation_id)s::bigint as operation, chunk.*
+    from unnest(%(ids)s::integer[], %(outcomes)s::text[], %(whys)s::text[], %(whos)s::text[], %(whens)s::timestamptz[],
+                %(targets)s::text[], %(sent_as)s::text[])
+        as chunk (archive_id, outcome, why, who_before, when_before, target, sent_as)
+    offset 0
+) o
+where i.operation = o.operation and i.archive_id = o.archive_id and case when i.outcome is null then true end
 
--- name: record_sent
--- Of a retry, in the same transaction: as which row of its target each was sent.
-update messages.operation_item i set sent_as = s.sent_as
-from unnest(%(ids)s::integer[], %(sent_as)s::text[]) as s (archive_id, sent_as)
-where i.operation = %(operation_id)s and i.archive_id = s.archive_id and i.outcome = 'done'
+-- name: sent_too
+-- Part of record: as which row of its target a retried message was sent.
+, sent_as = o.sent_as
+
+-- name: nothing_sent
+-- Likewise, of tables of a version before 7: they know no such column.
+/* none */
 
 -- name: next_position
 -- The first that is not acted on; null: all are. By the index of those.

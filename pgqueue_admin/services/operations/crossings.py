@@ -21,7 +21,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import QueueDatabase, of_alias, queue_database
 from pgqueue_admin.services import audit_intents
-from pgqueue_admin.services.operations.item_outcomes import record, record_sent
+from pgqueue_admin.services.operations.item_outcomes import record
 
 log = logging.getLogger(__name__)
 
@@ -301,9 +301,7 @@ def _record_purged(here: Connection, crossing: Crossing, ids: list[int]) -> None
 
 def _record(here: Connection, crossing: Crossing, outcomes: list[Outcome]) -> None:
     if crossing.operation is not None and outcomes:
-        whose = {"operation_id": crossing.operation}
-        record(here, whose, outcomes)
-        record_sent(here, whose, outcomes)
+        record(here, {"operation_id": crossing.operation}, outcomes)
 
 
 def _forget(crossing: Crossing) -> None:

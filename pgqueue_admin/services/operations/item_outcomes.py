@@ -7,6 +7,12 @@ from pgqueue_admin.dialects.postgresql import postgresql
 
 
 def record(connection: Connection, whose: dict[str, int], outcomes: list[Outcome]) -> None:
+    """With, of a retry, as which row each was put into its queue: to see what becomes of it, and to call it back.
+
+    The last statement of its transaction, or nearly: it plans those behind it as though nothing were ever read whole.
+    """
+    sql = postgresql().operation
+    has_sent = schema_columns.has(connection, "sent_as", "operation_item")
     columns = {
         "ids": [each.archive_id for each in outcomes],
         "outcomes": [each.result for each in outcomes],
@@ -14,13 +20,7 @@ def record(connection: Connection, whose: dict[str, int], outcomes: list[Outcome
         "whos": [each.who_before for each in outcomes],
         "whens": [each.when_before and each.when_before.isoformat() for each in outcomes],
         "targets": [each.target for each in outcomes],
+        "sent_as": [each.sent_as or None for each in outcomes],
     }
-    connection.run(postgresql().operation.record(), {**whose, **columns})
-
-
-def record_sent(connection: Connection, whose: dict[str, int], outcomes: list[Outcome]) -> None:
-    """As which row each was put into its queue: to see what becomes of it, and to call it back."""
-    sent = [each for each in outcomes if each.sent_as]
-    if sent and schema_columns.has(connection, "sent_as", "operation_item"):
-        columns = {"ids": [each.archive_id for each in sent], "sent_as": [each.sent_as for each in sent]}
-        connection.run(postgresql().operation.record_sent(), {**whose, **columns})
+    connection.all(sql.look_up_each())
+    connection.run(sql.record(sent_too=sql.sent_too if has_sent else sql.nothing_sent), {**whose, **columns})

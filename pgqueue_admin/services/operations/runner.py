@@ -15,7 +15,7 @@ from pgqueue_admin.models import Operation, RetryPlan, database_clock, notify
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.operations import crossings, purge_chunk, purge_elsewhere, queries
 from pgqueue_admin.services.operations.errors import OperationRefused
-from pgqueue_admin.services.operations.item_outcomes import record, record_sent
+from pgqueue_admin.services.operations.item_outcomes import record
 from pgqueue_admin.services.operations.kinds import kind_of
 
 CHUNK = 200
@@ -173,7 +173,6 @@ def _chunk(connection: Connection, operation: Operation, who: str, size: int, un
     rows = connection.all(postgresql().operation.next_chunk(is_here=is_here(connection)), near)
     outcomes = kind_of(operation.kind).do(connection, [row.archive_id for row in rows], who, operation.pk)
     record(connection, whose, outcomes)
-    record_sent(connection, whose, outcomes)
     taken = rows[0].near if rows else 0
     return bool(taken == size or taken > len(rows))
 
