@@ -4,7 +4,7 @@ VAR := $(or $(PGQUEUE_STATE_DIR),var)
 BIN := .venv/bin
 INSTALL = $(BIN)/python scripts/install.py --require-hashes
 
-.PHONY: reference setup run test test-slow test-sqlserver reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-history bench-lease bench-outbox bench-pressure wire-dump screenshots
+.PHONY: reference setup run test test-slow test-sqlserver reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-history bench-lease bench-outbox bench-pressure bench-retry bench-failures wire-dump screenshots
 .DEFAULT_GOAL := run
 
 setup: .venv/installed-history
@@ -51,6 +51,12 @@ bench-lease: .venv/installed-dev
 bench-outbox: .venv/installed-dev
 	@$(BIN)/python -m bench.outbox
 
+bench-retry: .venv/installed-dev
+	@$(BIN)/python -m bench.retry
+
+bench-failures: .venv/installed-dev
+	@$(BIN)/python -m bench.failures
+
 bench-pressure: .venv/installed-dev
 	@$(BIN)/python -m bench.pressure
 
@@ -59,7 +65,7 @@ wire-dump: .venv/installed-dev
 
 bench-chaos: .venv/installed-dev
 	@$(BIN)/python -m bench.chaos
-	@PGQUEUE_TEST_CHAOS_MESSAGES=$${MESSAGES:-20000} $(BIN)/pytest -q -n 0 -m chaos tests/lease/test_crashes.py tests/outbox/test_crashes.py tests/outbox/test_two_phase_crashes.py
+	@PGQUEUE_TEST_CHAOS_MESSAGES=$${MESSAGES:-20000} $(BIN)/pytest -q -n 0 -m chaos tests/lease/test_crashes.py tests/outbox/test_crashes.py tests/outbox/test_two_phase_crashes.py tests/services/test_staged_retry_killed.py
 
 .PHONY: bench-history-chaos
 bench-history-chaos: .venv/installed-dev

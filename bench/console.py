@@ -69,6 +69,7 @@ def prepare() -> str:
     import django
 
     django.setup()
+    from django.conf import settings
     from django.contrib.auth import get_user_model
     from django.contrib.sessions.backends.db import SessionStore
     from django.core.management import call_command
@@ -82,7 +83,7 @@ def prepare() -> str:
     session["_auth_user_backend"] = "django.contrib.auth.backends.ModelBackend"
     session["_auth_user_hash"] = person.get_session_auth_hash()
     session.save()
-    return f"sessionid={session.session_key}"
+    return f"{settings.SESSION_COOKIE_NAME}={session.session_key}"
 
 
 def pages(port: int, cookie: str, suffix: str) -> list[Row]:

@@ -176,8 +176,10 @@ def _send(plan: RetryPlan, now: datetime) -> float:
     size = min(_worth(stage), stage.last - position + 1, most)
     if (left := _reserve(plan, stage, size, now)) > 0:
         return min(left, LOOK_EVERY)
+    began = time.monotonic()
     runner.chunk(plan.operation, size, stage.last)
-    return min(size / stage.rate if stage.rate else 0.0, LOOK_EVERY)
+    left = (size / stage.rate if stage.rate else 0.0) - (time.monotonic() - began)
+    return min(max(left, 0.0), LOOK_EVERY)
 
 
 def _worth(stage: Stage) -> int:

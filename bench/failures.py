@@ -1,0 +1,170 @@
+"""Failures, a group, the archive and its searches over ten million messages in three thousand groups.
+
+Pages are asked over HTTP as a browser asks, one after another: what the server takes is in it, what a browser draws is
+not. The floor is the page that does nothing. Each field is searched for what the oldest few have, or nobody, which is
+what costs most; a page's statement may take as long as the target says. ``ROWS``, ``GROUPS``, ``FIELD_ROWS`` and
+``ROUNDS`` in the environment make it smaller, ``PARTS`` names some of its parts; ``make bench-failures``.
+"""
+
+import http.client
+import os
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+
+from bench import dead_archive
+from bench.console import get, p95, prepare, process, wait_until
+from bench.folder import temporary
+from bench.parts import Part
+from bench.parts import measure as measure_parts
+from bench.table import Row, measured_in, row
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.archive.search_terms import Node, Span, Term
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.postgresql.connect_options import LOOK_SECONDS
+from pgqueue_admin.embedded import ports
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+
+ROWS = int(os.environ.get("ROWS", 10_000_000))
+GROUPS = int(os.environ.get("GROUPS", 3_000))
+FIELD_ROWS = int(os.environ.get("FIELD_ROWS", 1_000_000))
+ROUNDS = int(os.environ.get("ROUNDS", 60))
+LOOKS = 5
+PAGE = 50
+GROUP = f"{7:016x}"
+CONF = {"max_wal_size": "4GB", "shared_buffers": "1GB"}
+PAGES = {
+    "Failures": "/failures/",
+    "a group": f"/failures/{GROUP}/",
+    "Archive, dead ones": "/archive/",
+    "Archive, all": "/archive/?q=",
+    "Archive, dead ones of a queue": "/archive/?q=state:dead+queue:Q10",
+    "Archive with facets": "/archive/?facets=open",
+}
+TEXTS = {
+    "search in text, nothing has it": "/archive/?q=state:dead+nobody",
+    "search in text, all have it": "/archive/?q=state:dead+OrderId",
+}
+FIELDS: dict[str, list[Node]] = {
+    "state": [Term("state", "discarded", "is")],
+    "queue": [Term("queue", '"public"."Q7"', "is")],
+    "error:=": [Term("error", "Bench.RareError", "is")],
+    "error": [Term("error", "RareError")],
+    "type:=": [Term("type", "Bench.Rare", "is")],
+    "type": [Term("type", "Rare")],
+    "type*": [Term("type", "Bench.R", "starts")],
+    "endpoint": [Term("endpoint", "rare-endpoint", "is")],
+    "host": [Term("host", "rare-host", "is")],
+    "id": [Term("id", "m-4711", "is")],
+    "id*": [Term("id", "m-47119", "starts")],
+    "fp": [Term("fp", GROUP, "is")],
+    "died": [Span("died", "", 3600.0, None)],
+    "sent": [Span("sent", "", "2027-01-01T00:00:00+00:00", None)],
+    "attempts": [Span("attempts", "", 50, None)],
+    "size": [Span("size", "", 100_000, None)],
+    "result": [Term("result", "lock_expired", "is")],
+}
+
+
+class Bench:
+    def __init__(self, stack: ExitStack, server: PostgreSQL, port: int):
+        self._stack, self._port = stack, port
+        with postgresql().connect(server.dsn(), for_handlers=True) as admin:
+            admin.run("create database bench")
+        self.dsn = server.dsn("bench")
+        os.environ["DATABASE_URL"] = self.dsn
+        self._cookie = prepare()
+        self._rows = 0
+
+    def parts(self) -> dict[str, Part]:
+        return {"fields": self.fields, "pages": self.pages}
+
+    def fields(self) -> list[Row]:
+        """The slowest look for what the oldest few have, or nobody: each state, from the newest on."""
+        self.fill(FIELD_ROWS)
+        looking = {"read_only": True, "statement_timeout": 60.0}
+        with postgresql().connect(self.dsn, **looking) as session:  # type: ignore[arg-type]
+            rows = [self._field(session, name, nodes) for name, nodes in FIELDS.items()]
+        return measured_in(LOOKS, FIELD_ROWS, rows)
+
+    def _field(self, session: Connection, name: str, nodes: list[Node]) -> Row:
+        asked = ArchiveFilter(state="", also=tuple(nodes))
+        took = longest(partial(store.page, session, asked, limit=PAGE))
+        return row(f"archive, field {name}, what few have, slowest", took, "s", floor=None, target=LOOK_SECONDS)
+
+    def pages(self) -> list[Row]:
+        self.fill(ROWS)
+        web = ("-m", "uvicorn", "pgqueue_admin.config.asgi:application", "--port", str(self._port), "--no-access-log")
+        settings = "pgqueue_admin.config.web_settings"
+        self._stack.enter_context(process(*web, DJANGO_SETTINGS_MODULE=settings))
+        wait_until(lambda: ports.answers(self._port, "127.0.0.1"))
+        taken = self._asked({**PAGES, "floor": "/healthz"}, ROUNDS)
+        floor = p95(taken.pop("floor"))
+        rows = [row(f"{name}, p95", p95(each), "ms", floor=floor, target=50) for name, each in taken.items()]
+        texts = self._asked(TEXTS, LOOKS)
+        rows += [
+            row(f"{name}, first window", max(each), "ms", floor=floor, target=2000) for name, each in texts.items()
+        ]
+        return measured_in(ROUNDS, ROWS, rows)
+
+    def _asked(self, pages: dict[str, str], rounds: int) -> dict[str, list[float]]:
+        """Interleaved; the first rounds warm up."""
+        client = http.client.HTTPConnection("127.0.0.1", self._port)
+        taken: dict[str, list[float]] = {name: [] for name in pages}
+        for number in range(rounds + 2):
+            for name, path in pages.items():
+                spent = get(client, path, self._cookie)
+                if number >= 2:
+                    taken[name].append(spent)
+        return taken
+
+    def fill(self, rows: int) -> None:
+        if self._rows == rows:
+            return
+        with postgresql().connect(self.dsn, for_handlers=True) as session:
+            session.run("truncate messages.message_archive")
+            began = time.monotonic()
+            dead_archive.fill(session, rows, GROUPS)
+            print(f"{rows:,} rows in {time.monotonic() - began:.0f} s; MB of each index:")
+            for name, megabytes in sorted(dead_archive.sizes(session).items()):
+                print(f"    {name:40} {megabytes:8.0f}")
+        self._rows = rows
+
+
+def longest(look: Callable[[], object]) -> float:
+    """Seconds; of one that is not let finish, as long as it was let."""
+    taken = []
+    for _ in range(LOOKS):
+        began = time.monotonic()
+        try:
+            look()
+        except DatabaseError as error:
+            print(error)
+            return time.monotonic() - began
+        taken.append(time.monotonic() - began)
+    return max(taken)
+
+
+def main() -> None:
+    with ExitStack() as stack:
+        folder = stack.enter_context(temporary())
+        server = PostgreSQL(folder / "postgresql", conf=CONF)
+        server.start()
+        stack.callback(server.stop)
+        port = ports.free()
+        os.environ.update(
+            PGQUEUE_STATE_DIR=str(folder / "var"),
+            PORT=str(port),
+            SECRET_KEY=secrets.token_hex(32),
+            DJANGO_SETTINGS_MODULE="pgqueue_admin.config.settings",
+        )
+        measure_parts("failures", Bench(stack, server, port).parts())
+
+
+if __name__ == "__main__":
+    main()
