@@ -87,6 +87,36 @@ SMALL = """() => [...document.querySelectorAll("a, button, summary, select, text
   .map((each) => [each.innerText || each.name || each.className, each.getBoundingClientRect()])
   .filter(([, box]) => box.width > 0 && (box.width < 23.5 || box.height < 23.5))
   .map(([name, box]) => `${name.trim()}: ${Math.round(box.width)} x ${Math.round(box.height)}`)"""
+# text that is cut off or prints over what is beside it; names that end in … do so by design, and have a title
+CUT = """() => [...document.querySelectorAll("body *")]
+  .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.closest(".vh, .skip, svg, [hidden]")
+    && each.textContent.trim() && each.clientWidth > 1 && each.scrollWidth > each.clientWidth + 1)
+  .map((each) => [each, getComputedStyle(each)])
+  .filter(([, style]) => style.display !== "inline" && style.textOverflow !== "ellipsis"
+    && !["auto", "scroll"].includes(style.overflowX))
+  .map(([each]) => `${each.tagName}.${each.className}: ${each.textContent.trim().slice(0, 60)}`)"""
+# what says how something is, and is seen only by whoever scrolls its table sideways
+ASIDE = """() => [...document.querySelectorAll(".scroll .tag")]
+  .filter((each) => each.checkVisibility({ visibilityProperty: true })
+    && each.getBoundingClientRect().right > each.closest(".scroll").getBoundingClientRect().right)
+  .map((each) => `${each.textContent.trim()} is out of sight`)"""
+# plain words that go on in the next line, in their middle; of code, and of long names, the browser may break any
+BROKEN = """() => {
+  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const found = [], word = document.createRange();
+  for (let text = walker.nextNode(); text; text = walker.nextNode()) {
+    const around = text.parentElement;
+    if (around.closest(".vh, svg, [hidden], pre, code, .mono, .trace, textarea, option")) continue;
+    if (!around.checkVisibility({ visibilityProperty: true })) continue;
+    for (const { 0: said, index } of text.data.matchAll(/(?<![^\\s(])[A-Za-z][a-z]{2,12}(?![^\\s,.;:)])/g)) {
+      word.setStart(text, index);
+      word.setEnd(text, index + said.length);
+      const lines = new Set([...word.getClientRects()].map((box) => Math.round(box.top)));
+      if (lines.size > 1) found.push(`${said} in ${around.tagName}.${around.className}`);
+    }
+  }
+  return found;
+}"""
 WINDOWS: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "dark"},
@@ -115,6 +145,10 @@ def test_page(name: str, window: tuple[str, Page], product: Product, complaints:
     assert not found.response["violations"], found.generate_report()
     if look == "phone":
         assert page.evaluate(SMALL) == []
+    if look == "phone":
+        assert cut(page, 390) == []
+    elif look == "light":
+        assert cut(page, 1024) == []
     for width in () if look == "dark" else (320, page.viewport_size["width"] if page.viewport_size else 0):
         assert overflow(page, width) <= 0, f"{name} scrolls sideways at {width} px"
     expected = ["404"] if name == "finder" else []
@@ -137,6 +171,17 @@ def overflow(page: Page, width: int) -> int:
     if before:
         page.set_viewport_size(before)
     return beyond
+
+
+def cut(page: Page, width: int) -> list[str]:
+    """Pills, cells, labels and all else whose text is not seen whole in a window of this width."""
+    before = page.viewport_size
+    page.set_viewport_size({"width": width, "height": 844})
+    page.evaluate(DRAWN)
+    found: list[str] = [said for each in (CUT, ASIDE, BROKEN) for said in page.evaluate(each)]
+    if before:
+        page.set_viewport_size(before)
+    return found
 
 
 # what the bar on top says of the figures, among it what it says until the stream is open
