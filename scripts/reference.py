@@ -6,6 +6,7 @@ help, searches as pages explain them, APIs by docstrings, decisions by their tit
 .venv/bin/python scripts/reference.py
 """
 
+import ast
 import html
 import inspect
 import json
@@ -311,7 +312,7 @@ def figures() -> str:
         "",
         "# Measured figures",
         "",
-        "As they lie in `bench/results/`. How each is measured: [evidence](README.md).",
+        "As they lie in `bench/results/`. What they say: [evidence](README.md).",
     ]
     lines = [
         line for path in sorted(RESULTS.glob("*.json")) for line in _measured(path.stem, json.loads(path.read_text()))
@@ -320,13 +321,16 @@ def figures() -> str:
 
 
 def _measured(name: str, found: Any) -> list[str]:
+    """How it is measured stands in what the benchmark's file begins with."""
     rows = found if isinstance(found, list) else [{"what": key, "found": value} for key, value in found.items()]
     if "value" in rows[0]:
         rows = [_against(row) for row in rows]
     keys = [key for key in rows[0] if not isinstance(rows[0][key], list)]
     body = (f"| {' | '.join(_figure(row[key]) for key in keys)} |" for row in rows)
     title = name.replace("_", " ").capitalize()
-    return ["", f"## {title}", "", f"| {' | '.join(keys)} |".replace("_", " "), "|---" * len(keys) + "|", *body]
+    how = ast.get_docstring(ast.parse((ROOT / f"bench/{name}.py").read_text("utf-8"))) or ""
+    table = [f"| {' | '.join(keys)} |".replace("_", " "), "|---" * len(keys) + "|", *body]
+    return ["", f"## {title}", "", " ".join(how.split()).replace("``", "`"), "", *table]
 
 
 def _against(row: dict[str, Any]) -> dict[str, Any]:
