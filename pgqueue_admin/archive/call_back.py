@@ -15,7 +15,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 VERB = "called back"
 PICKED_UP = "Somebody has picked it up, or has it in hand: it stays sent."
 _CHANGED = "What waits in its queue is not what was sent: it stays there."
-_NOT_KEPT = "As which row it was sent is not known, so it cannot be told from others in its queue."
+_NOT_KEPT = "Its row id is not known, so it cannot be found among others in its queue."
 
 
 class Back(NamedTuple):

@@ -21,7 +21,7 @@ def catch_up() -> int:
         _remember()
         return told
     except DatabaseError as error:
-        log.info("No fingerprints were told: %s", error)
+        log.info("No fingerprints were computed: %s", error)
         return 0
 
 

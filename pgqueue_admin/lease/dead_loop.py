@@ -80,6 +80,6 @@ class DeadLoop:
             kind = self._handlers.kind_of(dead.message)
         except Exception as error:
             if not isinstance(error, MessageUnreadable):
-                log.warning("The kind of %r cannot be told", dead, exc_info=error)
+                log.warning("The kind of %r is unknown", dead, exc_info=error)
             return None
         return kind if isinstance(kind, str) else None

@@ -21,7 +21,7 @@ from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import Alert, AlertMail
 from pgqueue_admin.services import content_access
 
-MASKED = "A masking rule hides what exceptions say, and in a mail that was sent this cannot be told apart."
+MASKED = "A masking rule hides what exceptions say, and a mail that was sent cannot be masked part by part."
 
 
 def frame_of(request: HttpRequest) -> dict[str, Any]:

@@ -27,7 +27,7 @@ GROUPS: dict[str, Groups] = {
             "batch_size": f"{allowed('batch_size')}; messages per commit. Above 1, a failing one is rolled back alone",
             "transaction_mode": "what commits together with removing the message",
             "repeek_after": "“handlers are done” waits for the slowest",
-            "notify": "on: tells and hears of new messages at once; off: they wait for the next peek",
+            "notify": "on: new messages are announced and received at once; off: they wait for the next peek",
             "strict_peek_range": "on: a peek delay outside 100 ms to 10 s is refused",
         },
         "Retries": {

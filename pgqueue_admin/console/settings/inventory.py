@@ -107,7 +107,7 @@ _GROUPS: list[tuple[str, list[Any]]] = [
                 "Own code begins with",
                 "PGQUEUE_OWN_CODE",
                 lambda: ", ".join(_given("OWN_CODE")) or "not said: the first frame that is no framework's",
-                "a failure is told by its first frame there",
+                "a failure is grouped by its first frame there",
             )
         ],
     ),

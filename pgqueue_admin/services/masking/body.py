@@ -58,7 +58,7 @@ def _spans(text: str, rules: Sequence[Rule]) -> list[Hidden] | str:
         return json_text.hidden(text, rules, patience)
     except NotJson:
         if any(rule.path for rule in rules):
-            return "it is no JSON, so that its fields cannot be told"
+            return "it is no JSON, so its fields are unknown"
     spans = texts.found(text, rules, patience)
     if any(texts.found(spelled, rules, patience) for spelled in _spelled(text)):
         return "a hidden part may be written with entities or escapes"

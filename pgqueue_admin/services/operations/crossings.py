@@ -290,7 +290,7 @@ def _doubt(here: Connection, crossing: Crossing, why: str) -> None:
     with here.transaction():
         crossings.doubt(here, crossing, why)
         _record(here, crossing, crossing_back.given_up(here, crossing, why))
-    log.error("What became of crossing %s into %s nobody can be told: %s", crossing.id, crossing.alias, why)
+    log.error("The outcome of crossing %s into %s is unknown: %s", crossing.id, crossing.alias, why)
 
 
 def _record_purged(here: Connection, crossing: Crossing, ids: list[int]) -> None:
