@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
+import httpx
 import orjson
 import pytest
 from playwright.sync_api import Page, expect
@@ -179,6 +180,29 @@ def test_old_deaths_are_told_once_as_a_pile(page: Page, product: Product, rows: 
 def _taken_over(page: Page) -> int:
     found = re.search(r"([\d,]+)\sold deaths taken over from error", page.locator("main").inner_text())
     return int(found[1].replace(",", "")) if found else 0
+
+
+OTHERS = (
+    *("/", "/queues/", "/alerts/", "/archive/", "/failures/", "/endpoints/"),
+    *("/queues/demo/Demo.Billing/messages/", "/readyz"),
+)
+
+
+def test_one_locked_queue_takes_no_other_page_away(page: Page, product: Product, rows: Connection) -> None:
+    """Twelve want to see its messages at once; whoever wants anything else is answered meanwhile."""
+    cookies = {each["name"]: each["value"] for each in page.context.cookies()}
+
+    def asked(path: str) -> httpx.Response:
+        return httpx.get(f"{product.url}{path}", cookies=cookies, timeout=60)
+
+    with ThreadPoolExecutor(12) as people, rows.transaction():
+        rows.run('lock table public."Mailer" in access exclusive mode')
+        waiting = [people.submit(asked, "/queues/public/Mailer/messages/") for _ in range(12)]
+        others = {path: asked(path).status_code for path in OTHERS}
+        answers = [each.result() for each in waiting]
+    assert others == dict.fromkeys(OTHERS, 200)
+    assert [each.status_code for each in answers] == [503] * 12
+    assert all(re.search("busy", each.text, re.IGNORECASE) for each in answers)
 
 
 def fail_long_ago(rows: Connection, cause: str, count: int) -> None:
