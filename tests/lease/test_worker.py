@@ -341,7 +341,9 @@ def test_no_transaction_is_open_while_a_handler_works(
 
     @handlers.handle()
     def look(message: Any, lease: LeasedMessage) -> None:
-        idle = "select bool_and(xact_start is null) from pg_stat_activity where application_name = 'pgqueue thumbs'"
+        idle = (
+            "select bool_and(xact_start is null) from pg_stat_activity where application_name like 'pgqueue thumbs%%'"
+        )
         until(lambda: engine.value(f"{idle} and datname = current_database()"), what="the claiming thread waits")
         looked.append(engine.value("select id from messages.message for update nowait"))
 

@@ -11,12 +11,14 @@ import pytest
 
 from pgqueue_admin.config import celery
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import Process
 from pgqueue_admin.services import lease_rules
 from pgqueue_admin.services.lease_rules import RuleDraft
 from pgqueue_admin.workers.processes.expirer_process import ExpirerProcess
+from tests.transport.statements_log import StatementsLog
 from tests.waiting import until
 from tests.workers.host import House
 
@@ -145,3 +147,25 @@ def test_whatever_is_killed_each_goes_back_once(
     assert back(look) == sorted(died)
     assert look.value("select count(*) from messages.archive_event where verb = 'retried'") == 2_000
     assert look.value("select count(*) from messages.lease_rule_dead") == 0
+
+
+def test_while_nothing_dies_it_asks_one_statement_a_minute(
+    child: ExpirerProcess, look: Connection, server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [time.monotonic()]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    log = StatementsLog(server, look, "admin acts")
+    log._mark = log._mark.replace("pgqueue admin", "pgqueue-admin")
+
+    def asked() -> int:
+        return log.count(r"select extract\(epoch from available_at")
+
+    for _ in range(5):
+        now[0] += 1
+        child.turn()
+    before, others = asked(), log.count(r"(select|with|insert|update|delete)[^;]*lease_rule")
+    for _ in range(120):
+        now[0] += 1
+        child.turn()
+    assert asked() - before == 2
+    assert log.count(r"(select|with|insert|update|delete)[^;]*lease_rule") == others, "and nothing else of them"
