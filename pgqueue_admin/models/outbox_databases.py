@@ -7,7 +7,7 @@ from typing import NamedTuple
 from django.conf import settings
 
 from pgqueue_admin.dialects import Address, Connection, aliases
-from pgqueue_admin.dialects.errors import TableMissing
+from pgqueue_admin.dialects.errors import DatabaseError, TableMissing
 from pgqueue_admin.models import queue_database
 from pgqueue_admin.models.queue_database import QueueDatabase
 
@@ -60,7 +60,7 @@ def _enlisted(alias: str, url: str) -> OutboxDatabase:
         return OutboxDatabase(alias, None, "its name is no alias: a letter, then at most 29 letters, digits and _")
     try:
         of = queue_database.only_looked_into(url, alias)
-    except ValueError as error:  # no such dialect, or its driver is not installed here
+    except (ValueError, DatabaseError) as error:  # it cannot be read, or its driver is not installed here
         return OutboxDatabase(alias, None, str(error))
     return _readable(OutboxDatabase(alias, of))
 

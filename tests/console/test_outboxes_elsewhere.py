@@ -158,6 +158,28 @@ def test_a_database_that_does_not_answer_is_unknown_and_never_none(
     assert "No dialect for nothing://" in page
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://root:secret@localhost/x?colour=blue",
+        "mysql://root:secret@localhost:port/x",
+        "mysql://root:secret/behind@localhost/x",
+        "postgresql://root:secret@localhost/x?colour=blue",
+        "postgresql://root:secret@localhost:port/x",
+        "mssql://root:secret@localhost/x",
+    ],
+)
+def test_a_url_that_cannot_be_read_is_unknown_as_well(
+    as_viewer: Client, console_database: str, settings: Settings, url: str
+) -> None:
+    """Its endpoint says at its start what is wrong; the page is there for the others, and tells no password."""
+    enlist(settings, stock=url)
+    page = text(as_viewer)
+    assert "Nothing is known of outboxes in stock" in page
+    assert "secret" not in page
+    assert ElsewhereWatch().newest() is not None
+
+
 def test_nothing_of_it_is_sent_switched_or_kept_from_here(as_operator: Client, stock: str, connect: Connect) -> None:
     there = connect(stock)
     postgresql().outbox_store(Address("public", "Billing_OutboxData")).create(there)

@@ -1,12 +1,13 @@
 """How a session is opened, and what it begins with, whatever its server is set to."""
 
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 import pymysql
 from pymysql.constants import CLIENT
 
 from pgqueue_admin.dialects import errors
+from pgqueue_admin.dialects.errors import UrlUnreadable
 from pgqueue_admin.dialects.mysql.error_mapping import translate
 
 PORT = 3306
@@ -23,12 +24,20 @@ def arguments(dsn: str) -> dict[str, Any]:
         more |= {"ssl_verify_cert": True, "ssl_verify_identity": True}  # type: ignore[dict-item]
     return {
         "host": parts.hostname or "localhost",
-        "port": parts.port or PORT,
+        "port": _port(parts),
         "user": unquote(parts.username or ""),
         "password": unquote(parts.password or "").encode(),
         "database": unquote(parts.path.lstrip("/")) or None,
         **more,
     }
+
+
+def _port(parts: SplitResult) -> int:
+    """What is no number may be a part of a password that holds a slash: it is told to nobody."""
+    try:
+        return parts.port or PORT
+    except ValueError:
+        raise ValueError(UrlUnreadable().sentence) from None
 
 
 def open_raw(

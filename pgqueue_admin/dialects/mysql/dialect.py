@@ -111,7 +111,8 @@ class MySQL(StatementFolder):
         max_size: int = 8,
         answer_seconds: float | None = None,
     ) -> SessionPool:
-        """Of sessions that look: they wait for no row, and for a table as long as for any answer."""
+        """Of sessions that look: they wait for no row, and for a table as long as for any answer. Raises ValueError."""
+        connect_options.arguments(dsn)
 
         def connect() -> MySQLSession:
             return self.connect(
