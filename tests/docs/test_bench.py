@@ -15,13 +15,10 @@ def results(name: str) -> Any:
 
 
 def test_missed_targets_of_rates_are_named() -> None:
-    """Of the lease queue, the outbox and retries, too. A rate is wanted as a share of another."""
-    rows = [
-        row
-        for name in ("engine", "history", "lease", "outbox", "retry")
-        for row in results(name)
-        if row["unit"] == "/s"
-    ]
+    """Of whatever was measured. A rate is wanted as a share of another."""
+    found = [results(path.stem) for path in (ROOT / "bench/results").glob("*.json")]
+    rows = [row for each in found if isinstance(each, list) for row in each if row.get("unit") == "/s"]
+    assert len(rows) > 10
     missed = {row["name"] for row in rows if row["target"] and row["ratio"] < row["target"]}
     assert set(re.findall(r"^- (.*)$", PAGE.partition("## Missed")[2].partition("\n## ")[0], re.MULTILINE)) == missed
 
