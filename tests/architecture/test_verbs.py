@@ -59,6 +59,7 @@ def test_the_verbs_are_found() -> None:
         "subscriptions.py",
         "retry_controls.py", "audited_act.py", "saved_views.py", "retry_rules.py", "masking_rules.py", "reveals.py",
         "message_copies.py", "trials.py", "queue_scopes.py", "crossing_decision.py", "audit_intents.py",
+        "staged_retry.py",
     }  # fmt: skip
     assert {"restart", "create", "run", "recompute", "move out", "withdraw", "retry", "undo"} <= written()
 
