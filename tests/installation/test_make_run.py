@@ -46,7 +46,7 @@ class Made(Product):
         super().__init__(self.root / "var", free_port())
         self.output = folder / "make.log"
         for name in ("PGQUEUE_STATE_DIR", "SPARK_MASTER", "DJANGO_SETTINGS_MODULE"):
-            del self._environment[name]
+            del self.environment[name]
 
     def stop(self, seconds: float = 90) -> int:
         """Ctrl-C, which a terminal sends to make as well."""

@@ -186,7 +186,7 @@ def test_a_busy_port_is_named_and_nothing_is_started(tmp_path: Path) -> None:
 
 def up(product: Product) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "manage.py", "up"]
-    return subprocess.run(command, cwd=ROOT, env=product._environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=ROOT, env=product.environment, capture_output=True, text=True, timeout=60)
 
 
 def test_reset_refuses_while_it_runs(product: Product) -> None:

@@ -23,7 +23,7 @@ class ClockGap:
     @property
     def said(self) -> str:
         by = duration(self.ahead.total_seconds())
-        return f"{self.host} is at least {by} ahead of {self.beside}; times stand as written, no wait is shown between them"
+        return f"{self.host} is at least {by} ahead of {self.beside}; times stand as written, no waits between them"
 
 
 def gaps(copies: Iterable[MessageCopy], now: datetime) -> list[ClockGap]:
