@@ -54,7 +54,7 @@ def _properties(log_format: str) -> str:
 # What Spark's Java says on its standard error: passed on as it comes, its last lines kept for when it ends.
 _KEPT = 60  # lines: an error with its causes
 _IN_A_TRACE = ("\tat ", "\t... ", "Suppressed: ", "#\n")
-_NOTHING = ("WARNING: Using incubator modules",)
+_NOTHING = ("WARNING: Using incubator modules", "WARNING: package sun.security.action not in")  # 25 has it no more
 _lines: deque[str] = deque(maxlen=_KEPT)
 
 
