@@ -14,13 +14,14 @@ from pgqueue_admin.dialects.postgresql import postgresql
 RESULTS = ("failed", "lock_expired", "rejected")
 LONGEST_WAIT = 86_400  # seconds
 GIVEN_UP_AFTER = timedelta(days=1)  # past its time, of what the queue refuses again and again
+CAP = 10_000
 _REFUSED = timedelta(minutes=1)
 _PRUNED = 1_000
 
 
 class LeaseRule(NamedTuple):
     """``message_type``: * stands for anything, empty: any. ``results``: of RESULTS. ``wait_seconds``: before the first
-    retry; each later wait is twice the one before, a day at most. ``retried``: how often it did in the last 31 days.
+    retry; each later wait is twice the one before, a day at most.
     """
 
     id: int
@@ -31,8 +32,6 @@ class LeaseRule(NamedTuple):
     who: str
     reason: str
     created_at: datetime
-    retried: int
-    retried_at: datetime | None
 
     def wait(self, nth: int) -> timedelta:
         """Before the ``nth`` retry, from the death on."""
@@ -44,6 +43,13 @@ class LeaseRule(NamedTuple):
 
 
 Fits = Callable[[LeaseRule, str], bool]  # whether a rule's pattern fits a message's kind
+
+
+class RuleDone(NamedTuple):
+    """In the last 31 days: how many it put back, at most one more than CAP, and when the last."""
+
+    number: int
+    last_at: datetime | None
 
 
 class RuledRetry(NamedTuple):
@@ -68,6 +74,11 @@ def are_there(connection: Connection) -> bool:
 
 def rules(connection: Connection) -> list[LeaseRule]:
     return [LeaseRule(*row) for row in connection.all(_sql().rules())]
+
+
+def done(connection: Connection) -> dict[int, RuleDone]:
+    """By rule."""
+    return {row.id: RuleDone(row.number, row.last_at) for row in connection.all(_sql().rules_done(), {"cap": CAP})}
 
 
 def create(connection: Connection, about: dict[str, Any], who: str, reason: str) -> int | None:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pgqueue_admin.archive import lease_rules
-from pgqueue_admin.archive.lease_rules import LONGEST_WAIT, RESULTS, LeaseRule, RuledRetry
+from pgqueue_admin.archive.lease_rules import LONGEST_WAIT, RESULTS, LeaseRule, RuleDone, RuledRetry
 from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.models.queue_database import queue_database
@@ -76,6 +76,10 @@ def all_rules(connection: Connection) -> list[LeaseRule]:
     if visible_queues.current() is not None or not lease_rules.are_there(connection):
         return []
     return lease_rules.rules(connection)
+
+
+def done(connection: Connection) -> dict[int, RuleDone]:
+    return lease_rules.done(connection)
 
 
 def why_not(connection: Connection) -> str:

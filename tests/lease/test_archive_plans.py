@@ -18,7 +18,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import lease_messages
 from tests import large_queue as large
 from tests.databases import Databases
-from tests.explain import BY_INDEX
+from tests.explain import BY_INDEX, executed
 from tests.lease.test_plans import STORE, Explained
 
 ROWS = int(os.environ.get("PGQUEUE_TEST_ARCHIVED_LEASES", large.ROWS))
@@ -80,3 +80,35 @@ def test_an_ending_costs_the_same_however_many_ended_before(connection: Connecti
     (plan,) = explained.plans
     assert plan.reads("message_archive") <= BY_INDEX
     assert plan.blocks < 400
+
+
+@pytest.mark.parametrize("analysed", [False, True])
+def test_rules_look_at_what_is_due_and_at_nothing_else(connection: Connection, analysed: bool) -> None:
+    """However many wait for their time, and were retried before: each is found by a key."""
+    rules = postgresql().lease_rules
+    with connection.raw.transaction(force_rollback=True):
+        connection.run(
+            "insert into messages.lease_rule_dead (archive_id, available_at)"
+            " select id, now() + case when id % 1000 = 0 then -1 else 1 end * interval '1 hour'"
+            " from messages.message_archive where state = 'dead' limit 200000"
+        )
+        connection.run(
+            "insert into messages.lease_rule_retry (message_id, archive_id, rule, nth)"
+            " select n, n, 1, 1 from generate_series(1, 200000) n"
+        )
+        if analysed:
+            connection.run("analyze messages.lease_rule_dead, messages.lease_rule_retry")
+        held = executed(connection, rules.hold_due(most=100))
+        due = executed(connection, rules.due_in())
+        connection.run(
+            "insert into messages.lease_rule (message_type, results, times, wait_seconds, who)"
+            " overriding system value values ('', array['failed'], 1, 1, 'x')"
+        )
+        connection.run("update messages.lease_rule_retry set rule = (select id from messages.lease_rule)")
+        done = executed(connection, rules.rules_done(), {"cap": CAP})
+    for table in ("message_archive", "lease_rule_dead", "lease_rule_retry"):
+        assert held.reads(table) <= BY_INDEX, held
+    assert held.blocks < 3_000
+    assert due.reads("lease_rule_dead") <= BY_INDEX
+    assert due.blocks < 1_000
+    assert done.blocks < 15_000, "a count ends at its cap"

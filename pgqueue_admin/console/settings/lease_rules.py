@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from pgqueue_admin.archive.lease_rules import RESULTS
+from pgqueue_admin.archive.lease_rules import CAP, RESULTS, LeaseRule, RuleDone
 from pgqueue_admin.console import permissions, query_errors, responses
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.console.responses import Way
@@ -79,10 +79,21 @@ def _page(request: HttpRequest, fault: str = "", status: int = 200) -> HttpRespo
 
 def _read(connection: Connection) -> dict[str, Any]:
     rules = lease_rules.all_rules(connection)
+    done = lease_rules.done(connection) if rules else {}
     return {
-        "rules": [(each, [each.wait(nth).total_seconds() for nth in (1, each.times)]) for each in rules],
+        "rules": [_row(each, done.get(each.id, RuleDone(0, None))) for each in rules],
         "why_not": lease_rules.why_not(connection),
         "runs": lease_rules.runs(connection),
+    }
+
+
+def _row(rule: LeaseRule, done: RuleDone) -> dict[str, Any]:
+    return {
+        "rule": rule,
+        "waits": [rule.wait(nth).total_seconds() for nth in (1, rule.times)],
+        "retried": min(done.number, CAP),
+        "how": "capped" if done.number > CAP else "counted",
+        "last_at": done.last_at,
     }
 
 

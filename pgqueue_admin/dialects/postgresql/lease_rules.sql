@@ -1,9 +1,15 @@
 -- name: rules
--- The oldest first: the first that fits counts. With what each did in the last 31 days, as long as that is kept.
-select r.id, r.message_type, r.results, r.times, r.wait_seconds, r.who, r.reason, r.created_at,
-    (select count(*) from messages.lease_rule_retry done where done.rule = r.id) as retried,
-    (select max(done.at) from messages.lease_rule_retry done where done.rule = r.id) as retried_at
+-- The oldest first: the first that fits counts.
+select r.id, r.message_type, r.results, r.times, r.wait_seconds, r.who, r.reason, r.created_at
 from messages.lease_rule r order by r.id
+
+-- name: rules_done
+-- What each did in the last 31 days, as long as that is kept: counted to a cap, and only for who reads it.
+select r.id, (
+        select count(*) from (select from messages.lease_rule_retry done where done.rule = r.id limit %(cap)s + 1) capped
+    ) as number,
+    (select max(done.at) from messages.lease_rule_retry done where done.rule = r.id) as last_at
+from messages.lease_rule r
 
 -- name: create_rule
 -- Another one takes its place, so that what was done by its number was done by just that.
