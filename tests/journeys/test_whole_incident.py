@@ -151,7 +151,7 @@ def link_of_mail(product: Product, cause: str) -> str:
         for part in each.read_text().split("\nContent-Type: multipart/alternative"):
             text = part if part.startswith("Content-Type") else f"Content-Type: multipart/alternative{part}"
             mail = email.message_from_string(text, policy=email.policy.default)
-            said = mail.get_body(("plain",))  # type: ignore[attr-defined]
+            said = mail.get_body(("plain",))
             links = re.findall(r"\S+/failures/\?q=\S+", said.get_content() if said else "")
             if links and quote(f"error:={cause}").replace("%20", "+") in links[0]:
                 return str(links[0])

@@ -120,11 +120,11 @@ class World:
 
     def _started(self, kind: str) -> subprocess.Popen[bytes]:
         if kind == "sender":
-            code = ("-c", SENDER)
+            code: tuple[str, ...] = ("-c", SENDER)
         else:
             code = ("-m", "bench.chaos_side", self.dsn, "sends_atomic_with_receive", "1", str(self._journal))
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        return subprocess.Popen([sys.executable, *code], env=self._environment, cwd=ROOT, **quiet)  # type: ignore[call-overload,no-any-return]
+        return subprocess.Popen([sys.executable, *code], env=self._environment, cwd=ROOT, **quiet)  # type: ignore[call-overload]
 
 
 @contextmanager
