@@ -27,8 +27,6 @@ from tests.waiting import PATIENCE
 
 MESSAGES = int(os.environ.get("PGQUEUE_TEST_HOSTILE_MESSAGES", 200))
 SAMPLES, GROUPS = 12, 20
-    2 * LOOK_SECONDS
-)  # a page's looks together take LOOK_SECONDS at most; what it draws is not waited for by anybody
 TOO_SLOW = "or narrow what is asked for"  # what a page says whose looks were ended by their time
 NEXT = re.compile(r'<a [^>]*rel="next"[^>]*href="([^"]+)"')
 NEW = "died:1h"  # not those that were recorded

@@ -25,7 +25,7 @@ from tests.journeys.product import ROOT, Product
 from tests.waiting import until
 from tests.workers.process_tree import free_port
 
-pytestmark = [pytest.mark.chaos, pytest.mark.spark]
+pytestmark = pytest.mark.chaos
 CATALOG, CONSOLE = {"pg_catalog,pg_temp"}, {"pg_catalog,pgqueue_console,pg_temp"}
 STRANGE = "public,pg_catalog"  # what the database says
 Asked = tuple[Product, AskingRelay, str]

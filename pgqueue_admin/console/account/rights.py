@@ -16,7 +16,8 @@ ALLOWS = {
     "run_endpoint": "Start, stop, scale, pause and restart endpoints; read their logs, with the right to read messages;"
     " run History; give up a lost host",
     "change_settings": "Change settings, targets and what may be done to a queue; retry and lease rules;"
-    " switches of others' outboxes; end subscriptions; acknowledge, assign; test mail; export messages and the audit; share views",
+    " switches of others' outboxes; end subscriptions; acknowledge, assign; test mail;"
+    " export messages and the audit; share views",
     "change_schedule": "Add, change, pause, remove and send schedules",
     "read_message": "Read bodies, header values and what exceptions say; search in them; edit messages",
     "reveal_masked": "See masked parts of messages for ten minutes, with a reason; change the masking rules",
