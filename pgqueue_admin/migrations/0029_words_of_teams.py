@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("pgqueue", "0032_audit_intent")]
+    dependencies = [("pgqueue", "0028_audit_intent")]
 
     operations = [
         migrations.CreateModel(
