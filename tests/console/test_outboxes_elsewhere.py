@@ -263,7 +263,7 @@ def test_what_is_in_doubt_on_mariadb_is_shown_with_its_age_as_it_was_seen(
     page = text(as_viewer)
     assert prepared.id in page
     assert "not known yet" in page
-    assert "its server tells it only where somebody waits" in page
+    assert "its server names it only where somebody waits" in page
     assert findings("transaction_in_doubt") == []
     an_hour_goes_by()
     assert "at least 1 h" in text(as_viewer)
