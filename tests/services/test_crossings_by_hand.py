@@ -26,7 +26,7 @@ from pgqueue_admin.models import AuditEntry, AuditIntent, Queue
 from pgqueue_admin.models import queue_database as source
 from pgqueue_admin.services import audit_intents, message_copies, operations, typed_messages
 from pgqueue_admin.services.edited_retry import EditChanges, edited_as, retry_edited
-from pgqueue_admin.services.operations import crossings, edits
+from pgqueue_admin.services.operations import crossing_decision, crossings, edits
 from pgqueue_admin.services.operations.crossing_decision import decide
 from pgqueue_admin.services.operations.errors import OutcomeUnknown
 from pgqueue_admin.services.typed_messages import TypedMessage
@@ -474,6 +474,33 @@ def test_a_typed_message_that_nobody_can_be_told_of_is_decided_by_a_person(
     assert (undecided.number, undecided.is_typed) == (1, True)
     assert decide(undecided.crossing.id, is_there, ana, "console", "seen") == 1
     assert (open_crossings(here), len(sent(billing))) == (0, 1)
+
+
+def test_a_decision_is_in_the_audit_although_its_process_was_killed(
+    billing: PostgreSQL, here: Connection, ana: User, known: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crossings, "_finish", lambda *about: (_ for _ in ()).throw(DatabaseDown("gone")))
+    monkeypatch.setattr(crossings, "_told", lambda crossing: CommitOutcome("not_known", "It was promoted."))
+    with pytest.raises(OutcomeUnknown):
+        typed_messages.send(ORDERS, TYPED, ana, "console")
+    operations.settle()
+    (one,) = crossings.undecided()
+    decided = crossings.end_as
+
+    def then_killed(*about: Any) -> None:
+        decided(*about)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crossing_decision, "end_as", then_killed)
+        with pytest.raises(KeyboardInterrupt):
+            decide(one.crossing.id, False, ana, "console", "it is not there")
+    assert open_crossings(here) == 0
+    AuditIntent.objects.update(at=timezone.now() - timedelta(minutes=11))
+    operations.settle()
+    entry = AuditEntry.objects.get(verb="decide")
+    assert (entry.who, entry.reason, (entry.after or {})["arrived"]) == ("ana", "it is not there", False)
+    assert not AuditIntent.objects.exists()
 
 
 def test_what_nobody_can_be_told_at_once_says_that_a_person_decides(

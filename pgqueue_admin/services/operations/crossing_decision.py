@@ -1,6 +1,7 @@
 """What a person says became of a crossing of which nobody can be told any more."""
 
 import logging
+from contextlib import suppress
 from typing import Any
 
 import django.db
@@ -8,7 +9,7 @@ import django.db
 from pgqueue_admin.archive import crossings
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.audited_act import audited
+from pgqueue_admin.services import audit_intents
 from pgqueue_admin.services.operations import queries
 from pgqueue_admin.services.operations.crossings import end_as, one_pending
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
@@ -28,17 +29,22 @@ def decide(number: int, arrived: bool, person: Any, origin: str, reason: str) ->
         found = one_pending(here, number)
     if found is None or not found.crossing.not_known:
         raise OperationRefused(f"Nothing was decided: no crossing {number} waits for it.")
-    about = {"who": name_of(person), "origin": origin, "reason": reason, "subject": found.crossing.alias}
-    after = {"crossing": number, "arrived": arrived, "rows": found.rows}
-    with (
-        audited(verb="decide", noun="message", after=after, **about) as act,
-        queue_database().writing() as here,
-        crossings.held(here, number) as mine,
-    ):
+    about: dict[str, Any] = {
+        "who": name_of(person),
+        "origin": origin,
+        "reason": reason,
+        "subject": found.crossing.alias,
+    }
+    about |= {"after": {"crossing": number, "arrived": arrived, "rows": found.rows}}
+    about |= {"count": max(1, found.number)}  # also one of which nothing was put there is decided
+    with queue_database().writing() as here, crossings.held(here, number) as mine:
         if mine is None or not mine.not_known:
             raise OperationRefused("Nothing was decided: somebody else has decided it just now.")
+        audit_intents.drop(number)  # of a decision that was killed before it was one
+        audit_intents.keep(number, verb="decide", noun="message", **about)
         end_as(here, mine, arrived, name_of(person))
-        act.done = max(1, found.number)  # also one of which nothing was put there is decided
+        with suppress(audit_intents.AuditSilent):  # then the intent stays, and becomes an entry later
+            audit_intents.write(number)
     _count_anew(found.crossing.operation)
     return found.number
 

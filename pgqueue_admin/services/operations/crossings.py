@@ -276,7 +276,7 @@ def _finish(here: Connection, crossing: Crossing) -> list[Outcome]:
 
 def _audit(here: Connection, crossing: Crossing) -> None:
     """Before it is over here: nobody comes back to it then."""
-    if crossing.takes_in and not crossing.is_by_hand:
+    if crossing.not_known or (crossing.takes_in and not crossing.is_by_hand):  # it has its entry, or needs none
         return
     if crossings.rows(here, crossing):
         audit_intents.write(crossing.id)
