@@ -617,7 +617,7 @@ _VARIES = (
     r'name="csrfmiddlewaretoken" value="[^"]+"', r"<time.*?</time>", r"[\d,]+ ms", r'nonce="[^"]+"',
     r"X-CSRFToken[^>]*", r'data-now="[^"]+"', r"<span data-fresh-age>.*?</span>", r"<b data-since.*?</b>",
     r'<svg class="(?:lane-s|ev-s|axis-s)".*?</svg>', r'aria-label="[\d:]+ to [\d:]+"',
-    r'<(?:rect class="breach|line class="since)"[^>]*>',
+    r'<(?:rect class="breach|line class="since)"[^>]*>', r'<rect class="k-dead" x="[\d.]+"',
     r'data-live="q\d+\.(?:consumers|out)".*?</td>', r"<p>died once; [^<]* of it dead",
 )  # fmt: skip
 
