@@ -80,7 +80,7 @@ def prepare() -> str:
     person = get_user_model().objects.create_superuser("bench", password="bench")
     session = SessionStore()
     session["_auth_user_id"] = str(person.pk)
-    session["_auth_user_backend"] = "django.contrib.auth.backends.ModelBackend"
+    session["_auth_user_backend"] = settings.AUTHENTICATION_BACKENDS[0]
     session["_auth_user_hash"] = person.get_session_auth_hash()
     session.save()
     return f"{settings.SESSION_COOKIE_NAME}={session.session_key}"
