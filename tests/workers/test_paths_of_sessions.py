@@ -31,6 +31,7 @@ STRANGE = "public,pg_catalog"  # what the database says
 Asked = tuple[Product, AskingRelay, str]
 _PROGRAMS = ("web", "celery beat", "celery worker", "supervise", "sampler", "ingester", "history", "lease", "worker")
 # By application name, each kind of session that must have asked something, and the paths that it may have.
+# Whatever else opens one finds names in the catalog alone.
 KINDS: dict[str, set[str]] = {
     **{f"pgqueue-admin {program}": CONSOLE for program in (*_PROGRAMS, "prepare", "dead")},  # the models of each
     "pgqueue-admin alerter": CONSOLE | CATALOG,  # it listens, too
@@ -107,7 +108,7 @@ def _retry_by_hand(made: Product) -> None:
 
 def _wrong(relay: AskingRelay, name: str) -> object:
     wanted = [paths for kind, paths in KINDS.items() if re.fullmatch(kind, name)]
-    allowed = wanted[0] if wanted else set()
+    allowed = wanted[0] if wanted else CATALOG  # also a kind that nobody listed
     return {path: sorted(before)[:5] for path, before in relay.paths[name].items() if path not in allowed}
 
 
