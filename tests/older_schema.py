@@ -72,7 +72,7 @@ drop table messages.lease_rule, messages.lease_rule_dead, messages.lease_rule_re
 
 def set_back(engine: Connection, version: int) -> None:
     """To what a program of that version had made; rows are kept."""
-    if version < 11:
+    if version < 10:
         engine.run(WITHOUT_RULES)
     if version < 9:
         engine.run(WITHOUT_CROSSINGS)

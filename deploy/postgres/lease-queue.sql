@@ -1,4 +1,4 @@
--- The engine's tables (archive, lease queue, operation items), version 11, where none of them is.
+-- The engine's tables (archive, lease queue, operation items), version 10, where none of them is.
 -- Made by `manage.py engine_schema --print`. Whoever runs it owns them: psql -v ON_ERROR_STOP=1 -f lease-queue.sql
 
 begin;
@@ -539,6 +539,6 @@ create or replace trigger lease_keep_for_rules after insert on messages.message_
     for each row when (new.result <> 'success' and new.kind = 'lease' and new.second_ending_of is null)
     execute function messages.keep_for_rules();
 
-insert into messages.engine_schema (version) values (11);
+insert into messages.engine_schema (version) values (10);
 
 commit;

@@ -9,7 +9,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
 log = logging.getLogger(__name__)
-VERSION = 11
+VERSION = 10
 
 _SCHEDULES = ["create_schedules", "create_schedule_functions"]
 _NOTE_RETRIED = ["note_retried", "pin_functions"]  # a function that is replaced loses its search path

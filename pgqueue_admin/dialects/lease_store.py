@@ -116,7 +116,7 @@ class LeaseStore(Protocol):
         """Lock so many messages that nobody has locked and that are due. Expired locks are left to ``expire``.
 
         ``releases``: up to which attempt a message is released, and not archived, where this lock expires.
-        ``holder``: who this is, for readers; kept where the tables are of version 11.
+        ``holder``: who this is, for readers; kept where the tables are of version 10.
         """
 
     def renew(self, session: Connection, leases: Sequence[tuple[int, str]], seconds: float) -> set[str]:

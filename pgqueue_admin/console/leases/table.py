@@ -96,7 +96,7 @@ def state(message: LeaseMessage) -> SafeString:
 
 
 def holder(message: LeaseMessage) -> str:
-    """As far as the row tells: an original client leaves no name, nor did ours before version 11 of the tables."""
+    """As far as the row tells: an original client leaves no name, nor did ours before version 10 of the tables."""
     if not message.is_locked:
         return "nobody"
     if message.lock_holder:

@@ -173,7 +173,7 @@ coalesce(m.lock_token is not null and m.token_expires_at = m.lock_expires_at, fa
 case when m.lock_token is not null and m.token_expires_at = m.lock_expires_at then left(m.lock_holder, 200) end
 
 -- name: lease_no_holder
--- In its place, of tables of a version before 11.
+-- In its place, of tables of a version before 10.
 null
 
 -- name: lease_theirs

@@ -30,7 +30,7 @@ release_expired = (m.attempts operator(pg_catalog.+) 1) operator(pg_catalog.<=) 
     lock_holder = %(holder)s::pg_catalog.text
 
 -- name: without_holder
--- Likewise in tables of a version before 11.
+-- Likewise in tables of a version before 10.
 release_expired = (m.attempts operator(pg_catalog.+) 1) operator(pg_catalog.<=) %(releases)s::integer
 
 -- name: held_by
@@ -39,7 +39,7 @@ case when m.lock_token is not null and m.token_expires_at operator(pg_catalog.=)
      then pg_catalog.left(m.lock_holder, 200) end
 
 -- name: held_by_nobody_knows
--- Likewise in tables of a version before 11.
+-- Likewise in tables of a version before 10.
 null::pg_catalog.text
 
 -- name: keeps_holders
