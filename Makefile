@@ -4,7 +4,7 @@ VAR := $(or $(PGQUEUE_STATE_DIR),var)
 BIN := .venv/bin
 INSTALL = $(BIN)/python scripts/install.py --require-hashes
 
-.PHONY: reference setup run test test-slow test-sqlserver reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-history bench-lease bench-outbox bench-pressure bench-retry bench-failures wire-dump screenshots
+.PHONY: reference setup run test test-slow test-engine test-console test-history test-changed test-sqlserver reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-history bench-lease bench-outbox bench-pressure bench-retry bench-failures wire-dump screenshots
 .DEFAULT_GOAL := run
 
 setup: .venv/installed-history
@@ -17,8 +17,9 @@ SLOW := tests/demo tests/history tests/hostile tests/lease tests/live tests/outb
 ROOMS := $(sort $(patsubst %/,%,$(dir $(wildcard tests/*/test_*.py))))
 TESTS := $(filter-out $(SLOW) tests/journeys tests/installation,$(ROOMS))
 
+# KEEP=1: each process keeps its PostgreSQL and the templates for the next run of this checkout.
 test: .venv/installed-dev
-	@$(BIN)/pytest -q -m "not journey and not chaos and not spark and not fresh and not pg_cron and not mariadb" -n 3 --dist loadgroup $(TESTS)
+	@PGQUEUE_TEST_KEEP=$(KEEP) $(BIN)/pytest -q -m "not journey and not chaos and not spark and not fresh and not pg_cron and not mariadb" -n 3 --dist loadgroup $(TESTS)
 
 # Whether a SQL Server holds what is asked of it: PGQUEUE_TEST_MSSQL_DSN=mssql://user:password@host/master names one.
 test-sqlserver: .venv/installed-dev
@@ -26,6 +27,20 @@ test-sqlserver: .venv/installed-dev
 
 test-slow:
 	@$(MAKE) --no-print-directory test TESTS="$(SLOW)"
+
+test-engine:
+	@$(MAKE) --no-print-directory test TESTS="tests/dialects tests/lease tests/outbox tests/transport"
+
+test-console:
+	@$(MAKE) --no-print-directory test TESTS="tests/admin tests/alerts tests/api tests/console tests/models tests/services"
+
+test-history:
+	@$(MAKE) --no-print-directory test TESTS=tests/history
+
+# Of what differs from where origin/main was left, or from BASE.
+test-changed: TESTS = $(shell $(PYTHON) scripts/changed.py $(BASE))
+test-changed:
+	@if [ -n "$(TESTS)" ]; then $(MAKE) --no-print-directory test TESTS="$(TESTS)"; else echo "No test is about what changed."; fi
 
 reset:
 	@$(PYTHON) -m pgqueue_admin.embedded.reset $(VAR)

@@ -20,6 +20,7 @@ from pgqueue_admin.embedded.postgresql import PostgreSQL
 from tests import large_queue as large
 from tests import server_location, stale_clusters
 from tests.databases import Databases
+from tests.kept_server import kept_server
 from tests.mariadb import MariaDB
 from tests.mariadb import mariadb as started_mariadb
 from tests.mssql import MSSQL
@@ -75,7 +76,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
     vacuums or analyses a table behind a test's back."""
     stale_clusters.sweep()
     quick = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_wal_size": "4GB"}
-    with own_server({**quick, "autovacuum": "off"}) as server:
+    made = kept_server if os.environ.get("PGQUEUE_TEST_KEEP") else own_server
+    with made({**quick, "autovacuum": "off"}) as server:
         _is_quick_to_sign_in_to(server)
         yield server
 

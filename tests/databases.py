@@ -1,8 +1,11 @@
-"""Template databases, made once in a run and cloned per test."""
+"""Template databases, made once in a run, or for several where its server is kept, and cloned per test."""
 
+import hashlib
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import environ
@@ -49,7 +52,10 @@ class Databases:
         """Dropped with the next one: the server waits a tenth of a second for sessions that are just ending."""
         self._ended.append(name)
         if len(self._ended) > 1:
-            self._admin.run(f"drop database if exists {self._ended.pop(0)} with (force)")
+            self._drop(self._ended.pop(0))
+
+    def _drop(self, name: str) -> None:
+        self._admin.run(f"drop database if exists {name} with (force)")
 
     @contextmanager
     def as_django(self, dsn: str, aliases: tuple[str, ...] = ("default", "queues")) -> Iterator[None]:
@@ -68,10 +74,12 @@ class Databases:
         if kind in self._templates:
             return
         name = f"template_{kind}"
-        self._admin.run(f"drop database if exists {name} with (force)")  # one whose making failed
-        self._create(name, f"template_{_BUILT_ON[kind]}" if self._made_base(kind) else "template1")
-        with self._blocker.unblock():
-            _MAKERS[kind](self._server.dsn(name))
+        if self._admin.value(_MADE_OF, {"name": name}) != made_of():
+            self._drop(name)  # made of something else, or its making failed
+            self._create(name, f"template_{_BUILT_ON[kind]}" if self._made_base(kind) else "template1")
+            with self._blocker.unblock():
+                _MAKERS[kind](self._server.dsn(name))
+            self._admin.run(f"comment on database {name} is '{made_of()}'")
         self._templates.add(kind)
 
     def _made_base(self, kind: str) -> bool:
@@ -85,6 +93,17 @@ class Databases:
             " strategy file_copy" if self._can_copy_files else ""
         )  # the recorded shop is quicker to copy than to log
         self._admin.run(f"create database {name} template {template}{files}")
+
+
+@cache
+def made_of() -> str:
+    """A digest of what decides what is in a template."""
+    folders = (_ROOT / place for place in _SOURCES)
+    files = [Path(__file__), *sorted(path for each in folders for path in each.rglob("*.*") if path.suffix != ".pyc")]
+    read = hashlib.sha256()
+    for path in filter(Path.is_file, files):
+        read.update(f"{path.relative_to(_ROOT)} {path.stat().st_size}\n".encode() + path.read_bytes())
+    return read.hexdigest()
 
 
 def _point(entries: dict[str, dict[str, Any]]) -> None:
@@ -138,6 +157,15 @@ def _archived(dsn: str) -> None:
         connection.run("analyze messages.message_archive")
 
 
+_ROOT = Path(__file__).resolve().parents[1]
+_SOURCES = (
+    "pgqueue_admin/archive",
+    "pgqueue_admin/demo",
+    "pgqueue_admin/dialects/postgresql",
+    "pgqueue_admin/formatting",
+    "pgqueue_admin/migrations",
+)
+_MADE_OF = "select shobj_description(oid, 'pg_database') from pg_database where datname = %(name)s"
 _MAKERS = {
     "empty": _empty,
     "engine": _engine,
