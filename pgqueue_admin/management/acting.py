@@ -1,8 +1,9 @@
 """What commands that act have in common: whose name is kept, how they ask, which queue is meant, how they end."""
 
+import re
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +12,7 @@ from django.core.management.base import CommandError
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
+from pgqueue_admin.formatting import escape_invisible
 from pgqueue_admin.management.actor import caller
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.models import outage, queue_lookup
@@ -49,9 +51,26 @@ def listing(parser: ArgumentParser) -> ArgumentParser:
     return parser
 
 
+def no_text(given: Iterable[Any]) -> str:
+    """Why these arguments cannot be taken; empty: they can. What a shell gives in other bytes comes with surrogates."""
+    for each in given:
+        if isinstance(each, list) and (fault := no_text(each)):
+            return fault
+        if isinstance(each, str) and re.search("[\ud800-\udfff]", each):
+            return f"{each!a} is no text: its bytes are not UTF-8."
+    return ""
+
+
+def line(*words: Any) -> str:
+    """Of a list, whatever strangers wrote: it breaks no line, turns no text around and steers no terminal."""
+    return escape_invisible.plain("  ".join(map(str, words)).replace("\n", " "))
+
+
 @contextmanager
-def ending() -> Iterator[None]:
-    """What went wrong, in words, with its exit code."""
+def ending(options: dict[str, Any]) -> Iterator[None]:
+    """What went wrong, in words, with its exit code. ``options``: of the command; what is no text is not taken."""
+    if fault := no_text(options.values()):
+        raise CommandError(f"Nothing was done. {fault}", returncode=WRONG)
     try:
         yield
     except OutcomeUnknown as error:

@@ -151,6 +151,8 @@ def test_a_failure_gets_an_owner_and_is_acknowledged(queues: Connection) -> None
     assert run("failure", "withdraw", digest)[0] == 0
     assert run("failure", "withdraw", digest)[0] == 2
     assert run("failure", "assign", "0" * 16, "--owner", "x")[0] == 2
+    code, said = run("failure", "assign", digest, "0" * 16, "--ticket", "x", "--as", "ivo")
+    assert (code, f"{digest} is changed." in said, f"{'0' * 16}  skipped" in said) == (1, True, True)
     assert run("failure", "acknowledge", digest, "--until-dead", "1")[0] == 2
     assert "ours" not in run("failure", "list")[1]
     assert {each.verb for each in AuditEntry.objects.filter(noun="failure", origin="command")} == {
@@ -178,3 +180,73 @@ def test_a_subscription_is_ended_and_put_back(queues: Connection) -> None:
     assert run("subscription", "end", "Sales", "Shop.Heard", "--yes")[0] == 2
     assert run("subscription", "again", said.split("Change ")[1].rstrip(".\n"))[0] == 0
     assert "Sales  Shop.Heard" in run("subscription", "list")[1]
+
+
+ESCAPE = "\x1b[2Jowned\x07\u202e\nRow"
+
+
+def test_what_strangers_wrote_steers_no_terminal(queues: Connection) -> None:
+    queues.run(postgresql().subscription.create(table=Address("public", "SubscriptionRouting")))
+    about = {"endpoint": f"Sales{ESCAPE}", "topic": f"Shop.Heard{ESCAPE}", "queueaddress": '"public"."Sales"'}
+    queues.run(postgresql().subscription.subscribe(table=Address("public", "SubscriptionRouting")), about)
+    headers = json.dumps({"NServiceBus.MessageId": "m-1", "NServiceBus.EnclosedMessageTypes": f"Shop.Try{ESCAPE}"})
+    queues.run(
+        postgresql().queue.send(table=QUEUE), {"id": uuid4(), "ttbr_ms": None, "headers": headers, "body": b"{}"}
+    )
+    queues.run(
+        "update messages.message_archive set exception_type = %(e)s, message_type = %(e)s, fingerprint = null"
+        " where state = 'dead'",
+        {"e": f"Shop.Broke{ESCAPE}"},
+    )
+    while fingerprints.catch_up(queues):
+        pass
+    for argv in (("subscription", "list"), ("waiting", "list", "Billing"), ("failure", "list"), ("dead", "list")):
+        code, said = run(*argv)
+        assert code == 0, said
+        assert "owned" in said, argv
+        assert not {"\x1b", "\x07", "\u202e"} & set(said), argv
+        assert "\nRow" not in said, argv
+
+
+NO_TEXT = "caf\udce9"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("waiting", "send", "Billing", "--type", NO_TEXT, "--body", "/dev/null"),
+        ("waiting", "send", "Billing", "--type", "Shop.Try", "--header", f"Shop.Who: {NO_TEXT}", "--body", "/dev/null"),
+        ("waiting", "list", NO_TEXT),
+        ("failure", "assign", "0" * 16, "--note", NO_TEXT),
+        ("failure", "assign", NO_TEXT, "--note", "n"),
+        ("retry_rule", "add", "--type", NO_TEXT, "--to", "Sales"),
+        ("retry_rule", "add", "--type", "Shop.Old*", "--to", "Sales", "--reason", NO_TEXT),
+        ("subscription", "end", NO_TEXT, "Shop.Heard", "--yes"),
+        ("dead", "edit", "1", "--header", "Shop.Who", NO_TEXT, "--reason", "r"),
+        ("failure", "acknowledge", "0" * 16, "--for", "999999999w"),
+        ("failure", "acknowledge", "0" * 16, "--until-dead", str(10**30)),
+        ("failure", "assign", "a\0b", "--note", "n"),
+        ("waiting", "list", "a\0b"),
+        ("waiting", "send", "Billing", "--type", "a\0b", "--body", "/dev/null"),
+        ("retry_rule", "add", "--type", "Shop.Old*", "--to", "Sales", "--reason", "a\0b"),
+        ("retry_rule", "remove", str(10**30)),
+        ("subscription", "again", str(10**30)),
+        ("subscription", "end", "a\0b", "a\0b", "--yes"),
+        ("dead", "edit", str(10**30), "--reason", "r"),
+        ("dead", "copy", str(10**30)),
+        ("waiting", "list", "Billing", "--limit", str(10**30)),
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_taken_is_said(queues: Connection, argv: tuple[str, ...]) -> None:
+    dead(1, state="dead", queue=BILLING, kind="transport")
+    assert run(*argv)[0] in (2, 5)
+
+
+def test_a_dead_message_without_a_body_gets_one(queues: Connection, tmp_path: Path) -> None:
+    [one] = dead(1, state="dead", queue=BILLING, kind="transport")
+    queues.run("update messages.message_archive set body = null where id = %(id)s", {"id": one.id})
+    body = tmp_path / "body"
+    body.write_bytes(b"{}")
+    code, said = run("dead", "edit", str(one.id), "--body", str(body), "--reason", "r")
+    assert code == 0, said

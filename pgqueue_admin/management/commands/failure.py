@@ -1,5 +1,6 @@
 """manage.py failure: what kinds of failure there are, whose each is, and until when somebody knows."""
 
+import sys
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -18,11 +19,9 @@ from pgqueue_admin.management.dead_messages import dump
 from pgqueue_admin.models import FailureGroup, database_clock
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import failure_groups as groups
-from pgqueue_admin.services.failure_groups import AcknowledgementEnd, Assignment
+from pgqueue_admin.services.failure_groups import AcknowledgementEnd, Assignment, FailureActRefused
 
-EXIT_CODES = {
-    code: said for code, said in acting.EXIT_CODES.items() if code not in (acting.NOT_ALL, acting.NOT_CONFIRMED)
-}
+EXIT_CODES = {code: said for code, said in acting.EXIT_CODES.items() if code != acting.NOT_CONFIRMED}
 Act = Callable[[Connection, str], Any]
 
 
@@ -53,14 +52,27 @@ class Command(BaseCommand):
         acknowledge.add_argument("--reason", default="", help="Why; kept in the audit.")
 
     def handle(self, *, verb: str, **options: Any) -> None:
-        with acting.ending():
+        with acting.ending(options):
             if verb == "list":
                 return self._list(options)
             act = {"assign": self._assign, "acknowledge": self._acknowledge, "withdraw": self._withdraw}[verb](options)
             with queue_database().reading() as connection:
-                for fingerprint in dict.fromkeys(options["fingerprints"]):
-                    act(connection, fingerprint)
-                    self.stdout.write(f"{fingerprint} {_done(verb)}.")
+                self._each(connection, list(dict.fromkeys(options["fingerprints"])), act, _done(verb))
+
+    def _each(self, connection: Connection, fingerprints: list[str], act: Act, said: str) -> None:
+        refused: dict[str, FailureActRefused] = {}
+        for each in fingerprints:
+            try:
+                act(connection, each)
+                self.stdout.write(f"{each} {said}.")
+            except FailureActRefused as error:
+                refused[each] = error
+        if len(refused) == len(fingerprints):
+            raise refused[fingerprints[0]]
+        for each, error in refused.items():
+            self.stdout.write(acting.line(each, "skipped", error))
+        if refused:
+            sys.exit(acting.NOT_ALL)
 
     def _list(self, options: dict[str, Any]) -> None:
         with queue_database().reading() as connection:
@@ -79,7 +91,7 @@ class Command(BaseCommand):
         for row in found:
             whose = ", ".join(filter(None, [row["owner"] or "nobody", "acknowledged" if row["acknowledged"] else ""]))
             said = " ".join(f"{row['exception']}: {row['message']}".split())[:100]
-            self.stdout.write(f"{row['fingerprint']}  {row['state']:<8}{row['dead']:>8}  {whose}  {said}")
+            self.stdout.write(acting.line(row["fingerprint"], f"{row['state']:<8}{row['dead']:>8}", whose, said))
         self.stdout.write(f"{pluralize(len(found), 'failure')}, {sum(row['dead'] for row in found):,} dead.")
 
     def _assign(self, options: dict[str, Any]) -> Act:
@@ -94,7 +106,8 @@ class Command(BaseCommand):
         seconds = duration_input.seconds(options["lasts"]) if options["lasts"] else None
         if options["lasts"] and seconds is None:
             raise CommandError(f"Nothing was acknowledged. {options['lasts']} is no length: try 4h.", returncode=WRONG)
-        lasts = timedelta(seconds=seconds) if seconds is not None else None if count else groups.LASTS
+        longest = groups.LONGEST.total_seconds() + 1  # is refused, and so is what is longer
+        lasts = timedelta(seconds=min(seconds, longest)) if seconds is not None else None if count else groups.LASTS
         end = AcknowledgementEnd(lasts, count)
         return lambda connection, each: groups.acknowledge(connection, each, end, who, "command", reason)
 

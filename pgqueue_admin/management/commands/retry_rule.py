@@ -28,7 +28,7 @@ class Command(BaseCommand):
         remove.add_argument("number", type=int, help="As list shows it.")
 
     def handle(self, *, verb: str, **options: Any) -> None:
-        with acting.ending():
+        with acting.ending(options):
             {"list": self._list, "add": self._add, "remove": self._remove}[verb](options)
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             return dump(self.stdout, {"rules": rules})
         for rule in rules:
             of = " of ".join(filter(None, [rule["message_type"] or "all", rule["queue"]]))
-            self.stdout.write(f"{rule['pk']:>6}  {of} go to {rule['target']}, by {rule['who']}")
+            self.stdout.write(acting.line(f"{rule['pk']:>6}", f"{of} go to {rule['target']}, by {rule['who']}"))
         self.stdout.write(f"{pluralize(len(rules), 'rule')}.")
 
     def _add(self, options: dict[str, Any]) -> None:

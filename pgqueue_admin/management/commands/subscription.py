@@ -33,7 +33,7 @@ class Command(BaseCommand):
         acting.as_whom(again)
 
     def handle(self, *, verb: str, **options: Any) -> None:
-        with acting.ending():
+        with acting.ending(options):
             {"list": self._list, "end": self._end, "again": self._again}[verb](options)
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -42,9 +42,9 @@ class Command(BaseCommand):
         if options["json"]:
             return dump(self.stdout, {"subscriptions": rows, "unread": found.unread})
         for row in rows:
-            self.stdout.write("  ".join(row.values()))
+            self.stdout.write(acting.line(*row.values()))
         for why in found.unread:
-            self.stdout.write(why)
+            self.stdout.write(acting.line(why))
         self.stdout.write(f"{pluralize(len(rows), 'subscription')}.")
 
     def _end(self, options: dict[str, Any]) -> None:

@@ -70,7 +70,7 @@ class Command(BaseCommand):
         send.add_argument("--header", action="append", default=[], metavar="'NAME: VALUE'", help="Repeatable.")
 
     def handle(self, *, verb: str, **options: Any) -> None:
-        with acting.ending():
+        with acting.ending(options):
             address = acting.address_of(options["queue"])
             if verb in ACTS:
                 self._act(ACTS[verb][0], address, options)
@@ -89,7 +89,7 @@ class Command(BaseCommand):
         if options["json"]:
             return dump(self.stdout, {"messages": found})
         for each in found:
-            self.stdout.write("  ".join(str(value) for value in each.values() if value not in (None, "")))
+            self.stdout.write(acting.line(*(value for value in each.values() if value not in (None, ""))))
         self.stdout.write(f"{pluralize(len(found), 'message')} of {address.table}.")
 
     def _act(self, name: str, address: Address, options: dict[str, Any]) -> None:
