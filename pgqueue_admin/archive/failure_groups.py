@@ -25,6 +25,7 @@ MOST = 3_000  # groups that one page judges; ask for one more to see whether the
 PLACES = 200  # newest dead ones that say where and of which type a group's are
 MEMBERS = 200  # newest dead ones that are compared
 BESIDE = 100  # newest others of a queue that are compared with these
+READ = 5_000  # of the newest messages of a queue, to find these
 NEWEST = 5_000  # newest members whose operations are looked for
 _NAMES = {"type": "of_type", "queue": "of_queue", "endpoint": "of_endpoint"}
 
@@ -160,9 +161,10 @@ def members(connection: Connection, fingerprint: str) -> list[Any]:
 
 
 def beside(connection: Connection, figures: FailureFigures, queues: Sequence[str]) -> list[Any]:
-    """The newest other messages that were archived of these queues from its first death to its last."""
-    span = {"since": figures.first_at, "until": figures.last_at}
-    return _all(connection, _sql().beside, fingerprint=figures.fingerprint, queues=list(queues), most=BESIDE, **span)
+    """The newest other messages that were archived of these queues from its first death to its last: of ``READ``."""
+    asked = {"fingerprint": figures.fingerprint, "since": figures.first_at, "until": figures.last_at}
+    asked |= {"most": BESIDE, "read": READ}
+    return [row for each in queues for row in _all(connection, _sql().beside, queue=each, **asked)]
 
 
 def of_causes(connection: Connection, named: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:

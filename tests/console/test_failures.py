@@ -12,6 +12,7 @@ from pgqueue_admin.archive import failure_groups, fingerprints, store
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.console.failures import chosen as chosen_page
 from pgqueue_admin.console.failures.comparison import Comparison, compare
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.live.topics import find
 from pgqueue_admin.models import (
     AuditEntry,
@@ -25,6 +26,7 @@ from pgqueue_admin.models import (
 from pgqueue_admin.services.content_access import ALL
 from tests.console.pages import matched, shown
 from tests.console.recorded import Recorded
+from tests.explain import executed
 
 LISTED = re.compile(r'id="f([0-9a-f]{16})"')
 RECOUNT = """
@@ -457,6 +459,69 @@ def test_headers_tell_versions_beside_other_messages_of_the_time(recorded: Recor
     rule = MaskingRule.objects.create(name="v", kind="header", pattern="Shop.Version")
     assert versions_said(recorded, digest) == ""
     rule.delete()
+
+
+def test_what_versions_do_is_not_said_of_messages_of_which_none_is_known(recorded: Recorded) -> None:
+    process("app-1", "3.4.1", 40)
+    process("app-2", "3.4.0", 300)
+    digest, *_ = [died_in(recorded, host, minutes) for host, minutes in (("app-9", 35), ("app-1", 30))]
+    said = versions_said(recorded, digest)
+    assert "Known for 1 of 2" in said
+    assert "Began with" not in said  # the first died elsewhere
+    assert "All died in" not in said
+    assert "does not fail" not in said  # one may have died in it
+    assert "none is known to have died there" in said
+
+
+def test_a_process_that_says_no_version_may_have_had_it(recorded: Recorded) -> None:
+    process("app-1", "3.4.1", 40)
+    process("app-1", "", 40)
+    assert versions_said(recorded, died_in(recorded, "app-1", 30)) == ""
+
+
+def test_of_more_messages_than_are_compared_no_version_is_said_to_be_free(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process("app-1", "3.4.1", 40)
+    process("app-2", "3.4.0", 300)
+    digest, *_ = [died_in(recorded, host, minutes) for host, minutes in (("app-2", 30), ("app-1", 20), ("app-1", 10))]
+    monkeypatch.setattr(failure_groups, "MEMBERS", 2)
+    said = versions_said(recorded, digest)
+    assert "does not fail" not in said
+    assert "All died in" not in said
+
+
+def test_of_messages_that_name_no_version_no_others_are_read(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(failure_groups, "beside", lambda *about: asked.append(about) or [])
+    died_in(recorded, "x", 30)
+    assert versions_said(recorded, died_in(recorded, "x", 10)) == ""
+    assert not asked
+    versions_said(recorded, died_in(recorded, "x", 10, {"Shop.Version": "1"}))
+    assert asked
+
+
+def test_others_are_read_to_a_number_however_many_died_of_it(recorded: Recorded) -> None:
+    digest = died_in(recorded, "x", 50)
+    columns = "created_at, archived_at, result, handled_by, queue, headers, exception_type, fingerprint, kind"
+    recorded.connection.run(
+        f"insert into messages.message_archive ({columns}, message, died_at) select {columns}, '{{}}',"
+        " died_at + make_interval(secs => n / 100.0)"
+        " from messages.message_archive, generate_series(1, 40000) n where fingerprint = %(digest)s",
+        {"digest": digest},
+    )
+    recorded.connection.run("vacuum analyze messages.message_archive")
+    figures = failure_groups.group(recorded.connection, digest)
+    assert figures
+    sql = postgresql().failure_groups
+    asked = {
+        "fingerprint": digest, "queue": '"public"."Billing"', "most": failure_groups.BESIDE,
+        "read": failure_groups.READ, "since": figures.first_at, "until": figures.last_at,
+    }  # fmt: skip
+    plan = executed(recorded.connection, sql.beside(seen=sql.everywhere), asked)
+    assert plan.blocks < 500
 
 
 def test_what_people_say_stays_with_the_cause(recorded: Recorded, largest: str) -> None:

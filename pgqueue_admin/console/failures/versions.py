@@ -52,13 +52,16 @@ class HeaderRow:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """``looked``: how many of its messages were compared; of ``known`` of them it is known in which version they died.
+    """``looked``: how many of its messages were compared; of ``known`` of them it is known in which version they died,
+    ``knows_first``: of its first death, too. ``number``: how many messages it has, whatever became of them.
 
     ``beside``: how many other messages were read.
     """
 
     looked: int
     known: int
+    number: int
+    knows_first: bool
     rows: Sequence[VersionRow] = ()
     headers: Sequence[HeaderRow] = ()
     beside: int = 0
@@ -76,25 +79,36 @@ class Versions:
         return [row for row in self.rows if not row.dead and row.worked]
 
     @property
-    def began_with(self) -> bool:
-        """Whether the first death came after that one version had begun: an earlier one was of another."""
-        return bool(self.only and self.first_at and self.only.since <= self.first_at + CLOCKS)
+    def is_whole(self) -> bool:
+        """Whether of all that ever died of it the version is known: only then another is known to be free of it."""
+        return self.knows_first and self.known == self.looked == self.number
+
+    @property
+    def is_older(self) -> bool:
+        """Whether the first death was before that one version had begun."""
+        return bool(self.only and self.first_at and self.only.since > self.first_at + CLOCKS)
 
 
-def by_processes(members: Sequence[Any], processes: Iterable[Process], first_at: datetime, now: datetime) -> Versions:
-    """``members``: rows of ``failure_groups.members``; ``processes``: of their endpoints, there since ``first_at``."""
-    at_work = [process for process in processes if process.code_version]
-    counted: Counter[str] = Counter()
+def by_processes(
+    members: Sequence[Any], processes: Iterable[Process], first_at: datetime, now: datetime, number: int
+) -> Versions:
+    """``members``: rows of ``failure_groups.members``, of so many; ``processes``: of their endpoints, there since
+    ``first_at``."""
+    at_work = list(processes)
+    counted, knows_first = Counter[str](), False
     for member in members:
         found = {each.code_version for each in at_work if _had(each, member, now)}
-        if len(found) == 1:  # in the midst of an update a host has two, and which had it is not known
-            counted[found.pop()] += 1
+        # in the midst of an update a host has two, or one that says none, and which had it is not known
+        if len(found) == 1 and (version := found.pop()):
+            counted[version] += 1
+            knows_first = knows_first or member.died_at <= first_at
     named: dict[str, list[Process]] = {}
     for process in at_work:
-        named.setdefault(process.code_version, []).append(process)
+        if process.code_version:
+            named.setdefault(process.code_version, []).append(process)
     rows = [_row(version, of, counted[version], first_at) for version, of in named.items()]
     rows.sort(key=lambda row: (-row.dead, row.since))
-    return Versions(len(members), counted.total(), rows, first_at=first_at)
+    return Versions(len(members), counted.total(), number, knows_first, rows, first_at=first_at)
 
 
 def at_work(members: Sequence[Any], first_at: datetime) -> list[Process]:
@@ -116,6 +130,12 @@ def _row(version: str, processes: Sequence[Process], dead: int, first_at: dateti
     since, handled = min(each.started_at for each in processes), sum(each.handled for each in processes)
     worked = any(each.handled and each.received_at and each.received_at >= first_at for each in processes)
     return VersionRow(version[:LONGEST], dead, since, hosts, handled, worked)
+
+
+def are_named(members: Sequence[Any], access: ContentAccess) -> bool:
+    """Whether a header of theirs tells a version; else no others need be read."""
+    its = _counted(members, access)
+    return bool(its.values.keys() - its.hidden)
 
 
 def by_headers(members: Sequence[Any], others: Sequence[Any], access: ContentAccess) -> list[HeaderRow]:

@@ -142,14 +142,16 @@ from messages.message_archive a where a.fingerprint = %(fingerprint)s and a.stat
 order by a.died_at desc, a.seq desc limit %(most)s
 
 -- name: beside
--- What else was archived of these queues meanwhile, the newest of each: dead of something else, or finished. What succeeded after it
--- had died of this is of this.
-select newest.* from unnest(%(queues)s::text[]) as of (queue), lateral (
-    select a.message_type as type, left(a.headers, 16384) as headers, length(a.headers) as headers_length, a.kind
-    from messages.message_archive a
-    where a.queue = of.queue and a.died_at >= %(since)s and a.died_at <= %(until)s and a.fingerprint is distinct from %(fingerprint)s
-        and a.headers is not null and {seen}
-    order by a.died_at desc, a.seq desc limit %(most)s) as newest
+-- What else was archived of a queue meanwhile, the newest: dead of something else, or finished. What succeeded after it had died of
+-- this is of this. Where nearly all died of it, others are looked for among so many of the newest, and no further.
+select read.message_type as type, left(read.headers, 16384) as headers, length(read.headers) as headers_length, read.kind
+from (
+    select a.message_type, a.headers, a.kind, a.fingerprint, a.died_at, a.seq from messages.message_archive a
+    where a.queue = %(queue)s and a.died_at >= %(since)s and a.died_at <= %(until)s and {seen}
+    order by a.died_at desc, a.seq desc limit %(read)s
+) read
+where read.fingerprint is distinct from %(fingerprint)s and read.headers is not null
+order by read.died_at desc, read.seq desc limit %(most)s
 
 -- name: of_causes
 -- Of each of these queues and errors the failures of its newest dead ones, so many, the most first: by the index of the dead alone.
