@@ -10,7 +10,7 @@ from django.test import Client
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.lease import LeaseQueue
-from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.models import AuditEntry, MaskingRule
 from pgqueue_admin.services import operations
 
 HOSTILE = "</textarea><script>alert(1)</script>"
@@ -145,3 +145,29 @@ def test_only_who_may_retry(look: Connection, as_viewer: Client, died: int) -> N
     answer = send(as_viewer, died, "1")
     assert answer.status_code in (403, 422)
     assert waiting(look) == []
+
+
+def test_what_an_original_client_archived_is_edited_under_its_queue(look: Connection, as_operator: Client) -> None:
+    look.run(
+        "insert into messages.message_archive (created_at, message, result, handled_by)"
+        " values (now(), '{\"kind\": \"render\"}', 'failed', 'worker')"
+    )
+    died = look.value("select max(id) from messages.message_archive")
+    assert send(as_operator, died, '{"kind": "crop"}').status_code == 303
+    assert AuditEntry._base_manager.get(verb="edit").subject == '"messages"."message"'
+
+
+def test_only_what_can_go_elsewhere_offers_it(as_operator: Client, died: int) -> None:
+    assert "Retry to another queue" not in as_operator.get(f"/archive/{died}/").content.decode()
+
+
+@pytest.mark.parametrize("headers", [None, '{"NServiceBus.EnclosedMessageTypes": "Harmless"}'])
+def test_what_a_rule_hides_is_not_typed_over(look: Connection, as_operator: Client, headers: str | None) -> None:
+    look.run(
+        "insert into messages.message_archive (created_at, message, result, handled_by, headers)"
+        " values (now(), '{\"kind\": \"render\", \"card\": \"4111\"}', 'failed', 'worker', %(headers)s)",
+        {"headers": headers},
+    )
+    died = look.value("select max(id) from messages.message_archive")
+    MaskingRule.objects.create(name="card", kind="path", pattern="card", types=["render"])
+    assert "4111" not in shown(as_operator, died)

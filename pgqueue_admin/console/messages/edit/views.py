@@ -22,6 +22,7 @@ from pgqueue_admin.console.queues import input_queues
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.visible_queues import LEASE_NAME
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import content_access, reveals
 from pgqueue_admin.services.content_access import ContentAccess, types_of
@@ -70,7 +71,7 @@ def _send(request: HttpRequest, found: EditedSource, typed: EditDraft) -> HttpRe
     if fault:
         return _page(request, found, typed, fault, 422)
     assert typed.target
-    queue, message = found.message.queue or "", found.message
+    queue, message = found.message.queue or LEASE_NAME, found.message  # original clients name none
     try:
         sent = retry_edited(
             message.id, queue, typed.sent, typed.target, request.user, "console", typed.reason, _for_audit(found, typed)
@@ -140,10 +141,7 @@ def _read(connection: Connection, archive_id: int, access: ContentAccess) -> Edi
     target = message.target
     try:
         headers = h.parse(message.headers)
-        types, content_type = (
-            types_of(message.message_type, headers.get(h.ENCLOSED_MESSAGE_TYPES)),
-            "application/json" if message.kind == "lease" else headers.get(h.CONTENT_TYPE),
-        )
+        types, content_type = _told(message, headers)
         body = _editable(raw, content_type, access, types)
         name = queue_database().dialect.canonical(target) if target else ""
         return EditedSource(
@@ -151,6 +149,13 @@ def _read(connection: Connection, archive_id: int, access: ContentAccess) -> Edi
         )
     except h.HeadersUnreadable as error:
         return EditedSource(message, None, f"It cannot be retried: {error}.")
+
+
+def _told(message: ArchivedMessage, headers: h.Headers) -> tuple[tuple[str, ...], str | None]:
+    """Its types, by which masking rules are told, and what its body is. The kind of a lease is all of its type."""
+    if message.kind == "lease":
+        return types_of(message.message_type), "application/json"
+    return types_of(message.message_type, headers.get(h.ENCLOSED_MESSAGE_TYPES)), headers.get(h.CONTENT_TYPE)
 
 
 def _editable(
