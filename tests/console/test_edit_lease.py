@@ -165,7 +165,7 @@ def test_only_what_can_go_elsewhere_offers_it(as_operator: Client, died: int) ->
 def test_what_a_rule_hides_is_not_typed_over(look: Connection, as_operator: Client, headers: str | None) -> None:
     look.run(
         "insert into messages.message_archive (created_at, message, result, handled_by, headers)"
-        " values (now(), '{\"kind\": \"render\", \"card\": \"4111\"}', 'failed', 'worker', %(headers)s)",
+        ' values (now(), \'{"kind": "render", "card": "4111"}\', \'failed\', \'worker\', %(headers)s)',
         {"headers": headers},
     )
     died = look.value("select max(id) from messages.message_archive")

@@ -495,7 +495,12 @@ def test_of_messages_that_name_no_version_no_others_are_read(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr(failure_groups, "beside", lambda *about: asked.append(about) or [])
+
+    def beside(*about: Any) -> list[Any]:
+        asked.append(about)
+        return []
+
+    monkeypatch.setattr(failure_groups, "beside", beside)
     died_in(recorded, "x", 30)
     assert versions_said(recorded, died_in(recorded, "x", 10)) == ""
     assert not asked

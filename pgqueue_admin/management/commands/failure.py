@@ -69,8 +69,8 @@ class Command(BaseCommand):
                 refused[each] = error
         if len(refused) == len(fingerprints):
             raise refused[fingerprints[0]]
-        for each, error in refused.items():
-            self.stdout.write(acting.line(each, "skipped", error))
+        for each, why in refused.items():
+            self.stdout.write(acting.line(each, "skipped", why))
         if refused:
             sys.exit(acting.NOT_ALL)
 
