@@ -1,13 +1,11 @@
 """How a session is opened, and what it begins with, whatever its server is set to."""
 
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 import pymysql
 from pymysql.constants import CLIENT
 
-from pgqueue_admin.dialects import errors
-from pgqueue_admin.dialects.errors import UrlUnreadable
+from pgqueue_admin.dialects import errors, url_parts
 from pgqueue_admin.dialects.mysql.error_mapping import translate
 
 PORT = 3306
@@ -16,28 +14,18 @@ _PARAMETERS = ("unix_socket", "ssl_ca", "ssl_cert", "ssl_key")
 
 def arguments(dsn: str) -> dict[str, Any]:
     """``mysql://user:password@host:port/database?unix_socket=…&ssl_ca=…&ssl_cert=…&ssl_key=…``. Raises ValueError."""
-    parts = urlsplit(dsn)
-    more = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
-    if unknown := sorted(more.keys() - set(_PARAMETERS)):
-        raise ValueError(f"{unknown[0]} is no parameter of a mysql:// URL: there are {', '.join(_PARAMETERS)}")
+    parts = url_parts.read(dsn, _PARAMETERS)
+    more: dict[str, Any] = {**parts.more}
     if "ssl_ca" in more:  # who names an authority wants to know who answers
-        more |= {"ssl_verify_cert": True, "ssl_verify_identity": True}  # type: ignore[dict-item]
+        more |= {"ssl_verify_cert": True, "ssl_verify_identity": True}
     return {
-        "host": parts.hostname or "localhost",
-        "port": _port(parts),
-        "user": unquote(parts.username or ""),
-        "password": unquote(parts.password or "").encode(),
-        "database": unquote(parts.path.lstrip("/")) or None,
+        "host": parts.host,
+        "port": parts.port or PORT,
+        "user": parts.user,
+        "password": parts.password.encode(),
+        "database": parts.path or None,
         **more,
     }
-
-
-def _port(parts: SplitResult) -> int:
-    """What is no number may be a part of a password that holds a slash: it is told to nobody."""
-    try:
-        return parts.port or PORT
-    except ValueError:
-        raise ValueError(UrlUnreadable().sentence) from None
 
 
 def open_raw(

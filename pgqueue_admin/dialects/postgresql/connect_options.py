@@ -100,6 +100,8 @@ def said_by(dsn: str) -> dict[str, Any]:
         raise UrlUnreadable from None
     if not all(port.isdigit() for port in str(said.get("port") or 0).split(",") if port):
         raise UrlUnreadable  # a password with a / in it: what is before that is read as the port
+    if any("@" in host and host[0] not in "/@" for host in str(said.get("host") or "").split(",")):
+        raise UrlUnreadable  # a password with an @ in it: what is behind that is read as the host
     return said
 
 

@@ -3,7 +3,8 @@
 import ssl
 from dataclasses import dataclass, field
 from typing import Literal
-from urllib.parse import parse_qsl, unquote, urlsplit
+
+from pgqueue_admin.dialects import url_parts
 
 PORT = 1433
 _PARAMETERS = ("ca", "peek_method", "trust_server_certificate")
@@ -38,16 +39,14 @@ class ConnectOptions:
 
 def read(dsn: str) -> ConnectOptions:
     """Raises ValueError."""
-    parts = urlsplit(dsn)
-    more = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
-    if unknown := sorted(more.keys() - set(_PARAMETERS)):
-        raise ValueError(f"{unknown[0]} is no parameter of a mssql:// URL: there are {', '.join(_PARAMETERS)}")
+    parts = url_parts.read(dsn, _PARAMETERS)
+    more = parts.more
     return ConnectOptions(
-        parts.hostname or "localhost",
+        parts.host,
         parts.port or PORT,
-        _catalog(unquote(parts.path.lstrip("/"))),
-        unquote(parts.username or ""),
-        unquote(parts.password or ""),
+        _catalog(parts.path),
+        parts.user,
+        parts.password,
         more.get("ca", ""),
         _one_of(more, "trust_server_certificate", "no", "yes") == "yes",
         _one_of(more, "peek_method", "count", "range"),  # type: ignore[arg-type]
