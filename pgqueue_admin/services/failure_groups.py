@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -115,19 +115,20 @@ def remember(connection: Connection) -> int:
 
 def causes(connection: Connection, digests: Sequence[str]) -> dict[str, FailureGroup]:
     """Unsaved rows with what the archive says of these failures."""
-    found = failure_groups.newest(connection, digests)
-    return {digest: _of_row(connection, digest, row) for digest, row in found.items()}
+    if not (found := failure_groups.newest(connection, digests)):
+        return {}
+    first = {each.fingerprint: each.first_at for each in failure_groups.some(connection, list(found))}
+    return {digest: _of_row(digest, row, first.get(digest)) for digest, row in found.items()}
 
 
-def _of_row(connection: Connection, digest: str, row: Any) -> FailureGroup:
+def _of_row(digest: str, row: Any, first_at: datetime | None) -> FailureGroup:
     said = fingerprints.of_row(row, settings.PGQUEUE["OWN_CODE"])
-    figures = failure_groups.group(connection, digest)
     return FailureGroup(
         fingerprint=digest,
         exception=said.exception[:400],
         frame=said.frame or "",
         message=said.message or "",
-        first_at=figures.first_at if figures else None,
+        first_at=first_at,
     )
 
 

@@ -23,6 +23,7 @@ from pgqueue_admin.models import (
     database_clock,
     queue_database,
 )
+from pgqueue_admin.services import failure_groups as groups
 from pgqueue_admin.services.content_access import ALL
 from tests.console.pages import matched, shown
 from tests.console.recorded import Recorded
@@ -527,6 +528,22 @@ def test_others_are_read_to_a_number_however_many_died_of_it(recorded: Recorded)
     }  # fmt: skip
     plan = executed(recorded.connection, sql.beside(seen=sql.everywhere), asked)
     assert plan.blocks < 500
+
+
+def test_causes_of_many_are_asked_together(recorded: Recorded) -> None:
+    digests = list(recounted(recorded))
+    assert len(digests) > 2
+    asked = []
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            asked.append(name)
+            return getattr(recorded.connection, name)
+
+    found = groups.causes(Counting(), digests)  # type: ignore[arg-type]
+    assert found.keys() == set(digests)
+    assert all(each.first_at for each in found.values())
+    assert len(asked) < len(digests)
 
 
 def test_what_people_say_stays_with_the_cause(recorded: Recorded, largest: str) -> None:
