@@ -18,7 +18,7 @@ class AuditEntry(models.Model):
     who = models.CharField(max_length=150)
     verb = models.CharField(max_length=30)  # wording.acts has them all
     # message, operation, endpoint, queue, alert, mail, history, host, person, schedule, outbox, failure,
-    # token, subscription, audit, archive, view, masking, scope
+    # token, subscription, audit, archive, view, masking, scope, retry rule, lease rule
     noun = models.CharField(max_length=30)
     subject = models.CharField(max_length=400)  # an endpoint's name, a queue's address, a number
     count = models.BigIntegerField(default=1)

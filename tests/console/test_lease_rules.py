@@ -57,6 +57,7 @@ def test_a_rule_is_kept_shown_and_undone_whichever_way(as_operator: Client, look
     assert (kept.message_type, kept.results, kept.times, kept.wait_seconds) == (
         "render.*", ["failed", "lock_expired"], 3, 60,
     )  # fmt: skip
+    assert "created lease rule of render.*" in said(as_operator.get("/audit/"))
     notice = answer(as_operator, press(as_operator, notice, "Undo"))
     assert lease_rules.all_rules(look) == []
     press(as_operator, notice, "Undo")

@@ -27,6 +27,7 @@ _NAMED = {
     **{(verb, "operation"): "operation " for verb in ("cancel", "pause", "resume", "stop")},
     ("set", "operation"): "the rate of operation ",
     **{(verb, "retry rule"): "retry rule " for verb in ("create", "remove")},
+    **{(verb, "lease rule"): "lease rule of " for verb in ("create", "remove")},
     ("create", "view"): "the shared view ",
     ("set", "view"): "the shared view ",
     ("remove", "view"): "the shared view ",
