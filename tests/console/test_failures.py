@@ -7,6 +7,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group
 
 from pgqueue_admin.archive import failure_groups, fingerprints, store
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
@@ -20,6 +21,7 @@ from pgqueue_admin.models import (
     MaskingRule,
     Operation,
     Process,
+    TeamFailure,
     database_clock,
     queue_database,
 )
@@ -528,6 +530,25 @@ def test_others_are_read_to_a_number_however_many_died_of_it(recorded: Recorded)
     }  # fmt: skip
     plan = executed(recorded.connection, sql.beside(seen=sql.everywhere), asked)
     assert plan.blocks < 500
+
+
+EVIL = "\u202e</td><script>alert(1)</script>\x07"
+
+
+def test_names_of_strangers_turn_nothing_around(recorded: Recorded) -> None:
+    process(f"app-1{EVIL}", f"3.4{EVIL}"[:64], 40)
+    for value in ("1", "2"):
+        headers = {f"{EVIL}Version": f"{EVIL}{value}", f"{'x' * 9000}Version": value * 5000, "a\nVersion": value}
+        digest = died_in(recorded, f"app-1{EVIL}", 10, headers)
+    group = Group.objects.create(name=EVIL)
+    TeamFailure.objects.create(fingerprint=digest, team=[group.pk], owner=EVIL, ticket=EVIL, note=EVIL)
+    AuditEntry.objects.create(who="ana", verb="purge", noun="message", subject=f'"public"."{EVIL}"', origin="console")
+    said = versions_said(recorded, digest)
+    assert "3.4" in said
+    for path in (f"/failures/{digest}/", "/failures/", "/"):
+        page = shown(recorded.viewer, path)
+        assert not {"\u202e", "\x07"} & set(page), path
+        assert "<script>alert" not in page
 
 
 def test_causes_of_many_are_asked_together(recorded: Recorded) -> None:
