@@ -13,7 +13,8 @@ from pgqueue_admin.models.queue_database import queue_database
 class Failures(NamedTuple):
     """``fingerprints``: of the newest dead ones, the most first. Empty: they could not be told.
 
-    ``said``: those of which somebody said something; where no fingerprint is known, of any failure with this error.
+    ``said``: those of which somebody said something, a few, the latest note first; where no fingerprint is known, of any
+    failure with this error.
     """
 
     fingerprints: Sequence[str] = ()
@@ -36,8 +37,8 @@ def find(alerts: Sequence[Alert]) -> dict[int, Failures]:
     found = {}
     for alert in alerts:
         digests = told.get(alert.pk, [])
-        said = [known[each] for each in digests if each in known] if digests else by_error.get(alert.cause, [])
-        found[alert.pk] = Failures(digests, said)
+        of_it = [group for digest, group in known.items() if digest in digests][: failure_group.MOST_SAID]
+        found[alert.pk] = Failures(digests, of_it if digests else by_error.get(alert.cause, []))
     return found
 
 

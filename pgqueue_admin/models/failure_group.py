@@ -148,23 +148,27 @@ def of_teams(fingerprints: Collection[str]) -> dict[str, list[TeamWords]]:
     return told
 
 
-MOST_SAID = 3  # of one error
+MOST_SAID = 3  # of one error, or of one warning
 
 
 def said_of_fingerprints(fingerprints: Collection[str]) -> dict[str, FailureGroup]:
-    """Those of these failures of which somebody said something."""
+    """Those of these failures of which somebody said something; the latest note first."""
     if not fingerprints:
         return {}
     known = FailureGroup.objects.filter(pk__in=fingerprints).exclude(owner="", ticket="", note="")
-    return {group.pk: group for group in known}
+    return {group.pk: group for group in known.order_by(*_latest())}
 
 
 def said_of(exceptions: Collection[str]) -> list[FailureGroup]:
     """Failures with these errors of which somebody said something, at most three of each; the latest note first."""
     if not any(exceptions):
         return []
-    latest = [models.F("noted_at").desc(nulls_last=True), models.F("pk").asc()]
+    latest = _latest()
     known = FailureGroup.objects.filter(exception__in=[each for each in exceptions if each])
     told = known.exclude(owner="", ticket="", note="")
     place = models.Window(RowNumber(), partition_by="exception", order_by=latest)
     return list(told.annotate(place=place).filter(place__lte=MOST_SAID).order_by(*latest))
+
+
+def _latest() -> list[models.OrderBy]:
+    return [models.F("noted_at").desc(nulls_last=True), models.F("pk").asc()]

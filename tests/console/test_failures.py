@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group
 
+from pgqueue_admin.alerts import failures_of
 from pgqueue_admin.archive import failure_groups, fingerprints, store
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.console.failures import chosen as chosen_page
@@ -16,6 +17,7 @@ from pgqueue_admin.console.failures.comparison import Comparison, compare
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.live.topics import find
 from pgqueue_admin.models import (
+    Alert,
     AuditEntry,
     FailureGroup,
     MaskingRule,
@@ -530,6 +532,18 @@ def test_others_are_read_to_a_number_however_many_died_of_it(recorded: Recorded)
     }  # fmt: skip
     plan = executed(recorded.connection, sql.beside(seen=sql.everywhere), asked)
     assert plan.blocks < 500
+
+
+def test_of_many_failures_of_a_warning_a_mail_tells_a_few_words(recorded: Recorded) -> None:
+    words = ["ash", "bay", "cedar", "date", "elm"]
+    for minutes, word in enumerate(words, 1):
+        digest = died_in(recorded, "x", minutes, exception_message=f"no {word}")
+        noted = database_clock.now() - timedelta(days=minutes)
+        FailureGroup.objects.create(pk=digest, exception="Shop.Versioned", note=word, noted_at=noted)
+    alert = Alert(pk=1, kind="dead_message", queue='"public"."Billing"', cause="Shop.Versioned")
+    of = failures_of.find([alert])[1]
+    assert len(of.fingerprints) == len(words)
+    assert [group.note for group in of.said] == words[:3]
 
 
 EVIL = "\u202e</td><script>alert(1)</script>\x07"
