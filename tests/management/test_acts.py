@@ -8,12 +8,14 @@ from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
+from pytest_django import Settings
 
 from pgqueue_admin.archive import fingerprints
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.models import AuditEntry, FailureGroup, Queue, RetryRule
+from pgqueue_admin.models import AuditEntry, FailureGroup, Queue, RetryRule, queue_database
 from tests.archived_messages import BILLING, archived, dead
+from tests.databases import Databases
 
 QUEUE, OTHER = Address("public", "Billing"), Address("public", "Sales")
 HEADERS = json.dumps(
@@ -77,6 +79,22 @@ def test_waiting_messages_are_listed_and_acted_on(queues: Connection) -> None:
     assert (code, count(queues, QUEUE)) == (2, 1)
     entries = AuditEntry.objects.filter(who="ivo", origin="command")
     assert {each.verb for each in entries} == {"move", "discard", "move out"}
+
+
+def test_what_waits_where_nothing_is_done_is_listed(
+    queues: Connection, databases: Databases, settings: Settings, connect: Callable[[str], Connection]
+) -> None:
+    with databases.clone("empty") as dsn:
+        stock = {"URL": dsn, "SCHEMAS": ["public"]}
+        settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": {"stock": stock}}
+        connect(dsn).run(postgresql().queue.create(table=QUEUE))
+        row = put(connect(dsn))
+        code, said = run("waiting", "list", '"stock:public"."Billing"')
+        assert (code, row in said) == (0, True), said
+        assert run("waiting", "discard", '"stock:public"."Billing"', row, "--yes")[0] == 2
+        assert run("waiting", "list", '"stock:public"."Nowhere"')[0] == 2
+        assert run("waiting", "list", '"stock:messages"."message"')[0] == 2
+        queue_database.close()
 
 
 def test_a_delayed_message_is_run_or_cancelled(queues: Connection) -> None:

@@ -22,6 +22,7 @@ from pgqueue_admin.monitor import browse, delayed
 from pgqueue_admin.monitor.message import DelayedMessage, WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.services import message_copies, typed_messages, waiting_messages
+from pgqueue_admin.services.operations.acts_allowed import looked_at
 from pgqueue_admin.services.operations.confirmation import REASON_ABOVE
 from pgqueue_admin.services.typed_messages import CONTENT_TYPES, JSON, TypedMessage
 from pgqueue_admin.services.waiting_messages import MOST, ActOutcome
@@ -82,7 +83,7 @@ class Command(BaseCommand):
         if not 1 <= limit <= 500:
             self._wrong("--limit is 1 to 500.")
         with database_of(address).reading(address) as connection:
-            table = waiting_messages.table_of(connection, address)
+            table = looked_at(connection, address)
             read = delayed.page if table.kind is TableKind.DELAYED else browse.page
             messages: Sequence[Message] = read(connection, table, limit=limit).messages
         found = [_told(each) for each in messages]

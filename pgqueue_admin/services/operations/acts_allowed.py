@@ -31,12 +31,20 @@ def table_of(connection: Connection, address: Address) -> QueueTable:
         raise OperationRefused(f"It {beyond}.")
     if why := why_not_written(address):
         raise OperationRefused(why)
+    table = looked_at(connection, address)
+    home_of(table)
+    return table
+
+
+def looked_at(connection: Connection, address: Address) -> QueueTable:
+    """Likewise, where its messages may be read, and maybe no more."""
     if not is_watched(address):
         raise OperationRefused(f"The schema {address.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS).")
     table = discovery.readable(connection, address)
     if table is None:
         raise OperationRefused(f"There is no queue table {address.table} now.")
-    home_of(table)
+    if table.kind is not TableKind.DELAYED:
+        _insist_on_messages(table)
     return table
 
 
@@ -48,9 +56,13 @@ def home_of(table: QueueTable) -> Address:
         if table.delayed_of is None:
             raise OperationRefused(f"No queue is known to which the messages of {table.address.table} go.")
         return table.delayed_of
+    _insist_on_messages(table)
+    return table.address
+
+
+def _insist_on_messages(table: QueueTable) -> None:
     if not table.has_messages or table.kind in (TableKind.LEASE, TableKind.ARCHIVE):
         raise OperationRefused(f"{table.address.table} is no queue whose messages can be acted on.")
-    return table.address
 
 
 def why_delayed_stays(address: Address) -> str:
