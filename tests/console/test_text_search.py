@@ -1,19 +1,28 @@
 """A search of texts on its page: what it covered, how it goes on, what acts take of it, and that a person has one."""
 
+import contextlib
 import re
 import threading
+import time
 from dataclasses import replace
 from html import unescape
+from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Permission, User
 from django.db import connections
 
 from pgqueue_admin.archive import text_index, text_search
+from pgqueue_admin.archive.walk import ArchiveWalk
 from pgqueue_admin.console import pagination
+from pgqueue_admin.console.archive import export, search
+from pgqueue_admin.console.archive.export_views import ArchiveExport
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import Busy
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Operation, session_shares
 from pgqueue_admin.models.queue_database import QueueDatabase, queue_database
+from pgqueue_admin.services import content_access
 from tests.console.recorded import Recorded
 
 Q = "body:OrderId"
@@ -187,6 +196,39 @@ def test_a_search_in_another_web_process_is_waited_for_likewise(
         ends.set()
         holder.join()
     assert ids(page(recorded, f"/archive/?q={Q}"))
+
+
+def test_an_export_that_reads_texts_for_minutes_lets_its_person_search(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(walk: ArchiveWalk, connection: Connection) -> list[Any]:
+        time.sleep(0.4)
+        return []
+
+    monkeypatch.setattr(ArchiveWalk, "read", read)
+    ends, searches = threading.Event(), 0
+    person = User.objects.get(pk=int(recorded.operator.session["_auth_user_id"]))
+    pieces = ArchiveExport(person, search.read(Q, content_access.ALL), export.CsvFile(content_access.ALL, []))
+
+    def export_on() -> None:
+        for _ in pieces.pieces():
+            if ends.is_set():
+                break
+        connections.close_all()
+
+    exporter = threading.Thread(target=export_on)
+    exporter.start()
+    before = session_shares.person.set(person.pk)
+    try:
+        time.sleep(0.5)
+        for database in (queue_database(), queue_database_of_another_process()) * 2:
+            with contextlib.suppress(Busy), database.reading(searching=True):
+                searches += 1
+    finally:
+        session_shares.person.reset(before)
+        ends.set()
+        exporter.join()
+    assert searches >= 3
 
 
 def queue_database_of_another_process() -> QueueDatabase:

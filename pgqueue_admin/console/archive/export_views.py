@@ -1,7 +1,7 @@
 """Exactly what a search of the archive finds, as a file that is sent while it is read."""
 
 from collections.abc import Generator
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from django.http import HttpRequest, StreamingHttpResponse
@@ -18,13 +18,14 @@ from pgqueue_admin.console.chunked_download import FromThread
 from pgqueue_admin.console.messages import payload_columns
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.models import database_clock, session_shares
+from pgqueue_admin.models import database_clock, search_turns, session_shares
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import audit_exports, content_access, reveals
 
 MOST = 1_000_000  # messages of one file
 SECONDS = 600.0  # for one
 QUIET = 15.0  # seconds without a byte: proxies end a connection after a minute of them
+TURN = 2 * search_turns.BETWEEN  # seconds after a look through texts, in which a page of the same person has its turn
 
 
 @require_POST
@@ -109,15 +110,17 @@ class ArchiveExport:
 
     def _read(self) -> list[Exported]:
         """On the person's behalf: each piece is read on its own, when the page's middleware has forgotten for whom."""
-        before = session_shares.person.set(self._person.pk)
+        before, searches = session_shares.person.set(self._person.pk), self._walk.searches
         try:
-            with queue_database().reading(searching=self._walk.searches) as connection:
+            with queue_database().reading(searching=searches) as connection:
                 messages = self._walk.read(connection)
                 ids = [each.id for each in messages] if self._file.fields else []
                 found = columns.payloads(connection, ids, self._access) if ids else {}
-                return [Exported(each, found[each.id][1] if each.id in found else None) for each in messages]
         finally:
             session_shares.person.reset(before)
+        if searches:
+            sleep(TURN)
+        return [Exported(each, found[each.id][1] if each.id in found else None) for each in messages]
 
     def _nothing_yet(self) -> bytes:
         if monotonic() - self._said_at < QUIET:
