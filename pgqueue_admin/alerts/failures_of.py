@@ -5,24 +5,27 @@ from typing import NamedTuple
 
 from pgqueue_admin.alerts.finding import LONGEST
 from pgqueue_admin.archive import failure_groups, fingerprints
+from pgqueue_admin.archive.failure_groups import OfCause
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import Alert, FailureGroup, failure_group
 from pgqueue_admin.models.queue_database import queue_database
 
 
 class Failures(NamedTuple):
-    """``fingerprints``: of the newest dead ones, the most first. Empty: they could not be told.
+    """``fingerprints``: of the dead ones, the most first; empty: they could not be told. ``newest``: of so many of
+    these, where there may be more; 0: of all.
 
-    ``said``: those of which somebody said something, a few, the latest note first; where no fingerprint is known, of any
-    failure with this error.
+    ``said``: those of which somebody said something, a few, the latest note first; where no fingerprint is known, of
+    any failure with this error.
     """
 
     fingerprints: Sequence[str] = ()
     said: Sequence[FailureGroup] = ()
+    newest: int = 0
 
     @property
     def only(self) -> str:
-        """The one that they all are of; empty: of several, or it is not known."""
+        """The one that they all are of, or the newest of them; empty: of several, or it is not known."""
         return self.fingerprints[0] if len(self.fingerprints) == 1 else ""
 
 
@@ -30,19 +33,22 @@ def find(alerts: Sequence[Alert]) -> dict[int, Failures]:
     """By the number of each warning of dead messages. A database that does not answer takes the page's rest down with
     it nowhere: then what is known of the error is told."""
     told = _told([alert for alert in alerts if 0 < len(alert.cause) < LONGEST])
-    known = failure_group.said_of_fingerprints({digest for digests in told.values() for digest in digests})
+    known = failure_group.said_of_fingerprints({digest for of in told.values() for digest in of.fingerprints})
     by_error: dict[str, list[FailureGroup]] = {}
     for group in failure_group.said_of([alert.cause for alert in alerts if alert.pk not in told]):
         by_error.setdefault(group.exception, []).append(group)
     found = {}
     for alert in alerts:
-        digests = told.get(alert.pk, [])
+        digests, newest = told.get(alert.pk, _UNTOLD)
         of_it = [group for digest, group in known.items() if digest in digests][: failure_group.MOST_SAID]
-        found[alert.pk] = Failures(digests, of_it if digests else by_error.get(alert.cause, []))
+        found[alert.pk] = Failures(digests, of_it if digests else by_error.get(alert.cause, []), newest)
     return found
 
 
-def _told(alerts: Sequence[Alert]) -> dict[int, list[str]]:
+_UNTOLD = OfCause([], 0)
+
+
+def _told(alerts: Sequence[Alert]) -> dict[int, OfCause]:
     if not alerts:
         return {}
     try:
@@ -52,4 +58,4 @@ def _told(alerts: Sequence[Alert]) -> dict[int, list[str]]:
             found = failure_groups.of_causes(connection, [(alert.queue, alert.cause) for alert in alerts])
     except DatabaseError:
         return {}
-    return {alert.pk: digests for alert in alerts if (digests := found.get((alert.queue, alert.cause)))}
+    return {alert.pk: of for alert in alerts if (of := found.get((alert.queue, alert.cause)))}

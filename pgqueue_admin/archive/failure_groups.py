@@ -3,6 +3,7 @@
 Of those in queues that whoever asks may see: a group that has none there does not exist for them.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
@@ -167,19 +168,28 @@ def beside(connection: Connection, figures: FailureFigures, queues: Sequence[str
     return [row for each in queues for row in _all(connection, _sql().beside, queue=each, **asked)]
 
 
-def of_causes(connection: Connection, named: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:
-    """Of queues (canonical) and exception types: the fingerprints of their newest dead ones, the most first.
+class OfCause(NamedTuple):
+    """``fingerprints``: the most first. ``newest``: of so many of its dead ones, and there may be more; 0: of all."""
+
+    fingerprints: list[str]
+    newest: int
+
+
+def of_causes(connection: Connection, named: Sequence[tuple[str, str]]) -> dict[tuple[str, str], OfCause]:
+    """Of queues (canonical) and exception types: of which failures their newest dead ones are.
 
     One is left out where some of these have no fingerprint yet: then nobody knows of how many failures they are.
     """
     asked = {"queues": [queue for queue, _ in named], "causes": [cause for _, cause in named], "most": MEMBERS}
     found: dict[tuple[str, str], list[str]] = {}
-    unknown = set[tuple[str, str]]()
+    unknown, looked = set[tuple[str, str]](), Counter[tuple[str, str]]()
     for row in _all(connection, _sql().of_causes, **asked):
         if row.fingerprint is None:
             unknown.add((row.queue, row.cause))
         found.setdefault((row.queue, row.cause), []).append(row.fingerprint)
-    return {each: digests for each, digests in found.items() if each not in unknown}
+        looked[row.queue, row.cause] += row.messages
+    newest = {each: number if number >= MEMBERS else 0 for each, number in looked.items()}
+    return {each: OfCause(digests, newest[each]) for each, digests in found.items() if each not in unknown}
 
 
 def operations(connection: Connection, fingerprint: str) -> list[Any]:

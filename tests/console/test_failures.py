@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
+from django.template.loader import render_to_string
 
 from pgqueue_admin.alerts import failures_of
+from pgqueue_admin.alerts.mail import metrics
 from pgqueue_admin.archive import failure_groups, fingerprints, store
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.console.failures import chosen as chosen_page
 from pgqueue_admin.console.failures.comparison import Comparison, compare
+from pgqueue_admin.console.overview.views import _causes
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.live.topics import find
 from pgqueue_admin.models import (
@@ -546,6 +549,28 @@ def test_of_many_failures_of_a_warning_a_mail_tells_a_few_words(recorded: Record
     assert [group.note for group in of.said] == words[:3]
 
 
+def test_of_more_dead_than_are_looked_at_their_failures_are_not_said_to_be_all(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for minutes, word in ((9, "ash"), (2, "bay"), (1, "bay")):
+        died_in(recorded, "x", minutes, exception_message=f"no {word}")
+    about = {"kind": "dead_message", "queue": '"public"."Billing"', "cause": "Shop.Versioned", "severity": "critical"}
+    now = database_clock.now()
+    alert = Alert.objects.create(**about, subject="s", sentence="x", value="3 dead", opened_at=now, last_seen_at=now)
+    assert len(failures_of.find([alert])[alert.pk].fingerprints) == 2
+
+    def drawn() -> str:
+        return " ".join(render_to_string("pgqueue_admin/overview/causes.html", {"causes": _causes([alert])}).split())
+
+    assert "2 failures<" in drawn()
+    assert "among the newest" not in drawn()
+    monkeypatch.setattr(failure_groups, "MEMBERS", 2)
+    of = failures_of.find([alert])[alert.pk]
+    assert (len(of.fingerprints), of.newest) == (1, 2)
+    assert "1 failure among the newest 2" in drawn()
+    assert metrics.links_of(alert, of)[1].label.startswith("The failure of the newest 2")
+
+
 EVIL = "\u202e</td><script>alert(1)</script>\x07"
 
 
@@ -575,7 +600,7 @@ def test_causes_of_many_are_asked_together(recorded: Recorded) -> None:
             asked.append(name)
             return getattr(recorded.connection, name)
 
-    found = groups.causes(Counting(), digests)  # type: ignore[arg-type]
+    found = groups.causes(Counting(), digests)
     assert found.keys() == set(digests)
     assert all(each.first_at for each in found.values())
     assert len(asked) < len(digests)

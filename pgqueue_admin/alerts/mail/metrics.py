@@ -98,5 +98,6 @@ def links_of(alert: Alert, failures: Failures = NO_FAILURES) -> list[MailLink]:
 def _to_failures(alert: Alert, failures: Failures) -> MailLink:
     """To its page where they are of one failure, else to the list of theirs."""
     if failures.only:
-        return MailLink("The failure: owner, note, retry", links.failure(failures.only))
+        which = f"The failure of the newest {failures.newest}" if failures.newest else "The failure"
+        return MailLink(f"{which}: owner, note, retry", links.failure(failures.only))
     return MailLink("The failures, with notes", links.failures(alert.queue, alert.cause))

@@ -59,8 +59,8 @@ def page(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _causes(alerts: Sequence[Alert]) -> list[tuple[Alert, str, FailureWords | None, int]]:
-    """Each with the page of its failure, or the list where there are several, what somebody said, and how many."""
+def _causes(alerts: Sequence[Alert]) -> list[tuple[Alert, str, FailureWords | None, Failures]]:
+    """Each with the page of its failure, or the list where there are several, what somebody said, and which."""
     found = failures_of.find(alerts)
     seen = visible_queues.current()  # who sees some queues is told what their team said
     words = words_of({each for of in found.values() for each in of.fingerprints}) if seen else {}
@@ -68,7 +68,7 @@ def _causes(alerts: Sequence[Alert]) -> list[tuple[Alert, str, FailureWords | No
     for alert in alerts:
         of = found[alert.pk]
         said = [*of.said, *(words[each] for each in of.fingerprints if each in words)]
-        rows.append((alert, _path(alert, of), next(iter(said), None), len(of.fingerprints)))
+        rows.append((alert, _path(alert, of), next(iter(said), None), of))
     return rows
 
 
