@@ -556,7 +556,7 @@ def test_an_act_on_a_failure_says_what_it_leaves(world: World, planted: SimpleNa
     sales = QueueScope.objects.create(group=group, pattern="public.Sales", may_act=True)
     _die(world, '"public"."Sales"', "Theirs")
     page = " ".join(re.sub(r"<[^>]+>", "", lead.get(path).content.decode()).split())
-    assert "An act reaches 1 message. 1 other lies in queues that you may only look at" in page
+    assert "An act reaches 1 message. 1 other is in queues that you may only look at" in page
     assert "Retry 1…" in page
     lead.post("/operations/", {"act": "discard", "all": "matching", "q": f"state:dead fp:{planted.mixed}"})
     assert Operation._base_manager.order_by("-pk")[0].queues == {'"public"."Sales"': 1}
