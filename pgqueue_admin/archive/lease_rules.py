@@ -130,8 +130,8 @@ class _Decision(NamedTuple):
 
 
 def _first(known: list[LeaseRule], row: Any, fits: Fits) -> LeaseRule | None:
-    """For what is still dead, and was not ended by a person."""
-    if row.state != "dead" or row.is_by_hand:
+    """For what is still dead, was not ended by a person, and of which it is told which message it was."""
+    if row.state != "dead" or row.is_by_hand or not row.is_told:
         return None
     return next((each for each in known if row.result in each.results and fits(each, row.message_type or "")), None)
 

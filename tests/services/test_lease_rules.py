@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from django.contrib.auth.models import User
 
@@ -18,6 +19,7 @@ from pgqueue_admin.services import lease_rules as rules
 from pgqueue_admin.services import leases, operations
 from pgqueue_admin.services.lease_rules import RuleDraft
 from tests.archived_messages import person
+from tests.lease import original
 from tests.older_schema import set_back
 
 Connect = Callable[..., Connection]
@@ -320,3 +322,36 @@ def test_what_it_did_is_forgotten_after_a_month(queue: LeaseQueue, session: Conn
     dies(queue)
     rules.apply(1)
     assert session.value(count) == 0
+
+
+def test_what_the_originals_cron_job_ends_is_left_alone(
+    queue: LeaseQueue, session: Connection, chief: User, archive: str
+) -> None:
+    """It archives before it deletes, so its row does not say which message it was: nobody could count its retries."""
+    keep(chief)
+    queue.publish({"kind": "render"})
+    queue.claim(1, lock_for=0.001)
+    with psycopg.connect(archive, autocommit=True) as cron:
+        while waiting(session):
+            cron.execute(original.CLEANUP_COPY)
+            cron.execute(original.CLEANUP_DELETE)
+    pass_time(session, 86_400)
+    assert rules.apply(1) == 0
+    assert (waiting(session), kept(session)) == ([], 0)
+
+
+def test_a_second_ending_beside_a_twin_that_waits_is_left_alone(
+    queue: LeaseQueue, session: Connection, chief: User, archive: str
+) -> None:
+    """An original worker ends one after its lock: beside a twin nobody is told that it was ended already."""
+    keep(chief)
+    queue.publish_many([{"kind": "render"}] * 2)
+    (mine, _) = (row.id for row in waiting(session))
+    with psycopg.connect(archive, autocommit=True, options="-c timezone=UTC") as worker:
+        row = original.retrieve(worker, mine, 0.001)
+        while not queue.expire().archived:
+            pass
+        original.finish(worker, row, "failed")
+    pass_time(session, 61)
+    assert rules.apply(1) == 1
+    assert len(waiting(session)) == 2, "its twin, and itself once more"

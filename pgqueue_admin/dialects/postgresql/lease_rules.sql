@@ -30,9 +30,10 @@ from messages.lease_rule_dead order by available_at limit 1
 
 -- name: hold_due
 -- Each for one of those who look at once, until he commits. What a person has ended is no failure. Whoever may insert there writes
--- the message's id: it need not be a number.
+-- the message's id: it need not be a number. The original's cron job writes none, and neither do some second endings of its workers:
+-- how often such a message was retried is not known, nor whether it is in the queue still.
 select d.archive_id, a.state, a.result::text as result, a.died_at, coalesce(a.message_type, kind.said) as message_type,
-    coalesce(before.nth, 0) as retried,
+    said.id is not null as is_told, coalesce(before.nth, 0) as retried,
     exists (select from messages.archive_event e where e.archive_id = a.id and e.verb = 'ended') as is_by_hand,
     statement_timestamp() as now
 from messages.lease_rule_dead d
@@ -41,8 +42,8 @@ left join lateral (
     select case jsonb_typeof(found.kind) when 'string' then left(found.kind #>> '{{}}', 500) end as said
     from (select coalesce(a.message -> 'kind', a.message -> 0) as kind) found
 ) kind on true
-left join messages.lease_rule_retry before
-    on before.message_id = case when a.message_id ~ '^[0-9]{{1,18}}$' then a.message_id::bigint end
+left join lateral (select case when a.message_id ~ '^[0-9]{{1,18}}$' then a.message_id::bigint end) said (id) on true
+left join messages.lease_rule_retry before on before.message_id = said.id
 where d.available_at <= statement_timestamp()
 order by d.available_at limit {most}
 for update of d skip locked
