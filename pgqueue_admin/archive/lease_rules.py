@@ -108,11 +108,20 @@ def apply(connection: Connection, most: int, fits: Fits, judge: Judge) -> RulesA
         if not due:
             return RulesApplied(0, [])
         known = rules(connection)
-        decided = [_decided(row, _first(known, row, fits)) for row in due]
+        decided = [_decided(row, _first(known, row, fits)) for row in _free(connection, due)]
         retried = _retry(connection, [each for each in decided if each.is_due], judge)
         _settle(connection, decided, {each.outcome.archive_id: each for each in retried})
         connection.run(_sql().prune(most=_PRUNED))
     return RulesApplied(len(due), retried)
+
+
+def _free(connection: Connection, due: list[Any]) -> list[Any]:
+    """Those that are gone from the archive, or that nobody has in hand there. The others are looked at later."""
+    held = {row.id for row in connection.all(_sql().hold_dead(), {"ids": [row.archive_id for row in due]})}
+    busy = [row for row in due if row.state is not None and row.archive_id not in held]
+    later = {"ids": [row.archive_id for row in busy], "times": [row.now + _REFUSED for row in busy]}
+    connection.run(_sql().look_again(), later)
+    return [row for row in due if row not in busy]
 
 
 class _Decision(NamedTuple):

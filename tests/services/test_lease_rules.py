@@ -1,6 +1,7 @@
 """Rules of the lease queue: what dies is retried by itself, so many times, each death once, whoever is killed (L8)."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -355,3 +356,20 @@ def test_a_second_ending_beside_a_twin_that_waits_is_left_alone(
     pass_time(session, 61)
     assert rules.apply(1) == 1
     assert len(waiting(session)) == 2, "its twin, and itself once more"
+
+
+def test_one_that_somebody_has_locked_keeps_no_other_waiting(
+    queue: LeaseQueue, session: Connection, chief: User, archive: str
+) -> None:
+    """He may have it for hours, as a session that is idle in a transaction; it goes back when he is gone."""
+    keep(chief)
+    held, free = (dies(queue, message={"kind": "render", "n": n}) for n in range(2))
+    pass_time(session, 61)
+    with psycopg.connect(archive) as other:
+        other.execute("select from messages.message_archive where id = %s for update", [held])
+        began = time.monotonic()
+        assert rules.apply(1) == 1
+        assert time.monotonic() - began < 4, "locks run out meanwhile"
+        assert (state(session, held).state, state(session, free).state) == ("dead", "retried")
+    pass_time(session, 61)
+    assert rules.apply(1) == 1

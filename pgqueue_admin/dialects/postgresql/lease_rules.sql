@@ -48,6 +48,10 @@ where d.available_at <= statement_timestamp()
 order by d.available_at limit {most}
 for update of d skip locked
 
+-- name: hold_dead
+-- Of these, whatever nobody has in hand: who waited for one would keep all others waiting.
+select id from messages.message_archive where id = any (%(ids)s::integer[]) order by id for update skip locked
+
 -- name: look_again
 -- Each at a time of its own.
 update messages.lease_rule_dead d set available_at = again.at
