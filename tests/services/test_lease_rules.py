@@ -245,6 +245,20 @@ def test_a_queue_that_refuses_is_asked_again_for_a_day(queue: LeaseQueue, sessio
     assert (rules.apply(1), kept(session)) == (0, 0)
 
 
+def test_a_look_that_finds_nothing_leaves_no_gap_in_the_audit(
+    queue: LeaseQueue, session: Connection, chief: User
+) -> None:
+    keep(chief)
+    dies(queue, message={"kind": "render"})
+    before = AuditEntry.objects.latest("id").pk
+    for _ in range(3):
+        rules.apply(1)  # of the first it is said when it is due
+    session.run("delete from messages.lease_rule_dead")
+    rules.apply(1)
+    keep(chief, RuleDraft("mail", ("failed",), 1, 60))
+    assert AuditEntry.objects.latest("id").pk - before <= 2
+
+
 def test_no_strangers_row_stops_it(queue: LeaseQueue, session: Connection, chief: User) -> None:
     """Whoever may insert into the archive says which message it was, and of which kind."""
     keep(chief)
