@@ -1,5 +1,6 @@
 """Dead lease messages that are retried by themselves: by the first rule that fits, so many times, ever later."""
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -17,6 +18,7 @@ GIVEN_UP_AFTER = timedelta(days=1)  # past its time, of what the queue refuses a
 CAP = 10_000
 _REFUSED = timedelta(minutes=1)
 _PRUNED = 1_000
+_ALONE = 2.0  # seconds
 
 
 class LeaseRule(NamedTuple):
@@ -161,9 +163,21 @@ def _retry(connection: Connection, due: list[_Decision], judge: Judge) -> list[R
     for those in by_rule.values():
         rule, nths = those[0].rule, {each.archive_id: each.nth for each in those}
         assert rule
-        outcomes = replay.retry(connection, list(nths), rule.name, judge=judge)
+        outcomes = _put_back(connection, list(nths), rule.name, judge)
         done += [RuledRetry(rule, nths[each.archive_id], each) for each in outcomes]
     return done
+
+
+def _put_back(connection: Connection, ids: list[int], who: str, judge: Judge) -> list[Outcome]:
+    """What the queue refuses fails all that are put back with it: then each is tried alone, as far as there is time."""
+    ends_at = time.monotonic() + _ALONE
+    outcomes = replay.retry(connection, ids, who, judge=judge)
+    refused = [each.archive_id for each in outcomes if each.result == "failed"]
+    alone: dict[int, Outcome] = {}
+    for one in refused if len(refused) > 1 else ():
+        if time.monotonic() < ends_at:
+            (alone[one],) = replay.retry(connection, [one], who, judge=judge)
+    return [alone.get(each.archive_id, each) for each in outcomes]
 
 
 def _settle(connection: Connection, decided: list[_Decision], retried: dict[int, RuledRetry]) -> None:

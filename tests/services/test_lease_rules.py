@@ -245,6 +245,17 @@ def test_a_queue_that_refuses_is_asked_again_for_a_day(queue: LeaseQueue, sessio
     assert (rules.apply(1), kept(session)) == (0, 0)
 
 
+def test_one_that_the_queue_refuses_keeps_no_other_from_it(queue: LeaseQueue, session: Connection, chief: User) -> None:
+    """All that are due go back by one statement, which a check or a trigger of the queue may refuse because of one."""
+    keep(chief)
+    died = [dies(queue, message={"kind": "render", "n": n}) for n in range(5)]
+    session.run("alter table messages.message add constraint odd check (message ->> 'n' <> '2') not valid")
+    pass_time(session, 61)
+    assert rules.apply(1) == 4
+    assert [state(session, each).state for each in died] == ["retried", "retried", "dead", "retried", "retried"]
+    assert kept(session) == 1
+
+
 def test_a_look_that_finds_nothing_leaves_no_gap_in_the_audit(
     queue: LeaseQueue, session: Connection, chief: User
 ) -> None:
