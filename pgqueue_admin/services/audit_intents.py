@@ -44,10 +44,11 @@ def not_known(crossing: int) -> None:
         write(crossing, **NOT_KNOWN)
 
 
-def drop(crossing: int) -> None:
-    """Nothing arrived. Raises AuditSilent."""
+def drop(crossing: int, **entry: Any) -> None:
+    """Nothing arrived, or nothing was done of which the entry says this. Raises AuditSilent."""
+    said = {f"entry__{name}": value for name, value in entry.items()}
     try:
-        AuditIntent.objects.filter(crossing=crossing).delete()
+        AuditIntent.objects.filter(crossing=crossing, **said).delete()
     except django.db.Error as error:
         raise AuditSilent(f"The audit does not answer: {error}") from error
 

@@ -503,6 +503,23 @@ def test_a_decision_is_in_the_audit_although_its_process_was_killed(
     assert not AuditIntent.objects.exists()
 
 
+def test_an_act_that_another_console_has_doubted_is_in_the_audit_beside_the_decision(
+    billing: PostgreSQL, here: Connection, archived_console: str, ana: User, known: Queue
+) -> None:
+    """That console has no intent of it, so this one's is still there when somebody decides here."""
+    run_and_kill("0", archived_console, billing, "after the commit there", SEND)
+    here.run("update messages.crossing set mark = '1 ' || substr(mark, strpos(mark, ' ') + 1)")
+    with pytest.MonkeyPatch.context() as another:
+        another.setattr(audit_intents, "write", lambda crossing, **after: None)
+        operations.settle()
+    (undecided,) = crossings.undecided()
+    decide(undecided.crossing.id, False, ana, "console", "it is not there")
+    entries = {entry.verb: (entry.who, entry.after or {}) for entry in AuditEntry.objects.all()}
+    assert {verb: who for verb, (who, _) in entries.items()} == {"send": "ana", "decide": "ana"}
+    assert entries["send"][1]["outcome"] == "not known"
+    assert not AuditIntent.objects.exists()
+
+
 def test_what_nobody_can_be_told_at_once_says_that_a_person_decides(
     billing: PostgreSQL, here: Connection, ana: User, known: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

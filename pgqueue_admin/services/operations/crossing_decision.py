@@ -40,7 +40,8 @@ def decide(number: int, arrived: bool, person: Any, origin: str, reason: str) ->
     with queue_database().writing() as here, crossings.held(here, number) as mine:
         if mine is None or not mine.not_known:
             raise OperationRefused("Nothing was decided: somebody else has decided it just now.")
-        audit_intents.drop(number)  # of a decision that was killed before it was one
+        audit_intents.drop(number, verb="decide")  # of a decision that was killed before it was one
+        audit_intents.write(number, **audit_intents.NOT_KNOWN)  # of the act, where another console has given it up
         audit_intents.keep(number, verb="decide", noun="message", **about)
         end_as(here, mine, arrived, name_of(person))
         with suppress(audit_intents.AuditSilent):  # then the intent stays, and becomes an entry later
