@@ -297,3 +297,20 @@ def test_a_purge_that_is_killed_goes_on(
     rows = archived_rows(here, "discarded")
     assert (len(rows), len({row.row_id for row in rows}), there.number(there.orders)) == (5, 5, 0)
     assert AuditEntry.objects.filter(verb="purge").count() == 1
+
+
+def test_a_killed_purge_is_ended_by_another_console_on_this_archive(
+    there: There, here: Connection, archived_console: str, ana: User, databases: Databases
+) -> None:
+    """That one has no such operation, or another one of this number: what was taken is written down all the same."""
+    operation = purges.prepare(there.orders, ana, "console")
+    operations.start(operation.pk, ana, "flood of a test")
+    run_and_kill(
+        str(operation.pk), archived_console, there.dsn, "after the commit there", PURGE, there.dialect.default_schema
+    )
+    with databases.clone("console") as dsn, databases.as_django(dsn, ("default",)):
+        operations.settle()
+        assert open_crossings(here) == 0
+    done = "select queue from messages.operation_item where operation = %(id)s and outcome = 'done'"
+    assert [row.queue for row in here.all(done, {"id": operation.pk})] == [*operation.queues] * 2
+    assert purged(operation).done == 5

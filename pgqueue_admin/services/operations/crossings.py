@@ -5,6 +5,7 @@ the other transaction is marked here before it ends there; what came of it is wr
 """
 
 import logging
+from collections.abc import Collection
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -18,7 +19,6 @@ from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.crossing_store import CommitOutcome, CrossingStore
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import QueueDatabase, of_alias, queue_database
 from pgqueue_admin.services import audit_intents
 from pgqueue_admin.services.operations.item_outcomes import record
@@ -263,9 +263,10 @@ def _finish(here: Connection, crossing: Crossing) -> list[Outcome]:
     with here.transaction():
         crossings.make_durable(here)  # undone by a crash it would be asked again, of whoever has forgotten it
         if crossing.takes_in:
+            queues = crossings.rows(here, crossing)
             ids = crossing_in.finish(here, crossing, _dialect(crossing), settings.PGQUEUE["OWN_CODE"])
             outcomes = [Outcome(each, "done") for each in ids]
-            _record_purged(here, crossing, ids)
+            _record_purged(here, crossing, queues, ids)
         else:
             outcomes = crossing_back.finish(here, crossing)
             _record(here, crossing, outcomes)
@@ -293,10 +294,12 @@ def _doubt(here: Connection, crossing: Crossing, why: str) -> None:
     log.error("The outcome of crossing %s into %s is unknown: %s", crossing.id, crossing.alias, why)
 
 
-def _record_purged(here: Connection, crossing: Crossing, ids: list[int]) -> None:
+def _record_purged(here: Connection, crossing: Crossing, queues: Collection[Address], ids: list[int]) -> None:
+    """Its operation may be another console's, of which nothing is known here."""
     if crossing.operation is not None and ids:
-        (name,) = Operation._base_manager.only("queues").get(pk=crossing.operation).queues
-        here.run(postgresql().purge.record(), {"operation_id": crossing.operation, "queue": name, "ids": ids})
+        (queue,) = queues
+        about = {"operation_id": crossing.operation, "queue": postgresql().canonical(queue), "ids": ids}
+        here.run(postgresql().purge.record(), about)
 
 
 def _record(here: Connection, crossing: Crossing, outcomes: list[Outcome]) -> None:
