@@ -18,7 +18,7 @@ GIVEN_UP_AFTER = timedelta(days=1)  # past its time, of what the queue refuses a
 CAP = 10_000
 _REFUSED = timedelta(minutes=1)
 _PRUNED = 1_000
-_ALONE = 2.0  # seconds
+_ALONE = 1.0  # seconds
 
 
 class LeaseRule(NamedTuple):

@@ -169,3 +169,24 @@ def test_while_nothing_dies_it_asks_one_statement_a_minute(
         child.turn()
     assert asked() - before == 2
     assert log.count(r"(select|with|insert|update|delete)[^;]*lease_rule") == others, "and nothing else of them"
+
+
+def test_while_many_go_back_locks_are_ended_in_time(
+    rule: int, queue: LeaseQueue, look: Connection, child: ExpirerProcess
+) -> None:
+    """As after an outage: twenty thousand died together, and their rule has its time."""
+    look.run(
+        "insert into messages.message_archive (created_at, message, result, handled_by, message_id)"
+        " select now() at time zone 'utc', to_jsonb(n), 'failed', 'thumbs', (1000000 + n)::text"
+        " from generate_series(1, 20000) n"
+    )
+    look.run("update messages.message_archive set died_at = died_at - interval '10 seconds'")
+    latest = 0.0
+    ends_at = time.monotonic() + 4
+    while time.monotonic() < ends_at:
+        began = time.monotonic()
+        child.turn()
+        latest = max(latest, time.monotonic() - began)
+        time.sleep(child.rest)
+    assert back(look), "they go back meanwhile"
+    assert latest < 3, "for so long no lock is ended"

@@ -11,7 +11,7 @@ from pgqueue_admin.services import lease_rules
 
 EVERY = 60.0
 APART = 0.2  # seconds between two looks, however many die
-AT_MOST = 5.0  # seconds of one turn
+AT_MOST = 1.0  # seconds of one turn, in which no lock is ended
 
 
 class RuleClock:
