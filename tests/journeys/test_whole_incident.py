@@ -4,6 +4,7 @@ import email
 import email.policy
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 from urllib.parse import quote
 
@@ -146,23 +147,22 @@ def test_an_incident_from_its_mail_to_its_audit(operator: Operator, product: Pro
 
 
 def link_of_mail(product: Product, cause: str) -> str:
-    """What the warning about this cause leads to first."""
+    """The failure that the warning about this cause leads to; it names its messages by a search, next."""
     for each in (product.var / "mail").glob("*.log"):
         for part in each.read_text().split("\nContent-Type: multipart/alternative"):
             text = part if part.startswith("Content-Type") else f"Content-Type: multipart/alternative{part}"
             mail = email.message_from_string(text, policy=email.policy.default)
             said = mail.get_body(("plain",))
-            links = re.findall(r"\S+/failures/\?q=\S+", said.get_content() if said else "")
-            if links and quote(f"error:={cause}").replace("%20", "+") in links[0]:
-                return str(links[0])
+            links = re.findall(r"\S+/(?:failures|archive)/\S+", said.get_content() if said else "")
+            for failure, messages in pairwise(links):
+                if quote(f"error:={cause}").replace("%20", "+") in messages and "/failures/" in failure:
+                    return str(failure)
     return ""
 
 
 def owned_and_noted(operator: Operator) -> str:
     """Return its fingerprint."""
     page = operator.page
-    operator.sees(operator.link("ParcelRefused"))
-    operator.press(operator.link("ParcelRefused"))
     operator.sees(operator.heading("ParcelRefused in Demo.Web"))
     operator.press(operator.button("Take it"))
     operator.type("Note", "the carrier was down until 14:02")
