@@ -15,7 +15,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting import confirmations, edit_words
 from pgqueue_admin.formatting import trials as words
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.management import acting
+from pgqueue_admin.management import act_command
 from pgqueue_admin.models import Operation, Trial, TrialItem, queue_lookup
 from pgqueue_admin.services import content_access, trials
 from pgqueue_admin.services.operations import edits
@@ -61,7 +61,7 @@ def narrows(options: dict[str, Any]) -> bool:
 
 def fault(options: dict[str, Any]) -> str:
     """Why these arguments cannot be taken; empty: they can."""
-    if said := acting.no_text(options.values()):
+    if said := act_command.no_text(options.values()):
         return said
     if not 1 <= options.get("limit", 1) <= MOST:
         return f"--limit takes a number from 1 to {MOST:,}."
@@ -80,7 +80,7 @@ def print_messages(out: Any, messages: list[ArchivedMessage], more: bool, as_jso
             message.queue or "-",
             message.message_type or "-",
         )
-        out.write(acting.line(f"{message.id:>8}", *words, cause or message.why_no_retry or ""))
+        out.write(act_command.line(f"{message.id:>8}", *words, cause or message.why_no_retry or ""))
     out.write(pluralize(len(messages), "message") + (", and more (--limit)." if more else "."))
 
 
@@ -158,7 +158,7 @@ def print_trial(out: Any, trial: Trial, items: list[TrialItem], as_json: bool) -
         return dump(out, {"trial": trial.pk, "messages": found, "not_covered": words.NOT_COVERED})
     for each in items:
         why = " ".join(" ".join((each.raised, each.why)).split())[:160]
-        out.write(acting.line(f"{each.archive_id:>8}", words.OUTCOMES[each.outcome][0], why).rstrip())
+        out.write(act_command.line(f"{each.archive_id:>8}", words.OUTCOMES[each.outcome][0], why).rstrip())
     out.write(words.sentence(items))
     out.write(words.NOT_COVERED)
 

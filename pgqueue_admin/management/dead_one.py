@@ -10,7 +10,7 @@ from pgqueue_admin.archive.message_copy import ArchivedOne
 from pgqueue_admin.archive.message_edit import MOST_BYTES, is_locked
 from pgqueue_admin.archive.messages import ArchivedMessage
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.management import acting
+from pgqueue_admin.management import act_command
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import message_copies
 from pgqueue_admin.services.edited_retry import EditChanges, retry_edited
@@ -27,7 +27,7 @@ def add_verbs(verbs: Any) -> None:
     for parser in (edit, copy):
         parser.add_argument("archive_id", type=int, help="Its number, as list shows it.")
         parser.add_argument("--to", metavar="QUEUE", help="A known input queue. Default: where it died.")
-        acting.named(parser)
+        act_command.named(parser)
     add_edits(edit)
 
 
@@ -103,7 +103,7 @@ def _body(path: str | None) -> bytes | None:
 
 
 def _target(text: str | None, message: ArchivedMessage) -> Address:
-    target = acting.address_of(text) if text else message.target
+    target = act_command.address_of(text) if text else message.target
     if target is None:
         raise OperationRefused(f"{NOTHING}: say --to, as no queue is known to which it goes.")
     return target

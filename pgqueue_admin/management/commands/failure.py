@@ -13,15 +13,15 @@ from pgqueue_admin.archive.fingerprints import are_kept
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting import duration_input
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.management import acting
-from pgqueue_admin.management.acting import WRONG
+from pgqueue_admin.management import act_command
+from pgqueue_admin.management.act_command import WRONG
 from pgqueue_admin.management.dead_messages import dump
 from pgqueue_admin.models import FailureGroup, database_clock
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import failure_groups as groups
 from pgqueue_admin.services.failure_groups import AcknowledgementEnd, Assignment, FailureActRefused
 
-EXIT_CODES = {code: said for code, said in acting.EXIT_CODES.items() if code != acting.NOT_CONFIRMED}
+EXIT_CODES = {code: said for code, said in act_command.EXIT_CODES.items() if code != act_command.NOT_CONFIRMED}
 Act = Callable[[Connection, str], Any]
 
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
-        listing = acting.listing(verbs.add_parser("list", help="New and growing first; then most dead."))
+        listing = act_command.listing(verbs.add_parser("list", help="New and growing first; then most dead."))
         listing.add_argument("--state", choices=STATES, help="Only these.")
         listing.add_argument("--owner", help="Only those whose owner this is; '' for nobody's.")
         assign = verbs.add_parser("assign", help="Sets owner, ticket or note; what is not given stays.")
@@ -48,11 +48,11 @@ class Command(BaseCommand):
         for verb in ("assign", "acknowledge", "withdraw"):
             help_of_one = "Fingerprint, as list shows it. Repeatable."
             verbs.choices[verb].add_argument("fingerprints", nargs="+", metavar="FINGERPRINT", help=help_of_one)
-            acting.as_whom(verbs.choices[verb])
+            act_command.as_whom(verbs.choices[verb])
         acknowledge.add_argument("--reason", default="", help="Why; kept in the audit.")
 
     def handle(self, *, verb: str, **options: Any) -> None:
-        with acting.ending(options):
+        with act_command.ending(options):
             if verb == "list":
                 return self._list(options)
             act = {"assign": self._assign, "acknowledge": self._acknowledge, "withdraw": self._withdraw}[verb](options)
@@ -70,9 +70,9 @@ class Command(BaseCommand):
         if len(refused) == len(fingerprints):
             raise refused[fingerprints[0]]
         for each, why in refused.items():
-            self.stdout.write(acting.line(each, "skipped", why))
+            self.stdout.write(act_command.line(each, "skipped", why))
         if refused:
-            sys.exit(acting.NOT_ALL)
+            sys.exit(act_command.NOT_ALL)
 
     def _list(self, options: dict[str, Any]) -> None:
         with queue_database().reading() as connection:
@@ -91,7 +91,7 @@ class Command(BaseCommand):
         for row in found:
             whose = ", ".join(filter(None, [row["owner"] or "nobody", "acknowledged" if row["acknowledged"] else ""]))
             said = " ".join(f"{row['exception']}: {row['message']}".split())[:100]
-            self.stdout.write(acting.line(row["fingerprint"], f"{row['state']:<8}{row['dead']:>8}", whose, said))
+            self.stdout.write(act_command.line(row["fingerprint"], f"{row['state']:<8}{row['dead']:>8}", whose, said))
         self.stdout.write(f"{pluralize(len(found), 'failure')}, {sum(row['dead'] for row in found):,} dead.")
 
     def _assign(self, options: dict[str, Any]) -> Act:

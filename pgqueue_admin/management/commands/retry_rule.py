@@ -5,12 +5,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.management import acting
+from pgqueue_admin.management import act_command
 from pgqueue_admin.management.dead_messages import dump
 from pgqueue_admin.models import RetryRule
 from pgqueue_admin.services import retry_rules
 
-EXIT_CODES = {code: acting.EXIT_CODES[code] for code in (0, acting.WRONG, acting.NO_DATABASE)}
+EXIT_CODES = {code: act_command.EXIT_CODES[code] for code in (0, act_command.WRONG, act_command.NO_DATABASE)}
 
 
 class Command(BaseCommand):
@@ -19,16 +19,16 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
-        acting.listing(verbs.add_parser("list", help="In the order in which they are asked."))
-        add = acting.named(verbs.add_parser("add", help="A retry asks for it: dead retry --by-rules."))
+        act_command.listing(verbs.add_parser("list", help="In the order in which they are asked."))
+        add = act_command.named(verbs.add_parser("add", help="A retry asks for it: dead retry --by-rules."))
         add.add_argument("--type", default="", help="Message type, as Shop.PlaceOrder or Shop.*.")
         add.add_argument("--queue", default="", help="The queue where they died.")
         add.add_argument("--to", required=True, metavar="QUEUE", help="The queue that they go to.")
-        remove = acting.named(verbs.add_parser("remove", help="Operations that began with it go on with it."))
+        remove = act_command.named(verbs.add_parser("remove", help="Operations that began with it go on with it."))
         remove.add_argument("number", type=int, help="As list shows it.")
 
     def handle(self, *, verb: str, **options: Any) -> None:
-        with acting.ending(options):
+        with act_command.ending(options):
             {"list": self._list, "add": self._add, "remove": self._remove}[verb](options)
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             return dump(self.stdout, {"rules": rules})
         for rule in rules:
             of = " of ".join(filter(None, [rule["message_type"] or "all", rule["queue"]]))
-            self.stdout.write(acting.line(f"{rule['pk']:>6}", f"{of} go to {rule['target']}, by {rule['who']}"))
+            self.stdout.write(act_command.line(f"{rule['pk']:>6}", f"{of} go to {rule['target']}, by {rule['who']}"))
         self.stdout.write(f"{pluralize(len(rules), 'rule')}.")
 
     def _add(self, options: dict[str, Any]) -> None:

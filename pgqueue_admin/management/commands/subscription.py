@@ -6,8 +6,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.management import acting
-from pgqueue_admin.management.acting import WRONG
+from pgqueue_admin.management import act_command
+from pgqueue_admin.management.act_command import WRONG
 from pgqueue_admin.management.dead_messages import dump
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
@@ -15,7 +15,7 @@ from pgqueue_admin.monitor import discovery, subscriptions
 from pgqueue_admin.monitor.subscriptions import SubscriptionTables
 from pgqueue_admin.services import subscriptions as services
 
-EXIT_CODES = {code: said for code, said in acting.EXIT_CODES.items() if code != acting.NOT_ALL}
+EXIT_CODES = {code: said for code, said in act_command.EXIT_CODES.items() if code != act_command.NOT_ALL}
 
 
 class Command(BaseCommand):
@@ -24,16 +24,16 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
-        acting.listing(verbs.add_parser("list", help="Every row of the watched subscription tables."))
-        end = acting.asking(verbs.add_parser("end", help="Its endpoint stops receiving that event within 5 s."))
+        act_command.listing(verbs.add_parser("list", help="Every row of the watched subscription tables."))
+        end = act_command.asking(verbs.add_parser("end", help="Its endpoint stops receiving that event within 5 s."))
         end.add_argument("endpoint", help="The subscriber, as list shows it.")
         end.add_argument("topic", help="The event's type, likewise.")
         again = verbs.add_parser("again", help="Puts back what end has deleted.")
         again.add_argument("change", type=int, help="The number that end said.")
-        acting.as_whom(again)
+        act_command.as_whom(again)
 
     def handle(self, *, verb: str, **options: Any) -> None:
-        with acting.ending(options):
+        with act_command.ending(options):
             {"list": self._list, "end": self._end, "again": self._again}[verb](options)
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -42,9 +42,9 @@ class Command(BaseCommand):
         if options["json"]:
             return dump(self.stdout, {"subscriptions": rows, "unread": found.unread})
         for row in rows:
-            self.stdout.write(acting.line(*row.values()))
+            self.stdout.write(act_command.line(*row.values()))
         for why in found.unread:
-            self.stdout.write(acting.line(why))
+            self.stdout.write(act_command.line(why))
         self.stdout.write(f"{pluralize(len(rows), 'subscription')}.")
 
     def _end(self, options: dict[str, Any]) -> None:
@@ -53,7 +53,7 @@ class Command(BaseCommand):
             number = "no such subscription" if not meant else f"{len(meant)} of them, in several tables: use the page"
             raise CommandError(f"Nothing was unsubscribed. There is {number}.", returncode=WRONG)
         [row] = meant
-        acting.confirmed(self.stderr, f"Unsubscribe {row.endpoint} from {row.topic}?", options["yes"])
+        act_command.confirmed(self.stderr, f"Unsubscribe {row.endpoint} from {row.topic}?", options["yes"])
         entry = services.unsubscribe(row, options["who"], "command", options["reason"])
         self.stdout.write(f"{row.endpoint} stops receiving {row.topic} within 5 s. Change {entry.pk}.")
 

@@ -14,8 +14,8 @@ from pgqueue_admin.archive.message_copy import WaitingOne
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting import waiting_acts as words
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.management import acting
-from pgqueue_admin.management.acting import EXIT_CODES, NOT_ALL, WRONG
+from pgqueue_admin.management import act_command
+from pgqueue_admin.management.act_command import EXIT_CODES, NOT_ALL, WRONG
 from pgqueue_admin.management.dead_messages import dump
 from pgqueue_admin.models.queue_database import database_of
 from pgqueue_admin.monitor import browse, delayed
@@ -47,12 +47,16 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
-        listing = acting.listing(verbs.add_parser("list", help="Head of a queue, or the soonest of a delayed table."))
+        listing = act_command.listing(
+            verbs.add_parser("list", help="Head of a queue, or the soonest of a delayed table.")
+        )
         listing.add_argument("--limit", type=int, default=50, help="How many, 1 to 500. Default: 50.")
         for verb, (_, said) in ACTS.items():
-            acting.asking(verbs.add_parser(verb, help=said))
-        copy = acting.named(verbs.add_parser("copy", help="Sends one once more with a new id; the original stays."))
-        send = acting.named(verbs.add_parser("send", help="Sends one message to a queue."))
+            act_command.asking(verbs.add_parser(verb, help=said))
+        copy = act_command.named(
+            verbs.add_parser("copy", help="Sends one once more with a new id; the original stays.")
+        )
+        send = act_command.named(verbs.add_parser("send", help="Sends one message to a queue."))
         for verb in ("list", *ACTS, "copy", "send"):
             verbs.choices[verb].add_argument(
                 "queue", help='Billing, or \'"public"."Billing"\'; a delayed table likewise.'
@@ -71,8 +75,8 @@ class Command(BaseCommand):
         send.add_argument("--header", action="append", default=[], metavar="'NAME: VALUE'", help="Repeatable.")
 
     def handle(self, *, verb: str, **options: Any) -> None:
-        with acting.ending(options):
-            address = acting.address_of(options["queue"])
+        with act_command.ending(options):
+            address = act_command.address_of(options["queue"])
             if verb in ACTS:
                 self._act(ACTS[verb][0], address, options)
             else:
@@ -90,7 +94,7 @@ class Command(BaseCommand):
         if options["json"]:
             return dump(self.stdout, {"messages": found})
         for each in found:
-            self.stdout.write(acting.line(*(value for value in each.values() if value not in (None, ""))))
+            self.stdout.write(act_command.line(*(value for value in each.values() if value not in (None, ""))))
         self.stdout.write(f"{pluralize(len(found), 'message')} of {address.table}.")
 
     def _act(self, name: str, address: Address, options: dict[str, Any]) -> None:
@@ -99,13 +103,13 @@ class Command(BaseCommand):
             self._wrong(f"At most {MOST} messages can be acted on at once.")
         if len(rows) > REASON_ABOVE and not options["reason"]:
             self._wrong(f"Above {REASON_ABOVE} messages give --reason.")
-        target = acting.address_of(options["to"]) if name == "move" else None
+        target = act_command.address_of(options["to"]) if name == "move" else None
         seen, gone = self._seen(address, rows)
         if not seen:
             self._wrong("None of these messages is there now.")
         where = f" to {target.table}" if target else ""
         question = words.question(name, len(seen), address.table, str(settings.PGQUEUE["ENVIRONMENT"]))
-        acting.confirmed(self.stderr, f"{question[:-1]}{where}?", options["yes"])
+        act_command.confirmed(self.stderr, f"{question[:-1]}{where}?", options["yes"])
         outcomes = waiting_messages.act(name, address, seen, options["who"], "command", options["reason"], target)
         self._say(name, address, target, outcomes, gone)
 
@@ -133,7 +137,7 @@ class Command(BaseCommand):
             sys.exit(NOT_ALL)
 
     def _copy(self, address: Address, options: dict[str, Any]) -> None:
-        target = acting.address_of(options["to"]) if options["to"] else address
+        target = act_command.address_of(options["to"]) if options["to"] else address
         [row] = options["rows"]
         sent = message_copies.copy(WaitingOne(address, row), target, options["who"], "command", options["reason"])
         self.stdout.write(f"1 copy sent to {target.table} as {sent}. The original stays as it is.")
