@@ -3,7 +3,6 @@
 import contextlib
 import re
 import threading
-import time
 from dataclasses import replace
 from html import unescape
 from typing import Any
@@ -24,6 +23,7 @@ from pgqueue_admin.models import Operation, session_shares
 from pgqueue_admin.models.queue_database import QueueDatabase, queue_database
 from pgqueue_admin.services import content_access
 from tests.console.recorded import Recorded
+from tests.waiting import PATIENCE
 
 Q = "body:OrderId"
 
@@ -201,12 +201,14 @@ def test_a_search_in_another_web_process_is_waited_for_likewise(
 def test_an_export_that_reads_texts_for_minutes_lets_its_person_search(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    reads, ends, searches = threading.Event(), threading.Event(), 0
+
     def read(walk: ArchiveWalk, connection: Connection) -> list[Any]:
-        time.sleep(0.4)
+        reads.set()
+        ends.wait(0.4)  # as long as a window of texts takes
         return []
 
     monkeypatch.setattr(ArchiveWalk, "read", read)
-    ends, searches = threading.Event(), 0
     person = User.objects.get(pk=int(recorded.operator.session["_auth_user_id"]))
     pieces = ArchiveExport(person, search.read(Q, content_access.ALL), export.CsvFile(content_access.ALL, []))
 
@@ -220,7 +222,7 @@ def test_an_export_that_reads_texts_for_minutes_lets_its_person_search(
     exporter.start()
     before = session_shares.person.set(person.pk)
     try:
-        time.sleep(0.5)
+        assert reads.wait(PATIENCE)
         for database in (queue_database(), queue_database_of_another_process()) * 2:
             with contextlib.suppress(Busy), database.reading(searching=True):
                 searches += 1
