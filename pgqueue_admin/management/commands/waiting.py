@@ -47,15 +47,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
-        listing = act_command.listing(
-            verbs.add_parser("list", help="Head of a queue, or soonest of a delayed table.")
-        )
+        listing = act_command.listing(verbs.add_parser("list", help="Head of a queue, or soonest of a delayed table."))
         listing.add_argument("--limit", type=int, default=50, help="How many, 1 to 500. Default: 50.")
         for verb, (_, said) in ACTS.items():
             act_command.asking(verbs.add_parser(verb, help=said))
-        copy = act_command.named(
-            verbs.add_parser("copy", help="Sends one again with a new id; the original stays.")
-        )
+        copy = act_command.named(verbs.add_parser("copy", help="Sends one again with a new id; the original stays."))
         send = act_command.named(verbs.add_parser("send", help="Sends one message to a queue."))
         for verb in ("list", *ACTS, "copy", "send"):
             verbs.choices[verb].add_argument(
