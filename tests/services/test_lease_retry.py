@@ -1,6 +1,6 @@
 """Dead lease messages are retried by an insert, and each knows the other; what comes of it stands in the archive."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -29,18 +29,6 @@ def archive(console_database: str, settings: Any) -> str:
     """In place of this folder's: no transport message is in it."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
     return console_database
-
-
-@pytest.fixture
-def queue(archive: str) -> Iterator[LeaseQueue]:
-    queue = LeaseQueue(archive, name="thumbs")
-    yield queue
-    queue.close()
-
-
-@pytest.fixture
-def session(archive: str, connect: Connect) -> Connection:
-    return connect(archive)
 
 
 def failed(queue: LeaseQueue, *messages: Any) -> list[int]:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -32,18 +32,6 @@ def archive(console_database: str, settings: Any) -> str:
     """In place of this folder's: no transport message is in it."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
     return console_database
-
-
-@pytest.fixture
-def queue(archive: str) -> Iterator[LeaseQueue]:
-    queue = LeaseQueue(archive, name="thumbs")
-    yield queue
-    queue.close()
-
-
-@pytest.fixture
-def session(archive: str, connect: Connect) -> Connection:
-    return connect(archive)
 
 
 @pytest.fixture

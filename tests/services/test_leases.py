@@ -1,6 +1,6 @@
 """Acts by hand on the lease queue: audited, by right, and never on a lock that was taken meanwhile."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -25,18 +25,6 @@ Connect = Callable[..., Connection]
 def archive(console_database: str, settings: Any) -> str:
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
     return console_database
-
-
-@pytest.fixture
-def queue(archive: str) -> Iterator[LeaseQueue]:
-    queue = LeaseQueue(archive, name="thumbs")
-    yield queue
-    queue.close()
-
-
-@pytest.fixture
-def session(archive: str, connect: Connect) -> Connection:
-    return connect(archive)
 
 
 def seen(session: Connection, number: int) -> str:
