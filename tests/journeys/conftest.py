@@ -75,6 +75,13 @@ def sampled(connection: Connection, table: str) -> Any:
     return connection.value(asked, {"table": table})
 
 
+@pytest.fixture
+def shop_web_is_empty(product: Product) -> None:
+    """Nobody receives there: what another journey sent makes it a pile, and a retry waits for a receiver."""
+    with postgresql().connect(product.dsn, for_handlers=True) as connection:
+        connection.run('delete from public."Shop.Web"')
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:

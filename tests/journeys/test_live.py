@@ -67,7 +67,7 @@ def test_what_keeps_history_back_is_seen_without_a_reload_unless_paused(page: Pa
     assert page.evaluate("window.notReloaded")
 
 
-def test_paused_figures_stand_still_until_resumed(page: Page, product: Product) -> None:
+def test_paused_figures_stand_still_until_resumed(page: Page, product: Product, shop_web_is_empty: None) -> None:
     page.goto(f"{product.url}/queues/public/Shop.Web/")
     ready = page.locator("dl.figs > div").filter(has_text=re.compile(r"^\s*Ready")).locator("dd.v")
     expect(page.locator("[data-live-word]")).to_have_text("Live")

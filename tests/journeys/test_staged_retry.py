@@ -15,14 +15,16 @@ pytestmark = pytest.mark.journey
 AT_ONCE = re.compile(r"^Retry [\d,]+ in demo$")
 
 
-def test_a_staged_retry_from_the_archive_to_its_outcomes(page: Page, product: Product, complaints: Complaints) -> None:
+def test_a_staged_retry_from_the_archive_to_its_outcomes(
+    page: Page, product: Product, shop_web_is_empty: None, complaints: Complaints
+) -> None:
     page.goto(f"{product.url}/archive/?q=state:dead+queue:Shop.Web")
     page.get_by_role("checkbox").nth(1).check()
     page.get_by_label(re.compile("that match")).check()
     page.get_by_role("button", name=re.compile(r"^Retry \d+")).click()
     expect(page.get_by_role("heading", name="Plan")).to_be_visible()
-    # what an earlier journey stopped may begin again meanwhile: until then the page offers to wait for it
-    until(lambda: (page.reload(), page.get_by_role("button", name=AT_ONCE).is_visible())[1], what="a receiver")
+    # until the sampler has seen that nothing waits there, the page offers to wait for a receiver
+    until(lambda: (page.reload(), page.get_by_role("button", name=AT_ONCE).is_visible())[1], what="an empty queue")
     expect(page.get_by_label("first", exact=True)).to_have_value("5")
     shoot(page, "retry-plan")
     assert Axe().run(page, options=AXE).response["violations"] == []
