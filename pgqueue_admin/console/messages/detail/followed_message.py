@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -89,7 +90,7 @@ def waiting(said: str) -> dict[str, str]:
     if there:
         return {"message.left": "", "@say": ""}
     told = f"It is no longer in {escape_invisible.plain(queue.table)}: received, moved or removed."
-    return {"message.left": _notice(told, f"/messages/{row_id}/", "Find it"), "@say": told}
+    return {"message.left": _notice(told, reverse("find_message", args=[row_id]), "Find it"), "@say": told}
 
 
 def _now(row: Any, zone: str) -> dict[str, str]:
