@@ -17,7 +17,7 @@ class Beyond(datetime):
 
     @classmethod
     def of(cls, text: str, zone: tzinfo | None = UTC) -> Self:
-        is_before = text.startswith("-") or text.endswith("BC")
+        is_before = text.startswith(("-", "0000")) or text.endswith("BC")
         made = cls(1, 1, 2, tzinfo=zone) if is_before else cls(9999, 12, 30, tzinfo=zone)
         made.beyond = text
         return made

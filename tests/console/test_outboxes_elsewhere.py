@@ -120,6 +120,28 @@ def test_an_outbox_on_mariadb_is_looked_into(as_viewer: Client, maria: str, mari
     assert as_viewer.get(f"/outbox/stock:{name}/Billing_OutboxData/records/never/").status_code == 404
 
 
+@pytest.mark.parametrize("impossible", ["0000-00-00 00:00:00", "0000-03-15 12:00:00"])
+def test_a_time_that_no_calendar_has_takes_no_page_away(
+    as_viewer: Client, maria: str, mariadb: MariaDB, impossible: str
+) -> None:
+    """MariaDB keeps them where nobody forbids it, and whoever writes there may write one."""
+    create_on_mariadb(mariadb, maria)
+    name = maria.rpartition("/")[2].partition("?")[0]
+    created = "0000-00-00 00:00:00"  # of a timestamp the only one
+    mariadb.run(
+        f"set sql_mode = ''; update Billing_OutboxData set CreatedAt = '{created}';"
+        f" update Billing_OutboxData set DispatchedAt = '{impossible}' where Dispatched = 1",
+        name,
+    )
+    assert "2 records of Billing are committed and not sent" in text(as_viewer)
+    one = text(as_viewer, f"/outbox/stock:{name}/Billing_OutboxData/")
+    assert "impossible time" in one
+    for record in "ac":
+        assert "impossible time" in text(as_viewer, f"/outbox/stock:{name}/Billing_OutboxData/records/{record}/")
+    assert ElsewhereWatch().newest()
+    findings("outbox_undispatched")
+
+
 def test_the_original_s_table_on_mariadb_is_one_and_seen_first_is_said(
     as_viewer: Client, maria: str, mariadb: MariaDB
 ) -> None:
