@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,6 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from django.conf import settings
 
+from pgqueue_admin.dialects import url_parts
+from pgqueue_admin.dialects.errors import UrlUnreadable
 from pgqueue_admin.dialects.postgresql.connect_options import said_by
 from pgqueue_admin.dialects.sqlserver import connect_options
 
@@ -21,6 +24,7 @@ _POSTGRESQL = {
     "disable": "not encrypted (sslmode=disable)",
 }
 _PREFERRED = "encrypted if the server offers it, nobody is verified (sslmode={})"
+_MYSQL = ("unix_socket", "ssl_ca", "ssl_cert", "ssl_key")
 _BROKER = {
     "required": _ALL,
     "optional": "encrypted, any certificate is taken that is shown (ssl_cert_reqs=optional)",
@@ -52,8 +56,17 @@ def _databases() -> Iterator[Wire]:
     if standby := settings.PGQUEUE["HISTORY_URL"]:
         yield _database("PGQUEUE_HISTORY_URL", said_by(standby))
     for alias, looked_at in settings.PGQUEUE["LOOKED_AT"].items():
-        variable, url = f"QUEUES_URL_{alias.upper()}", looked_at["URL"]
-        yield _sql_server(variable, url) if url.startswith("mssql://") else _database(variable, said_by(url))
+        yield _of_url(f"QUEUES_URL_{alias.upper()}", looked_at["URL"])
+    for alias, url in settings.PGQUEUE["OUTBOX_DATABASES"].items():
+        with suppress(ValueError, UrlUnreadable):  # the page Outboxes says that it cannot be read
+            yield _of_url(f"PGQUEUE_OUTBOX_URL_{alias.upper()}", url)
+
+
+def _of_url(variable: str, url: str) -> Wire:
+    """Raises ValueError, or UrlUnreadable."""
+    if url.startswith("mssql://"):
+        return _sql_server(variable, url)
+    return _mysql(variable, url) if url.startswith("mysql://") else _database(variable, said_by(url))
 
 
 def _database(variable: str, asked: dict[str, Any]) -> Wire:
@@ -69,6 +82,14 @@ def _sql_server(variable: str, url: str) -> Wire:
     asked = connect_options.read(url)
     said = "encrypted, nobody is verified (trust_server_certificate=yes)" if asked.trusts_any else _ALL
     return Wire(variable, asked.host, said, "ca=/path/ca.pem verifies that the server is the one meant")
+
+
+def _mysql(variable: str, url: str) -> Wire:
+    asked = url_parts.read(url, _MYSQL)
+    bare = "encrypted, nobody is verified" if asked.more.keys() & {"ssl_cert", "ssl_key"} else "not encrypted"
+    said = _ALL if "ssl_ca" in asked.more else f"{bare} (no ssl_ca)"
+    host = asked.more.get("unix_socket") or asked.host
+    return Wire(variable, host, said, "ssl_ca=/path/ca.pem encrypts, and verifies that the server is the one meant")
 
 
 def _authority(asked: dict[str, Any]) -> bool:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEPLOYED = {
     "SECRET_KEY": "fo1-ty+rM3xq9w_0vd8bn2kLZpyQ6AeXhjCsUgRtWiaB5VmNfD4",
@@ -69,12 +71,31 @@ def test_check_says_what_is_verified_on_each_wire_that_leaves_this_machine() -> 
     assert "EMAIL_URL, mail.example.com: not encrypted (smtp://)." in said
 
 
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://u@there/x?sslmode=verify-full", "encrypted, its certificate and name are verified"),
+        ("postgresql://u@there/x", "encrypted if the server offers it, nobody is verified (sslmode=prefer)"),
+        ("mysql://u@there/x?ssl_ca=/ca.pem", "encrypted, its certificate and name are verified"),
+        ("mysql://u@there/x?ssl_cert=/c.pem&ssl_key=/k.pem", "encrypted, nobody is verified (no ssl_ca)"),
+        ("mysql://u@there/x", "not encrypted (no ssl_ca)"),
+        ("mssql://u@there/x?trust_server_certificate=yes", "encrypted, nobody is verified (trust_server_certif"),
+    ],
+)
+def test_so_it_does_of_databases_that_only_handlers_and_outboxes_reach(url: str, said: str) -> None:
+    told = run("manage.py", "check", **DEPLOYED, PGQUEUE_OUTBOX_URL_STOCK=url).stderr
+    number = "I010" if said.endswith("are verified") else "W010"
+    assert f"(pgqueue.{number}) PGQUEUE_OUTBOX_URL_STOCK, there: {said}" in told
+
+
 def test_check_says_nothing_of_wires_that_stay_on_this_machine() -> None:
     here = {
         "DATABASE_URL": "postgresql://u@%2Frun%2Fpostgresql/x",
         "QUEUES_URL": "postgresql://u@[::1],127.0.0.1/x",
         "CELERY_BROKER_URL": "redis://localhost/0",
         "EMAIL_URL": "smtp://localhost:25",
+        "PGQUEUE_OUTBOX_URL_STOCK": "mysql://u@there/x?unix_socket=/run/mysqld/socket",
+        "PGQUEUE_OUTBOX_URL_BROKEN": "mysql://u:s3#cret@there/x",
     }
     assert "pgqueue.W010" not in run("manage.py", "check", **{**DEPLOYED, **here}).stderr
 
