@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.db import transaction
@@ -122,6 +123,17 @@ def test_one_locked_queue_is_not_read_and_blinds_nobody(
     said = warnings["queue_unreadable"].meaning
     assert said.endswith("See in pg_locks who holds the lock.")
     assert "SELECT" not in said
+
+
+@pytest.mark.parametrize(("unread", "of", "is_blind"), [(2, 4, False), (3, 4, True), (2, 5, False), (3, 5, True)])
+def test_half_of_them_is_not_blind_and_one_more_is(unread: int, of: int, is_blind: bool) -> None:
+    now = datetime.now(UTC)
+    late = now - timedelta(seconds=10)  # three samples are missed
+    looks = [SimpleNamespace(at=late, error="no", sqlstate="42501") for _ in range(unread)]
+    read = [SimpleNamespace(at=now, error="", sqlstate="") for _ in range(of - unread)]
+    assert visibility.of([*looks, *read], now).is_blind is is_blind
+    missed_two = [SimpleNamespace(at=now - timedelta(seconds=2), error="no", sqlstate="42501") for _ in looks]
+    assert not visibility.of([*missed_two, *read], now).is_blind
 
 
 def test_the_only_queue_that_somebody_locks_blinds_nobody_and_three_do(

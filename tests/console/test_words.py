@@ -22,7 +22,19 @@ ROOMS = (
         "lease",
         "live",
     ),
-    *("management", "models", "monitor", "outbox", "services", "transport", "workers"),
+    *(
+        "api",
+        "dialects",
+        "embedded",
+        "management",
+        "models",
+        "monitor",
+        "osproc",
+        "outbox",
+        "services",
+        "transport",
+        "workers",
+    ),
 )
 SCRIPTS = ROOT / "static/pgqueue_admin"
 UNCLEAR = re.compile(

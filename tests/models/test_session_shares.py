@@ -1,14 +1,16 @@
 """What one queue and one person may take of the sessions that read."""
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 
 from pgqueue_admin.dialects import Address, deadline
-from pgqueue_admin.dialects.errors import Busy, TimedOut
+from pgqueue_admin.dialects.errors import Busy, DatabaseDown, TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.dialect import compose
+from pgqueue_admin.models import session_shares
+from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.models.session_shares import Shares
 
 A, B = Address("public", "A"), Address("public", "B")
@@ -44,6 +46,28 @@ def test_who_waits_gets_the_share_that_comes_back() -> None:
             waits = other.submit(take)
         waits.result()
     assert asked == ["asked", "had"]
+
+
+@pytest.mark.parametrize("asked", [{"of": A}, {}], ids=["one queue", "one person"])
+def test_half_of_the_sessions_is_the_most_that_one_may_have(
+    console_database: str, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Address]
+) -> None:
+    monkeypatch.setattr(session_shares, "WAIT_SECONDS", 0.1)
+    every, whose = lent(), session_shares.person.set("ivo")
+    try:
+        assert 0 < 2 * lent(**asked) <= every
+    finally:
+        session_shares.person.reset(whose)
+
+
+def lent(**asked: Address) -> int:
+    """How many at the same time, until there is none."""
+    number = 0
+    with ExitStack() as sessions, suppress(Busy, DatabaseDown):
+        while number < 100:
+            sessions.enter_context(queue_database().reading(**asked))
+            number += 1
+    return number
 
 
 def test_all_looks_of_a_page_have_one_time_limit(database: str) -> None:
