@@ -83,6 +83,11 @@ class EndpointOutbox:
     def marking(self, message_id: str) -> Command:
         return self.store.marking(message_id)
 
+    def marking_apart(self, message_id: str) -> list[Command]:
+        is_plain = self.settings.isolation_level == "read_committed"
+        before = [] if is_plain or not self.store.before_mark else [self.store.before_mark]
+        return [*before, self.marking(message_id)]
+
     def send(self, session: Connection, row: Any) -> list[OutgoingMessage]:
         """Mark a record and send what it holds, in the caller's transaction; where the queues are elsewhere, before it.
 

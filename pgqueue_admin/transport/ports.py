@@ -89,6 +89,9 @@ class Outbox(Protocol):
     def marking(self, message_id: str) -> Command:
         """Says that all was sent; fails where that was said already."""
 
+    def marking_apart(self, message_id: str) -> list[Command]:
+        """As ``marking``, as the first of a transaction whose commit no other session may then refuse."""
+
 
 class EndpointOutbox(Outbox, Protocol):
     """The outbox of one endpoint, with what cleans it up and sends what a crash left."""

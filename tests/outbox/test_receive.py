@@ -251,3 +251,22 @@ def test_an_outbox_in_another_database(
     assert sold(database) == list(range(20))
     assert records(there) == [(True, [])] * 20
     assert connection.value("select to_regclass('\"Billing_OutboxData\"')") is None
+
+
+@pytest.mark.parametrize("concurrency", ["optimistic", "pessimistic"])
+def test_elsewhere_each_send_goes_once_however_strict_the_outbox_is(
+    make: MakeEndpoint, connection: Connection, connect: Any, database: str, engine_database: str, concurrency: Any
+) -> None:
+    """What is marked there has been sent here: a commit that serializable refuses would send it again, crash or not."""
+    connect(engine_database).run("create table charges (number integer)")
+    outbox = Outbox(dsn=engine_database, concurrency=concurrency, isolation="serializable")
+    billing = make(outbox=outbox, concurrency=8)
+    charging(billing)
+    billing.send_many("Billing", range(200), type=CHARGE)
+    connection.run(f'{ANOTHER_ID} union all select gen_random_uuid(), headers, body from "Billing" order by 2')
+    billing.start()
+    until(lambda: not rows(database, "Billing"))
+    there = connect(engine_database)
+    assert charges(there) == sold(database) == list(range(200))
+    assert records(there) == [(True, [])] * 200
+    assert rows(database, "error") == []

@@ -79,6 +79,11 @@ with marked as (
 )
 select 1 operator(pg_catalog./) pg_catalog.count(*) as once from marked
 
+-- name: before_mark
+-- Whoever marks in a transaction of its own has sent by its commit. At serializable that may be refused because of what others read: all
+-- would be sent again.
+set transaction isolation level read committed
+
 -- name: work
 -- One look a minute, by both indexes. The oldest is asked for: whether any is over would be looked for from the table's start, where
 -- statistics say that many are. The lock is the session's: a leader that is killed leads no more.

@@ -24,6 +24,7 @@ class PostgreSQLOutbox(OutboxTable):
     def __init__(self, sql: Any, address: Address):
         named = {"schema": address.schema, "name": address.table}
         super().__init__(sql, address, addressing.canonical(address), named)
+        self.before_mark = self._sql.before_mark(), None
         is_written = self._sql.is_written
         self._store = self._sql.store(table=address, is_written=is_written)
         self._complete = self._sql.complete(table=address, is_written=is_written)

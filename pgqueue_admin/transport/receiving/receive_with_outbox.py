@@ -130,7 +130,8 @@ class ReceiveWithOutbox(ReceiveOnly):
                 self._with_receive(outgoing)
             else:
                 with self._sessions.transaction() as storage:  # a copy of the message waits, and sends nothing
-                    storage.run(*self._outbox.marking(self._message_id))
+                    for command in self._outbox.marking_apart(self._message_id):
+                        storage.run(*command)
                     self.dispatch_now(outgoing)
         except DatabaseError as error:
             if (record := self._record()) and record.dispatched:
