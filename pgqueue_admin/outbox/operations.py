@@ -15,9 +15,12 @@ from pgqueue_admin.transport.wire import delivery_delay
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.addresses import Addressing
 from pgqueue_admin.transport.wire.delivery_delay import Delay
+from pgqueue_admin.transport.wire.ids import new_ids
 from pgqueue_admin.transport.wire.message import OutgoingMessage
+from pgqueue_admin.transport.wire.wire_times import LONGEST_SPAN
 
 NOTHING = "[]"
+_BLANKS = dict.fromkeys(map(ord, " \t\r\n"))
 
 Subscribers = Callable[[list[str]], list[Address]]
 
@@ -35,8 +38,9 @@ def dump(outgoing: Sequence[OutgoingMessage], addressing: Addressing) -> str:
 
 
 def _operation(message: OutgoingMessage, addressing: Addressing) -> dict[str, object]:
+    """A confirmation to the platform has no id in its headers; its operation has one, as the original's."""
     return {
-        "MessageId": message.message_id,
+        "MessageId": message.message_id or new_ids()[0],
         "Headers": dict(message.headers),
         "Body": base64.b64encode(message.body).decode(),
         "Options": {"Destination": addressing.canonical(message.destination), **_options(message)},
@@ -64,8 +68,7 @@ def load(text: str, addressing: Addressing, subscribers: Subscribers) -> list[Ou
 
 
 def _messages(operation: dict[str, Any], addressing: Addressing, subscribers: Subscribers) -> list[OutgoingMessage]:
-    headers: h.Headers = {h.MESSAGE_ID: operation["MessageId"], **operation.get("Headers", {})}
-    body = base64.b64decode(operation.get("Body") or "", validate=True)
+    headers, body = _headers(operation), _body(operation.get("Body"))
     options: dict[str, str] = operation.get("Options", {})
     ttbr, delay = _ttbr(options), _delay(options)
     if delay is not None and h.FORWARD_DESTINATION not in headers:
@@ -77,6 +80,22 @@ def _messages(operation: dict[str, Any], addressing: Addressing, subscribers: Su
     ]
 
 
+def _headers(operation: dict[str, Any]) -> h.Headers:
+    """Without an id nobody could tell its copies from others, and two to one queue would be taken for one."""
+    headers: h.Headers = {h.MESSAGE_ID: None, **operation.get("Headers", {})}
+    headers[h.MESSAGE_ID] = headers[h.MESSAGE_ID] or operation["MessageId"]
+    if not headers[h.MESSAGE_ID]:
+        raise OperationsUnreadable("A message in it has no MessageId.")
+    return headers
+
+
+def _body(said: Any) -> bytes:
+    """As .NET reads base64: blanks and line ends, which databases put into it, are none of it."""
+    if not isinstance(said, str | None):
+        raise OperationsUnreadable("The Body of a message in it is no text.")
+    return base64.b64decode((said or "").translate(_BLANKS), validate=True)
+
+
 def _destinations(
     options: dict[str, str], headers: h.Headers, addressing: Addressing, subscribers: Subscribers
 ) -> list[Address]:
@@ -86,6 +105,8 @@ def _destinations(
             return [addressing.resolve(options["Destination"])]
         except AddressUnreadable as error:
             raise OperationsUnreadable(str(error)) from error
+    if not options.get("EventType"):
+        raise OperationsUnreadable("A message in it has neither a Destination nor an EventType: it would go nowhere.")
     return subscribers(topics(headers.get(h.ENCLOSED_MESSAGE_TYPES) or options["EventType"]))
 
 
@@ -94,11 +115,12 @@ def _ttbr(options: dict[str, str]) -> timedelta | None:
     span = h.parse_timespan(said)
     if said and span is None:
         raise OperationsUnreadable(f"TimeToBeReceived is {said!r}, which is no time span.")
-    return span
+    return None if span and span > LONGEST_SPAN else span  # .NET's longest says: for ever
 
 
 def _delay(options: dict[str, str]) -> Delay | None:
+    """Of both the instant counts, as with the original's dispatcher."""
     span, at = h.parse_timespan(options.get("DelayDeliveryFor")), h.parse_time(options.get("DeliverAt"))
     if span is None and at is None and (said := options.get("DelayDeliveryFor") or options.get("DeliverAt")):
         raise OperationsUnreadable(f"A delay is {said!r}, which is neither a time nor a time span.")
-    return span if span is not None else at
+    return at if at is not None else span

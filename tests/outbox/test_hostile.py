@@ -86,6 +86,67 @@ def test_a_record_of_anything_keeps_nobody_back(
         h.parse(row.headers)
 
 
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        ('{"Options": {}}', "neither a Destination nor an EventType"),
+        ('{"Options": {"EventType": ""}}', "neither a Destination nor an EventType"),
+        ('{"MessageId": null}', "no MessageId"),
+        ('{"MessageId": "", "Headers": {"NServiceBus.MessageId": ""}}', "no MessageId"),
+        ('{"Body": []}', "The Body of a message in it is no text"),
+        ('{"Body": "MQ"}', "Incorrect padding"),
+        ('{"Options": {"Destination": "Sales", "DeliverAt": "soon"}}', "A delay is 'soon'"),
+    ],
+)
+@pytest.mark.parametrize("by", ["relay", "duplicate"])
+def test_what_could_go_nowhere_or_be_lost_waits_and_is_said(
+    make: MakeEndpoint, connection: Connection, database: str, caplog: Any, by: str, odd: str, said: str
+) -> None:
+    """The original's dispatch throws, too: its record was marked as sent here, and nobody got anything."""
+    billing = make(immediate_retries=0, outbox=Outbox(relay_after=timedelta(hours=1)))
+    about = '{"Headers": {"NServiceBus.EnclosedMessageTypes": "Shop.CardCharged, Shop"}}'
+    connection.run(BAD, ["odd", about])
+    connection.run('update "Billing_OutboxData" set "Operations" = jsonb_build_array("Operations"->0 || %s)', [odd])
+    if by == "relay":
+        upkeep_of(billing).run_once()
+    else:
+        billing.send("Billing", 1, type=CHARGE, headers={h.MESSAGE_ID: "odd"})
+        billing.start()
+        until(lambda: len(rows(database, "error")) == 1)
+    assert [dispatched for dispatched, _ in records(connection)] == [False]
+    assert sold(database) == []
+    assert said in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("odd", "came"),
+    [
+        ('{"Body": " M\\nQ= =\\r\\n"}', "expires is null"),
+        ('{"Options": {"Destination": "Sales", "TimeToBeReceived": "10675199.02:48:05.4775807"}}', "expires is null"),
+        ('{"Options": {"Destination": "Sales", "Custom": "x"}}', "expires is null"),
+        ('{"Headers": {"NServiceBus.MessageId": null}}', "headers = '{\"NServiceBus.MessageId\":\"bad\"}'"),
+    ],
+)
+def test_what_the_original_would_send_is_sent(
+    make: MakeEndpoint, connection: Connection, database: str, odd: str, came: str
+) -> None:
+    """Base64 as PostgreSQL and MariaDB write it, a time that never ends, an option of another transport."""
+    billing = make()
+    connection.run(BAD, ["odd", odd])
+    upkeep_of(billing).run_once()
+    assert sold(database) == [1]
+    assert connection.value(f'select {came} from "Sales"')
+
+
+def test_of_two_delays_the_instant_counts(make: MakeEndpoint, connection: Connection) -> None:
+    """As in the original's dispatcher; its own tests have a record of both."""
+    billing = make()
+    both = '{"Destination": "Sales", "DelayDeliveryFor": "00:00:10", "DeliverAt": "2999-01-02 03:04:05:000006 Z"}'
+    connection.run(BAD, ["odd", f'{{"Options": {both}}}'])
+    upkeep_of(billing).run_once()
+    assert str(connection.value('select due at time zone \'utc\' from "Billing.Delayed"')) == "2999-01-02 03:04:05.000006"
+
+
 def test_a_duplicate_of_what_sends_nothing_marks_its_record(
     make: MakeEndpoint, connection: Connection, database: str
 ) -> None:

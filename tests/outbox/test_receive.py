@@ -218,6 +218,22 @@ def test_a_destination_that_is_gone_loses_nothing(make: MakeEndpoint, connection
     until(lambda: records(connection) == [(True, [])])
 
 
+def test_a_confirmation_that_was_left_unsent_goes_as_well(
+    make: MakeEndpoint, connection: Connection, database: str
+) -> None:
+    """To the platform that retried the message: without an id in its headers, as the original's."""
+    billing = make(outbox=Outbox(relay_after=timedelta(milliseconds=100)), immediate_retries=0)
+    charging(billing)
+    retried = {h.RETRY_UNIQUE_MESSAGE_ID: "one", h.RETRY_ACKNOWLEDGEMENT_QUEUE: "Platform"}
+    billing.send("Billing", 1, type=CHARGE, headers=retried)
+    billing.start()
+    until(lambda: len(rows(database, "error")) == 1)
+    connection.run('create table "Platform" (like "Sales" including all)')
+    until(lambda: len(rows(database, "Platform")) == 1)
+    until(lambda: records(connection) == [(True, [])])
+    assert h.parse(rows(database, "Platform")[0].headers)[h.RETRY_UNIQUE_MESSAGE_ID] == "one"
+
+
 def test_delayed_sends_and_times_to_be_received_come_through(
     make: MakeEndpoint, connection: Connection, database: str
 ) -> None:
