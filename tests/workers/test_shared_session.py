@@ -366,6 +366,26 @@ def test_what_a_handler_kept_is_over_with_its_message(shop: Shop) -> None:
     assert (shop.orders, shop.errors) == ([2, 10, 11], [])
 
 
+def test_what_no_handler_touched_is_lent_again_and_nothing_of_it_stays(shop: Shop) -> None:
+    """To make one costs more than all else that is done for a message without models."""
+    lent, called = list[Any](), list[int]()
+
+    def some_use_models(number: int, context: MessageContext) -> None:
+        lent.append(connections["default"])
+        if number == 3:
+            transaction.on_commit(lambda: called.append(number))
+        if number == 4:
+            connections["default"].execute_wrappers.append(lambda *given: called.append(40))
+        if number >= 5:
+            add(number)
+
+    shop.run(some_use_models, *range(1, 7), mode="receive_only", outbox="optimistic", concurrency=1)
+    one, two, three, four, five, six = lent
+    assert one is two is three
+    assert len({id(each) for each in (three, four, five, six)}) == 4
+    assert (shop.orders, shop.errors, called) == ([5, 6], [], [3])
+
+
 def _within_a_block_of_the_session(number: int, context: MessageContext) -> None:
     assert context.connection
     with context.connection.transaction() as own:

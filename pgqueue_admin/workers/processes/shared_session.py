@@ -1,5 +1,6 @@
 """Django's models in the transaction of a message: while it is handled, their alias is the session of its context."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
@@ -47,7 +48,7 @@ def _where(entry: dict[str, Any]) -> list[Any]:
 def shared(context: MessageContext) -> Iterator[None]:
     """Raises TransactionManagementError where what its handlers left cannot be committed."""
     own, forks = connections[ALIAS], fork_safety.forks
-    lent = SharedSession(own.settings_dict, context)
+    lent = _lent_to(context, own.settings_dict)
     connections[ALIAS] = lent
     try:
         try:
@@ -58,6 +59,17 @@ def shared(context: MessageContext) -> Iterator[None]:
     finally:
         connections[ALIAS] = own
         lent.take_back()
+
+
+_unused = threading.local()  # one that no handler has touched: to make one costs more than all else here
+
+
+def _lent_to(context: MessageContext, settings_dict: dict[str, Any]) -> "SharedSession":
+    lent: SharedSession | None = _unused.__dict__.pop("session", None)
+    if lent is None or lent.settings_dict is not settings_dict:
+        return SharedSession(settings_dict, context)
+    lent.lend(context)
+    return lent
 
 
 class SharedSession(DatabaseWrapper):
@@ -75,6 +87,16 @@ class SharedSession(DatabaseWrapper):
         self._cursors: WeakSet[Any] = WeakSet()
         self.in_atomic_block = True
         self.atomic_blocks = [Atomic(ALIAS, savepoint=False, durable=False)]  # one that is durable is refused in it
+
+    def lend(self, context: MessageContext) -> None:
+        """For the next message: nothing of the one before is in it."""
+        self._context = context
+
+    @property
+    def _is_untouched(self) -> bool:
+        said = self.needs_rollback or self.errors_occurred or self.force_debug_cursor or self.allow_thread_sharing
+        left = self.run_on_commit or self.execute_wrappers or self.savepoint_ids
+        return self.connection is None and not (said or left)
 
     def connect(self) -> None:
         if self._context is None:
@@ -144,6 +166,8 @@ class SharedSession(DatabaseWrapper):
         for cursor in list(self._cursors) if self._cursors and _status(self.connection) != "ACTIVE" else []:
             with suppress(self.Database.Error):
                 cursor.close()
+        if self._is_untouched:
+            _unused.session = self
         self.connection = self._context = None
 
     def validate_no_atomic_block(self) -> NoReturn:
