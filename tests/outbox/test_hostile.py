@@ -124,7 +124,7 @@ def test_what_could_go_nowhere_or_be_lost_waits_and_is_said(
         ('{"Body": " M\\nQ= =\\r\\n"}', "expires is null"),
         ('{"Options": {"Destination": "Sales", "TimeToBeReceived": "10675199.02:48:05.4775807"}}', "expires is null"),
         ('{"Options": {"Destination": "Sales", "Custom": "x"}}', "expires is null"),
-        ('{"Headers": {"NServiceBus.MessageId": null}}', "headers = '{\"NServiceBus.MessageId\":\"bad\"}'"),
+        ('{"Headers": {"NServiceBus.MessageId": null}}', 'headers = \'{"NServiceBus.MessageId":"bad"}\''),
     ],
 )
 def test_what_the_original_would_send_is_sent(
@@ -144,7 +144,9 @@ def test_of_two_delays_the_instant_counts(make: MakeEndpoint, connection: Connec
     both = '{"Destination": "Sales", "DelayDeliveryFor": "00:00:10", "DeliverAt": "2999-01-02 03:04:05:000006 Z"}'
     connection.run(BAD, ["odd", f'{{"Options": {both}}}'])
     upkeep_of(billing).run_once()
-    assert str(connection.value('select due at time zone \'utc\' from "Billing.Delayed"')) == "2999-01-02 03:04:05.000006"
+    assert (
+        str(connection.value("select due at time zone 'utc' from \"Billing.Delayed\"")) == "2999-01-02 03:04:05.000006"
+    )
 
 
 def test_a_duplicate_of_what_sends_nothing_marks_its_record(

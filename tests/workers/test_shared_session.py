@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError, InterfaceError, close_old_connections, connection, connections, transaction
+from django.test import modify_settings
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport import Endpoint, MessageContext, Unrecoverable
@@ -344,6 +345,24 @@ def test_values_are_read_as_by_django(shop: Shop) -> None:
     shop.run(reading)
     assert shop.errors == []
     assert seen == ['{"a": 1}', "10.0.0.1", 1, 2, "x", ["0", "1", "2"], 0.0]
+
+
+def test_hstore_is_read_and_written_as_by_django_and_the_handlers_session_stays_theirs(shop: Shop) -> None:
+    seen: list[Any] = []
+    shop.look.run("create extension hstore schema pgqueue_console")
+    shop.look.run("create extension citext schema pgqueue_console")
+
+    def reading(number: int, context: MessageContext) -> None:
+        assert context.connection
+        with connection.cursor() as cursor:
+            cursor.execute("select 'a=>1'::hstore, array['B']::citext[], (%s::hstore)::text", [{"c": "2"}])
+            seen.extend(cursor.fetchone())
+        seen.append(context.connection.raw.execute("select 'a=>1'::pgqueue_console.hstore").fetchone()[0])
+
+    with modify_settings(INSTALLED_APPS={"append": "django.contrib.postgres"}):
+        shop.run(reading)
+    assert shop.errors == []
+    assert seen == [{"a": "1"}, ["B"], '"c"=>"2"', '"a"=>"1"']
 
 
 def test_what_a_handler_kept_is_over_with_its_message(shop: Shop) -> None:

@@ -3,9 +3,11 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from types import SimpleNamespace
 from typing import Any, NoReturn
 from weakref import WeakSet
 
+from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.postgresql.base import Cursor, ServerSideCursor
 from django.db.backends.postgresql.psycopg_any import DjangoRangeDumper, Range, TextLoader
@@ -83,6 +85,7 @@ class SharedSession(DatabaseWrapper):
         super().__init__(settings_dict, ALIAS)
         self._context: MessageContext | None = context
         self._before: tuple[str, str] | None = None  # path and name that handlers have
+        self._asks_for_types = False
         self._is_taken = False  # the path, unless a savepoint was rolled back to since
         self._cursors: WeakSet[Any] = WeakSet()
         self.in_atomic_block = True
@@ -113,7 +116,22 @@ class SharedSession(DatabaseWrapper):
             cursor.adapters.register_loader(each, TextLoader)
         cursor.adapters.register_dumper(Range, DjangoRangeDumper)
         self._cursors.add(cursor)
+        self._read_extensions(cursor)
         return cursor
+
+    def _read_extensions(self, cursor: Any) -> None:
+        """hstore and citext[] as by django.contrib.postgres, which registers them with sessions that it hears of: here
+        with the cursor, since the session is the handlers' as well.
+        """
+        if self._asks_for_types or not apps.is_installed("django.contrib.postgres"):
+            return
+        from django.contrib.postgres.signals import register_type_handlers
+
+        self._asks_for_types = True  # by a cursor, the first time
+        try:
+            register_type_handlers(SimpleNamespace(vendor=self.vendor, alias=self.alias, connection=cursor))
+        finally:
+            self._asks_for_types = False
 
     def take_path(self) -> None:
         """Names are those of the console's schema, as in any session of Django's (docs/decisions/012)."""
