@@ -56,7 +56,7 @@ def retry_edited(
     if aliases.alias_of(target):
         with queue_database().writing() as connection:
             return _cross(connection, archive_id, edited, target, about)
-    with audited(**about) as act:
+    with audited({"archive_id": archive_id, "queue": postgresql().canonical(target)}, **about) as act:
         with queue_database().writing() as connection:
             sent = _put(connection, archive_id, edited, target, who)
         act.done = int(sent.outcome.result == "done")

@@ -141,7 +141,8 @@ def _audited(
         if kind.result
         else None
     )
-    with audited(**_about(kind.verb, person, origin, reason)) as entry:
+    asked = {"ids": [each.number for each in seen], **({"result": kind.result} if kind.result else {})}
+    with audited(asked, **_about(kind.verb, person, origin, reason), count=len(seen)) as entry:
         outcomes = _each(connection, store, kind, seen, ending)
         entry.done = sum(each.result in ("done", "unknown") for each in outcomes)
         entry.note(**_after(kind, outcomes))

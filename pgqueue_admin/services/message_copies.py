@@ -29,13 +29,14 @@ def copy(original: Original, target: Address, person: Any, origin: str, reason: 
     try:
         with queue_database().writing() as connection:
             new = _composed(connection, original, target)
-            with audited(**about, subject=subject, before=_said(original, new), after={}) as act:
+            went = {"message_id": new.message_id}
+            with audited(**about, subject=subject, before=_said(original, new), after=went) as act:
                 is_ours = waiting_messages.is_ours(target)
                 try:
                     message_copy.send(connection, original, new, target, name_of(person), is_ours=is_ours)
                 except DatabaseDown as error:
                     lost = error
-                act.note(message_id=new.message_id, **({"outcome": "not known"} if lost else {}))
+                act.note(**({"outcome": "not known"} if lost else {}))
                 act.done = 1
     except (NoCopy, DatabaseError) as error:
         raise OperationRefused(f"{NOTHING}. {error}") from error

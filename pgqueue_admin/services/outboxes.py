@@ -15,12 +15,15 @@ from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.audit_intents import NOT_KNOWN
+from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
 log = logging.getLogger(__name__)
 
 MOST = 1_000  # records an act
+_IN_DOUBT = "{} record(s) were sent; of the one after them it is not known: look at it again. {}"
 
 
 class DispatchableOutbox(Protocol):
@@ -42,30 +45,42 @@ def dispatch(outbox: DispatchableOutbox, ids: Iterable[str], person: Any, origin
     """Send what these records hold, with the ids that they have. Raises Refused, or Unknown."""
     if refusal := refusal_for(person, "dispatch"):
         raise OperationNotAllowed(f"Nothing was sent: {refusal}.")
-    records, messages, passed, refused = 0, 0, 0, list[str]()
+    meant, lost = list(ids), None
+    about = {"who": name_of(person), "verb": "dispatch", "noun": "outbox", "origin": origin, "reason": reason}
     try:
-        with queue_database().writing() as connection:
-            for message_id in ids:
-                try:
-                    sent = outbox.relay(connection, message_id)
-                except DatabaseDown:
-                    raise
-                except (DatabaseError, ValueError) as error:
-                    refused.append(f"{message_id}: {error}")
-                    continue
-                records, messages, passed = (
-                    (records, messages, passed + 1) if sent is None else (records + 1, messages + sent, passed)
-                )
+        with (
+            queue_database().writing() as connection,
+            audited({"records": len(meant)}, **about, subject=str(outbox)) as act,
+        ):
+            done, lost = _dispatch(connection, outbox, meant)
+            act.done = int(bool(done.records or lost))
+            act.note(records=done.records, messages=done.messages, **(NOT_KNOWN if lost else {}))
     except DatabaseDown as error:
-        raise OutcomeUnknown(
-            f"{records} record(s) were sent; of the one after them it is not known: look at it again. {error}"
-        ) from error
-    finally:
-        if records:
-            note_sent(outbox, records, messages, person, origin, reason)
-    if refused and not records:
-        raise OperationRefused(f"Nothing was sent. {refused[0]}")
-    return Dispatched(records, messages, passed, refused)
+        raise OutcomeUnknown(_IN_DOUBT.format(0, error)) from error
+    if lost:
+        raise OutcomeUnknown(_IN_DOUBT.format(done.records, lost)) from lost
+    if done.refused and not done.records:
+        raise OperationRefused(f"Nothing was sent. {done.refused[0]}")
+    return done
+
+
+def _dispatch(
+    connection: Connection, outbox: DispatchableOutbox, ids: Iterable[str]
+) -> tuple[Dispatched, DatabaseDown | None]:
+    """With what was heard where the database went away amid a record."""
+    records, messages, passed, refused = 0, 0, 0, list[str]()
+    for message_id in ids:
+        try:
+            sent = outbox.relay(connection, message_id)
+        except DatabaseDown as error:
+            return Dispatched(records, messages, passed, refused), error
+        except (DatabaseError, ValueError) as error:
+            refused.append(f"{message_id}: {error}")
+            continue
+        records, messages, passed = (
+            (records, messages, passed + 1) if sent is None else (records + 1, messages + sent, passed)
+        )
+    return Dispatched(records, messages, passed, refused), None
 
 
 def history(table: Address) -> QuerySet[AuditEntry]:

@@ -4,14 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from django.db import transaction
-
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import cron_jobs, postgresql
 from pgqueue_admin.dialects.postgresql.cron_jobs import CronJob, JobSeen
 from pgqueue_admin.lease.schedules.runner import GRACE
-from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.schedules import store_of
 
 
@@ -68,6 +66,6 @@ def _home() -> Iterator[tuple[Connection, Connection, list[CronJob]]]:
 @contextmanager
 def _audited(verb: str, person: str, origin: str, count: int) -> Iterator[None]:
     about: dict[str, Any] = {"noun": "pg_cron", "subject": "jobs of pg_cron", "count": count, "origin": origin}
-    with transaction.atomic():
-        AuditEntry.objects.create(who=person, verb=verb, **about)
+    with audited(who=person, verb=verb, **about) as act:
         yield
+        act.done = count

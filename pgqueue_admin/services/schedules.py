@@ -1,7 +1,7 @@
 """Acts on schedules: each is audited, and checked before anything is written.
 
 Whether a person may is asked before, by ``services.permissions``. ``person`` is a Django user or a name, ``origin`` one
-of console, admin, command. The audit is in another database: its entry is taken back where the act fails.
+of console, admin, command. The audit is in another database: there is no entry where the act fails.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db import transaction
 from django.db.models import QuerySet
 
 from pgqueue_admin.dialects import Address, Connection
@@ -19,6 +18,7 @@ from pgqueue_admin.lease.schedules import content, due_times, timetable
 from pgqueue_admin.lease.schedules.errors import ScheduleRefused
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.endpoint_change import ActRefused, ChangedMeanwhile
 from pgqueue_admin.services.permissions import name_of
 
@@ -68,39 +68,43 @@ def add(draft: ScheduleDraft, act: Act) -> int:
     """Its id. Raises ScheduleRefused, ActRefused and what a database may raise; then nothing was saved."""
     with _writing() as (session, store):
         message, plan = checked(session, store, draft)
-        with _audited("create", draft.name, act, after=facts(draft)), _one_of_a_name(draft):
-            return store.add(session, draft.name.strip(), message, plan, name_of(act.person))
+        about = _about("create", draft.name, act)
+        with audited(**about, after=facts(draft)) as entry, _one_of_a_name(draft):
+            number = store.add(session, draft.name.strip(), message, plan, name_of(act.person))
+            entry.done = 1
+        return number
 
 
 def save(schedule: int, draft: ScheduleDraft, act: Act) -> None:
     """As ``add``."""
-    with _writing() as (session, store), _held(session, store, schedule, act):
+    with _act("set", schedule, act, after=facts(draft)) as (session, store, entry):
         message, plan = checked(session, store, draft)
-        before = facts(draft_of(session, store, _row(session, store, schedule)))
-        with _audited("set", draft.name, act, before, facts(draft)), _one_of_a_name(draft):
+        entry.before = facts(draft_of(session, store, _row(session, store, schedule)))
+        entry.subject = draft.name.strip()
+        with _one_of_a_name(draft):
             store.change(session, schedule, draft.name.strip(), message, plan)
 
 
 def pause(schedule: int, act: Act) -> None:
-    with _act("pause", schedule, act) as (session, store):
+    with _act("pause", schedule, act) as (session, store, _):
         store.pause(session, schedule, name_of(act.person))
 
 
 def resume(schedule: int, act: Act) -> None:
     """What has passed meanwhile is not sent."""
-    with _act("resume", schedule, act) as (session, store):
+    with _act("resume", schedule, act) as (session, store, _):
         store.resume(session, schedule)
 
 
 def remove(schedule: int, act: Act) -> None:
     """Messages that were sent stay where they are."""
-    with _act("remove", schedule, act) as (session, store):
+    with _act("remove", schedule, act) as (session, store, _):
         store.remove(session, schedule)
 
 
 def run_now(schedule: int, act: Act) -> str:
     """One message more; its id. The plan stays as it is."""
-    with _act("run now", schedule, act) as (session, store):
+    with _act("run now", schedule, act) as (session, store, _):
         row = _row(session, store, schedule)
         now = store.now(session)
         due = DueTime(now, now.astimezone(timetable.tz_of(row.zone)).replace(tzinfo=None))
@@ -167,15 +171,23 @@ def _writing() -> Iterator[tuple[Connection, ScheduleStore]]:
 
 
 @contextmanager
-def _act(verb: str, schedule: int, act: Act) -> Iterator[tuple[Connection, ScheduleStore]]:
-    with _writing() as (session, store), _held(session, store, schedule, act) as name, _audited(verb, name, act):
-        yield session, store
+def _act(
+    verb: str, schedule: int, act: Act, after: Any = None
+) -> Iterator[tuple[Connection, ScheduleStore, AuditEntry]]:
+    """Committed before its entry is."""
+    with _writing() as (session, store):
+        about = _about(verb, _row(session, store, schedule).name, act)
+        with audited(**about, after=after) as audit:
+            with _held(session, store, schedule, act) as name:
+                audit.entry.subject = name.strip()
+                yield session, store, audit.entry
+            audit.done = 1
 
 
 @contextmanager
 def _held(session: Connection, store: ScheduleStore, schedule: int, act: Act) -> Iterator[str]:
-    """Nobody runs or changes it meanwhile. It is committed first, and the audit with it or not at all."""
-    with transaction.atomic(), session.transaction():
+    """Nobody runs or changes it meanwhile."""
+    with session.transaction():
         held = store.hold(session, schedule)
         if held is None:
             raise NoSuchSchedule(schedule)
@@ -184,12 +196,10 @@ def _held(session: Connection, store: ScheduleStore, schedule: int, act: Act) ->
         yield held.name
 
 
-@contextmanager
-def _audited(verb: str, name: str, act: Act, before: Any = None, after: Any = None) -> Iterator[None]:
-    about = {"before": before, "after": after, "reason": act.reason, "origin": act.origin}
-    with transaction.atomic():
-        AuditEntry.objects.create(who=name_of(act.person), verb=verb, noun="schedule", subject=name.strip(), **about)
-        yield
+def _about(verb: str, name: str, act: Act) -> dict[str, Any]:
+    """Of its audit entry."""
+    about = {"who": name_of(act.person), "noun": "schedule", "reason": act.reason, "origin": act.origin}
+    return {**about, "verb": verb, "subject": name.strip()}
 
 
 @contextmanager

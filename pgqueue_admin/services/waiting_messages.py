@@ -166,7 +166,8 @@ def _audited(
     """With an entry in the audit, unless nothing was done."""
     person, origin, reason, target = said
     canonical = queue_database().dialect.canonical
-    with audited(**_about(name, person, origin, reason, seen[0].table), before=_before(seen)) as act:
+    about = {**_about(name, person, origin, reason, seen[0].table), "before": _before(seen), "count": len(seen)}
+    with audited({"queue": canonical(target)} if target else {}, **about) as act:
         outcomes = _each(connection, seen, do)
         act.done = sum(each.result in ("done", "unknown") for each in outcomes)
         act.note(**_after(outcomes, canonical(target) if target else ""))

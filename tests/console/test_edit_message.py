@@ -350,7 +350,7 @@ def test_an_audit_that_fails_after_the_send_says_what_was_sent(
     archive_id = died(session)
     connect(console_database).run("""
         create function public.no_more() returns trigger language plpgsql as $$ begin raise 'full'; end $$;
-        create trigger no_more before update on pgqueue_console.pgqueue_auditentry
+        create trigger no_more before insert on pgqueue_console.pgqueue_auditentry
             for each row execute function public.no_more()""")
     post(as_operator, archive_id)
     assert len(waiting(session)) == 1

@@ -57,7 +57,7 @@ def test_where_the_audit_fails_after_it_was_sent_that_is_not_said_to_be_unknown(
     before = sales.rows("Sales")
     sales.connection.run("""
         create function public.no_more() returns trigger language plpgsql as $$ begin raise 'full'; end $$;
-        create trigger no_more before update on pgqueue_console.pgqueue_auditentry
+        create trigger no_more before insert on pgqueue_console.pgqueue_auditentry
             for each row execute function public.no_more()""")
     try:
         assert "1 message sent to Sales as" in sent(sales.operator)

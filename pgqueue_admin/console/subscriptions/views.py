@@ -62,7 +62,8 @@ def unsubscribe(request: HttpRequest) -> HttpResponse:
     except OperationRefused as error:
         return _question(request, row, str(error), 422)
     said = f"1 subscription of {row.endpoint} ended: it stops receiving {row.topic} within 5 s."
-    responses.done(request, said, Way("Undo", reverse("subscribe_again", args=[entry.pk]), {}))
+    undo = [Way("Undo", reverse("subscribe_again", args=[entry.pk]), {})] if entry.pk else []  # else the audit failed
+    responses.done(request, said, *undo)
     return responses.back(request, "subscriptions")
 
 

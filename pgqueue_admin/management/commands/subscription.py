@@ -55,7 +55,8 @@ class Command(BaseCommand):
         [row] = meant
         act_command.confirmed(self.stderr, f"Unsubscribe {row.endpoint} from {row.topic}?", options["yes"])
         entry = services.unsubscribe(row, options["who"], "command", options["reason"])
-        self.stdout.write(f"{row.endpoint} stops receiving {row.topic} within 5 s. Change {entry.pk}.")
+        change = f" Change {entry.pk}." if entry.pk else ""  # else the audit failed, and the log says it
+        self.stdout.write(f"{row.endpoint} stops receiving {row.topic} within 5 s.{change}")
 
     def _again(self, options: dict[str, Any]) -> None:
         entry = AuditEntry.objects.filter(pk=options["change"], noun="subscription", verb="unsubscribe").first()

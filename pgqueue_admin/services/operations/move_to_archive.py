@@ -12,11 +12,13 @@ from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.models import AuditEntry, crashing_messages, notify
+from pgqueue_admin.models import crashing_messages, notify
 from pgqueue_admin.models.crashing_messages import CrashingMessage
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.message import WaitingMessage
+from pgqueue_admin.services.audit_intents import NOT_KNOWN
+from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
@@ -46,9 +48,27 @@ def move_out(row_id: UUID, person: Any, origin: str, reason: str = "") -> MovedM
         raise OperationRefused(
             f"Nothing was moved. The schema {found.address.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS)."
         )
-    moved = MovedMessage(_move(found, name_of(person)), found)
-    _note(moved, person, origin, reason)
+    moved = MovedMessage(_audited(found, person, origin, reason), found)
+    _tell(moved)
     return moved
+
+
+def _audited(found: CrashingMessage, person: Any, origin: str, reason: str) -> int:
+    who, queue = name_of(person), queue_database().dialect.canonical(found.address)
+    about = {"who": who, "verb": "move out", "noun": "message", "subject": queue[:400], "origin": origin}
+    after = {"row_id": str(found.row_id), "deaths": found.count}
+    unknown: OutcomeUnknown | None = None
+    with audited(**about, after=after, reason=reason) as act:
+        try:
+            archive_id = _move(found, who)
+            act.note(archive_id=archive_id)
+        except OutcomeUnknown as error:
+            unknown = error
+            act.note(**NOT_KNOWN)
+        act.done = 1
+    if unknown:
+        raise unknown
+    return archive_id
 
 
 def _move(found: CrashingMessage, who: str) -> int:
@@ -96,14 +116,11 @@ def _sentence(found: CrashingMessage, who: str) -> str:
     return f"In hand at {ends}; the last was {found.newest.how}. Moved out by {who}."
 
 
-def _note(moved: MovedMessage, person: Any, origin: str, reason: str) -> None:
-    """The archive's own event says who in any case: it was committed with the act."""
-    queue = queue_database().dialect.canonical(moved.crashing.address)
-    after = {"archive_id": moved.archive_id, "row_id": str(moved.crashing.row_id), "deaths": moved.crashing.count}
-    about = {"who": name_of(person), "verb": "move out", "noun": "message", "subject": queue[:400], "origin": origin}
+def _tell(moved: MovedMessage) -> None:
+    """It is moved, whatever becomes of this."""
     try:
-        AuditEntry.objects.create(**about, after=after, reason=reason)
         crashing_messages.settle(moved.crashing.row_id)
         notify.announce(notify.PROCESS, moved.crashing.endpoint)
     except django.db.Error as error:
-        log.error("Message %s is archived as %s; no audit entry: %s", moved.crashing.row_id, moved.archive_id, error)
+        row_id = moved.crashing.row_id
+        log.error("Message %s is archived as %s, and still suspected: %s", row_id, moved.archive_id, error)

@@ -18,8 +18,10 @@ _GIVEN_UP = (Operation.State.CANCELLED, Operation.State.LAPSED)
 def settle(now: datetime | None = None) -> None:
     """Drop sets that were never started and still are there, and count what was done of those that were started.
 
-    That is known, too, of what was on its way into another database.
+    That is known, too, of what was on its way into another database. Of an act whose process was killed the audit says
+    that nobody knows.
     """
+    audit_intents.write_abandoned(now)
     for pk in queries.counted_here(crossings.settle()):
         recount(pk, only_changes=True)
     now = now or database_clock.now()
