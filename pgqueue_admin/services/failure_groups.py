@@ -91,10 +91,12 @@ def acknowledge(
     return group
 
 
-def withdraw(fingerprint: str, person: Any, origin: str) -> None:
+def withdraw(connection: Connection, fingerprint: str, person: Any, origin: str) -> None:
     """Put it back among the open ones. Raises FailureActRefused."""
     _refuse(person, "Acknowledging")
     with transaction.atomic():
+        if seen := visible_queues.current():
+            _refuse_unreached(connection, fingerprint, seen)
         group = _rows(fingerprint).select_for_update().exclude(acknowledged_at=None).first()
         if group is None:
             raise FailureActRefused("Nothing was changed. This failure is not acknowledged.")

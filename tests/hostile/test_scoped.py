@@ -516,6 +516,21 @@ def test_who_only_looks_says_nothing_of_a_failure(world: World, planted: SimpleN
     assert world.state() == before
 
 
+def test_who_only_looks_takes_no_acknowledgement_back(world: World, planted: SimpleNamespace) -> None:
+    """Also one of their own team, which was given while the team might act."""
+    group = Group.objects.create(name="looking")
+    group.permissions.set(Permission.objects.all())
+    scope = QueueScope.objects.create(group=group, pattern="public.Billing*", may_act=True)
+    User.objects.create_user("looking").groups.add(group)
+    client, path = world.client("looking"), f"/failures/{planted.mixed}/acknowledgement/"
+    assert client.post(path, {"until": "4 h"}).status_code == 303
+    QueueScope.objects.filter(pk=scope.pk).update(may_act=False)
+    client.post(path, {"withdraw": "yes"})
+    assert "yours may only look" in client.get("/bin/").content.decode()
+    theirs = TeamFailure._base_manager.get(fingerprint=planted.mixed, team=[group.pk])
+    assert theirs.acknowledged_by == "looking"
+
+
 def test_a_conversation_is_told_as_far_as_they_see(world: World, narrow: Client, planted: SimpleNamespace) -> None:
     page = narrow.get(f"/conversations/{SHARED}/").content.decode()
     assert "2 messages" in page

@@ -144,7 +144,12 @@ def acknowledgement(request: HttpRequest, fingerprint: str) -> HttpResponse:
     _exists(fingerprint)
     if "withdraw" in request.POST:
         said = "Put back among the open failures."
-        return _act(request, fingerprint, lambda _: groups.withdraw(fingerprint, request.user, "console"), said)
+        return _act(
+            request,
+            fingerprint,
+            lambda connection: groups.withdraw(connection, fingerprint, request.user, "console"),
+            said,
+        )
     form = FailureAcknowledgementForm(request.POST)
     if not form.is_valid():
         return _page_of(request, fingerprint, acknowledge=form)

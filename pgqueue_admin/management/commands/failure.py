@@ -112,7 +112,7 @@ class Command(BaseCommand):
         return lambda connection, each: groups.acknowledge(connection, each, end, who, "command", reason)
 
     def _withdraw(self, options: dict[str, Any]) -> Act:
-        return lambda _, each: groups.withdraw(each, options["who"], "command")
+        return lambda connection, each: groups.withdraw(connection, each, options["who"], "command")
 
 
 def _row(figures: FailureFigures, cause: FailureGroup | None, now: Any) -> dict[str, Any]:
