@@ -27,6 +27,8 @@ from pgqueue_admin.services.audit_exports import NOT_ENDED
 from pgqueue_admin.services.content_access import HIDDEN, REFUSED
 from tests.console.pages import Answer
 from tests.console.recorded import Recorded
+from tests.databases import Databases
+from tests.hostile.proxy import Proxy
 
 FORMULA = '=HYPERLINK("http://example.com")\r\n,"ß'
 
@@ -289,6 +291,23 @@ def test_the_database_gone_in_the_middle_is_the_last_line(looked_at: Recorded, m
     last = text_of(running).splitlines()[-1]
     assert last.startswith('"# NOT WHOLE: 40 messages, and perhaps more. The database')
     assert entry().after["ended"].startswith("The database")  # type: ignore[index]
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_the_consoles_database_gone_in_the_middle_is_the_last_line(
+    looked_at: Recorded, databases: Databases, format: str
+) -> None:
+    """Whose turn it is to search texts is asked there; the messages come from the other."""
+    wire = Proxy(looked_at.dsn)
+    with databases.as_django(wire.dsn, ("default",)):
+        running = asked(looked_at.operator, "body:OrderId", format)
+        with wire.down():
+            last = text_of(running).splitlines()[-1]
+    why = "The console's database does not answer."
+    assert why in last
+    assert "NOT WHOLE" in last if format == "csv" else json.loads(last)["whole"] is False
+    assert entry().after == {"format": format, "ended": NOT_ENDED}, "nobody could say more there"
+    assert text_of(asked(looked_at.operator, "body:OrderId", "csv")).splitlines()[-1].startswith("# whole")
 
 
 def test_another_search_of_theirs_is_waited_for(looked_at: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:

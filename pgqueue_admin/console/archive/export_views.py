@@ -1,9 +1,11 @@
 """Exactly what a search of the archive finds, as a file that is sent while it is read."""
 
+import logging
 from collections.abc import Generator
 from time import monotonic, sleep
 from typing import Any
 
+import django.db
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import path, reverse
@@ -18,9 +20,11 @@ from pgqueue_admin.console.chunked_download import FromThread
 from pgqueue_admin.console.messages import payload_columns
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.models import database_clock, search_turns, session_shares
+from pgqueue_admin.models import database_clock, outage, search_turns, session_shares
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import audit_exports, content_access, reveals
+
+log = logging.getLogger(__name__)
 
 MOST = 1_000_000  # messages of one file
 SECONDS = 600.0  # for one
@@ -98,14 +102,17 @@ class ArchiveExport:
         """Some more, and why there are no more."""
         if monotonic() > self._ends_at:
             return [], f"It stopped after {SECONDS:.0f} s."
-        if self._is_revealed and not reveals.lasts(self._person):
-            return [], "What had been revealed is hidden again."
         try:
+            if self._is_revealed and not reveals.lasts(self._person):
+                return [], "What had been revealed is hidden again."
             found, room = self._read(), MOST - self._count
         except errors.Busy:
             return [], ""  # another search of theirs goes on: it was waited for, and is again
         except errors.DatabaseError as error:
             return [], error.sentence
+        except django.db.Error as error:  # whose turn it is to search is asked there, and what is revealed
+            log.warning("An export of %s ended: %s", self._person, error)
+            return [], f"The console's database {outage.describe(error)}."
         return found[:room], "" if len(found) <= room else f"It stopped at {pluralize(MOST, 'message')}."
 
     def _read(self) -> list[Exported]:
