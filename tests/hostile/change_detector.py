@@ -61,11 +61,14 @@ def only_access_share(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def locks_of(connection: Connection, name: str) -> Iterator[set[str]]:
-    """The modes of all locks that a role's sessions were seen to hold while the block ran."""
+    """The modes of all locks that a role's sessions were seen to hold, or to wait for, while the block ran.
+
+    Under ``only_access_share`` whoever asks for more waits until its lock_timeout: a look every 20 ms sees it.
+    """
     over, seen = threading.Event(), set[str]()
 
     def look() -> None:
-        while not over.wait(0.002):
+        while not over.wait(0.02):
             seen.update(row.mode for row in connection.all(_LOCKS, {"name": name}))
 
     thread = threading.Thread(target=look)

@@ -218,4 +218,5 @@ def get(client: Client, paths: Iterable[tuple[str, str]]) -> Iterator[tuple[str,
         if getattr(answer, "streaming", False) and name != "live":
             answer.content_read = b"".join(answer) if not answer.is_async else b""  # type: ignore[attr-defined]
         yield name, path, answer
-        answer.close()
+        if getattr(answer, "streaming", False):  # the client has closed others; twice, each page opens a session anew
+            answer.close()

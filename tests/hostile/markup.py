@@ -1,6 +1,7 @@
 """Whether a page holds an element, an attribute or a link that somebody's text made."""
 
 from html.parser import HTMLParser
+from typing import NamedTuple
 
 THEIRS = "periodic-task-overrides"  # of django-celery-beat's own form; the policy of every page keeps it from running
 LOADING = {"iframe", "object", "embed", "base"}
@@ -39,18 +40,13 @@ def _bad(tag: str, name: str, value: str) -> bool:
     return name == "style" or (name == "id" and value == "pwned") or (tag == "img" and value == "x")
 
 
-def _read(page: str) -> _Reader:
+class Found(NamedTuple):
+    foreign: list[str]  # what would run, load or lead where we did not mean it
+    turned: list[str]  # text in which a character got through that turns what stands beside it around
+
+
+def read(page: str) -> Found:
     reader = _Reader()
     reader.feed(page)
     reader.close()
-    return reader
-
-
-def foreign(page: str) -> list[str]:
-    """What would run, load or lead where we did not mean it."""
-    return _read(page).found
-
-
-def turned(page: str) -> list[str]:
-    """Text in which a character got through that turns what stands beside it around."""
-    return [text for text in _read(page).text if TURNING & set(text)]
+    return Found(reader.found, [text for text in reader.text if TURNING & set(text)])

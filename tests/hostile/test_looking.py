@@ -83,15 +83,18 @@ def test_the_frame_says_that_nothing_can_be_changed(crawled: SimpleNamespace) ->
     assert [each.path for each in pages if crawled.role.refusal not in each.html] == []
 
 
-def test_nobodys_text_becomes_markup(crawled: SimpleNamespace) -> None:
-    found = {each.path: markup.foreign(each.html) for each in crawled.answers}
-    assert {path: wrong for path, wrong in found.items() if wrong} == {}
+@pytest.fixture(scope="module")
+def texts(crawled: SimpleNamespace) -> list[tuple[SimpleNamespace, markup.Found]]:
+    return [(each, markup.read(each.html)) for each in crawled.answers]
 
 
-def test_nobodys_text_turns_ours_around(crawled: SimpleNamespace) -> None:
-    ours = [each for each in crawled.answers if not each.name.startswith("admin:") or ":pgqueue_" in each.name]
-    found = {each.path: markup.turned(each.html) for each in ours}
-    wrong = {path: texts for path, texts in found.items() if texts}
+def test_nobodys_text_becomes_markup(texts: list[tuple[SimpleNamespace, markup.Found]]) -> None:
+    assert {each.path: found.foreign for each, found in texts if found.foreign} == {}
+
+
+def test_nobodys_text_turns_ours_around(texts: list[tuple[SimpleNamespace, markup.Found]]) -> None:
+    ours = [each for each in texts if not each[0].name.startswith("admin:") or ":pgqueue_" in each[0].name]
+    wrong = {each.path: found.turned for each, found in ours if found.turned}
     assert not wrong, wrong
 
 
