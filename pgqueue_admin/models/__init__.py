@@ -3,8 +3,7 @@
 from pgqueue_admin.models.alert import Alert, AlertMail, Cursor
 from pgqueue_admin.models.api_token import ApiToken
 from pgqueue_admin.models.archived_message import ArchivedMessage
-from pgqueue_admin.models.audit import AuditEntry
-from pgqueue_admin.models.audit_intent import AuditIntent
+from pgqueue_admin.models.audit import AuditEntry, AuditIntent
 from pgqueue_admin.models.baseline import Anomaly, BaselineBucket
 from pgqueue_admin.models.caught_duplicates import CaughtDuplicates
 from pgqueue_admin.models.endpoint import Endpoint

@@ -35,3 +35,14 @@ class AuditEntry(models.Model):
         ordering = ["-id"]
         indexes = [models.Index(fields=["noun", "subject", "-id"])]
         verbose_name_plural = "audit entries"
+
+
+class AuditIntent(models.Model):
+    """What the audit will say of an act into another database, written down before it sets out.
+
+    Whoever finds out what came of the act, the process that did it or a later one, makes an entry of it, or drops
+    it where nothing arrived."""
+
+    at = TimestampField(auto_now_add=True)
+    crossing = models.BigIntegerField(db_index=True)
+    entry = models.JSONField(help_text="Columns of an audit entry, by their names.")

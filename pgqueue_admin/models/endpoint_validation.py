@@ -6,9 +6,11 @@ from typing import NamedTuple
 from django.conf import settings
 
 from pgqueue_admin.dialects import Dialect, dialect_for
+from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.formatting.duration_input import written
 from pgqueue_admin.formatting.numbers import NBSP
-from pgqueue_admin.models import Endpoint, endpoint_destinations
+from pgqueue_admin.models import Endpoint
 from pgqueue_admin.models.queue_database import queue_database
 
 MOST_PROCESSES = 64
@@ -76,6 +78,12 @@ _CHOICES = {
     "outbox_isolation": Endpoint.Isolation,
 }
 
+_OWN = {
+    "error_queue": "What failed would come straight back to the endpoint's own queue: name another.",
+    "audit_queue": "Copies in the endpoint's own queue would be received and copied again, without end: name another.",
+    "subscription_table": "The endpoint's own queue holds messages and no subscriptions: name another table.",
+}
+
 
 def allowed(field: str) -> str:
     """``1 to 64``: for whoever is about to say it, by the same numbers that it is judged by."""
@@ -88,7 +96,7 @@ def faults(row: Endpoint) -> dict[str, str]:
     found = {field: fault for field in _NUMBERS if (fault := _number(row, field))}
     found |= {field: fault for field in _CHOICES if (fault := _choice(row, field))}
     together = _strict_range(row) | _memory(row) | _deleted_first(row) | _last_retry(row) | _outbox(row)
-    together |= endpoint_destinations.faults(row) | _isolation(row)
+    together |= _destinations(row) | _isolation(row)
     return {field: fault for field, fault in together.items() if field not in found} | found
 
 
@@ -181,3 +189,30 @@ def _deleted_first(row: Endpoint) -> dict[str, str]:
     if row.batch_size != 1:
         found["batch_size"] = "With the mode none a crash would lose what no handler has begun: 1, or another mode."
     return found
+
+
+def _destinations(row: Endpoint) -> dict[str, str]:
+    """What it writes to besides, judged by name alone."""
+    found = {field: fault for field in _OWN if (fault := _address(row, field))}
+    if row.on_exhausted == Endpoint.Exhausted.ERROR_QUEUE and not row.error_queue:
+        found["error_queue"] = "Name the error queue that exhausted messages are sent to."
+    if row.audit_ttbr_seconds is not None and not row.audit_queue:
+        found["audit_queue"] = "Name the queue whose copies are to expire, or say nothing of how long they live."
+    return found
+
+
+def _address(row: Endpoint, field: str) -> str | None:
+    text, dialect = getattr(row, field), postgresql()
+    if not text:
+        return None
+    try:
+        address = dialect.parse_address(text, row.schema)
+    except AddressUnreadable as error:
+        return f"{error}."
+    if row.ours and address == (row.schema, row.table):
+        return _OWN[field]
+    size, limit = len(address.table.encode()), dialect.max_table_bytes
+    if size > limit:
+        kind = "queue" if field.endswith("queue") else "table"
+        return f"The name of a {kind} may have {limit} bytes; {address.table} has {size}."
+    return None

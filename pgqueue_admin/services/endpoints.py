@@ -45,6 +45,7 @@ __all__ = [
     "start",
     "stop",
     "undo",
+    "withdraw",
 ]
 
 SETTINGS = frozenset[str]().union(*endpoint_kinds.SETTINGS.values())
@@ -91,6 +92,16 @@ def declare(name: str, address: Address, changes: Mapping[str, Any], person: Any
         return save_settings(name, changes, person, origin)
     facts = {"schema": address.schema, "table": address.table, **changes}
     return insert(Endpoint(name=name, ours=False, **facts), EndpointAction("declare", person, origin), facts)
+
+
+def withdraw(name: str, person: Any, origin: str) -> None:
+    """Forget a declared endpoint; one of ours is never removed here. Raises NoSuchEndpoint."""
+    with transaction.atomic():
+        removed, _ = Endpoint.objects.filter(name=name, ours=False).delete()
+        if not removed:
+            raise NoSuchEndpoint(f"Nothing was withdrawn. There is no declared endpoint named {name}.")
+        who = person if isinstance(person, str) else person.get_username()
+        AuditEntry.objects.create(who=who, verb="withdraw", noun="endpoint", subject=name, origin=origin)
 
 
 def scale(name: str, processes: int, person: Any, origin: str, *, version: int | None = None) -> Endpoint:

@@ -16,7 +16,7 @@ from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import AuditEntry, Endpoint, settings_words
 from pgqueue_admin.models.endpoint_validation import MOST_PROCESSES
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import endpoints, external_endpoints
+from pgqueue_admin.services import endpoints
 
 
 def act(right: str) -> Callable[[Callable[..., Said]], Callable[..., HttpResponse]]:
@@ -105,7 +105,7 @@ def restart(request: HttpRequest, name: str) -> Said:
 @act("set")
 def withdraw(request: HttpRequest, name: str) -> Said:
     row = Endpoint.objects.filter(name=name, ours=False).first()
-    external_endpoints.withdraw(name, request.user, "console")
+    endpoints.withdraw(name, request.user, "console")
     return Said(f"{name} is no longer declared. Nothing was changed where it runs.", _declared_again(row))
 
 

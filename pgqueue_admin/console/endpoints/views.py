@@ -7,7 +7,7 @@ from django.views.decorators.http import require_http_methods
 
 from pgqueue_admin.console import permissions, responses, verdicts
 from pgqueue_admin.console.endpoints import health
-from pgqueue_admin.console.endpoints.external_endpoint_form import ExternalEndpointForm
+from pgqueue_admin.console.endpoints.form import ExternalEndpointForm
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.models import endpoint_standings
 from pgqueue_admin.services import endpoints

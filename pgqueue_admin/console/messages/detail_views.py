@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
@@ -14,7 +15,6 @@ from pgqueue_admin.console import navigation, query_errors
 from pgqueue_admin.console.messages import waiting_acts
 from pgqueue_admin.console.messages.detail import (
     actions,
-    audit_reasons,
     body,
     delayed_rows,
     error,
@@ -24,7 +24,7 @@ from pgqueue_admin.console.messages.detail import (
 )
 from pgqueue_admin.console.messages.detail import summary as facts
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.models import database_clock
+from pgqueue_admin.models import AuditEntry, database_clock
 from pgqueue_admin.models.queue_database import is_watched, sees_locked_rows
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
@@ -33,6 +33,7 @@ from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.operations.targets import Target, judge
 
 TEMPLATE = "pgqueue_admin/message/page.html"
+MOST_REASONS = 20
 
 
 class WaitingMessageData(NamedTuple):
@@ -85,10 +86,18 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
         "deaths": found.deaths,
         "first_ending": found.first_ending,
         "done": [*timeline.done(known, found.events)],
-        "reasons": audit_reasons.of(archive_id, found.events),
+        "reasons": _reasons(archive_id, found.events),
         "started_here": operations.started_here(event.operation for event in found.events),
     }
     return render(request, TEMPLATE, about)
+
+
+def _reasons(archive_id: int, events: list[Any]) -> QuerySet[AuditEntry]:
+    """What people wrote when they acted on it, newest first. ``events``: its own, which name operations it was in."""
+    operations = {event.operation for event in events if event.operation}
+    of_it = Q(operation_id__in=operations) | Q(verb__in=("move out", "edit"), after__archive_id=archive_id)
+    of_it |= Q(verb__in=("discard", "move out", "cancel delayed"), after__archive_ids__contains=archive_id)
+    return AuditEntry.objects.filter(of_it, noun="message").exclude(reason="")[:MOST_REASONS]
 
 
 def _read_waiting(

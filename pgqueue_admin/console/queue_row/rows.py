@@ -1,16 +1,16 @@
 """The rows: every queue that was found with its newest sample, its verdict, and who consumes it. Few statements."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 
 from pgqueue_admin.console import url_converters
-from pgqueue_admin.console.queue_row import last_hour
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.formatting.numbers import NOT_SEEN, UNKNOWN
 from pgqueue_admin.formatting.trends import Trend, trend
-from pgqueue_admin.models import Alert, Queue, database_clock, endpoint_standings, processes
+from pgqueue_admin.models import Alert, Queue, database_clock, endpoint_standings, processes, samples
 from pgqueue_admin.models import queue_overview as records
 from pgqueue_admin.models.endpoint_standings import Standing
 from pgqueue_admin.monitor import targets
@@ -19,6 +19,8 @@ from pgqueue_admin.services.queues import subject
 
 UNCOUNTED = frozenset({"subscription", "unknown"})  # nothing there waits to be received
 BESIDE = frozenset({"delayed", "subscription", "archive", "unknown"})  # never listed among what waits
+_POINTS = 30  # of an hour's line
+_STEP = 3600 // _POINTS  # seconds
 
 
 _CLASSES = (
@@ -208,10 +210,20 @@ def _badness(row: QueueRow) -> tuple[int, float, float, int, str, str]:
 
 def with_history(rows: list[QueueRow]) -> list[QueueRow]:
     """Give these rows their last hour."""
-    points = last_hour.last_hour([row.queue.pk for row in rows], rows[0].now) if rows else {}
+    points = last_hour([row.queue.pk for row in rows], rows[0].now) if rows else {}
     for row in rows:
         row.points = points.get(row.queue.pk, [])
     return rows
+
+
+def last_hour(queue_ids: Iterable[int], now: datetime) -> dict[int, list[int | None]]:
+    """Thirty points a queue: the most that was ready in each two minutes. No sample leaves a gap."""
+    first = int(now.timestamp()) // _STEP - _POINTS + 1
+    points: dict[int, list[int | None]] = defaultdict(lambda: [None] * _POINTS)
+    for queue_id, step, ready in samples.most_ready(queue_ids, now - timedelta(seconds=3600 + _STEP), _STEP):
+        if 0 <= step - first < _POINTS:
+            points[queue_id][step - first] = ready
+    return points
 
 
 def longest(rows: Iterable[QueueRow]) -> int:

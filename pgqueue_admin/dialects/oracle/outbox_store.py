@@ -4,6 +4,7 @@ It asks for 12.1.0.2 or newer: a block returns rows (``dbms_sql.return_result``)
 """
 
 import json
+import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from datetime import timedelta
@@ -13,12 +14,15 @@ from pgqueue_admin import __version__
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Command, Session
 from pgqueue_admin.dialects.errors import AlreadyExists
-from pgqueue_admin.dialects.oracle.ascii_text import for_json, for_unistr
 from pgqueue_admin.dialects.oracle.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.oracle.query import BoundedQuery
 from pgqueue_admin.dialects.outbox_store import Isolation, OutboxRecord, OutboxWork
 from pgqueue_admin.dialects.outbox_table import OutboxTable
 from pgqueue_admin.dialects.table_fault import TableFault
+
+# A value is sent, and a CLOB is kept, in the database's character set. It would put another letter in the place of one
+# that it lacks: two ids would be one, and a message would be taken for handled.
+_BEYOND, _BEYOND_OR_BACKSLASH = re.compile(r"[^\x00-\x7f]"), re.compile(r"[^\x00-\x5b\x5d-\x7f]")
 
 
 class OracleOutbox(OutboxTable):
@@ -99,3 +103,18 @@ def _record(message_id: str, operations: str) -> dict[str, str]:
 
 def _microseconds(span: timedelta) -> int:
     return span // timedelta(microseconds=1)
+
+
+def for_unistr(text: str) -> str:
+    r"""As SQL's ``unistr`` reads it: ``\00e4``."""
+    return _BEYOND_OR_BACKSLASH.sub(lambda letter: _units(letter[0], "\\"), text)
+
+
+def for_json(text: str) -> str:
+    r"""JSON that means the same: ``\u00e4``. Its letters beyond ASCII are in strings alone."""
+    return _BEYOND.sub(lambda letter: _units(letter[0], "\\u"), text)
+
+
+def _units(letter: str, mark: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(mark + units[start : start + 4] for start in range(0, len(units), 4))

@@ -1,14 +1,16 @@
 """A queue table on PostgreSQL (contract: dialects.queue_store.QueueStore)."""
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from itertools import chain, repeat
+from struct import Struct
 from typing import Any
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Command, Session
 from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError
 from pgqueue_admin.dialects.postgresql import binary_copy, body_column, table_exists
-from pgqueue_admin.dialects.postgresql.row_ids import row_ids
 from pgqueue_admin.dialects.postgresql.table_checks import ExpectedTable
 from pgqueue_admin.dialects.queue_store import LOWEST, PeekResult, QueueRow
 from pgqueue_admin.dialects.statements import StatementFolder
@@ -16,6 +18,9 @@ from pgqueue_admin.dialects.table_fault import TableFault
 
 PURGE_CHUNK = 10_000
 NOT_BY_COPY = ("42809", "0A000")  # into views, and where policies decide about rows
+_AHEAD = 128  # made at a time: each time lets all other threads of the process go first
+_VERSION, _VARIANT = (bytes(number & mask | bit for number in range(256)) for mask, bit in ((0x0F, 0x40), (0x3F, 0x80)))
+_sixteen = Struct("16s").iter_unpack
 
 
 class PostgreSQLQueue:
@@ -106,5 +111,17 @@ def _columns(rows: Sequence[QueueRow]) -> dict[str, object]:
 
 
 def _as_copied(rows: Iterable[QueueRow], expiries: dict[int, int]) -> Iterator[binary_copy.Row]:
-    for (headers, body, ttbr_ms), row_id in zip(rows, row_ids(), strict=False):
+    for (headers, body, ttbr_ms), row_id in zip(rows, _row_ids(), strict=False):
         yield row_id, None if ttbr_ms is None else expiries[ttbr_ms], headers, body
+
+
+def _row_ids() -> Iterator[bytes]:
+    """Random UUIDs without end, as their sixteen bytes."""
+    return chain.from_iterable(chain.from_iterable(map(_drawn, repeat(_AHEAD))))
+
+
+def _drawn(count: int) -> Iterable[tuple[bytes]]:
+    drawn = bytearray(os.urandom(16 * count))
+    for place, made in ((6, _VERSION), (8, _VARIANT)):
+        drawn[place::16] = drawn[place::16].translate(made)
+    return _sixteen(drawn)
