@@ -15,7 +15,7 @@ KILLED = """
 import os, signal, sys
 import django
 django.setup()
-from pgqueue_admin.archive import crossing_back, crossing_in, crossings as rows
+from pgqueue_admin.archive import crossing_back, crossing_in, crossing_taken_back, crossings as rows
 from pgqueue_admin.services.operations import crossings, runner
 
 def die(*arguments):
@@ -28,7 +28,7 @@ def then_die(does):
     return both
 
 if sys.argv[2] == "before the intent":
-    rows.put_back = rows.put_typed = rows.take_in = rows.move = die
+    rows.put_back = rows.put_typed = rows.take_in = rows.take_back = rows.move = die
 elif sys.argv[2] == "after the intent":
     crossings._carry = die
 elif sys.argv[2] == "before the mark":
@@ -40,6 +40,7 @@ elif sys.argv[2] == "after the commit there":
 elif sys.argv[2] == "within the end":
     crossing_back.finish = then_die(crossing_back.finish)
     crossing_in.finish = then_die(crossing_in.finish)
+    crossing_taken_back.finish = then_die(crossing_taken_back.finish)
 elif sys.argv[2] == "after the end":
     crossings._forget = die
 runner.run_chunk(int(sys.argv[1]), 100)

@@ -1,11 +1,14 @@
-"""What a retry has sent and still waits in its queue goes back to its place in the archive, in one transaction."""
+"""What a retry has sent and still waits in its queue goes back to its place in the archive, in one transaction.
+
+What waits in another database only sets out (archive.crossings), as what a retry puts there.
+"""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pgqueue_admin.archive import held_row, replay
+from pgqueue_admin.archive import crossings, held_row, replay
 from pgqueue_admin.archive.messages import Outcome
 from pgqueue_admin.dialects import Address, Connection, aliases
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
@@ -14,7 +17,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 
 VERB = "called back"
 PICKED_UP = "Somebody has picked it up, or has it in hand: it stays sent."
-_CHANGED = "What waits in its queue is not what was sent: it stays there."
+CHANGED = "What waits in its queue is not what was sent: it stays there."
 _NOT_KEPT = "Its row id is not known, so it cannot be found among others in its queue."
 
 
@@ -33,17 +36,60 @@ class Back(NamedTuple):
         return f"{self.verb.capitalize()} by {self.who}{number}, while it waited."
 
 
-def call_back(connection: Connection, ids: Sequence[int], who: str, operation: int | None = None) -> list[Outcome]:
+Judge = Callable[[Connection, Collection[Address]], Mapping[Address, str]]  # of other databases, why nothing comes back
+
+
+def call_back(
+    connection: Connection,
+    ids: Sequence[int],
+    who: str,
+    operation: int,
+    judge: Judge = lambda connection, targets: {},
+) -> list[Outcome]:
     """To the dead, by archive ids. A receiver is never waited for: what it has in hand stays sent. Raises DatabaseDown,
     Deadlock; a queue that refuses fails its own messages.
+
+    Of what sets out for another database there is no outcome yet, nor of what another worker of this operation has.
     """
     with connection.transaction():
         found = connection.all(_sql().sent(which=_sql().of_ids), {"ids": list(ids)})
-        outcomes = take_back(connection, found, Back(who, operation=operation))
-        others = [each for each in ids if each not in outcomes]
-        outcomes |= {row.id: _other(row) for row in replay.hold(connection, others)}
+        over = [row for row in found if aliases.alias_of(_target(row))]
+        refused = _set_out(connection, over, who, operation, judge)
+        away = {row.id for row in over} - refused.keys()
+        outcomes = refused | take_back(
+            connection, [row for row in found if row not in over], Back(who, operation=operation)
+        )
+        others = [each for each in ids if each not in outcomes and each not in away]
+        held = replay.hold(connection, others)
+        away |= {row.id for row in held if row.crossing and row.crossing_operation == operation}
+        outcomes |= {row.id: _other(row) for row in held if row.id not in away}
     missing = "It is no longer in the archive."
-    return [outcomes.get(each) or Outcome(each, "failed", missing) for each in dict.fromkeys(ids)]
+    asked = [each for each in dict.fromkeys(ids) if each not in away]
+    return [outcomes.get(each) or Outcome(each, "failed", missing) for each in asked]
+
+
+def _set_out(connection: Connection, rows: Sequence[Any], who: str, operation: int, judge: Judge) -> dict[int, Outcome]:
+    """Into the archive, out of other databases: these are asked before anything is locked. Of which none sets out."""
+    if not rows:
+        return {}
+    by_target = _by_target(rows)
+    why_not = judge(connection, by_target.keys())
+    outcomes = {row.id: Outcome(row.id, "failed", why) for each, why in why_not.items() for row in by_target[each]}
+    held = replay.hold(connection, [row.id for row in rows if row.id not in outcomes])
+    outcomes |= {row.id: found for row in held if (found := replay.refused(row, "retried"))}
+    going = {row.id for row in held if row.id not in outcomes}
+    meant = {target: [row for row in sent if row.id in going] for target, sent in by_target.items()}
+    crossings.take_back(connection, {target: sent for target, sent in meant.items() if sent}, who, operation)
+    return outcomes
+
+
+def back_from_there(connection: Connection, ids: Sequence[int], back: Back) -> None:
+    """In the caller's transaction: these have left the queues of another database that they were sent into."""
+    replay.hold(connection, ids)
+    rows = connection.all(_sql().of_crossing(), {"ids": list(ids)})
+    connection.run(_sql().back_from_there(), {"ids": list(ids), "operation": back.operation})
+    for target, sent in _by_target(rows).items():
+        _note_back(connection, target, sent, back)
 
 
 def sent_as_rows(connection: Connection, queue: Address, rows: Mapping[UUID, str]) -> list[Any]:
@@ -54,19 +100,25 @@ def sent_as_rows(connection: Connection, queue: Address, rows: Mapping[UUID, str
 
 def take_back(connection: Connection, sent: Sequence[Any], back: Back) -> dict[int, Outcome]:
     """In the caller's transaction, by archive id: done, skipped or failed with why."""
-    by_target: dict[Address, list[Any]] = defaultdict(list)
-    for row in sent:
-        by_target[postgresql().parse_address(row.target)].append(row)
     outcomes: dict[int, Outcome] = {}
-    for target, rows in by_target.items():
+    for target, rows in _by_target(sent).items():
         outcomes |= _of_queue(connection, target, rows, back)
     return outcomes
 
 
+def _by_target(rows: Sequence[Any]) -> Mapping[Address, list[Any]]:
+    found: dict[Address, list[Any]] = defaultdict(list)
+    for row in rows:
+        found[_target(row)].append(row)
+    return found
+
+
+def _target(row: Any) -> Address:
+    return postgresql().parse_address(row.target)
+
+
 def _of_queue(connection: Connection, target: Address, rows: list[Any], back: Back) -> dict[int, Outcome]:
     name = postgresql().canonical(target)
-    if alias := aliases.alias_of(target):
-        return _all(rows, "failed", f"It was put into the database {alias}: nothing is taken back from there.")
     try:
         with connection.transaction():
             with held_row.only_tables(connection, target):
@@ -89,7 +141,7 @@ def _hold(connection: Connection, target: Address, rows: list[Any]) -> tuple[dic
     held = {row.archive_id: row for row in connection.all(_sql().waiting(table=target), asked)}
     same = {row.id for row in rows if row.id in held and _is_same(row, held[row.id])}
     outcomes = _all([row for row in rows if row.id not in held], "skipped", PICKED_UP)
-    outcomes |= _all([row for row in rows if row.id in held.keys() - same], "failed", _CHANGED)
+    outcomes |= _all([row for row in rows if row.id in held.keys() - same], "failed", CHANGED)
     return outcomes, {each: held[each] for each in same}
 
 
@@ -114,13 +166,19 @@ def _take(connection: Connection, target: Address, rows: list[Any], places: Plac
     put = {"ids": ids, "resolution": back.resolution, "resolved_by": back.who if back.resolution else None}
     if taken != len(ids) or connection.run(_sql().back(), {**put, "operation": back.operation}) != len(ids):
         raise RowsDropped(f"It gave back {taken} of {len(ids)}, and that was undone.")
-    about = {"ids": ids, "operations": [row.operation for row in rows if row.id not in decided]}
-    connection.run(_sql().not_sent(), {**about, "why": back.why, "who": back.who})
-    _home(connection, [row for row in rows if row.id not in decided])
+    _note_back(connection, target, [row for row in rows if row.id not in decided], back)
     name = postgresql().canonical(target)
+    return decided | {each: Outcome(each, "done", target=name) for each in ids}
+
+
+def _note_back(connection: Connection, target: Address, rows: list[Any], back: Back) -> None:
+    """What the retry, their home and their history have of it from now on."""
+    ids, name = [row.id for row in rows], postgresql().canonical(target)
+    about = {"ids": ids, "operations": [row.operation for row in rows]}
+    connection.run(_sql().not_sent(), {**about, "why": back.why, "who": back.who})
+    _home(connection, rows)
     event = {"ids": ids, "targets": [name] * len(ids), "who": back.who, "verb": back.verb, "operation": back.operation}
     connection.run(postgresql().archive.note(), event)
-    return decided | {each: Outcome(each, "done", target=name) for each in ids}
 
 
 def _home(connection: Connection, rows: list[Any]) -> None:

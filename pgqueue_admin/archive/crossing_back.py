@@ -80,7 +80,7 @@ def finish(here: Connection, crossing: Crossing) -> list[Outcome]:
     outcomes = {put.archive_id: _outcome(put) for put in puts}
     replay.hold(here, list(outcomes))
     if crossing.not_known:
-        _reopen(here, crossing, puts)
+        crossings.reopen(here, crossing, list(outcomes))
     for target, ids in _redirected(puts).items():
         replay.retarget(here, target, ids)
     if crossing.restores:
@@ -103,15 +103,9 @@ def lost(here: Connection, crossing: Crossing, who: str) -> list[Outcome]:
     operation says of each."""
     puts = _puts(here, crossing)
     crossings.undo(here, crossing)
-    _reopen(here, crossing, puts)
+    crossings.reopen(here, crossing, [put.archive_id for put in puts])
     sentence = f"It was not put into {crossing.alias}, as {who} has found: it may be retried."
     return [Outcome(put.archive_id, "failed", put.why or sentence) for put in puts]
-
-
-def _reopen(here: Connection, crossing: Crossing, puts: list[Put]) -> None:
-    """Of its operation, which was told that nobody knows."""
-    about = {"operation": crossing.operation, "ids": [put.archive_id for put in puts]}
-    here.run(postgresql().crossing_intent.reopen(), about)
 
 
 def _outcome(put: Put) -> Outcome:

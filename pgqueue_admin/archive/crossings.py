@@ -21,7 +21,7 @@ AT_ONCE = 100
 class Crossing(NamedTuple):
     """``mark``: by what the other database is asked; None: its transaction cannot have been committed. ``takes_in``: it
     goes from there into the archive; else back into a queue there. ``restores``: what goes back lay in the bin; what is
-    taken in goes there.
+    taken in goes there. One that ``takes_back`` takes in what a retry has put there.
     """
 
     id: int
@@ -45,21 +45,25 @@ INGESTER = "ingester"
 
 def why_held(row: Any) -> str:
     """Of an archived message that is on its way: why nothing is done to it."""
+    takes_in = bool(row.crossing_takes_in)
     if row.crossing_not_known:
-        return doubt_of(row.crossing, row.crossing_not_known)
-    return _on_its_way(row.crossing)
+        return doubt_of(row.crossing, row.crossing_not_known, takes_in)
+    return _on_its_way(row.crossing, takes_in)
 
 
 def on_its_way_into(target: Address) -> str:
     return _on_its_way(aliases.alias_of(target))
 
 
-def _on_its_way(alias: str) -> str:
+def _on_its_way(alias: str, takes_in: bool = False) -> str:
+    if takes_in:
+        return f"It is being called back from the database {alias}: whether it has left that is being asked."
     return f"It is on its way into the database {alias}: whether it has arrived is being asked."
 
 
-def doubt_of(alias: str, why: str) -> str:
-    return f"Nobody knows whether it was put into {alias}, so a person decides (see Crossings). {why}"
+def doubt_of(alias: str, why: str, takes_in: bool = False) -> str:
+    went = f"taken out of {alias}" if takes_in else f"put into {alias}"
+    return f"Nobody knows whether it was {went}, so a person decides (see Crossings). {why}"
 
 
 class Overtaken(DatabaseError):
@@ -116,6 +120,21 @@ def put_back(
         connection.value(_sql().hold(), {"id": crossing})
         made.append(crossing)
     return made
+
+
+def take_back(connection: Connection, rows: Mapping[Address, Sequence[Any]], who: str, operation: int) -> None:
+    """Likewise: what a retry has put into queues of other databases is to be taken out of them. ``rows``: as
+    ``call_back.sent``."""
+    for alias in sorted({aliases.alias_of(target) for target in rows}):
+        meant = [(row, target) for target in rows if aliases.alias_of(target) == alias for row in rows[target]]
+        about: dict[str, Any] = {
+            "ids": [row.id for row, _ in meant],
+            "schemas": [target.schema for _, target in meant],
+            "tables": [target.table for _, target in meant],
+            "row_ids": [UUID(row.sent_as) for row, _ in meant],
+        }
+        crossing = connection.value(_sql().take_back(), {**about, "alias": alias, "who": who, "operation": operation})
+        connection.value(_sql().hold(), {"id": crossing})
 
 
 def put_edited(connection: Connection, edited: Mapping[int, tuple[str, bytes | None]]) -> None:
@@ -193,6 +212,16 @@ def is_typed(connection: Connection, crossing: Crossing) -> bool:
 def is_move(connection: Connection, crossing: Crossing) -> bool:
     """Whether it is of rows that go from one queue there into another."""
     return bool(connection.value(_sql().is_move(), {"id": crossing.id}))
+
+
+def takes_back(connection: Connection, crossing: Crossing) -> bool:
+    """Whether it takes out of a queue there what a retry has put into it."""
+    return crossing.takes_in and bool(connection.value(_sql().takes_back(), {"id": crossing.id}))
+
+
+def reopen(connection: Connection, crossing: Crossing, ids: Sequence[int]) -> None:
+    """Of its operation, which was told that nobody knows."""
+    connection.run(_sql().reopen(), {"operation": crossing.operation, "ids": list(ids)})
 
 
 def unsettled(connection: Connection, late: timedelta) -> list[Any]:

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
+from pgqueue_admin.archive import crossings
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
@@ -37,8 +38,10 @@ def prune(connection: Connection, before: datetime, read: str | None, archive: s
     about = {"before": before, "read": read, "filed": snapshot, "filed_before": filed_before}
     statements = postgresql().archive
     others = statements.read_by_others if connection.value(statements.has_readers()) else statements.nobody_else
+    settled = statements.is_settled if crossings.are_kept(connection) else statements.nobody_else
     return connection.run(
-        statements.prune(read_by_others=others), {**about, "archive": archive, "silent": SILENT, "most": CHUNK}
+        statements.prune(read_by_others=others, is_settled=settled),
+        {**about, "archive": archive, "silent": SILENT, "most": CHUNK},
     )
 
 

@@ -28,8 +28,8 @@ class WaitingCount(NamedTuple):
 
 
 class WaitingStore(Protocol):
-    """``take``, ``hold``, ``has_own`` and ``move`` are asked inside a transaction of the session. What is held is taken
-    out by ``CrossingStore.remove``.
+    """``take``, ``hold``, ``hold_each``, ``has_own`` and ``move`` are asked inside a transaction of the session. What
+    is held is taken out by ``CrossingStore.remove``.
     """
 
     def identity(self, session: Session, queue: Address) -> TableIdentity | None:
@@ -56,6 +56,9 @@ class WaitingStore(Protocol):
 
     def hold(self, session: Session, queue: Address, row_id: UUID, seq: int) -> TakenRow | None:
         """Exactly this one; None where somebody has it, or it has left."""
+
+    def hold_each(self, session: Session, queue: Address, row_ids: Sequence[UUID]) -> Sequence[TakenRow]:
+        """Those of these that nobody has, in no order. Where no index has the ids, all of the table is read."""
 
     def has_own(self, session: Session, queue: Address, row: TakenRow) -> bool:
         """Whether one that is held has a value in a column of its own."""

@@ -3,8 +3,8 @@
 from pgqueue_admin.formatting.numbers import pluralize
 
 DECISIONS = {
-    "arrived": "It was committed there: its messages are marked as retried, or archived.",
-    "lost": "It was not: its messages are dead as before, or still in the error queue there.",
+    "arrived": "It was committed there: its messages are marked as retried, archived, or dead again.",
+    "lost": "It was not: its messages are dead as before, or still in the queue there.",
 }
 
 
@@ -32,6 +32,12 @@ def effect(takes_in: bool, is_typed: bool, arrived: bool, is_move: bool = False)
     if arrived:
         return "Its messages are marked as retried. Nothing is sent."
     return "Its messages are dead as before, and may be retried. If they did arrive, a retry sends them twice."
+
+
+def effect_of_call_back(arrived: bool) -> str:
+    if arrived:
+        return "Its messages are dead again, and may be retried. If their endpoint had them, a retry sends them twice."
+    return "Its messages stay sent. The rows are expected there."
 
 
 def decided(number: int, arrived: bool) -> str:

@@ -4,12 +4,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import pytest
 from django.contrib.auth.models import User
 from pytest_django import Settings
 
+from pgqueue_admin.archive import call_back as archive_call_back
+from pgqueue_admin.archive import retention, store
 from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Address, Connection, dialect_for
@@ -17,7 +20,7 @@ from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.models import AuditEntry, AuditIntent, Operation, Queue
 from pgqueue_admin.models import queue_database as source
 from pgqueue_admin.services import operations, purges, waiting_messages
-from pgqueue_admin.services.operations import crossings
+from pgqueue_admin.services.operations import called_back, crossing_decision, crossings
 from pgqueue_admin.services.operations.errors import OperationRefused
 from tests import mssql
 from tests.archived_messages import archived
@@ -30,6 +33,8 @@ HEADERS = '{"NServiceBus.MessageId":"m-%d","NServiceBus.EnclosedMessageTypes":"S
 BODY = b'{"side":"left"}'
 ACT = """
 from uuid import UUID
+from pgqueue_admin.archive import call_back as archive_call_back
+from pgqueue_admin.archive import retention, store
 from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.services import waiting_messages
@@ -314,3 +319,133 @@ def test_a_killed_purge_is_ended_by_another_console_on_this_archive(
     done = "select queue from messages.operation_item where operation = %(id)s and outcome = 'done'"
     assert [row.queue for row in here.all(done, {"id": operation.pk})] == [*operation.queues] * 2
     assert purged(operation).done == 5
+
+
+# --- call back
+
+
+def sent_there(there: There, person: User, number: int = 3) -> tuple[Operation, list[int]]:
+    """Of what waits there, so many as they are after they died and were retried; and their archive ids."""
+    moved = there.act("move_out", there.waits(there.orders)[:number], person)
+    ids = [each.archive_id for each in moved if each.archive_id]
+    operation = operations.freeze("retry", ids, person, "console")
+    operations.start(operation.pk, person)
+    operations.run(operation.pk)
+    assert there.number(there.orders) == 5
+    return operation, ids
+
+
+def call_back(operation: Operation, person: User) -> Operation:
+    back = called_back.prepare(operation.pk, person, "console")
+    operations.start(back.pk, person, "sent too early")
+    return back
+
+
+def test_what_a_retry_has_put_there_and_waits_is_called_back(there: There, here: Connection, ana: User) -> None:
+    operation, ids = sent_there(there, ana)
+    back = purged(call_back(operation, ana))
+    assert (back.state, back.done, back.skipped, back.failed) == (Operation.State.DONE, 3, 0, 0)
+    assert (there.number(there.orders), open_crossings(here)) == (2, 0)
+    assert {archived(each).state for each in ids} == {"dead"}
+    operation.refresh_from_db()
+    assert (operation.done, operation.skipped) == (0, 3), "the retry says what it did not send in the end"
+    assert {each.why for each in operations.not_done(here, operation.pk)} == {
+        f"Called back by ana, operation {back.pk}, while it waited."
+    }
+    assert [each.verb for each in store.events(here, ids[0])][-2:] == ["retried", "called back"]
+    assert AuditEntry.objects.get(verb="call back").count == 3
+    assert operations.act("retry", ids[0], ana, "console").result == "done", "and can be retried as before"
+    assert there.number(there.orders) == 3
+
+
+def test_what_somebody_has_or_has_changed_there_stays_sent(there: There, here: Connection, ana: User) -> None:
+    operation, ids = sent_there(there, ana)
+    back = call_back(operation, ana)
+    table = f'{there.dialect.default_schema}."Orders"'
+    sent = "select sent_as from messages.operation_item where operation = %(o)s and archive_id = %(a)s"
+    in_hand, changed = (here.value(sent, {"o": operation.pk, "a": each}) for each in ids[:2])
+    there.session.run(f"update {table} set headers = '{{}}' where id = %(id)s", {"id": changed})
+    with there.session.transaction():
+        there.session.run(f"update {table} set expires = null where id = %(id)s", {"id": in_hand})
+        back = purged(back)
+    assert (back.state, back.done, back.skipped, back.failed) == (Operation.State.DONE, 1, 1, 1)
+    whys = {each.archive_id: each.why for each in operations.not_done(here, back.pk)}
+    assert whys == {ids[0]: archive_call_back.PICKED_UP, ids[1]: archive_call_back.CHANGED}
+    assert [archived(each).state for each in ids] == ["retried", "retried", "dead"]
+    assert there.number(there.orders) == 4
+
+
+def test_nothing_is_called_back_from_where_nothing_is_written(
+    there: There, here: Connection, ana: User, settings: Settings
+) -> None:
+    operation, ids = sent_there(there, ana)
+    about = settings.PGQUEUE["LOOKED_AT"]["billing"]
+    settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": {"billing": {**about, "WRITABLE": False}}}
+    back = purged(call_back(operation, ana))
+    assert (back.done, back.failed, there.number(there.orders)) == (0, 3, 5)
+    assert "only looked at" in operations.not_done(here, back.pk)[0].why
+    assert {archived(each).state for each in ids} == {"retried"}
+
+
+def test_what_is_being_called_back_is_acted_on_by_nobody_else_and_not_forgotten(
+    there: There, here: Connection, archived_console: str, ana: User
+) -> None:
+    operation, ids = sent_there(there, ana)
+    back = call_back(operation, ana)
+    run_and_kill(
+        str(back.pk), archived_console, there.dsn, "after the commit there", schema=there.dialect.default_schema
+    )
+    done = operations.act("retry", ids[0], ana, "console")
+    assert done.result == "skipped"
+    assert "called back from the database billing" in (done.why or "")
+    died = "update messages.message_archive set resolution = 'dead_again', ended_at = now() where id = %(id)s"
+    here.run(died, {"id": ids[1]})  # of another row with its message id
+    archive = retention.as_of("cluster/1", here.value("select 'messages.message_archive'::regclass::oid::int"))
+    retention.prune(here, datetime(2999, 1, 1, tzinfo=UTC), None, archive)
+    assert [archived(each).state for each in ids] == ["retried", "dead_again", "retried"]
+    back = purged(back)
+    assert (back.done, open_crossings(here)) == (3, 0)
+    assert {archived(each).state for each in ids} == {"dead"}
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize(("where", "is_done"), [("after the intent", False), *PLACES])
+def test_a_call_back_that_is_killed_anywhere_leaves_each_in_one_place(
+    there: There, here: Connection, archived_console: str, ana: User, where: str, is_done: bool
+) -> None:
+    operation, ids = sent_there(there, ana)
+    back = call_back(operation, ana)
+    run_and_kill(str(back.pk), archived_console, there.dsn, where, schema=there.dialect.default_schema)
+    assert there.number(there.orders) == (2 if is_done else 5)
+    operations.settle()
+    assert open_crossings(here) == 0
+    assert {archived(each).state for each in ids} == {"dead" if is_done else "retried"}, "each is in one place"
+    back = purged(back)
+    assert (back.state, back.done, there.number(there.orders)) == (Operation.State.DONE, 3, 2)
+    assert {archived(each).state for each in ids} == {"dead"}
+    operation.refresh_from_db()
+    assert (operation.done, operation.skipped) == (0, 3)
+
+
+@pytest.mark.parametrize(("arrived", "state"), [(True, "dead"), (False, "retried")])
+def test_a_person_says_whether_they_have_left(
+    there: There, here: Connection, archived_console: str, ana: User, arrived: bool, state: str
+) -> None:
+    operation, ids = sent_there(there, ana)
+    back = call_back(operation, ana)
+    run_and_kill(
+        str(back.pk), archived_console, there.dsn, "before the commit there", schema=there.dialect.default_schema
+    )
+    here.run("update messages.crossing set mark = 'another 1 1 0/0' where mark is not null")
+    operations.settle()
+    (pending,) = crossings.undecided()
+    assert (pending.number, pending.takes_back) == (3, True)
+    back.refresh_from_db()
+    why = operations.not_done(here, back.pk)[0].why
+    assert "Nobody knows whether it was taken out of billing" in why
+    crossing_decision.decide(pending.crossing.id, arrived, ana, "console", "I looked")
+    assert {archived(each).state for each in ids} == {state}
+    back.refresh_from_db()
+    assert (back.done, back.failed) == ((3, 0) if arrived else (0, 3))
+    if not arrived:
+        assert "stays sent" in operations.not_done(here, back.pk)[0].why

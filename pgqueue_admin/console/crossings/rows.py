@@ -63,8 +63,11 @@ class CrossingRow:
     @property
     def effects(self) -> dict[str, str]:
         """What each decision does."""
+        of = self.pending
+        if of.takes_back:
+            return {each: words.effect_of_call_back(each == "arrived") for each in words.DECISIONS}
         return {
-            each: words.effect(self.crossing.takes_in, self.pending.is_typed, each == "arrived", self.pending.is_move)
+            each: words.effect(self.crossing.takes_in, of.is_typed, each == "arrived", of.is_move)
             for each in words.DECISIONS
         }
 

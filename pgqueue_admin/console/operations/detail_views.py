@@ -68,7 +68,7 @@ def _waiting(operation: Operation) -> CappedCount | None:
 
 def _crossings(operation: Operation) -> list[Crossing]:
     """What of it is between two databases, those on which a person decides first; none where that is not known."""
-    if operation.kind != Operation.Kind.RETRY or not addresses.is_open("crossings"):
+    if operation.kind not in (Operation.Kind.RETRY, Operation.Kind.CALL_BACK) or not addresses.is_open("crossings"):
         return []
     found, _ = query_errors.read(
         lambda connection: [

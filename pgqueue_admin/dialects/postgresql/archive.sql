@@ -439,17 +439,19 @@ from messages.message_archive a where a.id = any (%(ids)s::integer[])
 order by a.id for update of a
 
 -- name: on_its_way
--- Part of these: into which other database it is on its way, and why nobody knows whether it arrived.
+-- Part of these: into which other database it is on its way, or back from which, and why nobody knows whether it arrived.
 (select c.alias from messages.crossing_put p join messages.crossing c on c.id = p.crossing where p.archive_id = a.id) as crossing,
 (select c.not_known from messages.crossing_put p join messages.crossing c on c.id = p.crossing where p.archive_id = a.id)
     as crossing_not_known,
+(select c.takes_in from messages.crossing_put p join messages.crossing c on c.id = p.crossing where p.archive_id = a.id)
+    as crossing_takes_in,
 (select c.operation from messages.crossing_put p join messages.crossing c on c.id = p.crossing where p.archive_id = a.id)
     as crossing_operation,
 (select p.crossing from messages.crossing_put p where p.archive_id = a.id) as crossing_id
 
 -- name: stays_here
 -- In its place, where the engine's tables are of a version before crossings.
-null::text as crossing, null::text as crossing_not_known, null::bigint as crossing_operation, null::bigint as crossing_id
+null::text as crossing, null::text as crossing_not_known, null::boolean as crossing_takes_in, null::bigint as crossing_operation, null::bigint as crossing_id
 
 -- name: put_back
 -- New row id, no expiry, the body exactly as it was; it does not leave the database.
@@ -549,7 +551,7 @@ delete from messages.message_archive where id in (
             where event.archive_id = message_archive.id
                 and not (pg_visible_in_snapshot(event.xid, %(filed)s::pg_snapshot)
                     and event.at < coalesce(%(filed_before)s::timestamptz, 'infinity'))))
-        and {read_by_others}
+        and {read_by_others} and {is_settled}
     limit %(most)s for update skip locked
 )
 
@@ -564,6 +566,10 @@ not exists (
             where event.archive_id = message_archive.id
                 and not (pg_visible_in_snapshot(event.xid, reader.events_snapshot)
                     and event.at < coalesce(reader.events_before, 'infinity')))))
+
+-- name: is_settled
+-- Likewise: what is being called back from another database is nowhere else once it has left that.
+not exists (select from messages.crossing_put put where put.archive_id = message_archive.id)
 
 -- name: nobody_else
 -- In its place, where the engine's tables are of the version before: nobody can say how far it is.

@@ -47,6 +47,19 @@ set resolution = %(resolution)s, resolved_by = %(resolved_by)s, ended_at = null,
     resolved_at = case when %(resolved_by)s::text is not null then clock_timestamp() end
 where id = any (%(ids)s::integer[]) and state = 'retried'
 
+-- name: of_crossing
+-- As sent, of these archived messages, which have been taken out of another database since.
+select a.id, a.kind, a.queue, i.operation, i.target
+from messages.message_archive a join messages.operation_item i on i.operation = a.operation and i.archive_id = a.id
+where a.id = any (%(ids)s::integer[]) and i.sent_as is not null
+order by a.id
+
+-- name: back_from_there
+-- As back, whatever was noted of it meanwhile: another row with its message id may have died. This one was there, and is no more.
+update messages.message_archive
+set resolution = null, resolved_by = null, ended_at = null, operation = %(operation)s, retry_token = null, resolved_at = null
+where id = any (%(ids)s::integer[])
+
 -- name: not_sent
 -- What the retry has of it, in the same transaction: in the end it was not sent.
 update messages.operation_item i

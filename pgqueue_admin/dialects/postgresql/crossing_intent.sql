@@ -20,6 +20,23 @@ from made, rows from (
 ) with ordinality as put (archive_id, target_schema, target_table, is_redirected, position)
 returning crossing
 
+-- name: take_back
+-- What was put into another database, and waits there, is to be taken out of it: archived messages, by the rows that they are there.
+with made as (
+    insert into messages.crossing (alias, takes_in, operation, who) values (%(alias)s, true, %(operation)s, %(who)s) returning id
+)
+insert into messages.crossing_put (archive_id, crossing, position, target_schema, target_table, row_id, is_redirected)
+select put.archive_id, made.id, put.position, put.target_schema, put.target_table, put.row_id, false
+from made, rows from (
+    unnest(%(ids)s::integer[]), unnest(%(schemas)s::text[]), unnest(%(tables)s::text[]), unnest(%(row_ids)s::uuid[])
+) with ordinality as put (archive_id, target_schema, target_table, row_id, position)
+returning crossing
+
+-- name: takes_back
+-- Whether what it takes out is what a retry has put there: archived messages, of which nothing is copied.
+select c.takes_in and exists (select from messages.crossing_put p where p.crossing = c.id)
+from messages.crossing c where c.id = %(id)s
+
 -- name: take_in
 -- Rows of a queue there are about to be copied here. Restores: they go into the bin.
 insert into messages.crossing (alias, takes_in, operation, who, restores) values (%(alias)s, true, %(operation)s, %(who)s, %(restores)s)

@@ -17,6 +17,11 @@ select part, place, id, expires, headers, seq from (
 select tableoid::bigint as part, ctid::text as place, id, expires, headers, seq::bigint as seq
 from {table} where id = %(id)s::uuid and seq = %(seq)s::bigint for update skip locked
 
+-- name: hold_each
+-- Likewise, of rows that a retry has put there.
+select tableoid::bigint as part, ctid::text as place, id, expires, headers, seq::bigint as seq
+from {table} where id = any (%(ids)s::uuid[]) for update skip locked
+
 -- name: move
 -- One that is held, with all it has but its number, which the target gives. Without a body it would wedge that queue.
 insert into {target} (id, expires, headers, body)

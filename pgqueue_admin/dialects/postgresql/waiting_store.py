@@ -51,6 +51,11 @@ class PostgreSQLWaiting:
             row = session.one(self._sql.hold(table=queue), {"id": row_id, "seq": seq})
         return TakenRow(*row) if row else None
 
+    def hold_each(self, session: Session, queue: Address, row_ids: Sequence[UUID]) -> Sequence[TakenRow]:
+        with self._only_tables(session):
+            rows = session.all(self._sql.hold_each(table=queue), {"ids": list(row_ids)})
+        return [TakenRow(*row) for row in rows]
+
     def has_own(self, session: Session, queue: Address, row: TakenRow) -> bool:
         where = {"place": row.place, "part": row.part}
         own, has_value = self.own_columns(session, queue), self._by_hand.has_value

@@ -53,6 +53,13 @@ select lower(convert(char(36), Id)) as id, CorrelationId as correlation_id, Repl
 from {table} with (updlock, readpast, rowlock)
 where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier)
 
+-- name: numbers_of
+-- Where rows with these ids lie, by a look that locks none of the others: no index has the id.
+select lower(convert(char(36), Id)) as id, RowVersion as seq
+from {table} with (readpast, readcommittedlock)
+where Id in (select cast(asked.value as uniqueidentifier) from openjson(%(ids)s) as asked)
+option (maxdop 1)
+
 -- name: has_own
 -- Of one that is held.
 select case when {column} is null then 0 else 1 end as is_filled from {table} where RowVersion = %(seq)s

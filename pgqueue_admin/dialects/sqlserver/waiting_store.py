@@ -1,5 +1,6 @@
 """Acts on what waits in a SQL Server database (contract: dialects.waiting_store.WaitingStore)."""
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
@@ -50,6 +51,13 @@ class SQLServerWaiting:
     def hold(self, session: Session, queue: Address, row_id: UUID, seq: int) -> TakenRow | None:
         row = session.one(self._sql.hold(table=self._native(queue)), {"id": str(row_id), "seq": seq})
         return _taken(row) if row else None
+
+    def hold_each(self, session: Session, queue: Address, row_ids: Sequence[UUID]) -> Sequence[TakenRow]:
+        """By their numbers, which the index has: to look for ids would hold every row that is looked at."""
+        asked = {"ids": json.dumps([str(each) for each in row_ids])}
+        found = session.all(self._sql.numbers_of(table=self._native(queue)), asked)
+        held = [self.hold(session, queue, UUID(row.id), row.seq) for row in found]
+        return [row for row in held if row]
 
     def has_own(self, session: Session, queue: Address, row: TakenRow) -> bool:
         table, own = self._native(queue), self.own_columns(session, queue)

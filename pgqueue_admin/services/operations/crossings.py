@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from django.conf import settings
 
-from pgqueue_admin.archive import crossing_back, crossing_in, crossing_move, crossings, replay
+from pgqueue_admin.archive import crossing_back, crossing_in, crossing_move, crossing_taken_back, crossings, replay
 from pgqueue_admin.archive.crossing_in import Intend, Take, Taken, TakingIn
 from pgqueue_admin.archive.crossings import Crossing
 from pgqueue_admin.archive.messages import Outcome
@@ -83,9 +83,7 @@ def move(
     database: QueueDatabase, queue: Address, target: Address, who: str, take: Take, intend: Intend
 ) -> crossing_move.Moved:
     """From one queue there into another. Raises DatabaseError: then it lies where it was, or it is being asked."""
-    waiting = database.dialect.waiting_messages
-    assert waiting is not None
-    stores = crossing_move.MoveStores(_store(database), waiting)
+    stores = _stores(database)
     with queue_database().writing() as here, crossings.all_let_go(here):
         with database.writing() as there, database.writing() as beside:
             if fault := _store(database).fault(there):
@@ -131,12 +129,13 @@ def settle(operation: int | None = None, alias: str | None = None) -> set[int]:
 
 class PendingCrossing(NamedTuple):
     """``queues``: those there, with the ids of its rows, to look for. ``is_typed``: a person typed what goes there.
-    ``is_move``: from one queue there into another."""
+    ``is_move``: from one queue there into another. ``takes_back``: what a retry has put there."""
 
     crossing: Crossing
     queues: dict[Address, list[str]]
     is_typed: bool
     is_move: bool
+    takes_back: bool
 
     @property
     def rows(self) -> dict[str, list[str]]:
@@ -163,7 +162,7 @@ def pending(here: Connection) -> list[PendingCrossing]:
 
 
 def _pending(here: Connection, found: Crossing) -> PendingCrossing:
-    kind = crossings.is_typed(here, found), crossings.is_move(here, found)
+    kind = crossings.is_typed(here, found), crossings.is_move(here, found), crossings.takes_back(here, found)
     return PendingCrossing(found, crossings.rows(here, found), *kind)
 
 
@@ -184,9 +183,11 @@ def end_as(here: Connection, crossing: Crossing, arrived: bool, who: str) -> Non
     if arrived:
         _finish(here, crossing)
         return
-    if not crossing.takes_in:
+    takes_back = crossings.takes_back(here, crossing)
+    if takes_back or not crossing.takes_in:
+        of = crossing_taken_back if takes_back else crossing_back
         with here.transaction():
-            _record(here, crossing, crossing_back.lost(here, crossing, who))
+            _record(here, crossing, of.lost(here, crossing, who))
         return
     with here.transaction():  # the copies may be all that there is: they go into the bin
         ids = crossing_in.finish(here, crossing, _dialect(crossing), settings.PGQUEUE["OWN_CODE"])
@@ -210,7 +211,10 @@ def _carry(here: Connection, crossing: Crossing) -> list[Outcome]:
         if database is None:
             raise DatabaseError(f"The database {crossing.alias} is not written to any more.")
         with database.writing() as there, database.writing() as beside:
-            mark = crossing_back.carry(here, there, beside, _store(database), crossing)
+            if crossings.takes_back(here, crossing):
+                mark = crossing_taken_back.carry(here, there, beside, _stores(database), crossing)
+            else:
+                mark = crossing_back.carry(here, there, beside, _store(database), crossing)
     except DatabaseError:
         with crossings.held(here, crossing.id) as now:
             settled = _settled(here, now) if now else None
@@ -262,7 +266,10 @@ def _finish(here: Connection, crossing: Crossing) -> list[Outcome]:
     _audit(here, crossing)
     with here.transaction():
         crossings.make_durable(here)  # undone by a crash it would be asked again, of whoever has forgotten it
-        if crossing.takes_in:
+        if crossings.takes_back(here, crossing):
+            outcomes = crossing_taken_back.finish(here, crossing)
+            _record(here, crossing, outcomes)
+        elif crossing.takes_in:
             queues = crossings.rows(here, crossing)
             ids = crossing_in.finish(here, crossing, _dialect(crossing), settings.PGQUEUE["OWN_CODE"])
             outcomes = [Outcome(each, "done") for each in ids]
@@ -290,7 +297,8 @@ def _doubt(here: Connection, crossing: Crossing, why: str) -> None:
     audit_intents.write(crossing.id, **audit_intents.NOT_KNOWN)
     with here.transaction():
         crossings.doubt(here, crossing, why)
-        _record(here, crossing, crossing_back.given_up(here, crossing, why))
+        of = crossing_taken_back if crossings.takes_back(here, crossing) else crossing_back
+        _record(here, crossing, of.given_up(here, crossing, why))
     log.error("The outcome of crossing %s into %s is unknown: %s", crossing.id, crossing.alias, why)
 
 
@@ -323,6 +331,12 @@ def _dialect(crossing: Crossing) -> Dialect:
     if database := of_alias(crossing.alias):
         return database.dialect
     raise DatabaseError(f"No QUEUES_URL_{crossing.alias.upper()} names it.")
+
+
+def _stores(database: QueueDatabase) -> crossing_move.MoveStores:
+    waiting = database.dialect.waiting_messages
+    assert waiting is not None
+    return crossing_move.MoveStores(_store(database), waiting)
 
 
 def _store(database: QueueDatabase) -> CrossingStore:

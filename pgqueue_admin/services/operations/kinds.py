@@ -37,6 +37,10 @@ def _retry(connection: Connection, ids: list[int], who: str, operation: int) -> 
     )
 
 
+def _call_back(connection: Connection, ids: list[int], who: str, operation: int) -> list[Outcome]:
+    return call_back.call_back(connection, ids, who, operation, targets.not_given_back)
+
+
 def _nothing(connection: Connection, ids: list[int], who: str, operation: int) -> list[Outcome]:
     """A purge goes by its queue, not by a set (purge_chunk)."""
     raise NotImplementedError
@@ -52,7 +56,7 @@ KINDS = {
     Operation.Kind.RETRY: OperationKind("dead", past("retry"), _retry),
     Operation.Kind.DISCARD: OperationKind("dead", past("discard"), replay.discard),
     Operation.Kind.RESTORE: OperationKind("discarded", past("restore"), replay.restore),
-    Operation.Kind.CALL_BACK: OperationKind("retried", past("call back"), call_back.call_back),
+    Operation.Kind.CALL_BACK: OperationKind("retried", past("call back"), _call_back),
     Operation.Kind.PURGE: OperationKind("", past("purge"), _nothing),
 }
 

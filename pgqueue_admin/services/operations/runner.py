@@ -153,7 +153,7 @@ def chunk(operation: Operation, size: int, until: int = LARGEST_ID) -> bool:
             if purge_elsewhere.is_there(operation)
             else _purge_chunk(operation, size)
         )
-    if operation.kind == Operation.Kind.RETRY:
+    if operation.kind in (Operation.Kind.RETRY, Operation.Kind.CALL_BACK):
         crossings.settle(operation.pk)
     with queue_database().writing() as connection, all_let_go(connection):
         with connection.transaction():

@@ -11,7 +11,7 @@ from typing import Any
 
 from pgqueue_admin.archive import crossings
 from pgqueue_admin.archive.held_row import others_code
-from pgqueue_admin.dialects import Address, Connection, Dialect
+from pgqueue_admin.dialects import Address, Connection, Dialect, aliases
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Endpoint, Queue
@@ -20,6 +20,7 @@ from pgqueue_admin.models.queue_database import (
     database_of,
     is_watched,
     lies_elsewhere,
+    of_alias,
     only_looked,
     queue_database,
 )
@@ -112,6 +113,29 @@ def _asked(connection: Connection, dialect: Dialect, asked: list[Address]) -> di
     kinds = _kinds(allowed)
     named = zip(allowed, native, strict=True)
     return found | {each: _judged(each, by_name[there], kinds.get(each)) for each, there in named}
+
+
+def not_given_back(connection: Connection, addresses: Iterable[Address]) -> Mapping[Address, str]:
+    """Of queues of other databases, why nothing that a retry has put there is taken out again
+    (archive.call_back.Judge). Raises DatabaseError where one is not heard: then the act waits for it.
+    """
+    why: dict[Address, str] = {}
+    for each in addresses:
+        if found := _why_not_given_back(connection, of_alias(aliases.alias_of(each)), aliases.alias_of(each)):
+            why[each] = found
+    return why
+
+
+def _why_not_given_back(connection: Connection, database: QueueDatabase | None, alias: str) -> str:
+    if database is None or not database.is_writable:
+        return only_looked(alias)
+    store = database.dialect.crossings
+    if store is None or database.dialect.waiting_messages is None:
+        return only_looked(alias)
+    if not crossings.can_carry(connection):
+        return crossings.NOT_KEPT
+    with database.reading() as there:
+        return store.fault(there)
 
 
 def refusals(connection: Connection, addresses: Iterable[Address], chosen: Chosen = ()) -> Mapping[Address, str]:

@@ -45,6 +45,12 @@ select lower(convert(char(36), Id)) as id, CorrelationId as correlation_id, Repl
 from [dbo].[Sales] with (updlock, readpast, rowlock)
 where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier)
 
+-- numbers_of: Where rows with these ids lie, by a look that locks none of the others: no index has the id.
+select lower(convert(char(36), Id)) as id, RowVersion as seq
+from [dbo].[Sales] with (readpast, readcommittedlock)
+where Id in (select cast(asked.value as uniqueidentifier) from openjson(%(ids)s) as asked)
+option (maxdop 1)
+
 -- has_own: Of one that is held.
 select case when [Tenant] is null then 0 else 1 end as is_filled from [dbo].[Sales] where RowVersion = %(seq)s
 
