@@ -22,8 +22,10 @@ select lower(convert(char(36), service_broker_guid)) as place from sys.databases
 insert into {table} (Id) values (cast(%(id)s as uniqueidentifier))
 
 -- name: told
--- Waits for whoever is still about to commit it: then it is there, or it never will be.
-select count(*) as found from {table} with (readcommittedlock) where Id = cast(%(id)s as uniqueidentifier)
+-- Waits for whoever is still about to commit it: then it is there, or it never will be. A replica may not have it yet.
+select count(*) as found,
+    case when cast(databasepropertyex(db_name(), N'Updateability') as nvarchar(60)) = N'READ_WRITE' then 1 else 0 end as is_primary
+from {table} with (readcommittedlock) where Id = cast(%(id)s as uniqueidentifier)
 
 -- name: forget
 -- It is asked no more.
@@ -46,9 +48,9 @@ select lower(convert(char(36), Id)) as id, CorrelationId as correlation_id, Repl
 from batch where nth = 1 or carried <= %(most)s order by RowVersion
 
 -- name: body
--- Of one that is held.
-select Body as body from {table} where RowVersion = %(seq)s
+-- Of one that is held. The number alone may be another row's, too, where somebody set identities by hand.
+select Body as body from {table} with (updlock, readpast, rowlock) where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier)
 
 -- name: remove
 -- One that is held.
-delete from {table} where RowVersion = %(seq)s
+delete from {table} with (rowlock, readpast) where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier)

@@ -63,10 +63,13 @@ class SQLServerCrossings:
         if self.here(session) != place:
             return CommitOutcome("not_known", _ANOTHER)
         try:
-            found = session.value(self._sql.told(table=self._table), {"id": id})
+            row = session.one(self._sql.told(table=self._table), {"id": id})
         except Locked:
             return CommitOutcome("in_progress")
-        return CommitOutcome("committed" if found else "not_committed")
+        assert row is not None
+        if not row.is_primary:
+            return CommitOutcome("in_progress")  # a secondary replica, for now: it is asked again
+        return CommitOutcome("committed" if row.found else "not_committed")
 
     def forget(self, session: Session, mark: str) -> None:
         session.run(self._sql.forget(table=self._table), {"id": mark.split()[1]})
@@ -80,12 +83,17 @@ class SQLServerCrossings:
         return [TakenRow(0, "", UUID(row.id), row.expires, with_columns_of(row), row.seq) for row in rows]
 
     def body(self, session: Session, queue: Address, row: TakenRow) -> bytes | None:
-        body = session.value(self._sql.body(table=queue), {"seq": row.seq})
+        body = session.value(self._sql.body(table=queue), which(row))
         return None if body is None else bytes(body)
 
     def remove(self, session: Session, queue: Address, rows: Sequence[TakenRow]) -> int:
         statement = self._sql.remove(table=queue)
-        return sum(session.run(statement, {"seq": row.seq}) for row in rows)
+        return sum(session.run(statement, which(row)) for row in rows)
+
+
+def which(row: TakenRow) -> dict[str, Any]:
+    """By what a held one is found again: its index has the number, and the id tells it from another of that number."""
+    return {"seq": row.seq, "id": str(row.id)}
 
 
 class AliasedCrossings(SQLServerCrossings):

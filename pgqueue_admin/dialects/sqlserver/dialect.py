@@ -160,6 +160,8 @@ class SQLServer(StatementFolder):
         try:
             session.run(self.session.first(lock_ms=round(lock_seconds * 1000)))
             session.run(getattr(self.session, self.isolations[isolation or "read_committed"])())
+            if session.only_looks:
+                session.run(self.session.looks())
         except BaseException:
             session.close()
             raise

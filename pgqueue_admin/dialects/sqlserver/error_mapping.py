@@ -17,6 +17,13 @@ _BY_NUMBER: dict[int, type[errors.DatabaseError]] = {
     628: errors.TransactionEndedByHandler,  # there is no transaction to set a savepoint in
     911: errors.SchemaMissing,  # no such database
     916: errors.NotPermitted,
+    922: errors.DatabaseDown,  # it is being recovered
+    927: errors.DatabaseDown,  # it is being restored
+    942: errors.DatabaseDown,  # it is offline
+    945: errors.DatabaseDown,
+    952: errors.DatabaseDown,  # it is in transition
+    976: errors.DatabaseDown,  # a replica that does not let anybody in, as after a failover
+    983: errors.DatabaseDown,  # a replica of which nobody knows yet what it is
     1088: errors.TableMissing,
     1205: errors.Deadlock,
     1222: errors.Locked,

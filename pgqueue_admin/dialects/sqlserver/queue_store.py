@@ -8,7 +8,7 @@ import orjson
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Command, Session
 from pgqueue_admin.dialects.queue_store import LOWEST, PeekResult, QueueRow, ReceivedRow
-from pgqueue_admin.dialects.sqlserver.query import Query, ReadingQuery
+from pgqueue_admin.dialects.sqlserver.query import Query, ReadingQuery, written
 from pgqueue_admin.dialects.sqlserver.recoverable import RecoverableColumn, RecoverableQuery
 from pgqueue_admin.dialects.sqlserver.transport_table import BODY, HEADERS, ExpectedColumn, TransportTable
 from pgqueue_admin.dialects.table_fault import TableFault
@@ -70,7 +70,17 @@ class SQLServerQueue(TransportTable):
         yield from self._index_fault(session, found, "RowVersion", why, *forms)
         why = "a purge of what is over reads the whole table"
         yield from self._index_fault(session, found, "Expires", why, self._sql.index_expires)
+        yield from self._trigger_faults(session)
         yield from self._body_column_fault(found, readable)
+
+    def _trigger_faults(self, session: Session) -> Iterator[TableFault]:
+        for row in session.all(self._sql.triggers(catalog=self._catalog), {"table": self._name}):
+            stops = bool(row.is_of_deletes)
+            refused = "each receive (334)" if stops else "what comes due for it (331)"
+            cure = self._folder.table_repair.disable_trigger(table=self.address, name=row.name)
+            yield TableFault(
+                f"{self._name} has the trigger {row.name}: the server refuses {refused}.", written(cure), stops
+            )
 
     def insertions(self, rows: Sequence[QueueRow]) -> list[Command]:
         if len(rows) == 1:

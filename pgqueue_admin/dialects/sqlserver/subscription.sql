@@ -8,9 +8,12 @@ create table {table} (
 )
 
 -- name: subscribe
--- One row per endpoint and topic: an endpoint that moved replaces its address. Two who subscribe at once take turns.
-merge {table} with (tablock) as target
-using (select %(queueaddress)s as QueueAddress, %(endpoint)s as Endpoint, %(topic)s as Topic) as wanted
+-- One row per endpoint and topic: an endpoint that moved replaces its address. Two who subscribe at once take turns. A letter more
+-- than the key has: a longer name is refused, not cut; and as nvarchar(max), which the driver sends, it would find no index.
+merge {table} with (holdlock, tablock) as target
+using (
+    select %(queueaddress)s as QueueAddress, cast(%(endpoint)s as nvarchar(201)) as Endpoint, cast(%(topic)s as nvarchar(201)) as Topic
+) as wanted
 on target.Endpoint = wanted.Endpoint and target.Topic = wanted.Topic
 when matched then update set QueueAddress = wanted.QueueAddress
 when not matched then
@@ -18,7 +21,7 @@ when not matched then
 
 -- name: unsubscribe
 -- By endpoint and topic, whatever address it has now.
-delete from {table} where Endpoint = %(endpoint)s and Topic = %(topic)s
+delete from {table} where Endpoint = cast(%(endpoint)s as nvarchar(201)) and Topic = cast(%(topic)s as nvarchar(201))
 
 -- name: subscribers
 -- Each queue once, however many of the event's types it asked for.
@@ -26,7 +29,7 @@ select distinct QueueAddress as queueaddress from {table} where Topic in ({topic
 
 -- name: topic
 -- One of subscribers.
-%(topic_{place})s
+cast(%(topic_{place})s as nvarchar(201))
 
 -- name: rows
 -- Read as it stands, by whoever only looks; more than anybody subscribes to is cut.

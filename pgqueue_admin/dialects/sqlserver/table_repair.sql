@@ -105,6 +105,10 @@ alter table {table} add constraint {name} {key} ({keys})
 -- Likewise a default.
 alter table {table} add constraint {name} default {definition} for {column}
 
+-- name: disable_trigger
+-- It stays there, and whoever made it may find another way.
+disable trigger {name} on {table}
+
 -- name: index_rowversion_aside
 -- Where rows lie in the order of another index: a table has one clustered index.
 create nonclustered index Index_RowVersion on {table} (RowVersion)

@@ -51,7 +51,8 @@ class TransportTable:
         self._sql = getattr(sql, self.noun)
         self._name = addressing.qualified(address)
         self._lock = {"resource": f"{sql.in_full(address)}_lock"}
-        self._columns_query = sql.queue.columns(catalog=Catalog(addressing.catalog(address)))
+        self._catalog = Catalog(addressing.catalog(address))
+        self._columns_query = sql.queue.columns(catalog=self._catalog)
         self._changes = ColumnChanges(sql.table_repair, address)
 
     def create(self, session: Session) -> None:

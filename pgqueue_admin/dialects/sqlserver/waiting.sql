@@ -62,14 +62,17 @@ option (maxdop 1)
 
 -- name: has_own
 -- Of one that is held.
-select case when {column} is null then 0 else 1 end as is_filled from {table} where RowVersion = %(seq)s
+select case when {column} is null then 0 else 1 end as is_filled
+from {table} with (updlock, readpast, rowlock) where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier)
 
 -- name: move
 -- One that is held, with all it has but its number, which the target gives. Without a body it would wedge that queue.
 insert into {target} (Id, CorrelationId, ReplyToAddress, Recoverable, Expires, Headers, Body)
-select Id, CorrelationId, ReplyToAddress, 1, Expires, Headers, Body from {table} where RowVersion = %(seq)s and Body is not null
+select Id, CorrelationId, ReplyToAddress, 1, Expires, Headers, Body from {table} with (updlock, readpast, rowlock)
+where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier) and Body is not null
 
 -- name: move_without_recoverable
 -- As move, where the target has no such column.
 insert into {target} (Id, CorrelationId, ReplyToAddress, Expires, Headers, Body)
-select Id, CorrelationId, ReplyToAddress, Expires, Headers, Body from {table} where RowVersion = %(seq)s and Body is not null
+select Id, CorrelationId, ReplyToAddress, Expires, Headers, Body from {table} with (updlock, readpast, rowlock)
+where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier) and Body is not null

@@ -9,6 +9,7 @@ from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.dialects.crossing_store import TakenRow
 from pgqueue_admin.dialects.sqlserver import addressing
+from pgqueue_admin.dialects.sqlserver.crossing_store import which
 from pgqueue_admin.dialects.sqlserver.query import Query
 from pgqueue_admin.dialects.sqlserver.queue_store import with_columns_of
 from pgqueue_admin.dialects.sqlserver.recoverable import RecoverableColumn, RecoverableQuery
@@ -61,13 +62,13 @@ class SQLServerWaiting:
 
     def has_own(self, session: Session, queue: Address, row: TakenRow) -> bool:
         table, own = self._native(queue), self.own_columns(session, queue)
-        return any(session.value(self._sql.has_own(table=table, column=name), {"seq": row.seq}) for name in own)
+        return any(session.value(self._sql.has_own(table=table, column=name), which(row)) for name in own)
 
     def move(self, session: Session, queue: Address, row: TakenRow, target: Address) -> int:
         where = {"table": self._native(queue), "target": self._native(target)}
         column = RecoverableColumn(self._dialect, where["target"])
         forms = self._sql.move(**where), self._sql.move_without_recoverable(**where)
-        return session.run(RecoverableQuery.of(column, *forms), {"seq": row.seq})
+        return session.run(RecoverableQuery.of(column, *forms), which(row))
 
     def _named(self, queue: Address) -> dict[str, str]:
         return {"table": addressing.qualified(self._native(queue))}

@@ -32,6 +32,7 @@ UNPARSED = {
     ("delayed", "move_due_without_recoverable"): "as move_due",
     ("outbox", "mark"): "THROW: the update is parsed alone below",
     ("table_repair", "add_default"): "DEFAULT … FOR a column",
+    ("table_repair", "disable_trigger"): "DISABLE TRIGGER",
     ("session", "snapshot"): "an isolation level that it does not know",
     ("session", "savepoint"): "SAVE TRANSACTION, behind a condition",
 }
@@ -42,7 +43,7 @@ HINTS = {
     "updlock, readpast, rowlock",  # receive, move due, and what the relay takes
     "readpast, readcommittedlock",  # peek, and what is due next
     "rowlock, readpast",  # purge
-    "tablock",  # subscribe
+    "holdlock, tablock",  # subscribe
     "readcommittedlock",  # what became of a transaction: whoever is about to commit is waited for
     "maxdop 1",  # purge of an outbox
 }
@@ -107,7 +108,7 @@ RECEIVING = {
     ("queue", "purge_expired"): "rowlock, readpast",
     ("delayed", "move_due"): "updlock, readpast, rowlock",
     ("delayed", "next_due"): "readpast, readcommittedlock",
-    ("subscription", "subscribe"): "tablock",
+    ("subscription", "subscribe"): "holdlock, tablock",
     ("subscription", "rows"): "readpast, readcommittedlock",
     ("subscription", "published"): "readpast, readcommittedlock",
     ("waiting", "count"): "readpast, readcommittedlock",
@@ -115,6 +116,10 @@ RECEIVING = {
     ("waiting", "take"): "updlock, readpast, rowlock",
     ("waiting", "hold"): "updlock, readpast, rowlock",
     ("waiting", "numbers_of"): "readpast, readcommittedlock",
+    ("waiting", "has_own"): "updlock, readpast, rowlock",
+    ("waiting", "move"): "updlock, readpast, rowlock",
+    ("crossing", "body"): "updlock, readpast, rowlock",
+    ("crossing", "remove"): "rowlock, readpast",
 }
 _OF_TABLES = re.compile(r"from \[dbo\]\.\[Sales(?:\.Delayed)?\]")
 _LOOKS = [(noun, name) for noun, name in EACH if noun in LOOKING]

@@ -121,6 +121,7 @@ def test_the_lock_of_a_creation_is_the_originals(schema: str) -> None:
         (18456, DatabaseDown),
         (4060, DatabaseDown),
         (596, DatabaseDown),
+        (983, DatabaseDown),
         (229, NotPermitted),
         (2760, SchemaMissing),
         (8152, DatabaseError),
@@ -131,6 +132,39 @@ def test_its_errors_are_ours(number: int, kind: type) -> None:
     assert type(error) is kind
     assert str(number) in error.detail
     assert (error.sqlstate == "40001") is (kind is Deadlock)
+
+
+class Telling:
+    """Answers as the database at ``here`` does when it is asked what became of a transaction."""
+
+    def __init__(self, found: int, is_primary: int):
+        self._row = SimpleNamespace(found=found, is_primary=is_primary)
+
+    def value(self, query: str, params: Any = None) -> str:
+        return "here"
+
+    def one(self, query: str, params: Any = None) -> Any:
+        assert "databasepropertyex(db_name(), N'Updateability')" in query
+        return self._row
+
+
+@pytest.mark.parametrize(
+    ("found", "is_primary", "state"),
+    [(1, 1, "committed"), (0, 1, "not_committed"), (0, 0, "in_progress"), (1, 0, "in_progress")],
+)
+def test_a_secondary_replica_is_not_believed(found: int, is_primary: int, state: str) -> None:
+    """It may not have the row yet: what it does not have would be put there once more."""
+    session: Any = Telling(found, is_primary)
+    assert SHOP.crossings.told(session, "here 6a3a07a2-1c2a-4b8e-9d7a-1f1f1f1f1f1f").state == state
+    assert SHOP.crossings.told(session, "there 6a3a07a2-1c2a-4b8e-9d7a-1f1f1f1f1f1f").state == "not_known"
+
+
+@pytest.mark.parametrize("name", ["body", "remove"])
+def test_a_held_row_is_found_again_by_its_number_and_its_id(name: str) -> None:
+    """A number may be there twice, and the other row in somebody's hands."""
+    asked = getattr(SHOP.crossing, name)(table=SALES)
+    assert "RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier)" in asked
+    assert "readpast" in asked
 
 
 def test_snapshot_where_the_database_has_it_off_is_said_with_what_helps() -> None:

@@ -35,12 +35,22 @@ DOCUMENTED = [
 class Catalog:
     """What the server would answer of the table: columns with ``others`` in their place, indexes, defaults."""
 
-    def __init__(self, indexes: list[Any], defaults: Any = (), no_identity: bool = False, **others: tuple[str, int]):
+    def __init__(
+        self,
+        indexes: list[Any],
+        defaults: Any = (),
+        no_identity: bool = False,
+        triggers: Any = (),
+        **others: tuple[str, int],
+    ):
+        self._triggers = triggers
         self._indexes, self._defaults = indexes, list(defaults)
         self._columns = {**NAMES, **others}
         self._no_identity = no_identity
 
     def all(self, query: str, params: Any = None) -> list[Any]:
+        if "sys.triggers" in query:
+            return [SimpleNamespace(name=name, is_of_deletes=is_of_deletes) for name, is_of_deletes in self._triggers]
         if "default_constraints" in query:
             return self._defaults
         if "is_included_column as is_included" in query:
@@ -65,6 +75,17 @@ def faults(*about: Any, **columns: Any) -> list[TableFault]:
 
 def test_a_table_as_documented_has_none() -> None:
     assert faults(DOCUMENTED) == []
+
+
+def test_a_trigger_is_told_by_what_the_server_refuses_with_it() -> None:
+    deletes, inserts = faults(DOCUMENTED, triggers=[("log]it", 1), ("copy", 0)])
+    assert deletes == TableFault(
+        "[dbo].[Sales] has the trigger log]it: the server refuses each receive (334).",
+        "disable trigger [log]]it] on [dbo].[Sales]",
+        stops=True,
+    )
+    assert inserts.said == "[dbo].[Sales] has the trigger copy: the server refuses what comes due for it (331)."
+    assert not inserts.stops
 
 
 def test_a_column_in_an_index_is_changed_without_it() -> None:

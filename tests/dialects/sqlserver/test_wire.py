@@ -55,8 +55,16 @@ def test_it_logs_in_in_cipher_and_sets_itself_up(server: Peer, open_one: Open) -
     assert "pgqueue Sales".encode("utf-16-le") in server.logins[0]
     for each in ("implicit_transactions on", "lock_timeout 25000", "isolation level read committed"):
         assert each in said
+    for each in ("quoted_identifier", "ansi_warnings", "arithabort", "concat_null_yields_null"):
+        assert f"set {each} on;" in said, "else a filtered index refuses each write (1934)"
+    assert "deadlock_priority" not in said
     assert not session.closed
     assert not session.ended()
+
+
+def test_who_only_looks_gives_way_in_a_deadlock(server: Peer, open_one: Open) -> None:
+    open_one(server, read_only=True)
+    assert "set deadlock_priority low" in "".join(server.asked)
 
 
 def test_parameters_are_sent_beside_the_statement(server: Peer, open_one: Open) -> None:

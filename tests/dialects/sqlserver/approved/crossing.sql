@@ -17,8 +17,10 @@ select lower(convert(char(36), service_broker_guid)) as place from sys.databases
 -- mark: In the transaction that it stands for.
 insert into [dbo].[PgqueueCrossing] (Id) values (cast(%(id)s as uniqueidentifier))
 
--- told: Waits for whoever is still about to commit it: then it is there, or it never will be.
-select count(*) as found from [dbo].[PgqueueCrossing] with (readcommittedlock) where Id = cast(%(id)s as uniqueidentifier)
+-- told: Waits for whoever is still about to commit it: then it is there, or it never will be. A replica may not have it yet.
+select count(*) as found,
+    case when cast(databasepropertyex(db_name(), N'Updateability') as nvarchar(60)) = N'READ_WRITE' then 1 else 0 end as is_primary
+from [dbo].[PgqueueCrossing] with (readcommittedlock) where Id = cast(%(id)s as uniqueidentifier)
 
 -- forget: It is asked no more.
 delete from [dbo].[PgqueueCrossing] where Id = cast(%(id)s as uniqueidentifier)
@@ -38,8 +40,8 @@ select lower(convert(char(36), Id)) as id, CorrelationId as correlation_id, Repl
     Headers as headers, RowVersion as seq
 from batch where nth = 1 or carried <= %(most)s order by RowVersion
 
--- body: Of one that is held.
-select Body as body from [dbo].[Sales] where RowVersion = %(seq)s
+-- body: Of one that is held. The number alone may be another row's, too, where somebody set identities by hand.
+select Body as body from [dbo].[Sales] with (updlock, readpast, rowlock) where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier)
 
 -- remove: One that is held.
-delete from [dbo].[Sales] where RowVersion = %(seq)s
+delete from [dbo].[Sales] with (rowlock, readpast) where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier)

@@ -34,6 +34,15 @@ join sys.types t on t.user_type_id = c.user_type_id
 where c.object_id = object_id(%(table)s)
 order by c.column_id
 
+-- triggers: Of those that are enabled: a delete that says what it took is refused where one is of deletes (334), and where any is there, what
+-- comes due is not moved in (331).
+select r.name as name, max(case when e.type_desc = N'DELETE' then 1 else 0 end) as is_of_deletes
+from sys.triggers r
+join sys.trigger_events e on e.object_id = r.object_id
+where r.parent_id = object_id(%(table)s) and r.is_disabled = 0
+group by r.name
+order by r.name
+
 -- has_recoverable: Asked before the first send. Whoever may send may see that.
 select case when col_length(%(table)s, N'Recoverable') is null then 0 else 1 end as is_there
 

@@ -6,22 +6,25 @@ create table [dbo].[SubscriptionRouting] (
     primary key clustered (Endpoint, Topic)
 )
 
--- subscribe: One row per endpoint and topic: an endpoint that moved replaces its address. Two who subscribe at once take turns.
-merge [dbo].[SubscriptionRouting] with (tablock) as target
-using (select %(queueaddress)s as QueueAddress, %(endpoint)s as Endpoint, %(topic)s as Topic) as wanted
+-- subscribe: One row per endpoint and topic: an endpoint that moved replaces its address. Two who subscribe at once take turns. A letter more
+-- than the key has: a longer name is refused, not cut; and as nvarchar(max), which the driver sends, it would find no index.
+merge [dbo].[SubscriptionRouting] with (holdlock, tablock) as target
+using (
+    select %(queueaddress)s as QueueAddress, cast(%(endpoint)s as nvarchar(201)) as Endpoint, cast(%(topic)s as nvarchar(201)) as Topic
+) as wanted
 on target.Endpoint = wanted.Endpoint and target.Topic = wanted.Topic
 when matched then update set QueueAddress = wanted.QueueAddress
 when not matched then
     insert (QueueAddress, Endpoint, Topic) values (wanted.QueueAddress, wanted.Endpoint, wanted.Topic);
 
 -- unsubscribe: By endpoint and topic, whatever address it has now.
-delete from [dbo].[SubscriptionRouting] where Endpoint = %(endpoint)s and Topic = %(topic)s
+delete from [dbo].[SubscriptionRouting] where Endpoint = cast(%(endpoint)s as nvarchar(201)) and Topic = cast(%(topic)s as nvarchar(201))
 
 -- subscribers: Each queue once, however many of the event's types it asked for.
-select distinct QueueAddress as queueaddress from [dbo].[SubscriptionRouting] where Topic in (%(topic_0)s, %(topic_1)s) order by QueueAddress
+select distinct QueueAddress as queueaddress from [dbo].[SubscriptionRouting] where Topic in (cast(%(topic_0)s as nvarchar(201)), cast(%(topic_1)s as nvarchar(201))) order by QueueAddress
 
 -- topic: One of subscribers.
-%(topic_0)s
+cast(%(topic_0)s as nvarchar(201))
 
 -- rows: Read as it stands, by whoever only looks; more than anybody subscribes to is cut.
 select top (10) QueueAddress as queueaddress, Endpoint as endpoint, Topic as topic

@@ -81,5 +81,8 @@ alter table [dbo].[Sales] add constraint [pgqueue_1] primary key nonclustered ([
 -- add_default: Likewise a default.
 alter table [dbo].[Sales] add constraint [pgqueue_1] default (newid()) for [Dispatched]
 
+-- disable_trigger: It stays there, and whoever made it may find another way.
+disable trigger [pgqueue_1] on [dbo].[Sales]
+
 -- index_rowversion_aside: Where rows lie in the order of another index: a table has one clustered index.
 create nonclustered index Index_RowVersion on [dbo].[Sales] (RowVersion)

@@ -52,12 +52,15 @@ where Id in (select cast(asked.value as uniqueidentifier) from openjson(%(ids)s)
 option (maxdop 1)
 
 -- has_own: Of one that is held.
-select case when [Tenant] is null then 0 else 1 end as is_filled from [dbo].[Sales] where RowVersion = %(seq)s
+select case when [Tenant] is null then 0 else 1 end as is_filled
+from [dbo].[Sales] with (updlock, readpast, rowlock) where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier)
 
 -- move: One that is held, with all it has but its number, which the target gives. Without a body it would wedge that queue.
 insert into [dbo].[Billing] (Id, CorrelationId, ReplyToAddress, Recoverable, Expires, Headers, Body)
-select Id, CorrelationId, ReplyToAddress, 1, Expires, Headers, Body from [dbo].[Sales] where RowVersion = %(seq)s and Body is not null
+select Id, CorrelationId, ReplyToAddress, 1, Expires, Headers, Body from [dbo].[Sales] with (updlock, readpast, rowlock)
+where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier) and Body is not null
 
 -- move_without_recoverable: As move, where the target has no such column.
 insert into [dbo].[Billing] (Id, CorrelationId, ReplyToAddress, Expires, Headers, Body)
-select Id, CorrelationId, ReplyToAddress, Expires, Headers, Body from [dbo].[Sales] where RowVersion = %(seq)s and Body is not null
+select Id, CorrelationId, ReplyToAddress, Expires, Headers, Body from [dbo].[Sales] with (updlock, readpast, rowlock)
+where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier) and Body is not null
