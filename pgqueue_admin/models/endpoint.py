@@ -96,6 +96,7 @@ class Endpoint(models.Model):
         db_default="",
         help_text="An address; empty: SubscriptionRouting in its own schema.",
     )
+    purge_expired_at_start = models.BooleanField(default=False, db_default=False)
     # of the outbox (O3 to O9); its table lies beside the queues
     outbox = models.CharField(max_length=12, choices=Outbox.choices, default=Outbox.OFF, db_default=Outbox.OFF)
     outbox_isolation = models.CharField(

@@ -18,6 +18,7 @@ SETTINGS = {
         "transaction_mode",
         "repeek_after",
         "notify",
+        "purge_expired_at_start",
         "audit_queue",
         "audit_ttbr_seconds",
         "subscription_table",

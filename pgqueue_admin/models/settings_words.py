@@ -21,6 +21,7 @@ LABELS = {
     "transaction_mode": "transaction mode",
     "repeek_after": "peek again when",
     "notify": "wake by NOTIFY",
+    "purge_expired_at_start": "expired messages are deleted at a start",
     "audit_queue": "audit queue",
     "audit_ttbr_seconds": "how long audit copies live",
     "subscription_table": "subscription table",

@@ -24,6 +24,7 @@ COUNT = "PositiveIntegerField"
 NEW = {
     "batch_size": ("50", 50),
     "repeek_after": ("handlers", "handlers"),
+    "purge_expired_at_start": ("on", True),
     "audit_queue": ("audit", "audit"),
     "audit_ttbr_seconds": ("7 d", 604_800),
     "subscription_table": ("SubscriptionRouting", "SubscriptionRouting"),
@@ -262,6 +263,14 @@ def test_the_mode_none_switches_the_outbox_off_and_that_is_said(
     atomic = saved(outbox="optimistic", transaction_mode="sends_atomic_with_receive", seen=seen)
     assert "none is needed" in faults(atomic)["outbox"]
     assert saved(transaction_mode="receive_only", outbox="optimistic").status_code == 422, "then it needs its table"
+
+
+def test_a_purge_of_what_has_expired_is_switched_on_for_the_next_start(as_operator: Client, orders: Endpoint) -> None:
+    assert "Delete expired messages at a start" in text(as_operator, f"{PAGE}?edit=1")
+    assert not of_row(orders).purge_expired_at_start
+    assert save(as_operator, orders, purge_expired_at_start="on").status_code == 303
+    assert of_row(Endpoint.objects.get()).purge_expired_at_start
+    assert "expired messages are deleted at a start off → on" in text(as_operator).replace("\u00a0", " ")
 
 
 STOCK = {"stock": "postgresql://stock-host/stock"}

@@ -23,6 +23,7 @@ class EndpointSettingsForm(forms.Form):
     transaction_mode = forms.ChoiceField(label="Transaction mode", choices=Endpoint.Mode.choices)
     repeek_after = forms.ChoiceField(label="Peek again when", choices=Endpoint.Repeek.choices)
     notify = forms.BooleanField(label="Wake by NOTIFY", required=False)
+    purge_expired_at_start = forms.BooleanField(label="Delete expired messages at a start", required=False)
     strict_peek_range = forms.BooleanField(label="Strict peek range", required=False)
     immediate_retries = forms.IntegerField(label="Immediate retries")
     delayed_retries = forms.IntegerField(label="Delayed retries")

@@ -30,6 +30,7 @@ def of_row(row: Endpoint) -> EndpointSettings:
         transaction_mode=row.transaction_mode,  # type: ignore[arg-type]
         repeek_after=row.repeek_after,  # type: ignore[arg-type]
         notify=row.notify,
+        purge_expired_at_start=row.purge_expired_at_start,
         audit_queue=row.audit_queue,
         audit_ttbr=row.audit_ttbr_seconds,
         subscription_table=row.subscription_table,
