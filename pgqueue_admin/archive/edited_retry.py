@@ -23,6 +23,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.sessions.queue_notifications import tell_with_commit
 from pgqueue_admin.transport.wire import headers as h
 
+LEASE_TYPE = "application/json"  # what a lease message is, without a header that says so
 _BATCH = 4_000_000  # bytes of bodies that are in memory at once, and one body in any case
 
 
@@ -82,7 +83,7 @@ def retry(
 def _put_lease(connection: Connection, archive_id: int, body: bytes, target: Address, who: str) -> EditedRetry:
     if target != LEASE_QUEUE:
         return EditedRetry(Outcome(archive_id, "failed", "A lease message goes back into the lease queue."), "")
-    outcome = lease_retry.put_edited(connection, archive_id, body.decode())
+    outcome = lease_retry.put_edited(connection, {archive_id: body.decode()})[archive_id]
     if outcome.result == "done":
         replay.mark_retried(connection, {archive_id: outcome}, {}, who, None, replay.EDITED)
     return EditedRetry(outcome, outcome.sent_as or "")
@@ -186,9 +187,12 @@ class ManyEdits(NamedTuple):
     hides: Callable[[Any, h.Headers, bytes | None], str]
 
     def of_one(self, row: Any, raw: bytes | None) -> Edited | NotEdited:
-        """``row``: id, kind, message_type, headers, body_bytes. ``raw``: its body, where that is changed."""
+        """``row``: id, kind, message_type, headers, body_bytes. ``raw``: its body, where that is changed; of a lease
+        message its document, None where that is longer than what is changed."""
+        if row.kind == "lease":
+            return self._of_lease(row, raw)
         if row.kind != "transport":
-            return NotEdited("unread", replay.ONLY_TRANSPORT)
+            return NotEdited("unread", replay.ONLY_QUEUES)
         try:
             kept = replay.kept_headers(row.headers)
         except h.HeadersUnreadable as error:
@@ -202,10 +206,21 @@ class ManyEdits(NamedTuple):
             return NotEdited("unread", f"Its body has more than {MOST_BYTES:,} bytes.")
         return of_body(self.edit, own, raw, kept.get(h.CONTENT_TYPE))
 
+    def _of_lease(self, row: Any, raw: bytes | None) -> Edited | NotEdited:
+        if self.edit.part == "header":
+            return NotEdited("lacks", "A lease message has no headers: its fields can be changed.")
+        if raw is None:
+            return NotEdited("unread", f"It has more than {MOST_BYTES:,} bytes.")
+        if why := self.hides(row, {h.CONTENT_TYPE: LEASE_TYPE}, raw):
+            return NotEdited("unread", why)
+        return of_body(self.edit, {}, raw, LEASE_TYPE)
+
     def each(self, connection: Connection, rows: Sequence[Any]) -> Iterator[list[JudgedRow]]:
         """Batch by batch, so that few bodies are in memory."""
-        for batch in _batches(rows):
-            bodies = _bodies(connection, batch) if self.edit.part == "field" else {}
+        is_of_bodies = self.edit.part == "field"
+        documents = _document_sizes(connection, rows) if is_of_bodies else {}
+        for batch in _batches(rows, documents):
+            bodies = _bodies(connection, batch, documents) if is_of_bodies else {}
             yield [JudgedRow(row, bodies.get(row.id), self.of_one(row, bodies.get(row.id))) for row in batch]
 
     def put(
@@ -216,6 +231,16 @@ class ManyEdits(NamedTuple):
         for batch in self.each(connection, rows):
             changed, unchanged = self._split(batch, tokens)
             outcomes |= unchanged | _put_all(connection, target, changed)
+        return outcomes
+
+    def put_leases(self, connection: Connection, rows: list[Any]) -> dict[int, Outcome]:
+        """Likewise, into the lease queue."""
+        outcomes: dict[int, Outcome] = {}
+        for batch in self.each(connection, rows):
+            changed = {row.id: edited.body for row, _, edited in batch if isinstance(edited, Edited)}
+            outcomes |= {row.id: _stays(row, edited) for row, _, edited in batch if isinstance(edited, NotEdited)}
+            documents = {each: body.decode() for each, body in changed.items() if body is not None}
+            outcomes |= lease_retry.put_edited(connection, documents) if documents else {}
         return outcomes
 
     def composed(
@@ -236,7 +261,7 @@ class ManyEdits(NamedTuple):
         changed, unchanged = {}, {}
         for row, _, edited in batch:
             if isinstance(edited, NotEdited):
-                unchanged[row.id] = Outcome(row.id, edited.result, edited.why)
+                unchanged[row.id] = _stays(row, edited)
                 continue
             typed = EditedMessage(edited.headers, edited.body)
             headers = headers_of(row.headers, typed, new_id(self.seed, row.id), row.id, tokens.get(row.id))
@@ -244,11 +269,15 @@ class ManyEdits(NamedTuple):
         return changed, unchanged
 
 
-def _batches(rows: Sequence[Any]) -> Iterator[list[Any]]:
+def _stays(row: Any, edited: NotEdited) -> Outcome:
+    return Outcome(row.id, edited.result, edited.why)
+
+
+def _batches(rows: Sequence[Any], documents: Mapping[int, int]) -> Iterator[list[Any]]:
     batch: list[Any] = []
     size = 0
     for row in rows:
-        worth = min(row.body_bytes or 0, MOST_BYTES)
+        worth = min(row.body_bytes or documents.get(row.id, 0), MOST_BYTES)
         if batch and size + worth > _BATCH:
             yield batch
             batch, size = [], 0
@@ -258,7 +287,18 @@ def _batches(rows: Sequence[Any]) -> Iterator[list[Any]]:
         yield batch
 
 
-def _bodies(connection: Connection, rows: Sequence[Any]) -> dict[int, bytes]:
+def _document_sizes(connection: Connection, rows: Sequence[Any]) -> dict[int, int]:
+    """By archive id, of lease messages."""
+    ids = [row.id for row in rows if row.kind == "lease"]
+    found = connection.all(postgresql().archive.document_sizes(), {"ids": ids}) if ids else []
+    return {row.id: row.bytes for row in found}
+
+
+def _bodies(connection: Connection, rows: Sequence[Any], documents: Mapping[int, int]) -> dict[int, bytes]:
+    """Of those that are not too long."""
+    sql = postgresql().archive
     ids = [row.id for row in rows if row.body_bytes is not None and row.body_bytes <= MOST_BYTES]
-    found = connection.all(postgresql().archive.bodies(), {"ids": ids}) if ids else []
+    leases = [row.id for row in rows if documents.get(row.id, MOST_BYTES + 1) <= MOST_BYTES]
+    found = connection.all(sql.bodies(), {"ids": ids}) if ids else []
+    found += connection.all(sql.documents(), {"ids": leases}) if leases else []
     return {row.id: bytes(row.body) for row in found}

@@ -1,6 +1,6 @@
 """Dead lease messages go back into the lease queue, and are linked with the messages that they become."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pgqueue_admin.archive import schema_columns
@@ -15,29 +15,35 @@ _OLDER = "The engine's tables are of a version before retries of lease messages:
 
 def put_back(connection: Connection, ids: Sequence[int]) -> dict[int, Outcome]:
     """In the caller's transaction, all of them or none; a queue that refuses fails them."""
+    return _unless_second(connection, ids, lambda meant: _put(connection, meant, _sql().put_back_lease(), {}))
+
+
+def put_edited(connection: Connection, documents: Mapping[int, str]) -> dict[int, Outcome]:
+    """Likewise, with other documents: by archive id the texts of JSON values, whose digits are kept."""
+
+    def put(meant: list[int]) -> dict[int, Outcome]:
+        asked = {"documents": [documents[each] for each in meant]}
+        return _put(connection, meant, _sql().put_back_edited_lease(), asked)
+
+    return _unless_second(connection, list(documents), put)
+
+
+def _unless_second(
+    connection: Connection, ids: Sequence[int], put: Callable[[list[int]], dict[int, Outcome]]
+) -> dict[int, Outcome]:
     if not are_linked(connection):
         return _failed(ids, _OLDER)
     seconds = first_endings(connection, ids)
     meant = [each for each in ids if each not in seconds]
     refused = {each: Outcome(each, "failed", why_not_second(first)) for each, first in seconds.items()}
-    return refused | (_put(connection, meant, _sql().put_back_lease(), {"ids": meant}) if meant else {})
-
-
-def put_edited(connection: Connection, archive_id: int, document: str) -> Outcome:
-    """Likewise one, with another document: the text of a JSON value, whose digits are kept."""
-    if not are_linked(connection):
-        return Outcome(archive_id, "failed", _OLDER)
-    if first := first_endings(connection, [archive_id]).get(archive_id):
-        return Outcome(archive_id, "failed", why_not_second(first))
-    asked = {"id": archive_id, "document": document}
-    return _put(connection, [archive_id], _sql().put_back_edited_lease(), asked)[archive_id]
+    return refused | (put(meant) if meant else {})
 
 
 def _put(connection: Connection, ids: Sequence[int], query: Any, asked: dict[str, Any]) -> dict[int, Outcome]:
     name = postgresql().canonical(LEASE_QUEUE)
     try:
         with connection.transaction():
-            rows = connection.all(query, asked)
+            rows = connection.all(query, {"ids": ids, **asked})
             if len(rows) < len(ids):
                 raise RowsDropped(f"It took {len(rows)} of {len(ids)}, and that was undone.")
     except (DatabaseDown, Deadlock):

@@ -22,7 +22,7 @@ Judge = Callable[[Connection, Collection[Address]], Mapping[Address, str]]  # wh
 
 
 EDITED = "edited and retried"
-ONLY_TRANSPORT = "Of many at once only messages of transport queues are edited: edit a lease message on its own page."
+ONLY_QUEUES = "Only messages of queues can be edited."
 MOVED = "It goes into another queue than a moment ago, of a database that was not asked: retry it once more."
 
 
@@ -31,6 +31,9 @@ class Editing(Protocol):
 
     def put(self, connection: Connection, target: Address, rows: list[Any], tokens: Tokens) -> dict[int, Outcome]:
         """Into a queue of this database, what is changed."""
+
+    def put_leases(self, connection: Connection, rows: list[Any]) -> dict[int, Outcome]:
+        """Into the lease queue, likewise."""
 
     def composed(
         self, connection: Connection, rows: Sequence[Any]
@@ -71,7 +74,7 @@ def retry(
     Off come the five failure prefixes; message id and body stay, the row id is new, nothing expires. ``ours`` says
     which queues are woken and told which archived message it was (RETRIED_FROM); ``judge`` which are not written to;
     ``redirect`` which messages go elsewhere. ``restores``: it is of discarded ones, which are restored by it.
-    ``edited``: puts them in changed, as new messages (edited_retry); a lease message is only put back as it was.
+    ``edited``: puts them in changed, as new messages (edited_retry).
     What goes into another database only sets out (archive.crossings): of those there is no outcome yet, nor of those
     that another worker of this operation has sent out. Other databases are asked before messages are locked: whoever
     else wants these does not wait for an answer that may never come.
@@ -92,15 +95,14 @@ def retry(
         outcomes |= unchanged
         away |= {row.id for those in over.values() for row in those} - unchanged.keys()
         outcomes = {each: outcome for each, outcome in outcomes.items() if each not in away}
-        leases = [row.id for row in meant.pop(LEASE_QUEUE, [])]
+        leases = meant.pop(LEASE_QUEUE, [])
         tokens = new_tokens(connection, [row.id for target in filter(ours, meant) for row in meant[target]])
         for target, those in meant.items():
             put = (edited.put if edited else _put_back)(connection, target, those, tokens)
             retarget(connection, target, [each for each in elsewhere if each in put and put[each].result == "done"])
             outcomes |= put
         if leases:
-            refused = {each: Outcome(each, "failed", ONLY_TRANSPORT) for each in leases}
-            outcomes |= refused if edited else lease_retry.put_back(connection, leases)
+            outcomes |= _put_leases(connection, leases, edited)
         tell_with_commit(connection, postgresql(), filter(ours, meant))
         if restores:
             mark_restored(connection, outcomes, who, operation)
@@ -249,6 +251,12 @@ def _put_back(connection: Connection, target: Address, rows: list[Any], tokens: 
     except DatabaseError as error:
         return {each: Outcome(each, "failed", f"{name} did not take it: {error}") for each in ids}
     return {each: Outcome(each, "done", target=name, sent_as=str(row_id)) for each, row_id in row_ids.items()}
+
+
+def _put_leases(connection: Connection, rows: list[Any], edited: Editing | None) -> dict[int, Outcome]:
+    if edited:
+        return edited.put_leases(connection, rows)
+    return lease_retry.put_back(connection, [row.id for row in rows])
 
 
 def kept_headers(text: str | None) -> h.Headers:

@@ -1,5 +1,6 @@
 """How `manage.py dead` edits one message and retries it, also to another queue, and copies one."""
 
+import json
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from pgqueue_admin.archive.message_copy import ArchivedOne
 from pgqueue_admin.archive.message_edit import MOST_BYTES, is_locked
 from pgqueue_admin.archive.messages import ArchivedMessage
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.visible_queues import LEASE_NAME
 from pgqueue_admin.management import act_command
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import message_copies
@@ -54,13 +56,16 @@ def edit(out: Any, options: dict[str, Any]) -> None:
         raise OperationRefused(f"{NOTHING}: {locked[0]} is read by programs, and cannot be changed.")
     body = _body(options["body"])
     target = _target(options["to"], message)
+    if message.kind == "lease":
+        _insist_on_json(now, body)
     if now == was and body is None and target == message.target:
         raise OperationRefused(f"{NOTHING}: nothing is changed. dead retry sends it as it was.")
     if not options["reason"].strip():
         raise OperationRefused(f"{NOTHING}: give --reason.")
     changes = _changes(was, now, body_was, body)
     about = (options["who"], "command", options["reason"], changes)
-    sent = retry_edited(message.id, message.queue or "", EditedMessage(now, body), target, *about)
+    queue = message.queue or (LEASE_NAME if message.kind == "lease" else "")  # original clients name none
+    sent = retry_edited(message.id, queue, EditedMessage(now, body), target, *about)
     if sent.is_on_its_way:
         raise OutcomeUnknown(f"Whether it was sent is not known yet. {sent.outcome.why} Its id is {sent.message_id}.")
     if sent.outcome.result != "done":
@@ -85,14 +90,24 @@ def _read(archive_id: int) -> tuple[ArchivedMessage, dict[str, str | None], byte
         message = store.get(connection, archive_id)
         if message is None:
             raise OperationRefused(f"{NOTHING}: there is no archived message {archive_id}.")
-        if message.kind != "transport":
-            raise OperationRefused(f"{NOTHING}: only messages of transport queues can be edited.")
+        if message.kind not in ("transport", "lease"):
+            raise OperationRefused(f"{NOTHING}: only messages of queues can be edited.")
         body = store.body(connection, archive_id, 0, MOST_BYTES)
     try:
         kept = replay.kept_headers(message.headers)
     except HeadersUnreadable as error:
         raise OperationRefused(f"{NOTHING}: its headers cannot be read: {error}.") from None
     return message, {name: value for name, value in kept.items() if not is_locked(name)}, body.content if body else b""
+
+
+def _insist_on_json(headers: dict[str, str | None], body: bytes | None) -> None:
+    if headers:
+        raise OperationRefused(f"{NOTHING}: a lease message has no headers.")
+    try:
+        if body is not None:
+            json.loads(body.decode())
+    except (ValueError, RecursionError) as error:
+        raise OperationRefused(f"{NOTHING}: the lease queue takes JSON alone, and this is none: {error}.") from None
 
 
 def _body(path: str | None) -> bytes | None:

@@ -171,3 +171,25 @@ def test_what_a_rule_hides_is_not_typed_over(look: Connection, as_operator: Clie
     died = look.value("select max(id) from messages.message_archive")
     MaskingRule.objects.create(name="card", kind="path", pattern="card", types=["render"])
     assert "4111" not in shown(as_operator, died)
+
+
+def test_of_many_one_field_is_changed_before_they_go(
+    queue: LeaseQueue, look: Connection, as_operator: Client, died: int
+) -> None:
+    operation = operations.freeze("retry", [died], "ana", "console", "")
+    page = f"/operations/{operation.pk}/edit/"
+    first = as_operator.get(page)
+    assert '<option value="field" selected>' in first.content.decode(), "it has no headers"
+    assert "Locked" not in said(first)
+    change = {"part": "field", "name": "asset", "way": "set", "new": "kettle.png", "old": ""}
+    looked = as_operator.post(page, {**change, "look": "1"})
+    assert "1 change" in " ".join(said(looked).split())
+    assert "<script>alert" not in looked.content.decode()
+    as_operator.post(page, {**change, "keep": "1"})
+    operations.start(operation.pk, "ana", "renamed")
+    operations.run(operation.pk)
+    (row,) = waiting(look)
+    assert row.text == '{"big": 12345678901234567890, "kind": "render", "asset": "kettle.png"}'
+    page = as_operator.get(f"/archive/{died}/").content.decode()
+    assert f"/queues/messages/message/messages/{row.id}/" in page
+    assert "find every copy" not in page, "the queue numbers it: no id that was told from the operation finds it"

@@ -152,6 +152,26 @@ def test_a_dead_message_is_edited_sent_elsewhere_and_copied(queues: Connection, 
     assert {each.verb for each in AuditEntry.objects.filter(who="ivo", origin="command")} == {"edit", "copy"}
 
 
+def test_a_dead_lease_message_is_edited(queues: Connection, tmp_path: Path, settings: Settings) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
+    number = queues.value(
+        "insert into messages.message_archive (created_at, message, result, handled_by, kind)"
+        " values (now(), '{}', 'failed', 'thumbs', 'lease') returning id"
+    )
+    edit, body = ("dead", "edit", str(number), "--reason", "SHOP-1", "--body"), tmp_path / "document"
+    for given in (b'{"a":', b'{"a": "\xff"}'):
+        body.write_bytes(given)
+        code, said = run(*edit, str(body))
+        assert (code, "takes JSON alone" in said) == (2, True)
+    body.write_bytes(b'{"a": 1}')
+    code, said = run(*edit, str(body), "--header", "Tenant", "blue")
+    assert (code, "has no headers" in said) == (2, True)
+    code, said = run(*edit, str(body))
+    assert code == 0, said
+    assert queues.one("select message, retried_from from messages.message") == ({"a": 1}, number)
+    assert AuditEntry.objects.get(verb="edit", origin="command").subject == '"messages"."message"'
+
+
 def test_a_failure_gets_an_owner_and_is_acknowledged(queues: Connection) -> None:
     while fingerprints.catch_up(queues):
         pass

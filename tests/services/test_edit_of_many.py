@@ -244,11 +244,20 @@ def test_bodies_that_cannot_be_read_are_left(raw: bytes | None, content_type: st
     assert found.result == "failed"
 
 
-def test_a_lease_message_is_not_edited() -> None:
-    row = type("Row", (), {"kind": "lease", "headers": None, "id": 1, "body_bytes": 2, "message_type": None})
-    found = ManyEdits(TENANT, "", lambda *_: "").of_one(row, None)
+@pytest.mark.parametrize(
+    ("kind", "edit", "raw", "why"),
+    [
+        ("lease", TENANT, None, "has no headers"),
+        ("lease", ONE, None, "more than 500,000 bytes"),
+        ("lease", ONE, b"[1]", "has no b"),
+        ("control", ONE, None, "Only messages of queues"),
+    ],
+)
+def test_what_has_no_such_part_is_left(kind: str, edit: MessageEdit, raw: bytes | None, why: str) -> None:
+    row = type("Row", (), {"kind": kind, "headers": None, "id": 1, "body_bytes": None, "message_type": None})
+    found = ManyEdits(edit, "", lambda *_: "").of_one(row, raw)
     assert isinstance(found, NotEdited)
-    assert "lease message" in found.why
+    assert why in found.why
 
 
 def test_the_database_tells_the_new_id_as_we_do() -> None:

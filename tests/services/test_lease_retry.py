@@ -8,14 +8,16 @@ import pytest
 from django.contrib.auth.models import User
 
 from pgqueue_admin.archive import lease_retry
+from pgqueue_admin.archive.message_edit import MessageEdit
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import EngineTablesOlder
 from pgqueue_admin.housekeeping import failure_groups
 from pgqueue_admin.lease import LeaseQueue
-from pgqueue_admin.models import AuditEntry, Operation
-from pgqueue_admin.services import operations
+from pgqueue_admin.models import AuditEntry, MaskingRule, Operation
+from pgqueue_admin.services import content_access, operations
 from pgqueue_admin.services.operations.plans import Planned
+from tests.archived_messages import OPERATOR, person
 from tests.lease import original
 from tests.older_schema import set_back
 from tests.staged_retries import Clock, classes, look, plan_of, planned
@@ -29,6 +31,11 @@ def archive(console_database: str, settings: Any) -> str:
     """In place of this folder's: no transport message is in it."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
     return console_database
+
+
+@pytest.fixture
+def editor(archive: str) -> User:
+    return person("ed", *OPERATOR, "read_message")
 
 
 def failed(queue: LeaseQueue, *messages: Any) -> list[int]:
@@ -145,6 +152,68 @@ def test_many_are_one_operation(queue: LeaseQueue, session: Connection, ana: Use
     assert (operation.state, operation.done, operation.failed) == ("done", 30, 0)
     back = {each.retried_from: each.message for each in session.all("select * from messages.message")}
     assert back == dict(zip(archived, range(30), strict=True))
+
+
+def test_one_field_of_many_is_changed_and_each_is_linked(queue: LeaseQueue, session: Connection, editor: User) -> None:
+    kept = {"kind": "render", "big": 12345678901234567890, "asset": "ü"}
+    first, second, unlike, other = failed(queue, {**kept, "width": "1"}, {**kept, "width": 7}, ["render"], {"width": 8})
+    (huge,) = failed(queue, {"width": "x" * 500_000})
+    operation = operations.freeze("retry", ArchiveFilter(kind="lease"), editor, "console", "misspelt")
+    edit = MessageEdit("field", "width", "set", "7", is_json=True)
+    looked = operations.edits.look(session, operation, edit, content_access.ALL)
+    assert looked.counts == {"changed": 2, "same": 1, "lacks": 1, "unread": 1}
+    assert looked.new_kinds == 1
+    operations.edits.propose(operation.pk, edit, editor)
+    operations.start(operation.pk, editor, "misspelt")
+    operations.run(operation.pk)
+    operation.refresh_from_db()
+    assert (operation.state, operation.done, operation.failed, operation.skipped) == ("done", 2, 1, 2)
+    back = {
+        each.retried_from: each for each in session.all("select m.*, m.message::text as said from messages.message m")
+    }
+    assert {archived: each.message for archived, each in back.items()} == {
+        first: {**kept, "width": 7}, other: {"width": 7}
+    }  # fmt: skip
+    assert "12345678901234567890" in back[first].said
+    for archived, each in back.items():
+        assert (lease_retry.retried_as(session, archived), verbs(session, archived)) == (
+            each.id,
+            ["edited and retried"],
+        )
+    assert {row(session, each).state for each in (second, unlike, huge)} == {"dead"}
+    assert session.value(
+        "select count(*) from messages.operation_item where outcome = 'done' and sent_as is not null"
+    ) == 2  # fmt: skip
+    entry = AuditEntry.objects.get(verb="retry")
+    assert entry.after["edit"] == {"field": "width", "way": "set", "value": "7", "json": True}  # type: ignore[index]
+
+
+def test_what_a_rule_hides_of_one_is_not_changed(queue: LeaseQueue, session: Connection, editor: User) -> None:
+    hidden, seen = failed(queue, {"kind": "pay", "card": "4"}, {"kind": "render", "card": "4"})
+    session.run("update messages.message_archive set message_type = message ->> 'kind'")
+    MaskingRule.objects.create(name="card", kind="path", pattern="card", types=["pay"])
+    operation = operations.freeze("retry", ArchiveFilter(kind="lease"), editor, "console", "misspelt")
+    operations.edits.propose(operation.pk, MessageEdit("field", "card", "set", "5"), editor)
+    operations.start(operation.pk, editor, "misspelt")
+    operations.run(operation.pk)
+    assert {each.retried_from: each.message["card"] for each in session.all("select * from messages.message")} == {
+        seen: "5"
+    }  # fmt: skip
+    assert row(session, hidden).state == "dead"
+
+
+def test_a_second_ending_among_many_is_left(queue: LeaseQueue, session: Connection, editor: User) -> None:
+    (first,) = failed(queue, {"a": 1})
+    session.run(
+        "insert into messages.message_archive (created_at, message, result, handled_by)"
+        " select created_at, message, 'failed', 'worker' from messages.message_archive"
+    )
+    operation = operations.freeze("retry", ArchiveFilter(kind="lease"), editor, "console", "misspelt")
+    operations.edits.propose(operation.pk, MessageEdit("field", "a", "set", "2", is_json=True), editor)
+    operations.start(operation.pk, editor, "misspelt")
+    operations.run(operation.pk)
+    (back,) = session.all("select * from messages.message")
+    assert (back.retried_from, back.message) == (first, {"a": 2})
 
 
 def test_a_queue_that_drops_rows_takes_none(queue: LeaseQueue, session: Connection, ana: User) -> None:

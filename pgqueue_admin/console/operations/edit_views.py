@@ -23,8 +23,11 @@ TEMPLATE = "pgqueue_admin/operations/edit.html"
 
 @dataclass(frozen=True, slots=True)
 class EditPage:
+    """``part``: what the form begins with, by the first message of the set."""
+
     known: edit_form.KnownNames
     shown: edit_form.ShownLook | None
+    part: str
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -69,7 +72,7 @@ def _page(
     about = {
         "operation": operation,
         "what": labels.what(operation),
-        "edit": edit or MessageEdit("header", "", "set"),
+        "edit": edit or MessageEdit(found.part if found else "header", "", "set"),
         "ways": list(edit_form.WAYS.items()),
         "fault": fault,
         "found": found,
@@ -84,7 +87,8 @@ def _read(connection: Connection, operation: Operation, edit: MessageEdit | None
     samples = operations.samples(connection, operation, 1)
     message = store.show(connection, samples[0].archive_id) if samples else None
     known = edit_form.names(access.archived(message).headers if message else None)
-    return EditPage(known, edit_form.looked(connection, operation, edit, access) if edit else None)
+    part = "field" if message and message.kind == "lease" else "header"
+    return EditPage(known, edit_form.looked(connection, operation, edit, access) if edit else None, part)
 
 
 urlpatterns = [path("operations/<int:number>/edit/", page, name="operation_edit")]

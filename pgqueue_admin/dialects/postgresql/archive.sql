@@ -474,6 +474,16 @@ order by put.place
 -- Of messages of which a field is changed; the caller asks for few at once, and for none that is long.
 select a.id, a.body from messages.message_archive a where a.id = any (%(ids)s::integer[]) and a.body is not null
 
+-- name: document_sizes
+-- Of lease messages of which a field is changed, before their documents are read: the column has a size of its own only compressed.
+select a.id, octet_length(a.message::text) as bytes
+from messages.message_archive a where a.id = any (%(ids)s::integer[]) and a.kind = 'lease'
+
+-- name: documents
+-- Likewise bodies, of these: as the text that is read and written.
+select a.id, convert_to(a.message::text, 'UTF8') as body
+from messages.message_archive a where a.id = any (%(ids)s::integer[]) and a.kind = 'lease'
+
 -- name: retarget
 -- Where they were sent instead: from there it is told what became of them.
 update messages.message_archive set target_schema = %(schema)s, target_table = %(table)s where id = any (%(ids)s::integer[])
@@ -493,11 +503,14 @@ update messages.message_archive a set retried_as = put.id from put where a.id = 
 returning a.id, a.retried_as
 
 -- name: put_back_edited_lease
--- As put_back_lease, of one, with a document that a person wrote.
+-- As put_back_lease, with documents in the place of theirs.
 with put as (
     insert into messages.message (created_at, message, retried_from)
-    select now() at time zone 'utc', %(document)s::jsonb, a.id
-    from messages.message_archive a where a.id = %(id)s and a.kind = 'lease'
+    select now() at time zone 'utc', edited.document::jsonb, a.id
+    from unnest(%(ids)s::integer[], %(documents)s::text[]) as edited (id, document)
+    join messages.message_archive a on a.id = edited.id
+    where a.kind = 'lease' and a.second_ending_of is null
+    order by a.died_at, a.id
     returning id, retried_from
 )
 update messages.message_archive a set retried_as = put.id from put where a.id = put.retried_from

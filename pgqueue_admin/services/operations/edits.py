@@ -89,7 +89,7 @@ def many(edit: MessageEdit, seed: str, access: ContentAccess) -> ManyEdits:
 
 
 def sent_as(operation: Operation, archive_id: int) -> str:
-    """The id of the message that went edited in the place of this one; empty: none did."""
+    """The id of the message that went edited in the place of this one of a transport queue; empty: none did."""
     found = of(operation)
     return new_id(found.seed, archive_id) if found else ""
 

@@ -102,11 +102,12 @@ def _cause(row: Any) -> str:
 def done(facts: MessageSummary, events: list[Any]) -> Iterator[TimelineStep]:
     """What people did with it in the archive, and what came of it by itself: that names nobody as its doer."""
     sent_as = ""  # where it was edited
+    same_id = "" if facts.archived and facts.archived.kind == "lease" else facts.message_id
     for event in events:
         sent_as = _new_id(facts, event) if event.verb in _SENT else sent_as
         title, icon, tone = archive_events.words(event.verb, event.who)
         into = f"into {event.target}" if event.target and event.verb in _SENT else ""
-        elsewhere = {"died again": sent_as or facts.message_id, "edited and retried": sent_as}.get(event.verb, "")
+        elsewhere = {"died again": sent_as or same_id, "edited and retried": sent_as}.get(event.verb, "")
         step = TimelineStep(event.at, icon, tone, title, into, event.operation)
         yield replace(step, elsewhere=elsewhere)
 
@@ -115,8 +116,11 @@ _SENT = {"retried", "edited and retried"}
 
 
 def _new_id(facts: MessageSummary, event: Any) -> str:
-    """Of the message that it was edited to; empty: it went as it was, or that is not known."""
-    if event.verb != "edited and retried" or facts.archive_id is None:
+    """Of the message that it was edited to; empty: it went as it was, or that is not known. A lease message of many is
+    told among its facts: the queue numbers it."""
+    if event.verb != "edited and retried" or facts.archived is None or facts.archive_id is None:
+        return ""
+    if facts.archived.kind == "lease" and event.operation:
         return ""
     return edited_as(facts.archive_id, event.operation)
 
