@@ -19,6 +19,7 @@ from pgqueue_admin.models.history import (
     RecomputeRequest,
 )
 from pgqueue_admin.models.in_flight_at_crash import InFlightAtCrash
+from pgqueue_admin.models.lease_rule import LeaseRule
 from pgqueue_admin.models.masking import MaskingReveal, MaskingRule
 from pgqueue_admin.models.operation import Operation
 from pgqueue_admin.models.outbox_first_seen import OutboxFirstSeen
@@ -74,6 +75,7 @@ __all__ = [
     "InFlightAtCrash",
     "LatencyBucket",
     "LatestSample",
+    "LeaseRule",
     "MaskingReveal",
     "MaskingRule",
     "MinimumTtbr",

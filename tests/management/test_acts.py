@@ -207,6 +207,25 @@ def test_retry_rules_are_kept_and_removed() -> None:
     assert run("retry_rule", "remove", str(rule.pk))[0] == 2
 
 
+def test_lease_rules_are_kept_and_removed(queues: Connection, settings: Settings) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
+    assert "0 rules." in run("retry_rule", "list-lease")[1]
+    code, said = run("retry_rule", "add-lease", "--type", "render.*", "--ended", "failed", "rejected", "--as", "ivo")
+    assert code == 0, said
+    (rule,) = json.loads(run("retry_rule", "list-lease", "--json")[1])["rules"]
+    assert (rule["message_type"], rule["results"], rule["times"], rule["wait_seconds"], rule["retried"]) == (
+        "render.*", ["failed", "rejected"], 3, 60, 0
+    )  # fmt: skip
+    assert "render.*, failed or rejected: 3 times, first after 1\xa0min" in run("retry_rule", "list-lease")[1]
+    assert run("retry_rule", "add-lease", "--type", "render.*")[0] == 2
+    assert run("retry_rule", "add-lease", "--times", "21")[0] == 2
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public"]}
+    assert "Nothing is retried now." in run("retry_rule", "list-lease")[1]
+    assert run("retry_rule", "remove-lease", str(rule["id"]))[0] == 0
+    assert run("retry_rule", "remove-lease", str(rule["id"]))[0] == 2
+    assert {each.who for each in AuditEntry.objects.filter(noun="lease rule", verb="create")} == {"ivo"}
+
+
 def test_a_subscription_is_ended_and_put_back(queues: Connection) -> None:
     queues.run(postgresql().subscription.create(table=Address("public", "SubscriptionRouting")))
     about = {"endpoint": "Sales", "topic": "Shop.Heard", "queueaddress": '"public"."Sales"'}
@@ -268,6 +287,11 @@ NO_TEXT = "caf\udce9"
         ("waiting", "send", "Billing", "--type", "a\0b", "--body", "/dev/null"),
         ("retry_rule", "add", "--type", "Shop.Old*", "--to", "Sales", "--reason", "a\0b"),
         ("retry_rule", "remove", str(10**30)),
+        ("retry_rule", "add-lease", "--type", NO_TEXT),
+        ("retry_rule", "add-lease", "--type", "a\0b"),
+        ("retry_rule", "add-lease", "--times", str(10**30)),
+        ("retry_rule", "add-lease", "--reason", "a\0b"),
+        ("retry_rule", "remove-lease", str(10**30)),
         ("subscription", "again", str(10**30)),
         ("subscription", "end", "a\0b", "a\0b", "--yes"),
         ("dead", "edit", str(10**30), "--reason", "r"),
