@@ -52,7 +52,7 @@ def call_back(
     Of what sets out for another database there is no outcome yet, nor of what another worker of this operation has.
     """
     with connection.transaction():
-        found = connection.all(_sql().sent(which=_sql().of_ids), {"ids": list(ids)})
+        found = sent_by_ids(connection, ids)
         over = [row for row in found if aliases.alias_of(_target(row))]
         refused = _set_out(connection, over, who, operation, judge)
         away = {row.id for row in over} - refused.keys()
@@ -90,6 +90,11 @@ def back_from_there(connection: Connection, ids: Sequence[int], back: Back) -> N
     connection.run(_sql().back_from_there(), {"ids": list(ids), "operation": back.operation})
     for target, sent in _by_target(rows).items():
         _note_back(connection, target, sent, back)
+
+
+def sent_by_ids(connection: Connection, ids: Sequence[int]) -> list[Any]:
+    """For ``take_back``, by archive ids."""
+    return connection.all(_sql().sent(which=_sql().of_ids), {"ids": list(ids)})
 
 
 def sent_as_rows(connection: Connection, queue: Address, rows: Mapping[UUID, str]) -> list[Any]:

@@ -3,12 +3,13 @@
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pgqueue_admin.archive import held_row
+from pgqueue_admin.archive import held_row, lease_discard
 from pgqueue_admin.archive.held_row import HeldRow, SeenRow
 from pgqueue_admin.archive.messages import MOST_HEADERS
 from pgqueue_admin.archive.move_to_archive import MoveReason, discard_held
 from pgqueue_admin.archive.row_move import RowPlace
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
@@ -35,14 +36,15 @@ class Counted(NamedTuple):
 def look(connection: Connection, queue: Address) -> Counted:
     """Locks nothing. Raises DatabaseError."""
     table = _identity(connection, queue)  # first: what happens to it in between is seen later
-    row = connection.one(_sql().waiting(table=queue))
+    row = connection.one(_sql().waiting_leases() if queue == LEASE_QUEUE else _sql().waiting(table=queue))
     if not row or not row.number or not table:
         return Counted(0, 0)
     return Counted(row.number, row.up_to, row.lowest, table.oid, table.storage or "", table.last)
 
 
 def left(connection: Connection, queue: Address, counted: Counted) -> int:
-    return int(connection.value(_sql().left(table=queue), {"up_to": counted.up_to, "lowest": counted.lowest}))
+    query = _sql().left_leases() if queue == LEASE_QUEUE else _sql().left(table=queue)
+    return int(connection.value(query, {"up_to": counted.up_to, "lowest": counted.lowest}))
 
 
 def chunk(
@@ -58,14 +60,29 @@ def chunk(
 
     Raises NotMovable where that would run code of another role, NotAsCounted, DatabaseError.
     """
+    if queue == LEASE_QUEUE:
+        return _lease_chunk(connection, counted, limit, who, operation)
     filled = ("seq", *held_row.columns(connection, queue))
     asked = {"up_to": counted.up_to, "lowest": counted.lowest, "limit": limit, "most": MOST_HEADERS}
     with held_row.only_tables(connection, queue):
         rows = connection.all(_sql().take(table=queue, filled=filled), asked)
     insist_as_counted(queue, counted, _identity(connection, queue))  # while rows are held, so that it stays so
     held = [_held(queue, row) for row in rows]
-    why_moved = MoveReason(who, "", "", f"Purged from {queue.table} by {who} while it waited.")
+    why_moved = MoveReason(who, "", "", _said(queue, who))
     return discard_held(connection, held, why_moved, own_code, operation) if held else []
+
+
+def _lease_chunk(connection: Connection, counted: Counted, limit: int, who: str, operation: int) -> list[int]:
+    asked = {"up_to": counted.up_to, "lowest": counted.lowest, "limit": limit}
+    with held_row.only_tables(connection, LEASE_QUEUE):
+        held = connection.all(_sql().hold_leases(), asked)
+    insist_as_counted(LEASE_QUEUE, counted, _identity(connection, LEASE_QUEUE))
+    said = _said(LEASE_QUEUE, who)
+    return lease_discard.discard_held(connection, held, who, said, operation) if held else []
+
+
+def _said(queue: Address, who: str) -> str:
+    return f"Purged from {queue.table} by {who} while it waited."
 
 
 def insist_as_counted(queue: Address, counted: Counted, now: Any) -> None:
@@ -84,7 +101,9 @@ def _is_same(counted: Counted, now: Any) -> bool:
 
 
 def _identity(connection: Connection, queue: Address) -> Any:
-    return connection.one(_sql().identity(), {"schema": queue.schema, "name": queue.table})
+    numbered_by = "id" if queue == LEASE_QUEUE else "seq"
+    asked = {"schema": queue.schema, "name": queue.table, "numbered_by": numbered_by}
+    return connection.one(_sql().identity(), asked)
 
 
 def _held(queue: Address, row: Any) -> HeldRow:

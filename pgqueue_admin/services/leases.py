@@ -16,6 +16,7 @@ from pgqueue_admin.dialects.lease_store import QUEUE, HandEnding, LeaseStore
 from pgqueue_admin.lease.errors import LeaseQueueMissing
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.audited_act import audited
+from pgqueue_admin.services.operations.acts_allowed import no_lease_queue
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
@@ -198,26 +199,13 @@ def _one(
 
 def refusal(verb: str, queue: Address, person: Any) -> str:
     """Why this person may not do it there; empty where they may."""
-    return str(refusal_for(person, verb) or no_queue(queue))
-
-
-def no_queue(queue: Address) -> str:
-    """Why nothing can be done there, whoever asks; empty where it can.
-
-    Another table of its shape, a copy for instance, has the same numbers: an act would meet another message.
-    """
-    if queue != QUEUE:
-        name = queue_database().dialect.canonical
-        return f"{name(queue)} only has the shape of the lease queue, which is {name(QUEUE)}"
-    if not queue_database().allows(QUEUE):
-        return f"the schema {QUEUE.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS)"
-    return ""
+    return str(refusal_for(person, verb) or no_lease_queue(queue))
 
 
 def _allow(kind: LeaseAct, queue: Address, person: Any) -> None:
     if forbidden := refusal_for(person, kind.verb):
         raise OperationNotAllowed(f"Nothing was {kind.done}: {forbidden}.")
-    if elsewhere := no_queue(queue):
+    if elsewhere := no_lease_queue(queue):
         raise OperationRefused(f"Nothing was {kind.done}: {elsewhere}.")
 
 

@@ -13,8 +13,8 @@ from django.test import Client
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.lease import LeaseQueue
-from pgqueue_admin.models import AuditEntry
-from pgqueue_admin.services import endpoints
+from pgqueue_admin.models import AuditEntry, Operation
+from pgqueue_admin.services import endpoints, operations
 from tests.console.sampled import sample
 from tests.console.test_payload_columns import keeping
 from tests.older_schema import set_back
@@ -304,6 +304,24 @@ def test_its_number_finds_it_wherever_it_lies(queue: LeaseQueue, as_viewer: Clie
     assert as_viewer.get(f"/messages/{waits}/").status_code == 404
 
 
+def test_all_that_waits_is_purged_from_its_page(queue: LeaseQueue, as_operator: Client, as_viewer: Client) -> None:
+    full(queue)
+    sample(2)
+    assert 'name="act" value="purge"' in as_operator.get(PATH).content.decode()
+    assert 'name="act" value="purge"' not in as_viewer.get(PATH).content.decode()
+    frozen = as_operator.post("/operations/", {"act": "purge", "schema": "messages", "table": "message"})
+    page = frozen["Location"]
+    assert "Purge 3 messages of message" in text(as_operator, page)
+    wrong = as_operator.post(f"{page}start/", {"reason": "flood", "count": "4"})
+    assert wrong.status_code == 422
+    as_operator.post(f"{page}start/", {"reason": "flood", "count": "3"})
+    operations.run(Operation.objects.get().pk)
+    said = text(as_operator, page)
+    assert "3 purged." in said
+    assert "Restore all 3…" in said
+    assert "Purged from message by ana while it waited." in text(as_operator, "/archive/1/")
+
+
 def test_a_copy_of_the_table_is_shown_and_offers_no_act(
     queue: LeaseQueue, as_operator: Client, console_database: str, connect: Connect
 ) -> None:
@@ -314,6 +332,7 @@ def test_a_copy_of_the_table_is_shown_and_offers_no_act(
     sample(2)
     copy = "/queues/public/message_copy/"
     assert "Publish a test message" not in text(as_operator, f"{copy}messages/")
+    assert 'name="act" value="purge"' not in as_operator.get(copy).content.decode()
     assert "only has the shape of the lease queue" in text(as_operator, f"{copy}messages/{number}/")
     answer = as_operator.post(f"{copy}messages/{number}/end/", {"seen": "", "reason": "x"}, follow=True)
     assert "Nothing was ended" in answer.content.decode()

@@ -31,8 +31,8 @@ runner.run_chunk(int(sys.argv[1]), 30)
 """
 
 
-def run_and_kill(operation: Operation, dsn: str, where: str) -> None:
-    url = {"DATABASE_URL": dsn, "QUEUES_URL": dsn, "PGQUEUE_QUEUE_SCHEMAS": "public,Legacy", "PATH": os.environ["PATH"]}
+def run_and_kill(operation: Operation, dsn: str, where: str, schemas: str = "public,Legacy") -> None:
+    url = {"DATABASE_URL": dsn, "QUEUES_URL": dsn, "PGQUEUE_QUEUE_SCHEMAS": schemas, "PATH": os.environ["PATH"]}
     environment = {
         **url,
         "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings",

@@ -28,6 +28,7 @@ from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.services import content_access, leases
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.leases import ACTS, MOST, ActName, LeaseOutcome, SeenLease
+from pgqueue_admin.services.operations.acts_allowed import no_lease_queue
 from pgqueue_admin.services.operations.confirmation import REASON_ABOVE
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
 
@@ -64,7 +65,7 @@ class Asked:
 
 def offered(person: Any, found: QueueTable) -> dict[str, Any]:
     """For a template: what can be done with its messages; ``foreign``: why nothing can."""
-    foreign = leases.no_queue(found.address) or ("" if found.has_attempts else str(LeaseQueueMissing.__doc__))
+    foreign = no_lease_queue(found.address) or ("" if found.has_attempts else str(LeaseQueueMissing.__doc__))
     possible = (("release", "Release", ""), ("failed", "End as failed", "bad"), ("rejected", "End as rejected", "bad"))
     acts = [
         PossibleAct(name, word, css, "", str(permissions.refusal_for(person, ACTS[cast(ActName, name)].verb) or ""))

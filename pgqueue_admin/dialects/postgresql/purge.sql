@@ -2,6 +2,10 @@
 -- What a purge would mean: as many as this look sees, and their lowest and highest number, by which what comes later is told.
 select count(*) as number, min(seq) as lowest, max(seq) as up_to from {table}
 
+-- name: waiting_leases
+-- Likewise of lease messages: those that nobody has locked, also where they are released for later.
+select count(*) as number, min(id) as lowest, max(id) as up_to from messages.message where lock_expires_at is null
+
 -- name: identity
 -- By which a table is known that was made anew, emptied or rewritten, and whose numbers began again. Only an ascending sequence of
 -- its own is asked, where the role may.
@@ -9,7 +13,7 @@ select c.oid::bigint as oid,
     (select string_agg(p.relfilenode::text, ' ' order by p.oid) from pg_class p
      where p.oid = c.oid or p.oid in (select relid from pg_partition_tree(c.oid))) as storage,
     (select pg_sequence_last_value(s.seqrelid) from pg_sequence s
-     where s.seqrelid = pg_get_serial_sequence(format('%%I.%%I', n.nspname, c.relname), 'seq')::regclass
+     where s.seqrelid = pg_get_serial_sequence(format('%%I.%%I', n.nspname, c.relname), %(numbered_by)s)::regclass
          and s.seqincrement > 0 and has_sequence_privilege(s.seqrelid, 'select')) as last
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = %(schema)s and c.relname = %(name)s
@@ -17,6 +21,35 @@ where n.nspname = %(schema)s and c.relname = %(name)s
 -- name: left
 -- How many of these are there still, also in somebody's hands.
 select count(*) from {table} where seq between %(lowest)s::bigint and %(up_to)s::bigint
+
+-- name: left_leases
+-- Likewise of lease messages: those that still wait.
+select count(*) from messages.message where id between %(lowest)s::bigint and %(up_to)s::bigint and lock_expires_at is null
+
+-- name: hold_leases
+-- The next of these, lowest number first; what a worker is just locking is left to it.
+select id, retried_from from messages.message
+where id between %(lowest)s::bigint and %(up_to)s::bigint and lock_expires_at is null
+order by id limit %(limit)s for update skip locked
+
+-- name: take_leases
+-- The held ones. Archived as if they had succeeded, and only then said to be discarded: nobody is told of a death.
+with gone as (
+    delete from messages.message m where m.id = any (%(ids)s::integer[])
+    returning m.id, m.created_at, m.message, m.attempts, coalesce(m.message -> 'kind', m.message -> 0) as kind
+)
+insert into messages.message_archive (
+    created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, message_type, attempts, sent_at)
+select created_at, now() at time zone 'utc', message, 'success', %(handled_by)s, %(details)s, 'lease', %(queue)s, id::text,
+    case when jsonb_typeof(kind) = 'string' then left(kind #>> '{{}}', 500) end, attempts, created_at at time zone 'utc'
+from gone order by gone.id
+returning id
+
+-- name: set_leases_aside
+-- As move_to_archive.set_aside: both times are one, by which it is known as a message that never died.
+update messages.message_archive a
+set result = 'rejected', resolution = 'discarded', resolved_by = %(who)s, resolved_at = a.died_at, operation = %(operation)s
+where a.id = any (%(ids)s::integer[])
 
 -- name: take
 -- The next of these, oldest first; one that a receiver has in hand is left to it. Of so many headers as a chunk may read, and

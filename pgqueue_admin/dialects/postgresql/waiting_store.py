@@ -20,7 +20,7 @@ class PostgreSQLWaiting:
         self._dialect, self._sql, self._by_hand = dialect, dialect.waiting, dialect.move_to_archive
 
     def identity(self, session: Session, queue: Address) -> TableIdentity | None:
-        row = session.one(self._dialect.purge.identity(), self._named(queue))
+        row = session.one(self._dialect.purge.identity(), {**self._named(queue), "numbered_by": "seq"})
         return TableIdentity(row.oid, row.storage or "", row.last) if row else None
 
     def count(self, session: Session, queue: Address) -> WaitingCount:

@@ -1,9 +1,11 @@
 """Whether messages that wait in a queue may be acted on by hand: asked by each act and each chunk of a purge."""
 
-from pgqueue_admin.archive import crossings
+from pgqueue_admin.archive import crossings, lease_retry
 from pgqueue_admin.archive.held_row import others_code, would_run
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.connection import Session
+from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
+from pgqueue_admin.lease.errors import LeaseQueueMissing
 from pgqueue_admin.models import Queue
 from pgqueue_admin.models.queue_database import (
     QueueDatabase,
@@ -95,8 +97,34 @@ def is_allowed(queue: Address) -> bool:
     return Queue.objects.filter(schema=queue.schema, table=queue.table, acts_allowed=True).exists()
 
 
+def no_lease_queue(queue: Address) -> str:
+    """Why no act on lease messages is done there, whoever asks; empty where one can be.
+
+    Another table of its shape, a copy for instance, has the same numbers: an act would meet another message.
+    """
+    if queue != LEASE_QUEUE:
+        name = queue_database().dialect.canonical
+        return f"{name(queue)} only has the shape of the lease queue, which is {name(LEASE_QUEUE)}"
+    if not queue_database().allows(LEASE_QUEUE):
+        return f"the schema {LEASE_QUEUE.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS)"
+    return ""
+
+
+def _check_lease_purge(connection: Connection) -> None:
+    if beyond := queue_access.refusal_for(LEASE_QUEUE):
+        raise OperationRefused(f"It {beyond}.")
+    if elsewhere := no_lease_queue(LEASE_QUEUE):
+        raise OperationRefused(f"{elsewhere[0].upper()}{elsewhere[1:]}.")
+    if not lease_retry.are_linked(connection):
+        raise OperationRefused(str(LeaseQueueMissing.__doc__))
+    if why := would_run(connection, LEASE_QUEUE):
+        raise OperationRefused(why)
+
+
 def check_purge(connection: Connection, queue: Address) -> None:
     """Whether it may be purged now. Raises OperationRefused where it may not, DatabaseError."""
+    if queue == LEASE_QUEUE:
+        return _check_lease_purge(connection)
     table = table_of(connection, queue)
     if table.kind is TableKind.DELAYED:
         raise OperationRefused(f"{queue.table} holds delayed messages: they are cancelled on their own page.")
