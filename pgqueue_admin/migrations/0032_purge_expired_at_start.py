@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("pgqueue", "0029_words_of_teams")]
+    dependencies = [("pgqueue", "0031_lease_rule_in_admin")]
 
     operations = [
         migrations.AddField(

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.test import override_settings
-from django.urls import clear_url_caches, reverse
+from django.urls import clear_url_caches
 
 from pgqueue_admin.live import topics
 from pgqueue_admin.models import Endpoint, Queue

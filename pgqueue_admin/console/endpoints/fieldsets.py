@@ -28,8 +28,8 @@ GROUPS: dict[str, Groups] = {
             "transaction_mode": "what commits together with removing the message",
             "repeek_after": "“handlers are done” waits for the slowest",
             "notify": "on: new messages are announced and received at once; off: they wait for the next peek",
-            "purge_expired_at_start": "on: each process deletes what has expired before it receives, from its next start; "
-            "off: such messages are dropped one by one",
+            "purge_expired_at_start": "on: each process deletes what has expired before it receives, from its next "
+            "start; off: each is dropped alone",
             "strict_peek_range": "on: a peek delay outside 100 ms to 10 s is refused",
         },
         "Retries": {
