@@ -27,7 +27,7 @@ class AuditedAct:
 
 
 @contextmanager
-def audited(asked: Mapping[str, Any] | None = None, **about: Any) -> Iterator[AuditedAct]:
+def audited(asked: Mapping[str, Any] | None = None, /, **about: Any) -> Iterator[AuditedAct]:
     """An intent is committed before the act, and its entry after it: a kill between leaves the intent, and an entry is
     made of it that says so (``audit_intents.write_abandoned``). Where the audit fails after the act, the log says what
     was done, and the intent stays likewise.

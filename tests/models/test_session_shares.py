@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_half_of_the_sessions_is_the_most_that_one_may_have(
         session_shares.person.reset(whose)
 
 
-def lent(**asked: Address) -> int:
+def lent(**asked: Any) -> int:
     """How many at the same time, until there is none."""
     number = 0
     with ExitStack() as sessions, suppress(Busy, DatabaseDown):

@@ -224,7 +224,7 @@ def test_a_confirmation_that_was_left_unsent_goes_as_well(
     """To the platform that retried the message: without an id in its headers, as the original's."""
     billing = make(outbox=Outbox(relay_after=timedelta(milliseconds=100)), immediate_retries=0)
     charging(billing)
-    retried = {h.RETRY_UNIQUE_MESSAGE_ID: "one", h.RETRY_ACKNOWLEDGEMENT_QUEUE: "Platform"}
+    retried: h.Headers = {h.RETRY_UNIQUE_MESSAGE_ID: "one", h.RETRY_ACKNOWLEDGEMENT_QUEUE: "Platform"}
     billing.send("Billing", 1, type=CHARGE, headers=retried)
     billing.start()
     until(lambda: len(rows(database, "error")) == 1)

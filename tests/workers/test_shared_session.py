@@ -349,13 +349,14 @@ def test_values_are_read_as_by_django(shop: Shop) -> None:
 
 def test_hstore_is_read_and_written_as_by_django_and_the_handlers_session_stays_theirs(shop: Shop) -> None:
     seen: list[Any] = []
+    hstore: Any = [{"c": "2"}]
     shop.look.run("create extension hstore schema pgqueue_console")
     shop.look.run("create extension citext schema pgqueue_console")
 
     def reading(number: int, context: MessageContext) -> None:
         assert context.connection
         with connection.cursor() as cursor:
-            cursor.execute("select 'a=>1'::hstore, array['B']::citext[], (%s::hstore)::text", [{"c": "2"}])
+            cursor.execute("select 'a=>1'::hstore, array['B']::citext[], (%s::hstore)::text", hstore)
             seen.extend(cursor.fetchone())
         seen.append(context.connection.raw.execute("select 'a=>1'::pgqueue_console.hstore").fetchone()[0])
 
