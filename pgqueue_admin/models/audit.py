@@ -1,4 +1,4 @@
-"""Who did what: acts and changed settings. Nothing here is ever edited or deleted."""
+"""Who did what: entries are never edited or deleted. An intent is what will be said of an act into another database."""
 
 from django.db import models
 
@@ -38,10 +38,8 @@ class AuditEntry(models.Model):
 
 
 class AuditIntent(models.Model):
-    """What the audit will say of an act into another database, written down before it sets out.
-
-    Whoever finds out what came of the act, the process that did it or a later one, makes an entry of it, or drops
-    it where nothing arrived."""
+    """Written down before the act sets out. Whoever finds out what came of it, the process that did it or a later one,
+    makes an entry of it, or drops it where nothing arrived."""
 
     at = TimestampField(auto_now_add=True)
     crossing = models.BigIntegerField(db_index=True)
