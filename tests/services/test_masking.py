@@ -14,6 +14,11 @@ from pgqueue_admin.services.masking.rule import Rule, RuleFault, ready
 BAR = '"⟦masked: R⟧"'
 
 
+@pytest.fixture(autouse=True)
+def archive() -> None:
+    """Rules are applied where no database is."""
+
+
 def path(pattern: str) -> Rule:
     return ready("R", "path", pattern, ())
 

@@ -20,9 +20,15 @@ NIGHTLY = ScheduleDraft("Nightly", schedules.LEASE, "", '{"kind": "sweep"}', "30
 ANA = Act("ana", "command", "since it is wanted")
 
 
+@pytest.fixture(autouse=True)
+def archive(console_database: str) -> str:
+    """Nothing has died."""
+    return console_database
+
+
 @pytest.fixture
-def engine(console_database: str, connect: Connect) -> Connection:
-    return connect(console_database)
+def engine(archive: str, connect: Connect) -> Connection:
+    return connect(archive)
 
 
 def audited() -> list[tuple[str, str, str]]:
