@@ -89,7 +89,7 @@ STEPS = [
     pytest("mariadb", f'-m "mariadb and not chaos" -n 2 --dist loadgroup {ON_MARIADB}', "mariadb"),
     pytest("fresh", "-m fresh tests/installation"),
     Step("image", "scripts/image.sh", "buildah", runs="asked"),
-    pytest("chaos", f"-m chaos -n 2 --dist loadgroup {KILLING}", "mariadb", runs="alone"),
+    pytest("chaos", f"-m chaos {MANY} {KILLING}", "mariadb", runs="alone"),
 ]
 BY_ITSELF = {step.name for step in STEPS if step.runs != "asked"}
 
