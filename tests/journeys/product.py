@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.waiting import until
 
@@ -23,6 +24,7 @@ class Product:
     def __init__(self, var: Path, port: int, **environment: str):
         self.var, self.port = var, port
         self.url = f"http://127.0.0.1:{port}"
+        self.cookies: list[Any] = []  # of who signed in last
         self.output = var.parent / f"{var.name}.up.log"
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "PYTEST_"))},
