@@ -148,6 +148,15 @@ def test_the_console_looks_by_index_whatever_lies_there(
     assert plan.blocks < most_blocks
 
 
+def test_a_chunk_of_a_purge_looks_at_little_more_than_it_takes(connection: Connection) -> None:
+    asked = {"lowest": 1, "up_to": 2**31 - 1, "limit": 200}
+    explained = Explained(connection)
+    assert len(explained.all(postgresql().purge.hold_leases(), asked)) == 200
+    (plan,) = explained.plans
+    assert plan.reads("message") <= BY_INDEX
+    assert plan.blocks < 4_000
+
+
 @pytest.mark.parametrize(
     "wanted",
     [

@@ -27,10 +27,10 @@ select count(*) from {table} where seq between %(lowest)s::bigint and %(up_to)s:
 select count(*) from messages.message where id between %(lowest)s::bigint and %(up_to)s::bigint and lock_expires_at is null
 
 -- name: hold_leases
--- The next of these, lowest number first; what a worker is just locking is left to it.
+-- The next of these, in the order and by the index of claims, in which no locked ones lie; what a worker is just locking is left to it.
 select id, retried_from from messages.message
 where id between %(lowest)s::bigint and %(up_to)s::bigint and lock_expires_at is null
-order by id limit %(limit)s for update skip locked
+order by available_at, id limit %(limit)s for update skip locked
 
 -- name: take_leases
 -- The held ones. Archived as if they had succeeded, and only then said to be discarded: nobody is told of a death.
