@@ -13,6 +13,7 @@ from pytest_django import Settings
 from pgqueue_admin.archive import fingerprints
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import AuditEntry, FailureGroup, Queue, RetryRule, queue_database
 from tests.archived_messages import BILLING, archived, dead
 from tests.databases import Databases
@@ -207,6 +208,41 @@ def test_retry_rules_are_kept_and_removed() -> None:
     assert run("retry_rule", "remove", str(rule.pk))[0] == 2
 
 
+def test_lease_messages_are_listed_published_released_and_ended(
+    queues: Connection, tmp_path: Path, settings: Settings, archived_console: str
+) -> None:
+    assert "schema is not watched" in run("lease", "list")[1]
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
+    assert run("lease", "list")[1] == "0 messages of message.\n"
+    document = tmp_path / "document"
+    document.write_text('{"kind": ')
+    assert (run("lease", "publish", str(document))[0], run("lease", "publish", str(tmp_path))[0]) == (2, 2)
+    document.write_text(json.dumps({"kind": f"render{ESCAPE}"}))
+    for number in (1, 2, 3):
+        assert run("lease", "publish", str(document), "--as", "ivo") == (0, f"1 message published as {number}.\n")
+    queue = LeaseQueue(archived_console, name="thumbs")
+    _, second = queue.claim(2)
+    code, said = run("lease", "list", "--order", "locked")
+    assert (code, "thumbs" in said, "\x1b" in said) == (0, True, False)
+    found = json.loads(run("lease", "list", "--json")[1])["messages"]
+    assert [(each["number"], each["state"], each["attempts"]) for each in found] == [
+        (1, "locked", 1), (2, "locked", 1), (3, "waiting", 0)
+    ]  # fmt: skip
+    assert run("lease", "release", "1")[0] == 4, "nobody has confirmed"
+    code, said = run("lease", "release", "1", "3", "999", "--yes", "--as", "ivo")
+    assert (code, "3  skipped  It is not locked." in said) == (1, True)
+    assert "The locks on 1 message are off" in said
+    assert "999  skipped" in said
+    assert run("lease", "end", "2", "3", "--yes")[0] == 2, "a reason is asked for"
+    code, said = run("lease", "end", "2", "3", "--yes", "--rejected", "--reason", "SHOP-1", "--as", "ivo")
+    assert (code, "2 messages ended as rejected" in said) == (0, True)
+    assert queue.finish(second, "success") is None
+    queue.close()
+    assert {each.verb for each in AuditEntry.objects.filter(who="ivo", origin="command")} == {
+        "publish", "release", "end",
+    }  # fmt: skip
+
+
 def test_lease_rules_are_kept_and_removed(queues: Connection, settings: Settings) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
     assert "0 rules." in run("retry_rule", "list-lease")[1]
@@ -287,6 +323,11 @@ NO_TEXT = "caf\udce9"
         ("waiting", "send", "Billing", "--type", "a\0b", "--body", "/dev/null"),
         ("retry_rule", "add", "--type", "Shop.Old*", "--to", "Sales", "--reason", "a\0b"),
         ("retry_rule", "remove", str(10**30)),
+        ("lease", "release", str(10**30), "--yes"),
+        ("lease", "end", "1", "--reason", NO_TEXT, "--yes"),
+        ("lease", "publish", NO_TEXT),
+        ("lease", "publish", "a\0b"),
+        ("lease", "list", "--limit", str(10**30)),
         ("retry_rule", "add-lease", "--type", NO_TEXT),
         ("retry_rule", "add-lease", "--type", "a\0b"),
         ("retry_rule", "add-lease", "--times", str(10**30)),

@@ -1,40 +1,51 @@
-"""manage.py lease: expire does once what beat does each minute for the lease queue; watch goes on doing it."""
+"""manage.py lease: its messages from a shell; expire does once what beat does each minute, watch goes on doing it."""
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
-from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.lease import upkeep
-from pgqueue_admin.management.database_errors import why
+from pgqueue_admin.management import act_command, lease_messages
+from pgqueue_admin.management.act_command import EXIT_CODES
 from pgqueue_admin.management.start_requirements import insist_on_own_sessions
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.workers.processes import expirer_process
 
+__all__ = ["EXIT_CODES", "Command"]
+
 
 class Command(BaseCommand):
-    help = "Works on the lease queue, messages.message."
+    help = (
+        "Works on the lease queue, messages.message. Acts leave alone what is locked anew or has ended since the look."
+    )
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
+        lease_messages.add_verbs(verbs)
         verbs.add_parser("expire", help="Ends or releases expired locks, and notifies of unprocessed messages again.")
-
         verbs.add_parser("watch", help="Ends or releases expired locks within a second. The supervisor keeps one.")
 
     def handle(self, *, verb: str, **options: Any) -> None:
         if verb == "watch":
             insist_on_own_sessions()
             return expirer_process.run()
-        return self._expire(options["verbosity"])
+        with act_command.ending(options):
+            if verb == "list":
+                lease_messages.listed(self.stdout, options)
+            elif verb == "publish":
+                lease_messages.published(self.stdout, options)
+            elif verb == "release":
+                lease_messages.released(self.stdout, self.stderr, options)
+            elif verb == "end":
+                lease_messages.ended(self.stdout, self.stderr, options)
+            else:
+                self._expire(options["verbosity"])
 
     def _expire(self, verbosity: int) -> None:
         database = queue_database()
-        try:
-            with database.writing() as connection:
-                done = upkeep.keep(connection, database.dialect)
-        except DatabaseError as error:
-            raise CommandError(why(error)) from error
+        with database.writing() as connection:
+            done = upkeep.keep(connection, database.dialect)
         if verbosity:
             self.stdout.write(
                 f"{done.archived} archived as lock_expired, {done.released} released, {done.told} notified again."
