@@ -51,11 +51,15 @@ def lists_it(operator: Client, path: str, session: Connection) -> bool:
 def test_the_links_of_its_warning_open_a_page_that_lists_it(session: Connection, operator: Client) -> None:
     mail = warned_of(session)
     in_mail = links(mail.text, f"{PUBLIC}/archive/")
-    on_pages = [links(operator.get(page).content.decode(), "/archive/?q=state%3Adead+") for page in ("/alerts/", "/")]
-    for found in (in_mail, *on_pages):
-        assert found
-        for link in found:
-            assert lists_it(operator, link.removeprefix(PUBLIC), session), link
+    assert in_mail
+    for link in in_mail:
+        assert lists_it(operator, link.removeprefix(PUBLIC), session), link
+    (to_failures,) = links(mail.text, f"{PUBLIC}/failures/")
+    for page in ("/alerts/", f"/alerts/{mail.alert_id}/", "/"):
+        said = operator.get(page).content.decode()
+        assert to_failures.removeprefix(PUBLIC) in links(said, "/failures/?"), page
+        assert "Open the failures" in said, page
+    assert "lock_expired" in operator.get(to_failures.removeprefix(PUBLIC)).content.decode()
 
 
 def test_page_count_and_frozen_set_agree(session: Connection) -> None:

@@ -560,7 +560,11 @@ def test_of_more_dead_than_are_looked_at_their_failures_are_not_said_to_be_all(
     assert len(failures_of.find([alert])[alert.pk].fingerprints) == 2
 
     def drawn() -> str:
-        return " ".join(render_to_string("pgqueue_admin/overview/causes.html", {"causes": _causes([alert])}).split())
+        return " ".join(
+            render_to_string(
+                "pgqueue_admin/overview/causes.html", {"causes": _causes([alert], failures_of.find([alert]))}
+            ).split()
+        )
 
     assert "2 failures<" in drawn()
     assert "among the newest" not in drawn()

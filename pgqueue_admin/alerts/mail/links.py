@@ -6,9 +6,11 @@ from urllib.parse import urlencode, urljoin
 from django.conf import settings
 from django.urls import reverse
 
+from pgqueue_admin.alerts.failures_of import Failures
 from pgqueue_admin.alerts.finding import LONGEST
 from pgqueue_admin.archive import search_query
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.models import Alert
 
 _RESULTS = {"failed", "rejected", "lock_expired"}  # the cause of a death that names no exception
 
@@ -53,6 +55,11 @@ def failures_path(queue_address: str, cause: str) -> str:
     """The same messages by failure: of one error there may be several."""
     asked = [search_query.died_in(queue_address), *_of_cause(cause)]
     return reverse("failures") + "?" + urlencode({"q": " ".join(asked)})
+
+
+def to_failures(alert: Alert, failures: Failures) -> str:
+    """The page of the one failure that a warning is of, else the list of them."""
+    return failure_path(failures.only) if failures.only else failures_path(alert.queue, alert.cause)
 
 
 def failure_path(fingerprint: str) -> str:

@@ -12,7 +12,8 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from pgqueue_admin.alerts import acknowledgements, display_names
+from pgqueue_admin.alerts import acknowledgements, display_names, failures_of
+from pgqueue_admin.alerts.failures_of import Failures
 from pgqueue_admin.alerts.kinds import BY_NAME, KINDS
 from pgqueue_admin.alerts.mail import mail_settings
 from pgqueue_admin.alerts.mail.policy import RateLimit
@@ -53,6 +54,7 @@ class AlertRow:
     alert: Alert
     now: datetime
     held_until: datetime | None = None
+    failures: Failures = suggested_action.UNTOLD
 
     @property
     def title(self) -> str:
@@ -73,7 +75,7 @@ class AlertRow:
 
     @property
     def next_step(self) -> tuple[str, str] | None:
-        return suggested_action.of(self.alert)
+        return suggested_action.of(self.alert, self.failures)
 
     @property
     def tone(self) -> str:
@@ -143,10 +145,15 @@ def cursor_after(alert: Alert) -> str:
     return pagination.pack(alert.severity, (alert.resolved_at or alert.opened_at).isoformat(), alert.pk)
 
 
-def rows(alerts: Iterable[Alert]) -> list[AlertRow]:
-    now = database_clock.now()
+def rows(alerts: Iterable[Alert], *, leading_on: bool = True) -> list[AlertRow]:
+    """``leading_on``: with the failures of dead messages, which the archive tells."""
+    now, found = database_clock.now(), list(alerts)
     ration = RateLimit(now)
-    return [AlertRow(alert, now, ration.again(alert)) for alert in alerts]
+    died = [alert for alert in found if alert.kind == "dead_message"] if leading_on else []
+    failures = failures_of.find(died) if died else {}
+    return [
+        AlertRow(alert, now, ration.again(alert), failures.get(alert.pk, suggested_action.UNTOLD)) for alert in found
+    ]
 
 
 @dataclass(frozen=True)
@@ -232,7 +239,7 @@ def shown(said: str) -> str | None:
 def live_rows(numbers: str) -> dict[str, str]:
     """Topic ``warnings:3,8,12``: value, sentence and who was told, of those that a page shows and that are open."""
     said: dict[str, str] = {}
-    for row in rows(in_state("open").filter(pk__in=numbers.split(","))):
+    for row in rows(in_state("open").filter(pk__in=numbers.split(",")), leading_on=False):
         said |= row.live()
     return said
 

@@ -2,7 +2,8 @@
 
 from django.urls import reverse
 
-from pgqueue_admin.console import url_converters
+from pgqueue_admin.alerts.failures_of import Failures
+from pgqueue_admin.alerts.mail import links
 from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.models import Alert
 
@@ -26,10 +27,17 @@ _PAGES = {  # kind: words and page
 }
 
 
-def of(alert: Alert) -> tuple[str, str] | None:
-    """None where what the warning says is all there is, and where whoever looks may not see that page."""
+UNTOLD = Failures()
+
+
+def of(alert: Alert, failures: Failures = UNTOLD) -> tuple[str, str] | None:
+    """None where what the warning says is all there is, and where whoever looks may not see that page.
+
+    ``failures``: of a warning of dead messages, which leads where its mail does.
+    """
     if alert.kind == "dead_message":
-        return "Open the messages", url_converters.dead(alert.queue, alert.cause)
+        words = "Open the failure" if failures.only else "Open the failures"
+        return words, links.to_failures(alert, failures)
     if alert.kind == "crashing_message" and addresses.is_open("crashing_message"):
         return "Move that message out…", reverse("crashing_message", kwargs={"row_id": alert.subject})
     words, page = _PAGES.get(alert.kind, ("", ""))

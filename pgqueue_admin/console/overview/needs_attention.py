@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from django.urls import reverse
 
+from pgqueue_admin.alerts.failures_of import Failures
 from pgqueue_admin.console import navigation, verdicts
 from pgqueue_admin.console.alerts import suggested_action
 from pgqueue_admin.console.queue_row.rows import QueueRow
@@ -40,6 +41,7 @@ class NeedRow:
     row: QueueRow | None = None  # of a queue that is there
     grows: bool = False  # whether there is more of it than ten minutes ago
     acknowledged: bool = False  # somebody knows of all of it
+    failures: Failures = suggested_action.UNTOLD  # of the warning that is told
 
     @cached_property
     def halted(self) -> Standing | None:
@@ -77,7 +79,7 @@ class NeedRow:
     @property
     def step(self) -> tuple[str, str]:
         """What to press next: the words, and where they lead."""
-        known = suggested_action.of(self.alerts[0]) if self.alerts and not self.halted else None
+        known = suggested_action.of(self.alerts[0], self.failures) if self.alerts and not self.halted else None
         return known or ("See the queue" if self.row else "See the warning", self.path)
 
     @property

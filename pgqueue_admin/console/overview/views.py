@@ -1,6 +1,6 @@
 """The first page: is anything wrong, where, since when, what next?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -12,7 +12,7 @@ from pgqueue_admin.alerts.failures_of import Failures
 from pgqueue_admin.alerts.mail import links
 from pgqueue_admin.console import permissions
 from pgqueue_admin.console.overview import activity, last_visit, timeline
-from pgqueue_admin.console.overview.needs_attention import MOST
+from pgqueue_admin.console.overview.needs_attention import MOST, NeedRow
 from pgqueue_admin.console.overview.page_data import CAUSES, OverviewData
 from pgqueue_admin.console.queue_row import cells
 from pgqueue_admin.console.queue_row import rows as board
@@ -33,6 +33,8 @@ def page(request: HttpRequest) -> HttpResponse:
     backlog = board.with_history(view.backlog)
     longest = board.longest(backlog)
     needs = view.needs
+    shown, causes = [*needs.new[:MOST], *needs.older[:MOST]], view.causes[:CAUSES]
+    failures = _failures(causes, shown)
     response = render(
         request,
         "pgqueue_admin/overview/page.html",
@@ -48,7 +50,7 @@ def page(request: HttpRequest) -> HttpResponse:
             "backlog": [(row, cells.strip(row, longest), cells.spark(row)) for row in backlog],
             "topics": f"overview:{last_visit.said(needs.since)} rows:" + ",".join(str(row.queue.pk) for row in backlog),
             "ribbon": timeline.draw(request.GET.get("w", ""), view.now, view.alerts, latest),
-            "causes": _causes(view.causes[:CAUSES]),
+            "causes": _causes(causes, failures),
             "schemas": ", ".join([*queue_database().schemas, *schemas_looked_at()]),
             "board": cells.board(view.within, BOARD),
             "changes": activity.folded(latest)[:CHANGES],
@@ -59,21 +61,28 @@ def page(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _causes(alerts: Sequence[Alert]) -> list[tuple[Alert, str, FailureWords | None, Failures]]:
+def _failures(causes: Sequence[Alert], shown: Sequence[NeedRow]) -> dict[int, Failures]:
+    """Of the causes, and of each need that begins with dead messages, to which it leads on."""
+    told = {need.alerts[0].pk: need for need in shown if need.alerts and need.alerts[0].kind == "dead_message"}
+    asked = {alert.pk: alert for alert in (*causes, *(need.alerts[0] for need in told.values()))}
+    found = failures_of.find(list(asked.values()))
+    for number, need in told.items():
+        need.failures = found[number]
+    return found
+
+
+def _causes(
+    alerts: Sequence[Alert], found: Mapping[int, Failures]
+) -> list[tuple[Alert, str, FailureWords | None, Failures]]:
     """Each with the page of its failure, or the list where there are several, what somebody said, and which."""
-    found = failures_of.find(alerts)
     seen = visible_queues.current()  # who sees some queues is told what their team said
     words = words_of({each for of in found.values() for each in of.fingerprints}) if seen else {}
     rows = []
     for alert in alerts:
         of = found[alert.pk]
         said = [*of.said, *(words[each] for each in of.fingerprints if each in words)]
-        rows.append((alert, _path(alert, of), next(iter(said), None), of))
+        rows.append((alert, links.to_failures(alert, of), next(iter(said), None), of))
     return rows
-
-
-def _path(alert: Alert, of: Failures) -> str:
-    return links.failure_path(of.only) if of.only else links.failures_path(alert.queue, alert.cause)
 
 
 urlpatterns = [path("", page, name="overview")]
