@@ -26,6 +26,7 @@ from pgqueue_admin.models import (
     MaskingRule,
     Operation,
     Process,
+    Queue,
     TeamFailure,
     database_clock,
     queue_database,
@@ -690,6 +691,25 @@ def test_an_acknowledged_group_is_grey_and_opens_again(recorded: Recorded, large
     recorded.operator.post(address, {"withdraw": "yes"})
     assert not re.search(rf'class="grey" id="f{largest}"', shown(recorded.operator, "/failures/"))
     assert [entry.verb for entry in AuditEntry.objects.filter(noun="failure")] == ["withdraw", "acknowledge"]
+
+
+def test_its_messages_are_retried_to_another_queue_by_a_rule_that_comes_back_to_them(recorded: Recorded) -> None:
+    died(recorded, "f" * 16, "1 hour", queue='"public"."Billing"')
+    here = f"/failures/{'f' * 16}/"
+    page = recorded.operator.get(here).content.decode()
+    [way] = re.findall(r'<a class="b" href="([^"]+)">Retry to another queue…</a>', page)
+    asked = unescape(way)
+    form = unescape(recorded.operator.get(asked.partition("#")[0]).content.decode())
+    assert 'value=""public"."Billing""' in form
+    typed = {"queue": '"public"."Billing"', "target": '"public"."Sales"', "message_type": "", "reason": "renamed"}
+    Queue.objects.get_or_create(schema="public", table="Sales", defaults={"kind": "input"})
+    answer = recorded.operator.post("/settings/retry-rules/", {**typed, "next": here})
+    assert (answer.status_code, answer["Location"]) == (303, here)
+    abroad = recorded.operator.post(
+        "/settings/retry-rules/", {**typed, "message_type": "Shop.*", "next": "//evil.example/"}
+    )
+    assert abroad["Location"] == "/settings/retry-rules/"
+    assert "Retry to another queue…" not in recorded.viewer.get(here).content.decode()
 
 
 @pytest.mark.parametrize("typed", [{"until": "200 days"}, {"until": "soon"}, {"count": "1"}, {"until": ""}])

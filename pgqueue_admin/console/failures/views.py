@@ -1,5 +1,6 @@
 """Failures: the list of groups, one group, and what people say of it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -9,6 +10,7 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.archive import failure_groups, search_query
@@ -20,7 +22,8 @@ from pgqueue_admin.console.failures import chosen, detail, rows
 from pgqueue_admin.console.failures.forms import AssignmentForm, FailureAcknowledgementForm
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.console.saved_views import links
-from pgqueue_admin.dialects import Connection, visible_queues
+from pgqueue_admin.console.scopes import addresses
+from pgqueue_admin.dialects import Address, Connection, visible_queues
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting.fingerprint import is_fingerprint
 from pgqueue_admin.formatting.numbers import format_int
@@ -231,8 +234,16 @@ def _page_of(
         "retry_refusal": permissions.refusal_for(request.user, "retry") or reach,
         "discard_refusal": permissions.refusal_for(request.user, "discard") or reach,
         "here": reverse("failure", args=[fingerprint]),
+        "elsewhere": _elsewhere(fingerprint, view.row.addresses) if view and addresses.is_open("retry_rules") else "",
     }
     return render(request, "pgqueue_admin/failures/failure.html", about)
+
+
+def _elsewhere(fingerprint: str, died_in: Sequence[Address]) -> str:
+    """Where it is said to which queue they go, before they are retried from here. By their queue, where it is one."""
+    queue = queue_database().dialect.canonical(died_in[0]) if len(died_in) == 1 else ""
+    about = {"queue": queue, "next": reverse("failure", args=[fingerprint])}
+    return f"{reverse('retry_rules')}?{urlencode(about)}#new"
 
 
 def _said(known: FailureWords | None) -> dict[str, str]:

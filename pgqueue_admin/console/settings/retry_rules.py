@@ -34,7 +34,7 @@ def _create(request: HttpRequest) -> HttpResponse:
         return _page(request, str(error), 422)
     undo = Way("Undo", reverse("retry_rule_remove", args=[rule.pk]), {})
     responses.done(request, f"Rule {rule.pk} is kept. A retry shows it before it starts.", undo)
-    return responses.SeeOther(reverse("retry_rules"))
+    return responses.back(request, "retry_rules")
 
 
 @require_POST
@@ -57,6 +57,7 @@ def _page(request: HttpRequest, fault: str = "", status: int = 200) -> HttpRespo
         "trouble": problem,
         "typed": {name: asked.get(name, "")[: retry_rules.LONGEST] for name in FIELDS},
         "reason": responses.reason(request),
+        "next": asked.get("next", ""),
         "fault": fault,
         "queues": input_queues.known(),
         "refusal": permissions.refusal_for(request.user, "set"),
