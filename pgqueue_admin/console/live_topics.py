@@ -72,5 +72,5 @@ def register_all() -> None:
         "waiting", followed_message.waiting, notify.SAMPLE, argument=followed_message.waiting_argument, narrowed=True
     )
     register("workers", cells.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
-    register("endpoints", untitled(cells.of_list), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
+    register("endpoints", untitled(cells.of_list), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, narrowed=True)
     register("endpoint", cells.of_endpoint, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)

@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from pgqueue_admin.dialects import Address, Connection, Dialect
+from pgqueue_admin.dialects import Address, Connection, Dialect, visible_queues
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.visible_queues import VisibleQueues
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import HeadersUnreadable
 
 MOST = 2_000
+MOST_NARROWED = 100_000  # before those of other queues are left out: how many these are must not tell
 LOOKED_AT = 200  # so many of the newest of each audit queue
 EVERYTHING = "System.Object"  # every published class derives from it
 _PUBLISH = "Publish"
@@ -31,7 +33,10 @@ class SubscriptionRow:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionTables:
-    """``unheard``: types of events published lately that nobody subscribes to now, of so many that were looked at."""
+    """``unheard``: types of events published lately that nobody subscribes to now, of so many that were looked at.
+
+    For whom sees some queues: the rows whose copies go to these, and nothing of the rest.
+    """
 
     tables: list[Address]
     rows: list[SubscriptionRow]
@@ -42,20 +47,32 @@ class SubscriptionTables:
 
 def find(connection: Connection, tables: Sequence[QueueTable]) -> SubscriptionTables:
     """Every subscription in the tables that were found. Raises DatabaseDown."""
+    seen = visible_queues.current()
     kept = [table.address for table in tables if table.kind is TableKind.SUBSCRIPTION]
     untouched = {table.address: table.why_unread for table in tables if table.why_unread}
     rows, unread = [], [f"{each.table}: {untouched[each]}" for each in kept if each in untouched]
     for table in (each for each in kept if each not in untouched):
         try:
-            rows += _rows(connection, table)
+            rows += _rows(connection, table, MOST if seen is None else MOST_NARROWED)
         except DatabaseDown:
             raise
         except DatabaseError as error:
             unread.append(f"{table.table}: {error}")
+    if seen is not None:
+        return _seen(connection, rows, unread, seen)
     published = _published(
         connection, [table.address for table in tables if table.kind is TableKind.AUDIT and not table.why_unread]
     )
     return SubscriptionTables(kept, _judged(connection, rows), _unheard(published, rows), len(published), unread)
+
+
+def _seen(
+    connection: Connection, rows: list[SubscriptionRow], unread: list[str], seen: VisibleQueues
+) -> SubscriptionTables:
+    """A table is of no queue, and what is published of all of them."""
+    theirs = [row for row in rows if row.queue and seen.sees(row.queue)]
+    untold = ["It may have more of these queues."] if unread else []
+    return SubscriptionTables([], _judged(connection, theirs), [], 0, untold)
 
 
 def together(found: Sequence[SubscriptionTables]) -> SubscriptionTables:
@@ -69,9 +86,9 @@ def together(found: Sequence[SubscriptionTables]) -> SubscriptionTables:
     )
 
 
-def _rows(connection: Connection, table: Address) -> list[SubscriptionRow]:
+def _rows(connection: Connection, table: Address, most: int) -> list[SubscriptionRow]:
     dialect = connection.dialect
-    found = connection.all(dialect.subscription.rows(table=table, most=MOST))
+    found = connection.all(dialect.subscription.rows(table=table, most=most))
     return [
         SubscriptionRow(table, each.endpoint, each.topic, each.queueaddress, _queue(dialect, each.queueaddress, table))
         for each in found

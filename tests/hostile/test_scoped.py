@@ -84,6 +84,9 @@ def planted(world: World) -> SimpleNamespace:
     named: dict[str, Any] = {"endpoint": f"{MARK}.Orders", "queue": NAME, "result": "failed"}
     write(settings.PGQUEUE["HISTORY_DIR"], message(SEQ, headers=_headers(), body=BODY, **named))
     ids = _console(world, dead)
+    for number in range(3):  # the subscriber's own name must not tell whose queue it is
+        _subscribe(world, f"{MARK}-{number}", SECRET)
+    _subscribe(world, "Ledger", Address("public", "Billing"))
     mixed = _of_both(world)
     _converse(world, "before")
     world.waiting.append((SECRET, row_id))
@@ -111,6 +114,15 @@ def _send(world: World, table: Address, headers: str, body: bytes = BODY) -> str
     values = {"id": row_id, "ttbr_ms": None, "headers": headers, "body": body}
     world.queues.run(postgresql().queue.send(table=table), values)
     return str(row_id)
+
+
+def _subscribe(world: World, endpoint: str, queue: Address) -> None:
+    about = {"endpoint": endpoint, "topic": f"Shop.{endpoint}Done", "address": postgresql().canonical(queue)}
+    world.queues.run(
+        'insert into public."SubscriptionRouting" (queueaddress, endpoint, topic)'
+        " values (%(address)s, %(endpoint)s, %(topic)s)",
+        about,
+    )
 
 
 def _kill(world: World, queue: str) -> int:
@@ -354,7 +366,7 @@ def test_whoever_sees_all_finds_it(world: World, telling: list[tuple[str, str]])
         "archived_message", "edit_message", "failures", "failure", "failures_chosen", "alerts", "alert", "alert_mails",
         "alert_mail",
         "operation", "audit", "endpoints", "endpoint", "workers", "settings", "retry_rules", "views", "conversation",
-        "finished_message", "archived_body", "waiting_body",
+        "finished_message", "archived_body", "waiting_body", "subscriptions",
     } - told  # fmt: skip
     assert missing == set()
 
@@ -383,6 +395,18 @@ def test_all_matching_is_what_they_may_act_on(narrow: Client, planted: SimpleNam
     assert INSIDE in frozen.selection
     assert narrow.get(answer["Location"]).status_code == 200
     assert f"/operations/{frozen.pk}/" in narrow.get("/operations/").content.decode()
+
+
+def test_endpoints_and_subscriptions_are_of_their_queues(narrow: Client, planted: SimpleNamespace) -> None:
+    endpoints, subscriptions = (narrow.get(f"/{page}/").content.decode() for page in ("endpoints", "subscriptions"))
+    assert "needs somebody who sees all queues" in endpoints
+    assert "whose copies go to queues that you may see" in " ".join(subscriptions.split())
+    assert "Ledger" in subscriptions
+    assert "Published without a subscriber" not in subscriptions
+    before = Endpoint._base_manager.count()
+    narrow.post("/endpoints/", {"name": "Mine", "queue": INSIDE, "peek_delay_ms": "1000 ms"})
+    assert Endpoint._base_manager.count() == before
+    assert narrow.get("/workers/").status_code == narrow.get("/trends/").status_code == 403
 
 
 def test_a_file_has_their_messages_alone(world: World, narrow: Client, planted: SimpleNamespace) -> None:
@@ -582,7 +606,8 @@ def test_pages_are_the_same_whatever_is_hidden(world: World, narrow: Client, pla
     """Figures, order, links and words: nothing of an answer depends on what lies where they do not see."""
     paths = [
         "/", "/?w=24h", "/failures/", "/failures/?by=queue", "/failures/?by=type", "/failures/?q=error:Declined",
-        "/archive/?q=&facets=open", "/audit/", "/audit/?facets=open",
+        "/archive/?q=&facets=open", "/audit/", "/audit/?facets=open", "/endpoints/", "/subscriptions/",
+        "/subscriptions/?as=matrix",
         *(f"/failures/{planted.mixed}/?w={window}" for window in ("1h", "24h", "7d")),
         f"/failures/chosen/?f={planted.mixed}&f={planted.group}",
         f"/conversations/{SHARED}/?m=Mine-before", f"/conversations/{SHARED}/?m={MARK}-later&history=1",
@@ -608,6 +633,8 @@ def _compared(world: World, narrow: Client, planted: SimpleNamespace, paths: lis
         opened_at=now, last_seen_at=now,
     )  # fmt: skip
     PostedMark.objects.create(at=now - timedelta(minutes=1), who="ci", text="3.0")
+    _subscribe(world, f"{MARK}-later", SECRET)
+    Endpoint._base_manager.filter(name=f"{MARK}.Orders").update(desired_processes=3)
     AuditEntry.objects.create(
         who="ana", verb="set", noun="queue", subject=NAME, origin="console", after={"target_age": 1}
     )
@@ -630,7 +657,7 @@ def _fresh() -> override_settings:
 
 _VARIES = (
     r'name="csrfmiddlewaretoken" value="[^"]+"', r"<time.*?</time>", r"[\d,]+ ms", r'nonce="[^"]+"',
-    r"X-CSRFToken[^>]*", r'data-now="[^"]+"', r"<span data-fresh-age>.*?</span>", r"<b data-since.*?</b>",
+    r"X-CSRFToken[^>]*", r'data-now="[^"]+"', r"<span data-fresh-age>.*?</span>", r"<b [^>]*data-since.*?</b>",
     r'<svg class="(?:lane-s|ev-s|axis-s)".*?</svg>', r'aria-label="[\d:]+ to [\d:]+"',
     r'<(?:rect class="breach|line class="since)"[^>]*>', r'<rect class="k-dead" x="[\d.]+"',
     r'data-live="q\d+\.(?:consumers|out)".*?</td>', r"<p>died once; [^<]* of it dead",
@@ -662,7 +689,7 @@ def test_topics_are_rendered_of_what_is_seen(world: World, scoped: Group, plante
         "queue": str(secret), "messages": str(secret), "op": str(planted.operation), "queues": "",
         "message": f"{planted.dead}:UTC", "waiting": f"{secret}:{planted.row_id}", "frame": "", "delayed": "",
         "alerts": "UTC", "alert": "UTC", "warnings": str(planted.alert), "overview": "", "rows": str(secret),
-        "failures": planted.group,
+        "failures": planted.group, "endpoints": "",
     }  # fmt: skip
     assert arguments.keys() == {name for name, topic in topics._topics.items() if topic.narrowed}
     everywhere = {name: topics._topics[name].render(said) for name, said in arguments.items()}
@@ -682,7 +709,7 @@ def test_topics_are_rendered_of_what_is_seen(world: World, scoped: Group, plante
 def test_a_topic_of_all_queues_is_not_joined() -> None:
     async def join() -> list[str]:
         hub = Hub(lambda: "postgresql://nowhere.invalid/")
-        client = hub.join(["endpoints", "workers", "queues:"], VisibleQueues(frozenset(), frozenset()))
+        client = hub.join(["workers", "queues:"], VisibleQueues(frozenset(), frozenset()))
         joined = [feed.topic.name for feed in hub.feeds]
         hub.leave(client)
         await hub.close()

@@ -9,8 +9,11 @@ from pgqueue_admin.console import permissions, responses, verdicts
 from pgqueue_admin.console.endpoints import health
 from pgqueue_admin.console.endpoints.form import ExternalEndpointForm
 from pgqueue_admin.console.responses import Way
+from pgqueue_admin.console.scopes import addresses
+from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.models import endpoint_standings
 from pgqueue_admin.services import endpoints
+from pgqueue_admin.services.permissions import Refusal
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -26,16 +29,23 @@ def _page(request: HttpRequest, form: ExternalEndpointForm, status: int = 200) -
     about = {
         "services": found,
         "form": form,
-        "refusal": permissions.refusal_for(request.user, "set"),
+        "refusal": _refusal(request),
+        "leads_on": addresses.is_open("endpoint"),
         "verdict": verdict,
     }
     about |= {"verdict_line": verdicts.line(verdict)}
     return render(request, "pgqueue_admin/endpoints/page.html", about, status=status)
 
 
+def _refusal(request: HttpRequest) -> Refusal | str | None:
+    """Whoever sees some queues declares none: what is typed may name any."""
+    of_some = visible_queues.current() is not None
+    return "needs somebody who sees all queues" if of_some else permissions.refusal_for(request.user, "set")
+
+
 def _declare(request: HttpRequest) -> HttpResponse:
     form = ExternalEndpointForm(request.POST)
-    if refusal := permissions.refusal_for(request.user, "set"):
+    if refusal := _refusal(request):
         responses.refused(request, f"Nothing was declared: {refusal}.")
     elif not form.is_valid():
         return _page(request, form, status=422)

@@ -65,10 +65,10 @@ def _holds(row: SubscriptionEventRow, wanted: filter_syntax.FilterTerms) -> bool
     return words and all(value in said[name] for name, value in wanted.fields)
 
 
-def verdict(shown: list[SubscriptionEventRow]) -> tuple[str, str]:
-    """State and sentence."""
+def verdict(shown: list[SubscriptionEventRow], *, of_some: bool = False) -> tuple[str, str]:
+    """State and sentence. ``of_some``: of queues that somebody may see, and there are others."""
     if not shown:
-        return "good", "Nobody subscribes to an event"
+        return "good", "No copies of an event go to your queues" if of_some else "Nobody subscribes to an event"
     lost = sum(row.leads_nowhere for row in shown)
     if lost:
         lead = "leads" if lost == 1 else "lead"

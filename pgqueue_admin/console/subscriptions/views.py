@@ -10,7 +10,7 @@ from pgqueue_admin.console.responses import Way
 from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.console.subscriptions import matrix
 from pgqueue_admin.console.subscriptions import rows as subscriptions
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, visible_queues
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
 from pgqueue_admin.models import AuditEntry, Queue
 from pgqueue_admin.models.queue_database import QueueDatabase, looked_at, queue_database, schemas_looked_at
@@ -21,6 +21,7 @@ from pgqueue_admin.services import subscriptions as services
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 
 FIELDS = ("endpoint", "topic", "queueaddress")
+SHARED = "needs somebody who sees all queues: the table is of all of them together"
 
 
 @require_safe
@@ -31,7 +32,7 @@ def page(request: HttpRequest) -> HttpResponse:
     rows = subscriptions.rows(found) if found else []
     wanted = filter_syntax.read(request.GET.get("q", ""), subscriptions.FIELDS)
     matching = [] if wanted.faults else subscriptions.matching(rows, wanted)
-    state, sentence = subscriptions.verdict(rows)
+    state, sentence = subscriptions.verdict(rows, of_some=visible_queues.current() is not None)
     about = {
         "found": found,
         "trouble": problem,
@@ -42,7 +43,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "verdict": sentence if found else "Subscriptions cannot be read now",
         "verdict_state": state if found else "warn",
         "schemas": [*queue_database().schemas, *schemas_looked_at()],
-        "refusal": permissions.refusal_for(request.user, "unsubscribe"),
+        "refusal": permissions.refusal_for(request.user, "unsubscribe") if visible_queues.current() is None else SHARED,
     }
     return render(request, "pgqueue_admin/subscriptions/page.html", about)
 
@@ -101,14 +102,21 @@ def _question(request: HttpRequest, row: monitor.SubscriptionRow, fault: str = "
 
 
 def _read(connection: Connection) -> monitor.SubscriptionTables:
-    return monitor.find(connection, discovery.find(connection, queue_database().schemas, _told()))
+    return _find(connection, queue_database())
+
+
+def _find(connection: Connection, database: QueueDatabase) -> monitor.SubscriptionTables:
+    """The tables are of no queue, so all are found; of whose queues rows are told is the monitor's."""
+    with visible_queues.within(None):
+        tables = discovery.find(connection, database.schemas, _told())
+    return monitor.find(connection, tables)
 
 
 def _elsewhere(database: QueueDatabase) -> monitor.SubscriptionTables:
     """Of one beside the first: where it does not answer, the others are shown all the same."""
     try:
         with database.reading() as connection:
-            return monitor.find(connection, discovery.find(connection, database.schemas, _told()))
+            return _find(connection, database)
     except DatabaseError as error:
         return monitor.SubscriptionTables([], [], [], 0, [f"{database.alias}: {error}"])
 
