@@ -82,9 +82,9 @@ class OutboxState:
 
     @property
     def age(self) -> timedelta | None:
-        """How long the oldest waits, at least; None where nothing does, or nobody knows."""
+        """How long the oldest waits, at least; None where nothing does, or nobody knows. A clock may have been ahead."""
         since = self.figures.oldest_pending or self.seen_since
-        return self.now - since if since else None
+        return max(timedelta(), self.now - since) if since else None
 
     @property
     def is_undated(self) -> bool:

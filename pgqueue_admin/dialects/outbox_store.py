@@ -32,6 +32,7 @@ class OutboxStore(Protocol):
 
     address: Address
     says_when: bool | None  # a record was written; None: not asked yet
+    is_durable: bool  # a commit with a record is on disk when it answers, where its session can ask for that
     before_mark: Command | None  # begins a transaction that no other may refuse once it has marked; None: each is one
     locks_gaps: ClassVar[bool]  # to find no record at serializable keeps others from inserting it
 

@@ -24,6 +24,7 @@ class OutboxTable(ABC):
         """``sql``: the dialect. ``name``: as a statement has it; ``named``: how the catalog is asked for it."""
         self.address = address
         self.says_when: bool | None = None
+        self.is_durable = False
         self.before_mark: Command | None = None
         self._dialect, self._sql = sql, sql.outbox
         self._name, self._named = name, named

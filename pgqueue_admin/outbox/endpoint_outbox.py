@@ -34,6 +34,8 @@ class EndpointOutbox:
         own_schema = client.schema if self.is_beside_queues else self.dialect.default_schema
         address = self.dialect.outbox_address(client.name, settings.schema or own_schema, settings.prefix)
         self.store = self.dialect.outbox_store(address)
+        # beside the queues what a crash of their server forgets is forgotten with the end of the message
+        self.store.is_durable = not self.is_beside_queues
         self.finds_apart = self.store.locks_gaps and settings.isolation_level == "serializable"
         self.opening = (
             client.opening

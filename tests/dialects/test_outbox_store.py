@@ -336,6 +336,19 @@ def test_what_is_pending_comes_once_and_not_before_its_grace(place: Place, sessi
     assert (len(first), sorted(first + then)) == (2, list("abcde"))
 
 
+def test_what_a_clock_ahead_has_written_waits_no_longer_than_twice_its_grace(
+    place: Place, session: Any, store: OutboxStore
+) -> None:
+    """The server's clock was a year ahead, and is set right: what waits then would be left for a year."""
+    place.add(session, "ahead", "just now")
+    for name, ahead in (("ahead", timedelta(days=365)), ("just now", timedelta(hours=1))):
+        at = (datetime.now(UTC) + ahead).replace(tzinfo=None)
+        place.run(session, 'update "Billing_OutboxData" set "CreatedAt" = %s where "MessageId" = %s', at, name)
+    assert store.work(session, DAY, DAY).relay is True
+    with session.transaction():
+        assert [record.id for record in store.pending(session, DAY, 10, [])] == ["ahead"]
+
+
 def test_one_leads_until_it_is_gone(place: Place, session: Any, store: OutboxStore) -> None:
     leader, follower = place.connect(), place.connect()
     assert [store.work(each, DAY, DAY).leads for each in (leader, leader, follower)] == [True, True, False]

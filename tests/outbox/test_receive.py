@@ -269,6 +269,32 @@ def test_an_outbox_in_another_database(
     assert connection.value("select to_regclass('\"Billing_OutboxData\"')") is None
 
 
+@pytest.mark.parametrize(("is_elsewhere", "said"), [(True, "on"), (False, "off")])
+def test_elsewhere_a_record_is_on_disk_before_its_message_is_gone(
+    make: MakeEndpoint,
+    connection: Connection,
+    connect: Any,
+    database: str,
+    engine_database: str,
+    is_elsewhere: bool,
+    said: str,
+) -> None:
+    """Whatever its database is set to: a crash there would forget the effect, and nobody would handle it again."""
+    there, seen = (engine_database if is_elsewhere else database), list[str]()
+    session = connect(there)
+    session.run(f"alter database {there.rpartition('/')[2]} set synchronous_commit = off")
+    billing = make(outbox=Outbox(dsn=there if is_elsewhere else "", concurrency="pessimistic"))
+
+    @billing.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        seen.append(context.connection.value("show synchronous_commit"))
+
+    billing.send("Billing", 1, type=CHARGE)
+    billing.start()
+    until(lambda: not rows(database, "Billing"))
+    assert seen == ["on" if is_elsewhere else "off"]
+
+
 @pytest.mark.parametrize("concurrency", ["optimistic", "pessimistic"])
 def test_elsewhere_each_send_goes_once_however_strict_the_outbox_is(
     make: MakeEndpoint, connection: Connection, connect: Any, database: str, engine_database: str, concurrency: Any

@@ -71,8 +71,8 @@ select get_lock(concat('outbox ', sha1(concat(coalesce(database(), ''), ' ', %(t
     exists (select 1 from {table} where Dispatched = 0 and {is_over}) as to_relay
 
 -- name: is_over
--- By when it was written, where the table is one of ours.
-CreatedAt < now(6) - interval %(grace)s microsecond
+-- By when it was written, where the table is one of ours. What is of the future was written by a clock that was wrong: it would wait for it.
+CreatedAt not between now(6) - interval %(grace)s microsecond and now(6) + interval %(grace)s microsecond
 
 -- name: is_undated
 -- The original's table does not say when a record was written: whoever asks remembers when he saw it first.

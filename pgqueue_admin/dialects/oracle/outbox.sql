@@ -104,8 +104,9 @@ begin
 end;
 
 -- name: is_over
--- By when it was written, where the table is one of ours.
-CreatedAt < sys_extract_utc(systimestamp) - numtodsinterval(:grace / 1000000, 'second')
+-- By when it was written, where the table is one of ours. What is of the future was written by a clock that was wrong: it would wait for it.
+CreatedAt not between sys_extract_utc(systimestamp) - numtodsinterval(:grace / 1000000, 'second')
+    and sys_extract_utc(systimestamp) + numtodsinterval(:grace / 1000000, 'second')
 
 -- name: is_undated
 -- The original's table does not say when a record was written: whoever asks remembers when he saw it first.

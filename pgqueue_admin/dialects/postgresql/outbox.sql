@@ -43,10 +43,13 @@ from {table} where "MessageId" operator(pg_catalog.=) %(id)s::pg_catalog.text
 
 -- name: store
 -- Who inserts the same waits for the one before him, for a while; what handlers ask afterwards waits as it did before.
+-- Elsewhere than the queues it is on disk before its message is gone: what a crash forgot would be lost.
 -- A record that a trigger or a policy leaves out fails here: without it the effects would come twice, and the sends never.
 with waits as materialized (
     select pg_catalog.current_setting('lock_timeout') as before,
-           pg_catalog.set_config('lock_timeout', %(wait)s, true) as now
+           pg_catalog.set_config('lock_timeout', %(wait)s, true) as now,
+           case when %(durable)s::pg_catalog.bool and pg_catalog.current_setting('synchronous_commit')
+               operator(pg_catalog.=) 'off' then pg_catalog.set_config('synchronous_commit', 'on', true) end as durable
 ), written as (
     insert into {table} ("MessageId", "Operations", "PersistenceVersion")
     select %(id)s, %(operations)s::pg_catalog.jsonb, %(version)s from waits where now is not null
@@ -96,8 +99,9 @@ select pg_try_advisory_lock(hashtextextended('pgqueue outbox ' || %(table)s, 0))
        exists (select from {table} where "Dispatched" = false and {is_over}) as relay
 
 -- name: is_over
--- By when it was written, where the table is one of ours.
-"CreatedAt" < statement_timestamp() - %(grace)s * interval '1 second'
+-- By when it was written, where the table is one of ours. What is of the future was written by a clock that was wrong: it would wait for it.
+"CreatedAt" not between statement_timestamp() - %(grace)s * interval '1 second'
+    and statement_timestamp() + %(grace)s * interval '1 second'
 
 -- name: is_undated
 -- The original's table does not say when a record was written: whoever asks remembers when he saw it first.

@@ -43,6 +43,7 @@ class PostgreSQLOutbox(OutboxTable):
             "operations": operations,
             "version": __version__,
             "wait": milliseconds,
+            "durable": self.is_durable,
         }
 
     def work(self, session: Session, keep: timedelta, grace: timedelta) -> OutboxWork:

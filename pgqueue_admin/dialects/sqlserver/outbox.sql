@@ -91,9 +91,11 @@ select case when @leads >= 0 then 1 else 0 end as leads,
     ) then 1 else 0 end as to_relay
 
 -- name: is_over
--- By when it was written, where the table is one of ours.
-CreatedAt < dateadd(day, -%(grace_days)s,
+-- By when it was written, where the table is one of ours. What is of the future was written by a clock that was wrong: it would wait for it.
+CreatedAt not between dateadd(day, -%(grace_days)s,
     dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime())))
+  and dateadd(day, %(grace_days)s,
+    dateadd(microsecond, %(grace_rest)s, dateadd(second, %(grace)s, sysutcdatetime())))
 
 -- name: is_undated
 -- The original's table does not say when a record was written: whoever asks remembers when he saw it first.

@@ -74,4 +74,4 @@ def _name(query: str) -> str:
 
 
 def _pattern(text: str) -> str:
-    return "".join(".+" if part.startswith("{") else re.escape(part) for part in re.split(r"(\{\w+\})", text))
+    return "".join("(?s:.+)" if part.startswith("{") else re.escape(part) for part in re.split(r"(\{\w+\})", text))

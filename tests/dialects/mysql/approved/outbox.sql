@@ -56,10 +56,10 @@ where MessageId = %(id)s
 select get_lock(concat('outbox ', sha1(concat(coalesce(database(), ''), ' ', %(table)s))), 0) as leads,
     exists (select 1 from `Sales_OutboxData` where DispatchedAt < utc_timestamp() - interval %(keep)s microsecond and Dispatched = 1)
         as to_purge,
-    exists (select 1 from `Sales_OutboxData` where Dispatched = 0 and CreatedAt < now(6) - interval %(grace)s microsecond) as to_relay
+    exists (select 1 from `Sales_OutboxData` where Dispatched = 0 and CreatedAt not between now(6) - interval %(grace)s microsecond and now(6) + interval %(grace)s microsecond) as to_relay
 
--- is_over: By when it was written, where the table is one of ours.
-CreatedAt < now(6) - interval %(grace)s microsecond
+-- is_over: By when it was written, where the table is one of ours. What is of the future was written by a clock that was wrong: it would wait for it.
+CreatedAt not between now(6) - interval %(grace)s microsecond and now(6) + interval %(grace)s microsecond
 
 -- is_undated: The original's table does not say when a record was written: whoever asks remembers when he saw it first.
 %(grace)s is not null
@@ -74,7 +74,7 @@ delete from `Sales_OutboxData` where MessageId in %(ids)s
 
 -- pending: What a crash left between commit and dispatch; a worker that is about to send it has it locked, or waits for us.
 select MessageId as id, Dispatched + 0 as dispatched, Operations as operations
-from `Sales_OutboxData` where Dispatched = 0 and CreatedAt < now(6) - interval %(grace)s microsecond and MessageId not in %(without)s limit 10 for update skip locked
+from `Sales_OutboxData` where Dispatched = 0 and CreatedAt not between now(6) - interval %(grace)s microsecond and now(6) + interval %(grace)s microsecond and MessageId not in %(without)s limit 10 for update skip locked
 
 -- is_not_among: Those were seen in this round.
 MessageId not in %(without)s

@@ -87,13 +87,15 @@ begin
                 where Dispatched = 1
                   and DispatchedAt < sys_extract_utc(systimestamp) - numtodsinterval(:keep / 1000000, 'second')
             ) then 1 else 0 end as "purge",
-            case when exists (select 1 from "SALES_OD" where Dispatched = 0 and CreatedAt < sys_extract_utc(systimestamp) - numtodsinterval(:grace / 1000000, 'second')) then 1 else 0 end as "relay"
+            case when exists (select 1 from "SALES_OD" where Dispatched = 0 and CreatedAt not between sys_extract_utc(systimestamp) - numtodsinterval(:grace / 1000000, 'second')
+    and sys_extract_utc(systimestamp) + numtodsinterval(:grace / 1000000, 'second')) then 1 else 0 end as "relay"
         from sys.dual;
     sys.dbms_sql.return_result(answer);
 end;
 
--- is_over: By when it was written, where the table is one of ours.
-CreatedAt < sys_extract_utc(systimestamp) - numtodsinterval(:grace / 1000000, 'second')
+-- is_over: By when it was written, where the table is one of ours. What is of the future was written by a clock that was wrong: it would wait for it.
+CreatedAt not between sys_extract_utc(systimestamp) - numtodsinterval(:grace / 1000000, 'second')
+    and sys_extract_utc(systimestamp) + numtodsinterval(:grace / 1000000, 'second')
 
 -- is_undated: The original's table does not say when a record was written: whoever asks remembers when he saw it first.
 :grace is not null
@@ -122,7 +124,8 @@ end;
 declare
     cursor waiting is
         select rowidtochar(rowid) from "SALES_OD"
-        where Dispatched = 0 and CreatedAt < sys_extract_utc(systimestamp) - numtodsinterval(:grace / 1000000, 'second')
+        where Dispatched = 0 and CreatedAt not between sys_extract_utc(systimestamp) - numtodsinterval(:grace / 1000000, 'second')
+    and sys_extract_utc(systimestamp) + numtodsinterval(:grace / 1000000, 'second')
           and not exists (
             select 1 from json_table(:without, '$[*]' columns (id varchar2(4000) path '$')) seen
             where unistr(seen.id) = MessageId)

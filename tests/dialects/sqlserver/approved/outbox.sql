@@ -76,13 +76,17 @@ select case when @leads >= 0 then 1 else 0 end as leads,
         where Dispatched = 1 and DispatchedAt < dateadd(day, -%(keep_days)s, dateadd(second, -%(keep)s, getutcdate()))
     ) then 1 else 0 end as to_purge,
     case when exists (
-        select 1 from [dbo].[Sales_OutboxData] with (readpast, readcommittedlock) where Dispatched = 0 and CreatedAt < dateadd(day, -%(grace_days)s,
+        select 1 from [dbo].[Sales_OutboxData] with (readpast, readcommittedlock) where Dispatched = 0 and CreatedAt not between dateadd(day, -%(grace_days)s,
     dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime())))
+  and dateadd(day, %(grace_days)s,
+    dateadd(microsecond, %(grace_rest)s, dateadd(second, %(grace)s, sysutcdatetime())))
     ) then 1 else 0 end as to_relay
 
--- is_over: By when it was written, where the table is one of ours.
-CreatedAt < dateadd(day, -%(grace_days)s,
+-- is_over: By when it was written, where the table is one of ours. What is of the future was written by a clock that was wrong: it would wait for it.
+CreatedAt not between dateadd(day, -%(grace_days)s,
     dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime())))
+  and dateadd(day, %(grace_days)s,
+    dateadd(microsecond, %(grace_rest)s, dateadd(second, %(grace)s, sysutcdatetime())))
 
 -- is_undated: The original's table does not say when a record was written: whoever asks remembers when he saw it first.
 %(grace)s is not null
@@ -96,6 +100,8 @@ option (maxdop 1)
 -- statement takes no more than 2,100 parameters.
 select top (10) MessageId as id, Dispatched as dispatched, Operations as operations
 from [dbo].[Sales_OutboxData] with (updlock, readpast, rowlock)
-where Dispatched = 0 and CreatedAt < dateadd(day, -%(grace_days)s,
+where Dispatched = 0 and CreatedAt not between dateadd(day, -%(grace_days)s,
     dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime())))
+  and dateadd(day, %(grace_days)s,
+    dateadd(microsecond, %(grace_rest)s, dateadd(second, %(grace)s, sysutcdatetime())))
   and MessageId collate Latin1_General_BIN2 not in (select seen.value from openjson(%(without)s) as seen)
