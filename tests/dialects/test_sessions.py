@@ -16,6 +16,7 @@ from django.db import connections
 
 from pgqueue_admin.dialects import Connection, errors
 from pgqueue_admin.dialects.postgresql import connection_pool, postgresql
+from pgqueue_admin.dialects.postgresql.session import translate
 from tests.waiting import NOISE, until
 
 
@@ -45,6 +46,12 @@ def test_what_a_database_is_set_to_does_not_change_what_is_read(
             assert told is not None
             assert (type(told[0]), told[1], told[2]) == (datetime, timedelta(days=1, hours=2), r"\d")
     pool.close()
+
+
+def test_a_session_that_rested_for_too_long_is_lost_and_no_refusal() -> None:
+    """As the server says it before it closes; an endpoint that starts on a busy machine would end of it otherwise."""
+    told = psycopg.errors.IdleSessionTimeout("terminating connection due to idle-session timeout")
+    assert isinstance(translate(told), errors.DatabaseDown)
 
 
 ELSEWHERE = ("08001", "08006", "53300", "57P01", "57P03")  # said of another server, by a trigger or a foreign table

@@ -37,6 +37,7 @@ _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
     "57P01": errors.DatabaseDown,
     "57P02": errors.DatabaseDown,
     "57P03": errors.DatabaseDown,
+    "57P05": errors.DatabaseDown,  # it rested for longer than its server lets sessions rest
 }
 
 _NOT_THERE = ("42P01", "42883", "42704")  # a table, a function or an operator, a type
