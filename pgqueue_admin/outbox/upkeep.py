@@ -53,7 +53,7 @@ class OutboxUpkeep:
         self._every, self._has_looked = min(spans, default=NEVER).total_seconds(), False
         self._is_in_doubt = outbox.coordinator is not None  # at start: a crash may have been the reason
         self._recoveries = 0
-        self._session = ReconnectingSession(outbox.opening.ours)
+        self._session = ReconnectingSession(outbox.opening.of("outbox").ours)
         self._first_seen = self._settings.first_seen or SeenByThisProcess()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name=f"{outbox} upkeep", daemon=True)

@@ -69,7 +69,7 @@ class Client(SendApi):
         self.answer_seconds = answer_seconds
         self.opening = Opening(self.dialect, dsn, name, answer_seconds)
         waking = self.breakers.new(f"Waking by NOTIFY for {name}")
-        self.wake_ups = QueueNotifications(name, self.dialect, self.opening.short, waking)
+        self.wake_ups = QueueNotifications(name, self.dialect, self.opening.of("wake-ups").short, waking)
         self._sender = Dispatcher(self.dialect, self.delayed, self.alarm.pull_forward, self._tell)
         self._sessions = Sessions(self.opening.short)
 

@@ -253,7 +253,7 @@ class Endpoint(Client):
     def _made_mover(self) -> DueMessageMover:
         breaker = self.breakers.new(f"Moving due messages of {self.delayed}")
         moved = partial(self._tell, {self.queue.address})
-        return DueMessageMover(self.name, self.delayed, self.opening.ours, self.alarm, breaker, moved)
+        return DueMessageMover(self.name, self.delayed, self.opening.of("mover").ours, self.alarm, breaker, moved)
 
     def _listen(self) -> None:
         if self._receivers and self.settings.notify:

@@ -237,6 +237,6 @@ def shop_of(server: PostgreSQL, outbox: Outbox, chance: random.Random) -> tuple[
 def cut_a_session(dsn: str) -> None:
     with there(dsn) as session:
         session.run(
-            "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'pgqueue Billing'"
+            "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'pgqueue Billing%'"
             " and datname = current_database() order by random() limit 1"
         )

@@ -386,7 +386,7 @@ def test_an_outbox_that_changes_while_messages_are_in_flight(
     assert rows(database, "error") == []
     billing.stop()
     until(lambda: not any("Billing" in each.name for each in threading.enumerate()))
-    mine = "application_name = 'pgqueue Billing' and datname = current_database()"
+    mine = "application_name like 'pgqueue Billing%' and datname = current_database()"
     until(lambda: connection.value(f"select count(*) from pg_stat_activity where {mine}") == 0)
 
 

@@ -24,8 +24,8 @@ def terminate(connection, endpoint="Sales"):
     """End every session of the endpoint, as a restart of the server would."""
     connection.all(
         "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
-        " where application_name = %s and datname = current_database()",
-        [f"pgqueue {endpoint}"],
+        " where application_name like %s and datname = current_database()",
+        [f"pgqueue {endpoint}%"],
     )
 
 
@@ -194,7 +194,9 @@ def waiting(connection):
 
 def pids(connection):
     """Of all its sessions."""
-    mine = "select pid from pg_stat_activity where application_name = 'pgqueue Sales' and datname = current_database()"
+    mine = (
+        "select pid from pg_stat_activity where application_name like 'pgqueue Sales%' and datname = current_database()"
+    )
     return {pid for (pid,) in connection.all(mine)}
 
 

@@ -161,7 +161,9 @@ def test_what_was_sent_last_is_told_before_it_stops(make_endpoint, connect, data
 def test_a_lost_session_is_replaced(make_endpoint, handled, connection, listening):
     receiver, sender = make_endpoint(settings=SLOW), make_endpoint("Shop.Web", settings=SLOW)
     listening(receiver)
-    mine = "select pid from pg_stat_activity where datname = current_database() and application_name = 'pgqueue Sales'"
+    mine = (
+        "select pid from pg_stat_activity where datname = current_database() and application_name like 'pgqueue Sales%'"
+    )
     connection.all(f"select pg_terminate_backend(pid) from ({mine}) mine")
     sender.send("Sales", "after", type=PING)
     until(lambda: handled == ["after"])

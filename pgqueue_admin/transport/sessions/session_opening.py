@@ -13,8 +13,12 @@ class Opening:
     """Each raises DatabaseDown."""
 
     def __init__(self, dialect: Dialect, dsn: str, name: str, answer_seconds: float):
-        self._dialect, self._dsn, self._name = dialect, dsn, f"pgqueue {name}"
+        self._dialect, self._dsn, self._endpoint, self._name = dialect, dsn, name, f"pgqueue {name}"
         self._answer_seconds = answer_seconds
+
+    def of(self, part: str) -> "Opening":
+        """Of a part in which no handler ever asks: its sessions say so, on the server and in the words of a lock."""
+        return Opening(self._dialect, self._dsn, f"{self._endpoint[:40]} {part}", self._answer_seconds)
 
     def insist_on_its_own(self) -> None:
         """Raises SessionsShared, and DatabaseDown."""
