@@ -1,5 +1,6 @@
 """An archive of many dead messages in many groups, filled in minutes: its indexes are made afterwards."""
 
+from pgqueue_admin.archive import failure_tallies
 from pgqueue_admin.dialects import Connection
 
 BATCH = 500_000  # rows of one statement
@@ -52,6 +53,9 @@ def fill(connection: Connection, rows: int, groups: int) -> None:
         connection.run(each.definition)
     connection.run("alter table messages.message_archive enable trigger user")
     connection.run("vacuum analyze messages.message_archive")
+    failure_tallies.recount(connection)
+    while failure_tallies.fold(connection):
+        connection.run("vacuum analyze messages.failure_tally, messages.failure_change")
 
 
 def sizes(connection: Connection) -> dict[str, float]:

@@ -70,8 +70,21 @@ drop table messages.lease_rule, messages.lease_rule_dead, messages.lease_rule_re
 """
 
 
+WITHOUT_TALLIES = """
+drop trigger failure_died on messages.message_archive;
+drop trigger failure_changed on messages.message_archive;
+drop trigger failure_deleted on messages.message_archive;
+drop trigger failure_truncated on messages.message_archive;
+drop function messages.count_failure(), messages.count_changed_failures(), messages.count_deleted_failures(),
+    messages.count_no_failures(), messages.recount_failures();
+drop table messages.failure_tally, messages.failure_change;
+"""
+
+
 def set_back(engine: Connection, version: int) -> None:
     """To what a program of that version had made; rows are kept."""
+    if version < 11:
+        engine.run(WITHOUT_TALLIES)
     if version < 10:
         engine.run(WITHOUT_RULES)
     if version < 9:

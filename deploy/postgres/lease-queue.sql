@@ -1,4 +1,4 @@
--- The engine's tables (archive, lease queue, operation items), version 10, where none of them is.
+-- The engine's tables (archive, lease queue, operation items), version 11, where none of them is.
 -- Made by `manage.py engine_schema --print`. Whoever runs it owns them: psql -v ON_ERROR_STOP=1 -f lease-queue.sql
 
 begin;
@@ -539,6 +539,88 @@ create or replace trigger lease_keep_for_rules after insert on messages.message_
     for each row when (new.result <> 'success' and new.kind = 'lease' and new.second_ending_of is null)
     execute function messages.keep_for_rules();
 
-insert into messages.engine_schema (version) values (10);
+-- tells of a row that somebody deletes by hand. What changes is a row beside the tallies, with the change's own transaction: two deaths of
+-- one cause do not wait for each other, and a count is the sum of both tables. Housekeeping adds these up. A trigger that fires for
+-- each row costs what succeeds nothing; of many rows that one statement changes a few sums are written.
+create table messages.failure_tally (
+    fingerprint text not null,
+    queue text not null,
+    state text not null,
+    number bigint not null,
+    primary key (fingerprint, queue, state)
+);
+create table messages.failure_change (
+    fingerprint text not null,
+    queue text not null,
+    state text not null,
+    number bigint not null
+);
+create or replace function messages.count_failure() returns trigger language plpgsql security definer
+set search_path = pg_catalog, pg_temp as $$
+begin
+    insert into messages.failure_change (fingerprint, queue, state, number)
+    values (new.fingerprint, coalesce(new.queue, '"messages"."message"'), new.state, 1);
+    return null;
+end $$;
+create or replace function messages.count_changed_failures() returns trigger language plpgsql security definer
+set search_path = pg_catalog, pg_temp as $$
+begin
+    insert into messages.failure_change (fingerprint, queue, state, number)
+    select each.fingerprint, coalesce(each.queue, '"messages"."message"'), each.state, sum(each.number)
+    from (
+        select b.fingerprint, b.queue, b.state, -1 as number from rows_before b where b.fingerprint is not null
+        union all
+        select n.fingerprint, n.queue, n.state, 1 from rows_now n where n.fingerprint is not null) as each
+    group by 1, 2, 3 having sum(each.number) <> 0;
+    return null;
+end $$;
+create or replace function messages.count_deleted_failures() returns trigger language plpgsql security definer
+set search_path = pg_catalog, pg_temp as $$
+begin
+    insert into messages.failure_change (fingerprint, queue, state, number)
+    select b.fingerprint, coalesce(b.queue, '"messages"."message"'), b.state, -count(*)
+    from rows_before b where b.fingerprint is not null group by 1, 2, 3;
+    return null;
+end $$;
+create or replace function messages.count_no_failures() returns trigger language plpgsql security definer
+set search_path = pg_catalog, pg_temp as $$
+begin
+    delete from messages.failure_tally;
+    delete from messages.failure_change;
+    return null;
+end $$;
+revoke all on function messages.count_failure(), messages.count_changed_failures(), messages.count_deleted_failures(),
+    messages.count_no_failures() from public;
+create or replace trigger failure_died after insert on messages.message_archive
+    for each row when (new.fingerprint is not null) execute function messages.count_failure();
+create or replace trigger failure_changed after update on messages.message_archive
+    referencing old table rows_before new table rows_now
+    for each statement execute function messages.count_changed_failures();
+create or replace trigger failure_deleted after delete on messages.message_archive
+    referencing old table rows_before for each statement execute function messages.count_deleted_failures();
+create or replace trigger failure_truncated after truncate on messages.message_archive
+    for each statement execute function messages.count_no_failures();
+alter table messages.message_archive
+    enable always trigger failure_died, enable always trigger failure_changed,
+    enable always trigger failure_deleted, enable always trigger failure_truncated;
+create or replace function messages.recount_failures() returns bigint language sql
+set search_path = pg_catalog, pg_temp as $$
+    with counted as (
+        select a.fingerprint, coalesce(a.queue, '"messages"."message"') as queue, a.state, count(*) as number
+        from messages.message_archive a where a.fingerprint is not null group by 1, 2, 3
+        union all
+        select t.fingerprint, t.queue, t.state, -t.number from messages.failure_tally t
+        union all
+        select c.fingerprint, c.queue, c.state, -c.number from messages.failure_change c
+    ), differing as (
+        insert into messages.failure_change (fingerprint, queue, state, number)
+        select fingerprint, queue, state, sum(number) from counted group by 1, 2, 3 having sum(number) <> 0
+        returning 1
+    )
+    select count(*) from differing
+$$;
+select messages.recount_failures();
+
+insert into messages.engine_schema (version) values (11);
 
 commit;

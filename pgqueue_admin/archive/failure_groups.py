@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
-from pgqueue_admin.archive import store
+from pgqueue_admin.archive import failure_tallies, store
 from pgqueue_admin.archive.damaged_row import readable
 from pgqueue_admin.archive.fingerprints import seen
 from pgqueue_admin.archive.messages import ArchiveFilter
@@ -19,7 +19,6 @@ from pgqueue_admin.dialects.statements import Statement
 State = Literal["new", "growing", "back", "quiet"]
 STATES: tuple[State, ...] = ("new", "growing", "back", "quiet")  # in this order on pages
 DAY = timedelta(hours=24)
-QUIET = timedelta(days=7)  # who was silent for so long is back again
 LEAST = 3  # deaths within 10 minutes that may be called growing
 LATELY_IN_DAY = 143  # how many times 10 minutes the rest of 24 hours is
 MOST = 3_000  # groups that one page judges; ask for one more to see whether there are
@@ -32,18 +31,22 @@ _NAMES = {"type": "of_type", "queue": "of_queue", "endpoint": "of_endpoint"}
 
 
 class FailureFigures(NamedTuple):
-    """Counted at one instant. ``dead``: of those that a search found. The last four are what retries and people did."""
+    """Counted at one instant. ``dead``: of those that a search found. The last four are what retries and people did.
+
+    What only a state hangs on is not asked for where none does: the days before, where none died in the last 24 hours.
+    """
 
     fingerprint: str
     dead: int
     all_dead: int  # whatever was searched for
-    first_at: datetime
+    first_at: datetime | None  # None: firsts() tells it
     last_at: datetime
     died_lately: int  # in the last 10 minutes
-    died_today: int  # in the last 24 hours, whatever became of them
-    today_from: datetime | None
+    died_today: int | None  # in the last 24 hours, whatever became of them; None: too few died lately for it to matter
+    is_today: bool  # whether one died in the last 24 hours
     before_today: datetime | None
-    dead_before: int  # that lie dead and died earlier
+    was_silent: bool  # whether a week lay between the last before these and the first of them
+    dead_before: bool  # whether one lies dead that died earlier
     counted_at: datetime
     retried: int
     succeeded: int
@@ -52,21 +55,31 @@ class FailureFigures(NamedTuple):
 
     def state(self, known_since: datetime | None = None) -> State:
         """``known_since``: its first death, where earlier ones have left the archive."""
-        if self.today_from is None:
+        if not self.is_today:
             return "quiet"
-        if self.before_today is None and not _is_before(known_since, self.counted_at - DAY):
+        if self.may_be_new and not _is_before(known_since, self.counted_at - DAY):
             return "new"
         if self._is_back:
             return "back"
-        usual = (self.died_today - self.died_lately) / LATELY_IN_DAY
-        return "growing" if self.died_lately >= LEAST and self.died_lately > 2 * usual else "quiet"
+        return "growing" if self._grows else "quiet"
+
+    @property
+    def _grows(self) -> bool:
+        if self.died_today is None or self.died_lately < LEAST:
+            return False
+        return self.died_lately > 2 * (self.died_today - self.died_lately) / LATELY_IN_DAY
+
+    @property
+    def may_be_new(self) -> bool:
+        """Whether its state hangs on when it was seen first."""
+        return self.is_today and self.before_today is None
 
     @property
     def _is_back(self) -> bool:
         """After a week of silence, or after all that died before was dealt with."""
-        if self.before_today is None or self.today_from is None:
+        if self.before_today is None:
             return True  # what is known of it has left the archive
-        return self.today_from - self.before_today >= QUIET or not self.dead_before
+        return self.was_silent or not self.dead_before
 
 
 class NamedCount(NamedTuple):
@@ -87,14 +100,20 @@ class Place(NamedTuple):
     messages: int
 
 
-def groups(connection: Connection, asked: ArchiveFilter | None = None, most: int = MOST) -> list[FailureFigures]:
+def groups(
+    connection: Connection, asked: ArchiveFilter | None = None, most: int = MOST, *, with_first: bool = True
+) -> list[FailureFigures]:
     """Those that died in the last 24 h first, so that no cut hides what is new; then most dead.
 
-    ``asked``: of what is counted as dead; the state is judged by all of a group.
+    ``asked``: of what is counted as dead; the state is judged by all of a group. ``with_first``: with when each
+    was first.
     """
+    sql = _sql()
+    if asked is None and failure_tallies.are_kept(connection):
+        first = _first() if with_first else sql.first_unasked
+        return _tallied(connection, sql.tallied_groups, first, most=most)
     if asked:
         store.check(connection, asked)
-    sql = _sql()
     dead = sql.matching_dead if asked else sql.all_dead
     where, names = seen()
     parts = {"figures": sql.figures, "dead": dead, "seen": where, **(store.matching(asked) if asked else {})}
@@ -104,18 +123,31 @@ def groups(connection: Connection, asked: ArchiveFilter | None = None, most: int
 
 def group(connection: Connection, fingerprint: str) -> FailureFigures | None:
     """None where the archive has no such message any more."""
-    where, names = seen()
-    statement = _sql().group(figures=_sql().figures, dead=_sql().all_dead, seen=where)
-    row = connection.one(statement, {"fingerprint": fingerprint, **names})
-    return FailureFigures(*row) if row else None
+    found = some(connection, [fingerprint])
+    return found[0] if found else None
 
 
 def some(connection: Connection, fingerprints: Sequence[str]) -> list[FailureFigures]:
     """As ``group``, of several."""
+    if failure_tallies.are_kept(connection):
+        return _tallied(connection, _sql().tallied_some, _first(), fingerprints=list(fingerprints))
     where, names = seen()
     statement = _sql().some(figures=_sql().figures, dead=_sql().all_dead, seen=where)
     rows = connection.all(statement, {"fingerprints": list(fingerprints), **names})
     return [FailureFigures(*row) for row in rows]
+
+
+def firsts(connection: Connection, fingerprints: Sequence[str]) -> dict[str, datetime]:
+    """When the first of each died; those that have messages."""
+    if not fingerprints:
+        return {}
+    rows = _all(connection, _sql().firsts, fingerprints=list(fingerprints))
+    return {row.fingerprint: row.first_at for row in rows}
+
+
+def _tallied(connection: Connection, statement: Statement, first: Statement, **params: Any) -> list[FailureFigures]:
+    parts = {"tallied": _sql().tallied, "figures": _sql().tallied_figures, "first": first}
+    return [FailureFigures(*row) for row in _all(connection, statement, parts, **params, least=LEAST)]
 
 
 def newest(connection: Connection, fingerprints: Sequence[str]) -> dict[str, Any]:
@@ -163,7 +195,7 @@ def members(connection: Connection, fingerprint: str) -> list[Any]:
 
 def beside(connection: Connection, figures: FailureFigures, queues: Sequence[str]) -> list[Any]:
     """The newest other messages that were archived of these queues from its first death to its last: of ``READ``."""
-    asked = {"fingerprint": figures.fingerprint, "since": figures.first_at, "until": figures.last_at}
+    asked: dict[str, Any] = {"fingerprint": figures.fingerprint, "since": figures.first_at, "until": figures.last_at}
     asked |= {"most": BESIDE, "read": READ}
     return [row for each in queues for row in _all(connection, _sql().beside, queue=each, **asked)]
 
@@ -180,7 +212,11 @@ def of_causes(connection: Connection, named: Sequence[tuple[str, str]]) -> dict[
 
     One is left out where some of these have no fingerprint yet: then nobody knows of how many failures they are.
     """
-    asked = {"queues": [queue for queue, _ in named], "causes": [cause for _, cause in named], "most": MEMBERS}
+    asked: dict[str, Any] = {
+        "queues": [queue for queue, _ in named],
+        "causes": [cause for _, cause in named],
+        "most": MEMBERS,
+    }
     found: dict[tuple[str, str], list[str]] = {}
     unknown, looked = set[tuple[str, str]](), Counter[tuple[str, str]]()
     for row in _all(connection, _sql().of_causes, **asked):
@@ -201,10 +237,15 @@ def all_fingerprints(connection: Connection) -> list[str]:
     return [row.fingerprint for row in connection.all(_sql().all_fingerprints())]
 
 
-def _all(connection: Connection, statement: Statement, **params: Any) -> list[Any]:
+def _all(connection: Connection, statement: Statement, parts: dict[str, Any] | None = None, **params: Any) -> list[Any]:
     """Of queues that whoever asks may see."""
     where, names = seen()
-    return connection.all(statement(seen=where), {**params, **names})
+    return connection.all(statement(**(parts or {}), seen=where), {**params, **names})
+
+
+def _first() -> Statement:
+    found: Statement = _sql().first_of_group
+    return found
 
 
 def _is_before(instant: datetime | None, other: datetime) -> bool:

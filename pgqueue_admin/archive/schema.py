@@ -9,11 +9,12 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
 log = logging.getLogger(__name__)
-VERSION = 10
+VERSION = 11
 
 _SCHEDULES = ["create_schedules", "create_schedule_functions"]
 _NOTE_RETRIED = ["note_retried", "pin_functions"]  # a function that is replaced loses its search path
-_SINCE_9 = ["add_lock_holder", "create_lease_rules"]
+_SINCE_10 = ["create_failure_tallies"]
+_SINCE_9 = ["add_lock_holder", "create_lease_rules", *_SINCE_10]
 _SINCE_8 = ["add_crossings", *_SINCE_9]
 _SINCE_6 = ["add_sent_as", *_SINCE_8]
 _SINCE_5 = ["add_fingerprints", *_SINCE_6]
@@ -31,6 +32,7 @@ _SINCE = {
     7: [*_NOTE_RETRIED, *_SINCE_8],
     8: _SINCE_8,
     9: _SINCE_9,
+    10: _SINCE_10,
 }
 
 _STATUS = {"success", "failed", "rejected", "lock_expired"}

@@ -44,6 +44,8 @@ app.conf.beat_schedule = {
     "fold figures": _every(300, "fold_figures"),
     "forget figures": _every(300, "forget_figures"),
     "tell failures": _every(10, "tell_failures"),
+    "add up failures": _every(10, "add_up_failures"),
+    "recount failures": _every(86_400, "recount_failures"),
     "end expired locks": _every(60, "keep_leases"),
     "follow lease rules": _every(60, "follow_lease_rules"),
     "send what is due": _every(60, "run_schedules"),

@@ -80,6 +80,18 @@ def tell_failures() -> int:
     return failure_groups.catch_up()
 
 
+@shared_task(ignore_result=True)
+def add_up_failures() -> int:
+    """Counts of failures stay small tables, and pages quick: how many sums became others."""
+    return failure_groups.add_up()
+
+
+@shared_task
+def recount_failures() -> int:
+    """Count the messages of each failure anew: how many counts were wrong, because somebody wrote past the triggers."""
+    return failure_groups.recount()
+
+
 @shared_task
 def keep_leases() -> list[int]:
     """Lease messages whose locks are over end or come back, and unprocessed ones are told again: how many of each."""

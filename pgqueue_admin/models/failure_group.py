@@ -113,6 +113,14 @@ def words_of(fingerprints: Collection[str]) -> dict[str, FailureWords]:
     return {each.fingerprint: each for each in TeamFailure.objects.filter(fingerprint__in=fingerprints)}
 
 
+def decided() -> dict[str, FailureWords]:
+    """Of failures that somebody owns or has acknowledged, likewise: few, however many there are."""
+    of: type[FailureWords] = FailureGroup if visible_queues.current() is None else TeamFailure
+    said = models.Q(acknowledged_at__isnull=False) | ~models.Q(owner="")
+    rows: list[Any] = list(of._default_manager.filter(said))
+    return {each.fingerprint: each for each in rows}
+
+
 def owned_by(owner: str) -> list[str]:
     """Fingerprints of the failures whose owner this is, likewise."""
     if visible_queues.current() is None:

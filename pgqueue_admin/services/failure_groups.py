@@ -119,7 +119,7 @@ def causes(connection: Connection, digests: Sequence[str]) -> dict[str, FailureG
     """Unsaved rows with what the archive says of these failures."""
     if not (found := failure_groups.newest(connection, digests)):
         return {}
-    first = {each.fingerprint: each.first_at for each in failure_groups.some(connection, list(found))}
+    first = failure_groups.firsts(connection, list(found))
     return {digest: _of_row(digest, row, first.get(digest)) for digest, row in found.items()}
 
 

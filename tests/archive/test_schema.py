@@ -56,7 +56,8 @@ def test_the_original_part_is_the_originals(engine: Connection) -> None:
     triggers = engine.all("select tgname from pg_trigger where not tgisinternal order by 1")
     theirs = ["dead_message_trigger", "new_message_trigger"]
     assert {row[0] for row in triggers} == {
-        *theirs, "archive_event_append_only", "lease_deliver_dead", "lease_keep_for_rules", "lease_mark_ending",
+        *theirs, "archive_event_append_only", "failure_changed", "failure_deleted", "failure_died",
+        "failure_truncated", "lease_deliver_dead", "lease_keep_for_rules", "lease_mark_ending",
         "lease_note_deleted", "lease_note_retried",
     }  # fmt: skip
     assert columns(engine, "messages.message")[:4] == [
@@ -169,6 +170,13 @@ def test_without_the_right_it_says_so(engine_database: str, connect: Connect) ->
 
 
 FUNCTIONS = [
+    *(
+        (f"messages.{name}()", ["search_path=pg_catalog, pg_temp"])
+        for name in (
+            *("count_failure", "count_changed_failures", "count_deleted_failures", "count_no_failures"),
+            "recount_failures",
+        )
+    ),
     ("messages.deliver_dead()", ["search_path=pg_catalog, pg_temp"]),
     ("messages.keep_for_rules()", ["search_path=pg_catalog, pg_temp"]),
     ("messages.mark_ending()", ["search_path=pg_catalog, pg_temp"]),
@@ -194,7 +202,7 @@ where n.nspname in ('public', 'messages')
 """
 
 
-@pytest.mark.parametrize("before", [1, 2, 3, 4, 5, 6, 7, 8, 9])
+@pytest.mark.parametrize("before", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
 def test_its_functions_have_a_search_path_of_their_own_whatever_version_it_was(engine: Connection, before: int) -> None:
     if before < schema.VERSION:
         set_back(engine, before)

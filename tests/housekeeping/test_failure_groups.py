@@ -25,6 +25,22 @@ def test_it_tells_the_failures_of_what_others_archived(database: Connection) -> 
     assert len(database.value("select fingerprint from messages.message_archive")) == 16
 
 
+def test_counts_are_added_up_and_those_that_are_wrong_put_right(
+    database: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    database.run(FOREIGN)
+    tasks.tell_failures()
+    assert tasks.add_up_failures() == 1
+    assert tasks.add_up_failures() == tasks.recount_failures() == 0
+    assert database.one("select state, number from messages.failure_tally") == ("dead", 1)
+    database.run("alter table messages.message_archive disable trigger user")
+    database.run("delete from messages.message_archive")
+    assert tasks.recount_failures() == 1
+    assert "Counts of failures were wrong and are right again, 1 of them" in caplog.text
+    assert tasks.add_up_failures() == 1
+    assert database.value("select count(*) from messages.failure_tally") == 0
+
+
 def test_without_the_tables_nothing_is_told(database: Connection) -> None:
     database.run("drop schema messages cascade")
-    assert tasks.tell_failures() == 0
+    assert tasks.tell_failures() == tasks.add_up_failures() == tasks.recount_failures() == 0

@@ -19,7 +19,7 @@ from pgqueue_admin.dialects import Address, Connection, visible_queues
 from pgqueue_admin.formatting import failures
 from pgqueue_admin.formatting.numbers import CAPPED, COUNTED, format_int, pluralize
 from pgqueue_admin.models import FailureGroup
-from pgqueue_admin.models.failure_group import FailureWords, TeamWords, of_teams, words_of
+from pgqueue_admin.models.failure_group import FailureWords, TeamWords, decided, of_teams, words_of
 from pgqueue_admin.services import failure_groups as causes
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.permissions import Refusal
@@ -33,10 +33,10 @@ NAMES = 2  # types and queues that a row has room for
 
 @dataclass(frozen=True, slots=True)
 class FailureRow:
-    """One group. ``cause`` has what it is told by, ``known`` what people said of it."""
+    """One group. ``told``: what is kept of it, ``known``: what people said of it."""
 
     figures: FailureFigures
-    cause: FailureGroup
+    told: FailureGroup | None
     known: FailureWords | None
     state: State
     acknowledged: bool
@@ -47,6 +47,11 @@ class FailureRow:
     @property
     def fingerprint(self) -> str:
         return self.figures.fingerprint
+
+    @property
+    def cause(self) -> FailureGroup:
+        """What it is told by; made when it is asked for, as a page shows few of those that it judges."""
+        return self.told or unnamed(self.fingerprint)
 
     @property
     def word(self) -> str:
@@ -74,7 +79,8 @@ class FailureRow:
     def first_at(self) -> datetime:
         """Also where its first deaths have left the archive."""
         known = self.known.first_at if self.known else None
-        return min(known, self.figures.first_at) if known else self.figures.first_at
+        found = self.figures.first_at or self.figures.last_at  # of one whose messages are gone meanwhile
+        return min(known, found) if known else found
 
     @property
     def dead(self) -> str:
@@ -172,9 +178,9 @@ def read(
     start: int,
 ) -> FailureList:
     """``asked``: of what is counted; ``state`` and ``owner`` narrow the groups, ``start`` passes over so many."""
-    figures = failure_groups.groups(connection, asked, failure_groups.MOST + 1)
+    figures = failure_groups.groups(connection, asked, failure_groups.MOST + 1, with_first=False)
     how, figures = CAPPED if len(figures) > failure_groups.MOST else COUNTED, figures[: failure_groups.MOST]
-    known = words_of([each.fingerprint for each in figures])
+    known = {**decided(), **words_of([each.fingerprint for each in figures if each.may_be_new])}
     everything = [judged(each, known.get(each.fingerprint), now) for each in figures]
     chosen = [row for row in everything if state in ("", row.state) and _is_whose(row, owner)]
     open_rows = sorted((row for row in chosen if not row.acknowledged), key=_worst_first)
@@ -228,8 +234,7 @@ def acted_on(connection: Connection, rows: Sequence[FailureRow]) -> int:
 def judged(figures: FailureFigures, known: FailureWords | None, now: datetime) -> FailureRow:
     state = figures.state(known.first_at if known else None)
     acknowledged = bool(known and known.is_acknowledged(figures.all_dead, now))
-    cause = known if isinstance(known, FailureGroup) else unnamed(figures.fingerprint)
-    return FailureRow(figures, cause, known, state, acknowledged)
+    return FailureRow(figures, known if isinstance(known, FailureGroup) else None, known, state, acknowledged)
 
 
 def unnamed(fingerprint: str) -> FailureGroup:
@@ -240,17 +245,19 @@ def unnamed(fingerprint: str) -> FailureGroup:
 def _detailed(connection: Connection, rows: list[FailureRow], access: ContentAccess) -> list[FailureRow]:
     """With their causes, places and hours: of what the page shows only."""
     digests = [row.fingerprint for row in rows]
-    untold = [row.fingerprint for row in rows if not isinstance(row.known, FailureGroup)]
-    unknown, teams = causes.causes(connection, untold), of_teams(digests)
+    known, teams = words_of(digests), of_teams(digests)
+    told = {each: said for each, said in known.items() if isinstance(said, FailureGroup)}
+    told |= causes.causes(connection, [each for each in digests if each not in told])
     places: dict[str, list[Place]] = {}
     for place in failure_groups.places(connection, digests):
         places.setdefault(place.fingerprint, []).append(place)
     hours = failure_groups.hours(connection, digests)
+    first = failure_groups.firsts(connection, [row.fingerprint for row in rows if row.figures.first_at is None])
     return [
         FailureRow(
-            row.figures,
-            access.failure(unknown.get(row.fingerprint, row.cause)),
-            row.known,
+            row.figures._replace(first_at=row.figures.first_at or first.get(row.fingerprint)),
+            access.failure(told.get(row.fingerprint) or row.cause),
+            known.get(row.fingerprint),
             row.state,
             row.acknowledged,
             places.get(row.fingerprint, ()),

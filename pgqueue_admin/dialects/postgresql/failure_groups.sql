@@ -53,9 +53,11 @@ a.fingerprint, {dead} as dead, count(*) filter (where a.state = 'dead') as all_d
     greatest(coalesce(max(a.died_at) filter (where a.died_at <= now()), now()), '0001-01-02') as last_at,
     count(*) filter (where a.died_at > now() - interval '10 minutes' and a.died_at <= now()) as died_lately,
     count(*) filter (where a.died_at > now() - interval '24 hours' and a.died_at <= now()) as died_today,
-    min(a.died_at) filter (where a.died_at > now() - interval '24 hours' and a.died_at <= now()) as today_from,
+    coalesce(bool_or(a.died_at > now() - interval '24 hours' and a.died_at <= now()), false) as is_today,
     max(greatest(a.died_at, '0001-01-02')) filter (where a.died_at <= now() - interval '24 hours') as before_today,
-    count(*) filter (where a.died_at <= now() - interval '24 hours' and a.state = 'dead') as dead_before, now() as counted_at,
+    coalesce(min(a.died_at) filter (where a.died_at > now() - interval '24 hours' and a.died_at <= now())
+        - max(greatest(a.died_at, '0001-01-02')) filter (where a.died_at <= now() - interval '24 hours') >= interval '7 days', false) as was_silent,
+    coalesce(bool_or(a.state = 'dead') filter (where a.died_at <= now() - interval '24 hours'), false) as dead_before, now() as counted_at,
     count(*) filter (where a.state = 'retried') as retried, count(*) filter (where a.state = 'succeeded') as succeeded,
     count(*) filter (where a.state = 'dead_again') as dead_again, count(*) filter (where a.state = 'discarded') as discarded
 
@@ -73,13 +75,110 @@ select {figures} from messages.message_archive a where a.fingerprint is not null
 group by a.fingerprint having {dead} > 0
 order by count(*) filter (where a.died_at > now() - interval '24 hours' and a.died_at <= now()) > 0 desc, dead desc, a.fingerprint limit %(most)s
 
--- name: group
--- One, whatever became of its messages.
-select {figures} from messages.message_archive a where a.fingerprint = %(fingerprint)s and {seen} group by a.fingerprint
-
 -- name: some
 -- Those of these that have messages, whatever became of them: for a page that follows what it shows.
 select {figures} from messages.message_archive a where a.fingerprint = any (%(fingerprints)s::text[]) and {seen} group by a.fingerprint
+
+-- name: are_tallied
+-- Whether the sums may be read: grants that were given table by table do not name one that is new. By the catalog.
+select coalesce(
+    has_table_privilege(to_regclass('messages.failure_tally'), 'select')
+    and has_table_privilege(to_regclass('messages.failure_change'), 'select'), false)
+
+-- name: tallied
+-- Part of tallied_groups and tallied_some: sums and what was added since are one snapshot, and equal a recount of the archive in it.
+select a.fingerprint, (coalesce(sum(a.number) filter (where a.state = 'dead'), 0))::bigint as dead,
+    (coalesce(sum(a.number) filter (where a.state = 'retried'), 0))::bigint as retried,
+    (coalesce(sum(a.number) filter (where a.state = 'succeeded'), 0))::bigint as succeeded,
+    (coalesce(sum(a.number) filter (where a.state = 'dead_again'), 0))::bigint as dead_again,
+    (coalesce(sum(a.number) filter (where a.state = 'discarded'), 0))::bigint as discarded
+from (
+    select t.fingerprint, t.queue, t.state, t.number from messages.failure_tally t
+    union all
+    select c.fingerprint, c.queue, c.state, c.number from messages.failure_change c) as a
+
+-- name: tallied_figures
+-- Part of the same, in the order of figures: of times a few probes of the index for each group. A probe that nothing hangs on is not made,
+-- nor are deaths of the day counted then.
+select k.fingerprint, k.dead, k.dead as all_dead, {first} as first_at,
+    greatest(coalesce(l.died_at, now()), '0001-01-02') as last_at, r.died_lately,
+    case when l.died_at > now() - interval '24 hours' is not true then 0 when r.died_lately >= %(least)s then (
+        select count(*) from messages.message_archive a where a.fingerprint = k.fingerprint
+            and a.died_at > now() - interval '24 hours' and a.died_at <= now() and {seen}) end as died_today,
+    coalesce(l.died_at > now() - interval '24 hours', false) as is_today,
+    case when b.died_at is not null then greatest(b.died_at, '0001-01-02') end as before_today,
+    case when b.died_at <= now() - interval '6 days' then (
+        select a.died_at from messages.message_archive a where a.fingerprint = k.fingerprint
+            and a.died_at > now() - interval '24 hours' and a.died_at <= now() and {seen}
+        order by a.died_at, a.seq limit 1) - greatest(b.died_at, '0001-01-02') >= interval '7 days' else false end as was_silent,
+    case when b.state = 'dead' then true when b.state is null then false else coalesce((
+        select true from messages.message_archive a where a.fingerprint = k.fingerprint and a.state = 'dead'
+            and a.died_at <= now() - interval '24 hours' and {seen} order by a.died_at desc, a.seq desc limit 1), false) end as dead_before,
+    now() as counted_at, k.retried, k.succeeded, k.dead_again, k.discarded
+from kept k
+left join lateral (
+    select a.died_at from messages.message_archive a where a.fingerprint = k.fingerprint and a.died_at <= now() and {seen}
+    order by a.died_at desc, a.seq desc limit 1) as l on true
+left join lateral (
+    select a.died_at, a.state from messages.message_archive a
+    where a.fingerprint = k.fingerprint and a.died_at <= now() - interval '24 hours' and l.died_at > now() - interval '24 hours' and {seen}
+    order by a.died_at desc, a.seq desc limit 1) as b on true
+cross join lateral (
+    select case when l.died_at > now() - interval '10 minutes' then (
+        select count(*) from messages.message_archive a where a.fingerprint = k.fingerprint
+            and a.died_at > now() - interval '10 minutes' and a.died_at <= now() and {seen}) else 0 end as died_lately
+    offset 0) as r
+
+-- name: first_of_group
+-- Part of tallied_figures: by a probe of its own.
+greatest(least((select a.died_at from messages.message_archive a where a.fingerprint = k.fingerprint and {seen}
+    order by a.died_at, a.seq limit 1), now()), '0001-01-02')
+
+-- name: first_unasked
+-- In its place, where it is asked for of few groups later.
+null::timestamptz
+
+-- name: firsts
+-- When the first of these died; none of what has no messages.
+select k.fingerprint, greatest(least(f.died_at, now()), '0001-01-02') as first_at
+from unnest(%(fingerprints)s::text[]) as k (fingerprint)
+cross join lateral (
+    select a.died_at from messages.message_archive a where a.fingerprint = k.fingerprint and {seen}
+    order by a.died_at, a.seq limit 1) as f
+
+-- name: tallied_groups
+-- As groups, of everything that lies dead: what that costs hangs on how many failures there are, not on how many messages.
+with kept as (
+    {tallied} where {seen} group by a.fingerprint having sum(a.number) filter (where a.state = 'dead') > 0
+)
+{figures} order by coalesce(l.died_at > now() - interval '24 hours', false) desc, k.dead desc, k.fingerprint limit %(most)s
+
+-- name: tallied_some
+-- As some.
+with kept as (
+    {tallied} where a.fingerprint = any (%(fingerprints)s::text[]) and {seen} group by a.fingerprint having sum(a.number) > 0
+)
+{figures}
+
+-- name: fold
+-- Adds up what was added since, so many rows: in one statement, so that whoever counts meanwhile finds each row once.
+with moved as (
+    delete from messages.failure_change
+    where ctid = any (array(select c.ctid from messages.failure_change c limit %(most)s for update skip locked))
+    returning fingerprint, queue, state, number
+)
+insert into messages.failure_tally as t (fingerprint, queue, state, number)
+select moved.fingerprint, moved.queue, moved.state, sum(moved.number) from moved
+group by 1, 2, 3 having sum(moved.number) <> 0 order by 1, 2, 3
+on conflict (fingerprint, queue, state) do update set number = t.number + excluded.number
+
+-- name: forget_none
+-- Failures that the archive has none of any more. One that dies meanwhile is beside the sums.
+delete from messages.failure_tally where number = 0
+
+-- name: recount
+-- What was written past the triggers is found by a count of all: how many sums were wrong, and are right again.
+select messages.recount_failures()
 
 -- name: newest
 -- Of each of these the newest death, dead ones before others: what the failure is told by.

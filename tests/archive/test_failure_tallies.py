@@ -1,0 +1,205 @@
+"""Counts of failures are kept beside the archive by whoever changes it, and are those of a recount at any moment."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.archive import failure_groups, failure_tallies, replay, store
+from pgqueue_admin.archive.failure_groups import STATES, FailureFigures
+from pgqueue_admin.archive.messages import DeadMessage
+from pgqueue_admin.archive.retention import prune
+from pgqueue_admin.dialects import Connection, visible_queues
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.visible_queues import VisibleQueues
+from tests.archive.test_replay import REFUSED, newest
+from tests.explain import BY_INDEX, executed
+from tests.older_schema import set_back
+
+Connect = Callable[..., Connection]
+
+DIED = """
+insert into messages.message_archive
+    (created_at, message, result, handled_by, queue, kind, fingerprint, died_at, resolution)
+select now(), '{}', 'failed', 'w', case when n % 5 > 0 then 'q' || n % 3 end, 'transport',
+    lpad(to_hex(n % 20), 16, '0'),
+    case n % 20 when 7 then 'infinity' when 8 then '-infinity' else now() end
+        - case n % 20 when 1 then 1 when 2 then n / 20 % 2 * 300 + 1 else n * n % 100000 end
+            * interval '7 minutes',
+    (array['discarded', 'retried', null, null])[n % 4 + 1]
+from generate_series(1, 400) n
+"""
+RECOUNT = """
+select fingerprint, coalesce(queue, '"messages"."message"'), state, count(*) from messages.message_archive
+where fingerprint is not null group by 1, 2, 3 order by 1, 2, 3
+"""
+TALLIED = """
+select fingerprint, queue, state, sum(number)::bigint from (
+    select * from messages.failure_tally union all select * from messages.failure_change) as each
+group by 1, 2, 3 having sum(number) <> 0 order by 1, 2, 3
+"""
+SOME = VisibleQueues(frozenset(), frozenset(), names=("q1", '"messages"."message"'))
+
+
+def holds(connection: Connection) -> None:
+    assert connection.all(TALLIED) == connection.all(RECOUNT)
+
+
+@pytest.fixture
+def filled(engine: Connection) -> Connection:
+    engine.run(DIED)
+    return engine
+
+
+def test_what_is_archived_retried_discarded_restored_and_pruned_is_counted(ingested: Connection) -> None:
+    holds(ingested)
+    dead = newest(ingested, exception=REFUSED)
+    others = ingested.all(
+        "select id from messages.message_archive where state = 'dead' and id <> %(id)s", {"id": dead.id}
+    )
+    archived = DeadMessage(queue="q", exception_type="Late.Error", message_id="m")
+    acts: list[Callable[[], Any]] = [
+        lambda: store.archive_failed(ingested, archived),
+        lambda: replay.retry(ingested, [dead.id], "ana"),
+        lambda: replay.discard(ingested, [row.id for row in others[:20]], "ana"),
+        lambda: failure_tallies.fold(ingested),
+        lambda: replay.restore(ingested, [row.id for row in others[:9]], "ana"),
+        lambda: store.died_again(ingested, [DeadMessage(queue=dead.queue, message_id=dead.message_id)]),
+        lambda: ingested.run("update messages.message_archive set resolved_at = died_at where state = 'discarded'"),
+        lambda: prune(ingested, ingested.value("select now()"), None, archive_name(ingested)),
+        lambda: failure_tallies.fold(ingested),
+    ]
+    for act in acts:
+        act()
+        holds(ingested)
+    assert ingested.value("select count(*) from messages.failure_change") == 0
+
+
+def archive_name(connection: Connection) -> str:
+    found: str = connection.value("select concat('x/y/', 'messages.message_archive'::regclass::oid)")
+    return found
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "delete from messages.message_archive where id % 3 = 0",
+        "update messages.message_archive set fingerprint = 'f', queue = 'other' where id % 3 = 0",
+        "update messages.message_archive set fingerprint = null where id % 3 = 0",
+        "truncate messages.message_archive",
+        f"set session_replication_role = replica; {DIED}",
+    ],
+)
+@pytest.mark.parametrize("is_folded", [True, False])
+def test_what_somebody_changes_by_hand_is_counted(filled: Connection, change: str, is_folded: bool) -> None:
+    """By a role that may write in the archive and nowhere else; the last, which is a superuser's, by the owner."""
+    if is_folded:
+        failure_tallies.fold(filled)
+    if "replica" not in change:
+        filled.run(
+            "drop role if exists stranger_of_tallies; create role stranger_of_tallies; "
+            "grant usage on schema messages to stranger_of_tallies; "
+            "grant all on messages.message_archive to stranger_of_tallies; set role stranger_of_tallies"
+        )
+    filled.run(change)
+    filled.run("reset role")
+    filled.run(
+        "drop owned by stranger_of_tallies; drop role stranger_of_tallies" if "replica" not in change else "reset all"
+    )
+    holds(filled)
+    failure_tallies.fold(filled)
+    holds(filled)
+
+
+def test_what_commits_late_is_counted_when_it_commits(
+    filled: Connection, engine_database: str, connect: Connect
+) -> None:
+    """A transaction that is open while sums are added up, and while they are counted anew; one that is rolled back."""
+    late, undone = connect(engine_database), connect(engine_database)
+    with late.transaction():
+        late.run(DIED)
+        late.run("delete from messages.message_archive where id % 7 = 0")
+        undone.run("begin")
+        undone.run(DIED)
+        failure_tallies.fold(filled)
+        assert failure_tallies.recount(filled) == 0
+        undone.run("rollback")
+        holds(filled)
+        holds(late)
+    holds(filled)
+    failure_tallies.fold(filled)
+    holds(filled)
+    assert filled.value("select sum(number) from messages.failure_tally") == filled.value(
+        "select count(*) from messages.message_archive where fingerprint is not null"
+    )
+
+
+def test_what_was_written_past_the_triggers_is_found(filled: Connection) -> None:
+    filled.run("alter table messages.message_archive disable trigger user")
+    filled.run("delete from messages.message_archive where fingerprint = lpad('3', 16, '0')")
+    filled.run("alter table messages.message_archive enable trigger user")
+    assert failure_tallies.recount(filled) > 0
+    holds(filled)
+    assert failure_tallies.recount(filled) == 0
+
+
+def told(connection: Connection) -> list[tuple[Any, ...]]:
+    """All that pages show: the state too."""
+    found = failure_groups.some(connection, [f"{n:016x}" for n in range(20)])
+    return sorted(((*compared(each), each.state()) for each in found), key=lambda each: str(each[0]))
+
+
+def compared(figures: FailureFigures) -> FailureFigures:
+    """Without what no state hangs on, which is not asked for then."""
+    figures = figures._replace(died_today=None, counted_at=figures.last_at)
+    return figures if figures.is_today else figures._replace(before_today=None, was_silent=False, dead_before=False)
+
+
+@pytest.mark.parametrize("seen", [None, SOME], ids=["all", "some"])
+def test_sums_and_a_count_say_the_same(
+    filled: Connection, monkeypatch: pytest.MonkeyPatch, seen: VisibleQueues | None
+) -> None:
+    """In one moment, of each how many, since when, and in which state; to whoever sees some queues, of these."""
+
+    def all_of_it() -> list[Any]:
+        listed = [compared(each) for each in failure_groups.groups(filled, with_first=False)]
+        first = failure_groups.firsts(filled, [each.fingerprint for each in listed])
+        return [*(each._replace(first_at=first[each.fingerprint]) for each in listed), *told(filled)]
+
+    with filled.transaction(), visible_queues.within(seen):
+        kept = all_of_it()
+        monkeypatch.setattr(failure_tallies, "are_kept", lambda connection: False)
+        assert kept == all_of_it()
+        assert seen or {each[-1] for each in kept} >= set(STATES)
+
+
+def test_no_page_counts_the_archive(filled: Connection) -> None:
+    """What it costs hangs on the number of failures: twenty here, with any number of messages."""
+    filled.run(DIED.replace("400", "40000").replace("7 minutes", "2 days"))
+    failure_tallies.fold(filled)
+    filled.run("vacuum analyze messages.message_archive, messages.failure_tally, messages.failure_change")
+    sql = postgresql().failure_groups
+    parts = {"tallied": sql.tallied, "figures": sql.tallied_figures, "first": sql.first_unasked, "seen": sql.everywhere}
+    params = {"least": 10**9, "most": 3_000}
+    plan = executed(filled, sql.tallied_groups(**parts), params)
+    assert plan.reads("message_archive") <= BY_INDEX
+    assert plan.blocks < 20 * 20
+    assert executed(filled, sql.tallied_some(**parts), {**params, "fingerprints": [f"{3:016x}"]}).blocks < 40
+
+
+def test_tables_of_a_version_before_are_counted(filled: Connection) -> None:
+    before = told(filled)
+    set_back(filled, 10)
+    assert [each[:3] for each in told(filled)] == [each[:3] for each in before]
+    assert failure_tallies.fold(filled) == failure_tallies.recount(filled) == 0
+
+
+def test_who_may_not_read_the_sums_counts(filled: Connection) -> None:
+    """Grants that were given before do not name them."""
+    before = told(filled)
+    filled.run(
+        "create role reader_of_archive; grant usage on schema messages to reader_of_archive; "
+        "grant select on messages.message_archive to reader_of_archive; set role reader_of_archive"
+    )
+    assert [each[:3] for each in told(filled)] == [each[:3] for each in before]
+    filled.run("reset role; drop owned by reader_of_archive; drop role reader_of_archive")
