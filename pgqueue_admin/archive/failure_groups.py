@@ -23,6 +23,7 @@ LEAST = 3  # deaths within 10 minutes that may be called growing
 LATELY_IN_DAY = 143  # how many times 10 minutes the rest of 24 hours is
 MOST = 3_000  # groups that one page judges; ask for one more to see whether there are
 PLACES = 200  # newest dead ones that say where and of which type a group's are
+PLACES_OF_MANY = 20  # likewise of each of a list, whose rows are read one by one from anywhere in the archive
 MEMBERS = 200  # newest dead ones that are compared
 BESIDE = 100  # newest others of a queue that are compared with these
 READ = 5_000  # of the newest messages of a queue, to find these
@@ -160,7 +161,8 @@ def newest(connection: Connection, fingerprints: Sequence[str]) -> dict[str, Any
 
 def places(connection: Connection, fingerprints: Sequence[str]) -> list[Place]:
     """Where the newest dead ones of each died, the most first."""
-    rows = _all(connection, _sql().places, fingerprints=list(fingerprints), most=PLACES)
+    most = PLACES if len(fingerprints) == 1 else PLACES_OF_MANY
+    rows = _all(connection, _sql().places, fingerprints=list(fingerprints), most=most)
     return [Place(*row) for row in rows]
 
 

@@ -1,5 +1,6 @@
 """Groups of an archive of many rows: read from one index, a page of one group by a few probes of it."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -80,6 +81,17 @@ def test_who_sees_some_queues_is_told_a_recount_of_these(filled: Connection) -> 
         assert failure_groups.groups(filled) == []
         assert failure_groups.group(filled, one[0]) is None
         assert failure_groups.newest(filled, [one[0]]) == {}
+
+
+def test_of_each_of_a_list_few_rows_are_read(filled: Connection) -> None:
+    """They lie anywhere in the archive: fifty failures with two hundred rows each were most of what the page cost."""
+    one, other = ONE["fingerprint"], f"{8:016x}"
+    looked = Counter[str]()
+    for place in failure_groups.places(filled, [one, other]):
+        looked[place.fingerprint] += place.messages
+    assert looked == {one: failure_groups.PLACES_OF_MANY, other: failure_groups.PLACES_OF_MANY}
+    (alone,) = failure_groups.some(filled, [one])
+    assert sum(place.messages for place in failure_groups.places(filled, [one])) == alone.dead > 20
 
 
 @pytest.mark.parametrize("name", ["places", "hours", "members", "operations"])
