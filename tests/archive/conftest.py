@@ -25,7 +25,7 @@ def recorded(recorded_database: str, connect: Callable[..., Connection]) -> Conn
 @pytest.fixture
 def archived_database(databases: Databases) -> Iterator[str]:
     """A DSN: the recorded shop with all of its error queue in the archive."""
-    with databases.clone("archived") as dsn:
+    with databases.clone("archived_console") as dsn:
         yield dsn
 
 
