@@ -82,7 +82,7 @@ class OutboxState:
 
     @property
     def age(self) -> timedelta | None:
-        """How long the oldest waits, at least; None where nothing does, or nobody knows. A clock may have been ahead."""
+        """How long the oldest waits, at least; None where nothing does, or nobody knows. A clock may be ahead."""
         since = self.figures.oldest_pending or self.seen_since
         return max(timedelta(), self.now - since) if since else None
 
