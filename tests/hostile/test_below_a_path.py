@@ -12,6 +12,7 @@ import pytest
 from django.test import override_settings
 from django.urls import clear_url_caches
 
+from pgqueue_admin.console import url_converters
 from pgqueue_admin.live import topics
 from pgqueue_admin.models import Endpoint, Queue
 from tests.console.sampled import sample
@@ -45,12 +46,18 @@ def out_of_it(html: str) -> list[str]:
 def walked(world: World) -> Iterator[SimpleNamespace]:
     """What is answered there, and each topic that a page follows."""
     with override_settings(ROOT_URLCONF="tests.hostile.below_a_path"):
-        clear_url_caches()
+        _forget_addresses()
         sample()
         client = world.client("root", raise_request_exception=False)
         answers = [_kept(*each) for each in crawl.get(client, crawl.few(crawl.paths(world), 3))]
         yield SimpleNamespace(answers=answers)
+    _forget_addresses()
+
+
+def _forget_addresses() -> None:
+    """Those of queues are kept for as long as a process lives."""
     clear_url_caches()
+    url_converters.queue.cache_clear()
 
 
 def _kept(name: str, path: str, answer: Any) -> SimpleNamespace:
