@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from django.conf import settings
+
 from pgqueue_admin.archive import lease_rules
 from pgqueue_admin.archive.lease_rules import LONGEST_WAIT, RESULTS, LeaseRule, RuleDone, RuledRetry
 from pgqueue_admin.dialects import Connection, visible_queues
@@ -111,7 +113,7 @@ def apply(seconds: float) -> int:
 
 def _apply_some() -> tuple[int, int]:
     about = {"who": WHO, "origin": "rule", "noun": "message", "subject": queue_database().dialect.canonical(QUEUE)}
-    with queue_database().writing() as connection:
+    with queue_database().writing(settings.PGQUEUE["ANSWER_SECONDS"]) as connection:
         if not _is_due(connection):
             return 0, 0
         with audited(verb="retry", **about) as act:

@@ -14,12 +14,15 @@ from pgqueue_admin.alerts.alerter import Alerter
 from pgqueue_admin.config import env
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import NoAnswer
-from pgqueue_admin.models import Process, database_clock, notify
+from pgqueue_admin.models import ForeignOutbox, Process, database_clock, notify
 from pgqueue_admin.models.db_backend.base import only_short_ones_here
+from pgqueue_admin.services import lease_rules
+from pgqueue_admin.services.foreign_outboxes import this_database
 from pgqueue_admin.workers.processes.advisory_lock import SessionLock
 from pgqueue_admin.workers.processes.console_session import ConsoleSession
 from pgqueue_admin.workers.processes.expirer_process import ExpirerProcess
 from pgqueue_admin.workers.processes.ingester_process import IngesterProcess
+from pgqueue_admin.workers.processes.outbox_keeper_process import OutboxKeeperProcess
 from pgqueue_admin.workers.reporting import process_identity
 from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
 from pgqueue_admin.workers.supervisor.process_recorder import record
@@ -194,6 +197,45 @@ def test_the_ingester(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
         relay.go_on()
         caplog.clear()
         again_until(ingesting.turn, lambda: "again" in caplog.text)
+
+
+def test_rules_of_the_lease_queue(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retried as an act is, whose statements may take minutes: theirs are short, and a turn ends with them."""
+    asked = lease_rules._is_due
+
+    def asked_behind_silence(connection: Connection) -> bool:
+        relay.stop()  # a session that is lent again has answered a moment ago
+        return asked(connection)
+
+    def applied() -> None:
+        with pytest.raises(NoAnswer):
+            lease_rules.apply(0.1)
+
+    with elsewhere("queues", HOST="127.0.0.1", PORT=relay.port):
+        assert lease_rules.apply(0.1) == 0
+        monkeypatch.setattr(lease_rules, "_is_due", asked_behind_silence)
+        run(applied)
+
+
+def test_the_keeper_of_others_outboxes(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
+    with elsewhere("queues", HOST="127.0.0.1", PORT=relay.port):
+        row = ForeignOutbox.objects.create(
+            schema="public", table="Gone_OutboxData", database=this_database(), relay_seconds=0
+        )
+        keeping = OutboxKeeperProcess()
+
+        def look() -> None:
+            keeping._look_at = 0.0
+            keeping.turn()
+
+        look()
+        relay.stop()
+        again_until(look, lambda: "Outboxes of others are not kept" in caplog.text)
+        assert "no answer" in caplog.text
+        relay.go_on()
+        ForeignOutbox.objects.update(looked_at=None)
+        again_until(look, lambda: ForeignOutbox.objects.filter(pk=row.pk, looked_at__isnull=False).exists())
+        keeping.close()
 
 
 def test_a_page(relay: Relay) -> None:
