@@ -13,6 +13,7 @@ from pgqueue_admin.history.runtime import installation, java
 from pgqueue_admin.models import AuditEntry, HistoryBatch, HistorySource, Process, database_clock
 from tests.console.pages import Page
 from tests.history.rollup_factory import batch
+from tests.said_times import SHORT
 
 MINUTE = timedelta(minutes=1)
 
@@ -71,7 +72,7 @@ class Py4JNetworkError(Exception):
 def test_a_spark_that_ended_is_said_with_what_becomes_of_its_batch(page: Page, error: Exception) -> None:
     process(last_error=java.said(error), last_error_at=database_clock.now())
     text = page()
-    assert re.search(r"History is not read since \d\d:\d\d\. Spark ended while it read", text)
+    assert re.search(rf"History is not read since {SHORT}\. Spark ended while it read", text)
     assert "The batch it was at is read again from its start; nothing counts twice." in text
     assert "nothing is lost meanwhile" in text
 

@@ -11,6 +11,7 @@ from pgqueue_admin.models import LatestSample
 from tests.console.pages import Connect
 from tests.console.sampled import sample, signed_in
 from tests.monitor.tables import make, out_of_sight
+from tests.said_times import SHORT
 
 INSERT = "insert into \"Q\" (id, headers, body) values (gen_random_uuid(), '{}', '{}')"
 
@@ -32,7 +33,7 @@ def test_it_is_at_least_as_old_as_the_sampler(console_database: str, connect: Co
     client = signed_in()
     for path in ("/queues/", "/queues/public/Q/"):
         assert re.search(r"at least \d", words(client, path)), path
-    assert re.search(r"since before \d\d:\d\d", words(client, "/queues/public/Q/"))
+    assert re.search(rf"since before {SHORT}", words(client, "/queues/public/Q/"))
 
 
 def test_it_is_unknown_where_no_ready_one_is_reached(console_database: str, connect: Connect, settings: Any) -> None:

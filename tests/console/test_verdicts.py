@@ -18,6 +18,7 @@ from pgqueue_admin.console.workers import cells
 from pgqueue_admin.models import Alert, AuditEntry, Endpoint, LatestSample, Process, Queue, Sample, database_clock
 from pgqueue_admin.services import endpoints
 from tests.console.pages import Page, shown
+from tests.said_times import SHORT
 
 LATE = timedelta(minutes=5)
 
@@ -187,7 +188,7 @@ def test_what_is_new_stands_before_what_is_older_and_what_somebody_knows_of_is_g
         warn(name, minutes, meaning=DEAD)
     Alert.objects.filter(queue__contains="Known").update(acknowledged_by="ivo", acknowledged_at=timezone.now())
     said = page()
-    assert re.search(r"2 new since \d\d:\d\d, 1 older", said)
+    assert re.search(rf"2 new since {SHORT}, 1 older", said)
     places = [said.index(name) for name in ("24 dead of Large", "24 dead of Small", "24 dead of Old", "Known 24 dead")]
     assert places == sorted(places)
     assert said.count(DEAD) == 1
@@ -198,7 +199,7 @@ def test_a_pile_that_grows_is_new_however_old_it_is(page: Page) -> None:
     endpoint("Old", dead=900)
     warn("Old", 600)
     queue = Queue.objects.get()
-    assert re.search(r"Nothing new since \d\d:\d\d; 1 older is open", page())
+    assert re.search(rf"Nothing new since {SHORT}; 1 older is open", page())
     Sample.objects.create(queue=queue, at=database_clock.now() - timedelta(minutes=10), dead=883)
     said = page()
     assert "One queue needs you" in said

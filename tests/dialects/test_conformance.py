@@ -47,6 +47,7 @@ WHOLE = ("select", "insert", "update", "delete", "with")
 DEFINITIONS = ("create", "alter", "drop", "comment", "copy", "lock", "set ", "vacuum")
 
 NEEDS_MORE = {"take_over", "timelines"}  # an archive of the original; a function that a superuser lends
+PARTS = {"tallied", "tallied_figures"}  # begin as whole ones do
 OF_LEASES = "lease"  # what begins so looks into the lease queue; tests/monitor and tests/console ask it whole
 
 Clock = Callable[[], datetime]
@@ -182,7 +183,7 @@ def is_asked_alone(statement: Statement) -> bool:
 
 def is_whole(statement: Statement) -> bool:
     """Or a part of others."""
-    return sql_of(statement).startswith((*WHOLE, *DEFINITIONS))
+    return statement.name not in PARTS and sql_of(statement).startswith((*WHOLE, *DEFINITIONS))
 
 
 def is_definition(statement: Statement) -> bool:
@@ -197,6 +198,8 @@ def sql_of(statement: Statement) -> str:
 
 def numbered(statement: Statement, noun: str, parts: dict[str, Statement]) -> str:
     """As the driver sends it."""
+    if statement.name in {"tallied_groups", "tallied_some"}:
+        parts = {**parts, "figures": parts["tallied_figures"], "first": parts["first_of_group"]}
     filled: dict[str, Any] = parts | IDENTIFIERS
     filled |= {"between": parts["between_snapshots"], "kept": parts["kept_of_queue"], "seen": parts["in_seen"]}
     if noun == "delayed" or "delayed" in statement.name or statement.name.startswith("due_"):

@@ -10,10 +10,11 @@ from playwright.sync_api import Browser, Page, expect
 from tests.journeys.conftest import shoot
 from tests.journeys.product import Product
 from tests.journeys.test_pages import WINDOWS, overflow
+from tests.said_times import SHORT
 
 pytestmark = pytest.mark.journey
 LOOKS: dict[str, dict[str, Any]] = {**WINDOWS, "middle": {"viewport": {"width": 1024, "height": 800}}}
-STOPPED = re.compile(r"Demo\.Orders is stopped \(by \w+, \d\d:\d\d\); [\d,]+ waits?")
+STOPPED = re.compile(rf"Demo\.Orders is stopped \(by \w+, {SHORT}\); [\d,]+ waits?")
 
 
 def press(page: Page, product: Product, endpoint: str, *buttons: str) -> None:

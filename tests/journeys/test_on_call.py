@@ -21,6 +21,7 @@ from pgqueue_admin.transport.wire.wire_times import wire_time
 from tests.databases import Databases
 from tests.journeys.conftest import Complaints
 from tests.journeys.product import Product
+from tests.said_times import SHORT
 from tests.waiting import until
 
 pytestmark = pytest.mark.journey
@@ -59,7 +60,7 @@ def test_the_new_stands_first_and_an_old_pile_turns_grey(
     page: Page, product: Product, only_newsletter_is_new: None
 ) -> None:
     page.goto(product.url)
-    expect(page.locator("#v")).to_have_text(re.compile(r"\d+ new since \d\d:\d\d, \d+ older"))
+    expect(page.locator("#v")).to_have_text(re.compile(rf"\d+ new since {SHORT}, \d+ older"))
     new, older = (page.get_by_role("list", name=name, exact=True) for name in ("Needs you now", "Older, open"))
     expect(new).to_contain_text("Newsletter")
     expect(older).not_to_contain_text("Newsletter")
@@ -131,7 +132,7 @@ def test_history_never_says_both_how_far_it_is_and_not_yet(page: Page, product: 
         expect(main).not_to_contain_text("complete up to")
         models(_batch_done)
         page.goto(f"{product.url}/history/")
-        expect(main).to_contain_text(re.compile(r"complete up to \d\d:\d\d \(18\smin ago\)"))
+        expect(main).to_contain_text(re.compile(rf"complete up to {SHORT} \(18\smin ago\)"))
         expect(main).not_to_contain_text("not yet")
     finally:
         models(_forget)

@@ -117,6 +117,24 @@ BROKEN = """() => {
   }
   return found;
 }"""
+# a label beside what it names, whose letters do not stand on one line; an empty box in each marks where they stand
+ASKEW = """() => {
+  const baseline = (place) => {
+    const mark = document.createElement("span");
+    mark.style.display = "inline-block";
+    place.prepend(mark);
+    const { bottom } = mark.getBoundingClientRect();
+    mark.remove();
+    return bottom;
+  };
+  return [...document.querySelectorAll("main dl dt")].map((label) => [label, label.nextElementSibling])
+    .filter(([label, said]) => said && said.matches("dd") && !label.closest(".vh")
+      && [label, said].every((each) => each.checkVisibility({ visibilityProperty: true }) && each.innerText.trim())
+      && said.getBoundingClientRect().left >= label.getBoundingClientRect().right - 1)
+    .map(([label, said]) => [label, baseline(said) - baseline(label)])
+    .filter(([, apart]) => Math.abs(apart) > 1.5)
+    .map(([label, apart]) => `${label.innerText.trim()} stands ${apart.toFixed(1)} px off its value`);
+}"""
 WINDOWS: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "dark"},
@@ -145,6 +163,7 @@ def test_page(name: str, window: tuple[str, Page], product: Product, complaints:
     assert not found.response["violations"], found.generate_report()
     if look == "phone":
         assert page.evaluate(SMALL) == []
+        assert page.evaluate(ASKEW) == []
     if look == "phone":
         assert cut(page, 390) == []
     elif look == "light":

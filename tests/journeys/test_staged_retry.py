@@ -29,6 +29,7 @@ def test_a_staged_retry_from_the_archive_to_its_outcomes(
     shoot(page, "retry-plan")
     assert Axe().run(page, options=AXE).response["violations"] == []
     assert overflow(page, 320) <= 0
+    assert_acts_stand_below_their_set(page)
     page.get_by_role("link", name="All at 20/s").click()
     page.get_by_label(re.compile(r"^\d+ at$")).fill("fast")
     page.get_by_label(re.compile("while a target")).fill("")
@@ -62,3 +63,16 @@ def test_a_staged_retry_from_the_archive_to_its_outcomes(
     expect(page.locator("#outcome")).to_contain_text("sent, waiting")
     page.set_viewport_size({"width": 390, "height": 844})
     shoot(page, "retry-plan-phone")
+
+
+def assert_acts_stand_below_their_set(page: Page) -> None:
+    """On a phone as well: nobody presses before what it is about was in sight."""
+    before = page.viewport_size
+    page.set_viewport_size({"width": 390, "height": 844})
+    meant = page.get_by_role("heading", name="Messages in the set").bounding_box()
+    act = page.get_by_role("button", name=AT_ONCE).bounding_box()
+    assert meant
+    assert act
+    assert meant["y"] + meant["height"] <= act["y"]
+    assert before
+    page.set_viewport_size(before)
