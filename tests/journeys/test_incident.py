@@ -35,6 +35,7 @@ def incident(page: Page, product: Product) -> Iterator[Page]:
         page.goto(f"{product.url}/endpoints/{endpoint}/")
         if (left := page.get_by_role("button", name=button, exact=True)).count():
             left.first.click()
+            expect(page.locator(".notice.good")).to_be_visible()  # a window closed amid an answer may never be
 
 
 def test_the_cause_is_said_first_on_every_page_and_ends_there(
