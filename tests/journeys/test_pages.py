@@ -120,9 +120,12 @@ BROKEN = """() => {
 # a label beside what it names, whose letters do not stand on one line; an empty box in each marks where they stand
 ASKEW = """() => {
   const baseline = (place) => {
+    const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
+    let text = walker.nextNode();
+    while (!text.data.trim() || !text.parentElement.checkVisibility()) text = walker.nextNode();
     const mark = document.createElement("span");
     mark.style.display = "inline-block";
-    place.prepend(mark);
+    text.before(mark);
     const { bottom } = mark.getBoundingClientRect();
     mark.remove();
     return bottom;
