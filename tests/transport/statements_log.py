@@ -24,10 +24,12 @@ class Asked(NamedTuple):
 class StatementsLog:
     """Peeks and receives of one endpoint in one database, from the moment this is made."""
 
-    def __init__(self, server: PostgreSQL, connection: Connection, endpoint: str):
+    def __init__(self, server: PostgreSQL, connection: Connection, endpoint: str, before: str = "pgqueue "):
+        """``before`` its name stands this in the names of its sessions."""
         database = connection.value("select current_database()")
         connection.run(f"alter database {database} set log_statement = 'all'")
-        self._mark = f"pgqueue {endpoint}@{database} "
+        name = re.escape(before + endpoint)
+        self._mark = re.compile(rf"{name}(?: mover| wake-ups| outbox)?@{database} ")
         self._file: Path = server.home / "postgresql.log"
         self._begins = self._file.stat().st_size  # what is before it was asked by others, and is long
 
@@ -52,7 +54,7 @@ class StatementsLog:
         with self._file.open("rb") as file:
             file.seek(self._begins)
             lines = file.read().decode(errors="replace").splitlines()
-        return [line for line in lines if self._mark in line]
+        return [line for line in lines if self._mark.search(line)]
 
 
 def _beginning(words: str) -> re.Pattern[str]:

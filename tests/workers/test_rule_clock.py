@@ -156,8 +156,7 @@ def test_while_nothing_dies_it_asks_one_statement_a_minute(
 ) -> None:
     now = [time.monotonic()]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    log = StatementsLog(server, look, "admin acts")
-    log._mark = log._mark.replace("pgqueue admin", "pgqueue-admin")
+    log = StatementsLog(server, look, "acts", before="pgqueue-admin ")
 
     def asked() -> int:
         return log.count(r"select extract\(epoch from available_at")
