@@ -94,7 +94,7 @@ def _mysql(variable: str, url: str) -> Wire:
 
 def _authority(asked: dict[str, Any]) -> bool:
     file = asked.get("sslrootcert") or os.environ.get("PGSSLROOTCERT") or "~/.postgresql/root.crt"
-    return Path(str(file)).expanduser().exists()
+    return Path(os.path.expanduser(str(file))).exists()
 
 
 def _brokers() -> Iterator[Wire]:

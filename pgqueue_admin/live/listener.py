@@ -53,7 +53,7 @@ async def opened(dsn: str) -> psycopg.AsyncConnection[Any]:
         **connect_options.options(dsn, "pgqueue-admin live", read_only=False, statement_timeout=None),
     )
     try:
-        await _ask(session, session_settings.setting(session_settings.started_with(session.info.get_parameters())))
+        await _ask(session, session_settings.as_started(session.pgconn))
     except BaseException:
         await session.close()
         raise

@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.pq.abc import PGconn
 
 from pgqueue_admin.dialects.postgresql import value_loaders
 
@@ -27,8 +28,16 @@ def alone(raw: psycopg.Connection[Any], path: str = "pg_catalog, pg_temp") -> ps
 
 def anew(raw: psycopg.Connection[Any], ours: Mapping[str, str] | None = None) -> psycopg.Connection[Any]:
     """Set all that the session was to start with, and ``ours``: a pooler drops that. One round trip."""
-    raw.execute(setting(started_with(raw.info.get_parameters()) | dict(ours or {})))
+    raw.execute(as_started(raw.pgconn, ours))
     return raw
+
+
+def as_started(session: PGconn, ours: Mapping[str, str] | None = None) -> sql.Composed:
+    """The statement of ``anew``. libpq is asked what it was told: the driver's own way fails for a bare number without
+    a home, as accounts of clusters are.
+    """
+    said = {each.keyword.decode(): each.val.decode() for each in session.info if each.val}
+    return setting(started_with(said) | dict(ours or {}))
 
 
 def started_with(said: Mapping[str, str]) -> dict[str, str]:
