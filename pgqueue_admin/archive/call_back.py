@@ -52,13 +52,12 @@ def call_back(
     Of what sets out for another database there is no outcome yet, nor of what another worker of this operation has.
     """
     with connection.transaction():
-        found = sent_by_ids(connection, ids)
-        over = [row for row in found if aliases.alias_of(_target(row))]
+        here, over = list[Any](), list[Any]()
+        for row in sent_by_ids(connection, ids):
+            (over if aliases.alias_of(_target(row)) else here).append(row)
         refused = _set_out(connection, over, who, operation, judge)
         away = {row.id for row in over} - refused.keys()
-        outcomes = refused | take_back(
-            connection, [row for row in found if row not in over], Back(who, operation=operation)
-        )
+        outcomes = refused | take_back(connection, here, Back(who, operation=operation))
         others = [each for each in ids if each not in outcomes and each not in away]
         held = replay.hold(connection, others)
         away |= {row.id for row in held if row.crossing and row.crossing_operation == operation}

@@ -1,4 +1,4 @@
-"""Who did what: entries are never edited or deleted. An intent is what will be said of an act into another database."""
+"""Who did what: entries are never edited or deleted. An intent is what will be said of an act on queues."""
 
 from django.db import models
 

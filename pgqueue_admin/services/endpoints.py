@@ -24,6 +24,7 @@ from pgqueue_admin.services.endpoint_change import (
     insert,
     locked,
 )
+from pgqueue_admin.services.permissions import name_of
 
 __all__ = [
     "SETTINGS",
@@ -100,8 +101,8 @@ def withdraw(name: str, person: Any, origin: str) -> None:
         removed, _ = Endpoint.objects.filter(name=name, ours=False).delete()
         if not removed:
             raise NoSuchEndpoint(f"Nothing was withdrawn. There is no declared endpoint named {name}.")
-        who = person if isinstance(person, str) else person.get_username()
-        AuditEntry.objects.create(who=who, verb="withdraw", noun="endpoint", subject=name, origin=origin)
+        about = {"who": name_of(person), "verb": "withdraw", "noun": "endpoint", "subject": name}
+        AuditEntry.objects.create(**about, origin=origin)
 
 
 def scale(name: str, processes: int, person: Any, origin: str, *, version: int | None = None) -> Endpoint:

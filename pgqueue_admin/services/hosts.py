@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.models import AuditEntry, Process, notify, processes
 from pgqueue_admin.services.endpoint_change import ActRefused
+from pgqueue_admin.services.permissions import name_of
 
 
 def give_up(host: str, person: Any, origin: str) -> None:
@@ -21,7 +22,7 @@ def give_up(host: str, person: Any, origin: str) -> None:
         if not silent.filter(role="supervisor").exists():
             raise ActRefused(f"Nothing was changed. No supervisor of {host} is missing: it ended, or was given up.")
         count = silent.update(**facts)
-        who = person if isinstance(person, str) else person.get_username()
+        who = name_of(person)
         AuditEntry.objects.create(who=who, verb="give up", noun="host", subject=host, count=count, origin=origin)
         notify.announce(notify.PROCESS)
 

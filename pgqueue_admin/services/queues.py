@@ -12,6 +12,7 @@ from pgqueue_admin.models import AuditEntry, Queue
 from pgqueue_admin.models.queue_database import why_not_written
 from pgqueue_admin.models.queue_overview import Known
 from pgqueue_admin.services.endpoints import ActRefused, ChangedMeanwhile
+from pgqueue_admin.services.permissions import name_of
 
 FIELDS = frozenset({"target_age_seconds", "target_depth", "target_dead", "ingest", "acts_allowed"})
 
@@ -91,6 +92,6 @@ def _write(row: Queue, after: dict[str, Any], verb: str, person: Any, origin: st
     for field, value in after.items():
         setattr(row, field, value)
     row.save(update_fields=list(after))
-    who = person if isinstance(person, str) else person.get_username()
+    who = name_of(person)
     about = {"before": before, "after": after, "reason": reason, "origin": origin}
     AuditEntry.objects.create(who=who, verb=verb, noun="queue", subject=subject(row), **about)
