@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from pgqueue_admin.dialects.postgresql import postgresql
 from tests.journeys.conftest import shoot
 from tests.journeys.product import Product
 from tests.journeys.test_pages import WINDOWS, overflow
 from tests.said_times import SHORT
+from tests.waiting import until
 
 pytestmark = pytest.mark.journey
 LOOKS: dict[str, dict[str, Any]] = {**WINDOWS, "middle": {"viewport": {"width": 1024, "height": 800}}}
@@ -23,10 +25,18 @@ def press(page: Page, product: Product, endpoint: str, *buttons: str) -> None:
         page.get_by_role("button", name=button, exact=True).first.click()
 
 
+def order_waits(product: Product) -> bool:
+    """Whether there is one that stays: who asks for a price is gone within seconds, and then nothing waits."""
+    with postgresql().connect(product.dsn, read_only=True, for_handlers=True) as connection:
+        asked = """select exists (select from demo."Demo.Orders" where expires is null)"""
+        return bool(connection.value(asked))
+
+
 @pytest.fixture
 def incident(page: Page, product: Product) -> Iterator[Page]:
     """Orders is stopped while the shop goes on sending to it; then Web is paused."""
     press(page, product, "Demo.Orders", "Stop…", "Stop it")
+    until(lambda: order_waits(product), what="an order")
     page.goto(product.url)
     expect(page.locator("#v")).to_have_text(STOPPED)  # told to an open page, without its being loaded again
     press(page, product, "Demo.Web", "Pause…", "Pause it")

@@ -184,7 +184,8 @@ def tried_and_stopped_by_itself(operator: Operator) -> str:
     expect(page.get_by_text(f"{ALL - GOOD} at 50/s").first).to_be_visible()
     operator.press(operator.button(re.compile("^Cancel the remaining")))
     operator.press(operator.button(re.compile("^Cancel the remaining .* in demo")))
-    operator.sees(page.get_by_text("the rest cancelled"))
+    # where the few that had gone are soon known, it has ended before the page is there
+    operator.sees(page.get_by_text(re.compile("the rest cancelled|cancelled by ")))
     return operator.number()
 
 
