@@ -117,6 +117,12 @@ def _first_line(module: ModuleType) -> str:
     return re.sub(r" \([^()]*\b[A-Z]+ ?\d+\)", "", told).replace("``", "`").replace("|", "\\|")
 
 
+def _first_step(module: ModuleType) -> str:
+    """What somebody does first who is woken by a warning of this kind."""
+    told = " ".join((inspect.getdoc(module) or "").split())
+    return told.partition("First step: ")[2].replace("|", "\\|")
+
+
 def console_tables() -> str:
     from django.apps import apps
 
@@ -162,14 +168,21 @@ def warning_kinds() -> str:
     from pgqueue_admin.alerts.kinds.kind import HOVERING
 
     def row(kind: Any) -> str:
-        about = _first_line(import_module(f"pgqueue_admin.alerts.kinds.{kind.name}"))
+        module = import_module(f"pgqueue_admin.alerts.kinds.{kind.name}")
+        about, step = _first_line(module), _first_step(module)
         told = ["**mail**"] if kind.mailed else []
         told += [f"check `{IDS[kind.name]}`"] if kind.name in IDS else []
-        return f"| `{kind.name}` | {kind.title} | {about} | {', '.join(told)} |"
+        return f"| `{kind.name}` | {kind.title} | {about} | {step} | {', '.join(told)} |"
 
     linger = ", ".join(f"`{kind.name}`" for kind in KINDS if kind.linger == HOVERING)
     head = [NOTE, "", "# Warning kinds", "", "From when on, how grave, and mail: [warnings.md](warnings.md).", ""]
-    lines = [*head, "| Kind | On the screen | What it is | Also told by |", "|---|---|---|---|", *map(row, KINDS), ""]
+    lines = [
+        *head,
+        "| Kind | On the screen | What it is | First step | Also told by |",
+        "|---|---|---|---|---|",
+        *map(row, KINDS),
+        "",
+    ]
     return "\n".join([*lines, f"Kinds that resolve only after {HOVERING.seconds} s without their cause: {linger}", ""])
 
 

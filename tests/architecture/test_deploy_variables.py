@@ -25,10 +25,10 @@ DECIDED_THERE = {
     "PGQUEUE_PG_BIN": "no embedded PostgreSQL",
     "PGQUEUE_INSTALL_HISTORY": "the image has Spark",
     "JAVA_HOME": "the image has a Java; that of your shell is none of the container's",
-    "QUEUES_URL_": "the beginning of names: who has another database looked at adds its variable to the services",
+    "QUEUES_URL_": "the beginning of names: .env as a whole is read by every program",
     "PGQUEUE_QUEUE_SCHEMAS_": "likewise",
     "PGQUEUE_WRITABLE_": "likewise",
-    "PGQUEUE_OUTBOX_URL_": "the beginning of names: who enlists a database adds its variable to the services",
+    "PGQUEUE_OUTBOX_URL_": "likewise",
     "DEBUG": "never where others reach the console",
 }
 
@@ -39,6 +39,11 @@ def test_every_variable_is_passed_or_decided() -> None:
         passed = set(COMPOSE["services"][name]["environment"])
         assert DOCUMENTED - passed - DECIDED_THERE.keys() == set()
     assert DECIDED_THERE.keys() <= DOCUMENTED
+
+
+def test_names_of_ones_own_are_read_by_every_program() -> None:
+    for name in [*NAMES, "setup"]:
+        assert COMPOSE["services"][name]["env_file"] == [{"path": ".env", "required": False}]
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTED - DECIDED_THERE.keys()))

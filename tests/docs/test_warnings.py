@@ -24,6 +24,12 @@ def test_every_kind_says_from_when_on_and_how_grave() -> None:
     assert f"evaluates [{len(KINDS)} kinds]" in LIMITS
 
 
+def test_every_kind_says_what_to_do_first() -> None:
+    steps = {name: row.split(" | ")[2].strip() for name, row in LISTED}
+    assert {name for name, step in steps.items() if len(step.split()) < 5 or not step.endswith(".")} == set()
+    assert len(set(steps.values())) == len(KINDS)
+
+
 def test_the_rows_say_which_are_mailed() -> None:
     assert {name for name, row in ROWS.items() if "**mail**" in row} == {kind.name for kind in KINDS if kind.mailed}
 

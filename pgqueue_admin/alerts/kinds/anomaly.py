@@ -1,4 +1,7 @@
-"""The newest hour of history is far from what is usual for its hour of the week."""
+"""The newest hour of history is far from what is usual for its hour of the week.
+
+First step: Open Trends at that hour; a deploy mark or a new failure beside it is the usual cause.
+"""
 
 from collections.abc import Iterator
 

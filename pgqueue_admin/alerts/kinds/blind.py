@@ -1,4 +1,7 @@
-"""Most queues cannot be read, or none: what pages say of them is old, and other warnings about them stand still."""
+"""Most queues cannot be read, or none: what pages say of them is old, and other warnings about them stand still.
+
+First step: Read the database's words in the warning; grant SELECT, or bring the database back.
+"""
 
 from collections.abc import Iterator
 

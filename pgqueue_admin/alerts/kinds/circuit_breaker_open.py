@@ -1,4 +1,7 @@
-"""A circuit breaker of an endpoint of ours is open: what it stands before has failed for 30 s and more."""
+"""A circuit breaker of an endpoint of ours is open: what it stands before has failed for 30 s and more.
+
+First step: Read the error in the warning: mend the database or the network. Nothing is lost meanwhile.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,4 +1,7 @@
-"""A message was in hand at several deaths of a process: it never fails, and comes back to the head for ever."""
+"""A message was in hand at several deaths of a process: it never fails, and comes back to the head for ever.
+
+First step: Move that message out from its warning; stop the endpoint first if a process has it in hand.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,7 @@
-"""Messages between two databases: whether they arrived is not known for long, and no act touches them meanwhile."""
+"""Whether messages arrived in another database has been unknown for over 5 min; they are held until it is known.
+
+First step: Mend the way to that database; where it cannot tell any more, look there and decide on Crossings.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,7 @@
-"""Others could have code of theirs run by the console: its role is a superuser, or they may create where it looks."""
+"""Others could have code of theirs run by the console: its role is a superuser, or they may create where it looks.
+
+First step: Run the statement that the warning shows; give the console a role that is no superuser.
+"""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,7 @@
-"""More dead messages than the target, where they do not lie in the archive: in an error queue."""
+"""More dead messages than the target, where they do not lie in the archive: in an error queue.
+
+First step: Look at its messages; switch on ingestion, so that they can be retried from the archive.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,7 @@
-"""C7: messages lie dead in the archive, by the queue they died in and by cause. Deaths of these are mailed."""
+"""C7: messages lie dead in the archive, by the queue they died in and by cause. Deaths of these are mailed.
+
+First step: Open the failure, mend its cause, and retry five in stages before the rest.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,7 @@
-"""A process of ours runs and reports, and receives nothing while messages wait and it has slots for them."""
+"""A process of ours runs and reports, and receives nothing while messages wait and it has slots for them.
+
+First step: Restart the process on its endpoint's page and read its log.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -1,4 +1,7 @@
-"""Lease messages whose locks are over lie in their table: neither worked on nor dead, because nobody ends the locks."""
+"""Lease messages whose locks are over lie in their table: neither worked on nor dead, because nobody ends the locks.
+
+First step: Start a supervisor, beat or the job of pg_cron, or run `manage.py lease expire`.
+"""
 
 from collections.abc import Iterator
 

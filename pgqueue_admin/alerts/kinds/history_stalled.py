@@ -1,4 +1,7 @@
-"""History is switched on and stands still, or never began: of what happened since, Trends know nothing."""
+"""History is switched on and stands still, or never began: of what happened since, Trends know nothing.
+
+First step: Read on Workers and History what it waits for, then resume it. Queues are not affected.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime

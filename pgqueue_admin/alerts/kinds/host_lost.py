@@ -1,4 +1,7 @@
-"""A host's supervisor is not heard of any more, and did not end in order."""
+"""A host's supervisor is not heard of any more, and did not end in order.
+
+First step: Start its supervisor again; if the host is gone, press *gone for good* on Workers.
+"""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,7 @@
-"""Mails that the server did not take."""
+"""Mails that the server did not take.
+
+First step: Read the server's answer on Mails; check `EMAIL_URL` and `PGQUEUE_ALERT_TO`.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,7 @@
-"""Mail reaches nobody: no server, or no address."""
+"""Mail reaches nobody: no server, or no address.
+
+First step: Set `EMAIL_URL` and `PGQUEUE_ALERT_TO`, and send a test mail from Mails.
+"""
 
 from collections.abc import Iterator
 

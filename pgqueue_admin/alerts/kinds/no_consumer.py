@@ -1,4 +1,8 @@
-"""Messages wait and nobody takes them. Of queues that are not ours this only seems so."""
+"""Messages wait and nobody takes them. Of queues that are not ours this only seems so.
+
+First step: Ours: start its endpoint, or see on Workers why no process starts. Others: see whether their service
+runs.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -1,4 +1,7 @@
-"""Messages that had failed long before, taken into the archive from an error queue: told once, as a pile."""
+"""Messages that had failed long before, taken into the archive from an error queue: told once, as a pile.
+
+First step: Look at them in the archive by cause; retry or discard them. No hurry: none is new.
+"""
 
 from collections.abc import Iterator
 from datetime import timedelta

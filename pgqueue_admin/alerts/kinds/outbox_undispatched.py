@@ -1,4 +1,7 @@
-"""What a handler sent is committed and does not leave: its process ended in between, and nobody sends it."""
+"""What a handler sent is committed and does not leave: its process ended in between, and nobody sends it.
+
+First step: Start the endpoint whose records they are, or send them on Outbox.
+"""
 
 from collections.abc import Collection, Iterator
 

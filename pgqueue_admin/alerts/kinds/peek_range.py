@@ -1,4 +1,7 @@
-"""T15: an endpoint's peek delay is below 100 ms or above 10 s."""
+"""T15: an endpoint's peek delay is below 100 ms or above 10 s.
+
+First step: Set the peek delay to between 100 ms and 10 s.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace

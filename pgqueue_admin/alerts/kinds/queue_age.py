@@ -1,4 +1,7 @@
-"""The oldest ready message waits longer than the queue's target."""
+"""The oldest ready message waits longer than the queue's target.
+
+First step: See on the queue's page whether more come than leave; then raise concurrency or start a process.
+"""
 
 from collections.abc import Iterator
 

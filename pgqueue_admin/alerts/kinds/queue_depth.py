@@ -1,4 +1,7 @@
-"""More messages wait than the queue's target."""
+"""More messages wait than the queue's target.
+
+First step: Look at its messages and at who receives; a pile of one type has one cause.
+"""
 
 from collections.abc import Iterator
 

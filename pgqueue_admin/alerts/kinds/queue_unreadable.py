@@ -1,4 +1,7 @@
-"""A queue that cannot be read, where most others can: a right is missing, or somebody holds its lock."""
+"""A queue that cannot be read, where most others can: a right is missing, or somebody holds its lock.
+
+First step: Read the database's words on the queue's page: 42501 wants a grant, 55P03 has a holder in pg_locks.
+"""
 
 from collections.abc import Iterator
 from datetime import timedelta

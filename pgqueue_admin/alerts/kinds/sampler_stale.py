@@ -1,6 +1,8 @@
 """No new sample: figures on every page, and warnings that follow from them, stand still.
 
 A sampler that runs says why it sees nothing: then the warning is ``blind``.
+
+First step: See on Workers whether supervisor and sampler run, and whether the database answers.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,7 @@
-"""A schedule was due and its message was not sent: nobody looks, or the database refuses the insert."""
+"""A schedule was due and its message was not sent: nobody looks, or the database refuses the insert.
+
+First step: Read its last error on Schedules; if nobody looks, start a supervisor or run `manage.py schedule due`.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,7 @@
-"""Transactions over several databases that are prepared and that nobody ends: they hold locks until somebody does."""
+"""Transactions over several databases that are prepared and that nobody ends: they hold locks until somebody does.
+
+First step: Start the endpoint that prepared them; look under *In doubt* on Outbox before you end one by hand.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator

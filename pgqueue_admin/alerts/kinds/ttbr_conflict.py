@@ -1,4 +1,7 @@
-"""T16: an endpoint peeks so seldom that messages expire before they are looked at."""
+"""T16: an endpoint peeks so seldom that messages expire before they are looked at.
+
+First step: Set the peek delay below the time to be received, or give the type a longer one.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace

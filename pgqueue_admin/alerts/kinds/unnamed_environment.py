@@ -1,4 +1,7 @@
-"""The environment has no name, so a mail cannot say where it is from."""
+"""The environment has no name, so a mail cannot say where it is from.
+
+First step: Set `ENVIRONMENT`, for instance `production`.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,7 @@
-"""A child of the supervisor ends again and again."""
+"""A child of the supervisor ends again and again.
+
+First step: Read the last error in its log on Workers; pause the endpoint if each start does harm.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
