@@ -1,11 +1,11 @@
-"""Who may do what, as pages say it. The judgement is that of ``operations.rights``, as for every other way in."""
+"""Who may do what, as pages say it. The judgement is that of ``services.permissions``, as for every other way in."""
 
 from typing import Any
 
 from pgqueue_admin.services import permissions
 from pgqueue_admin.services.permissions import PERMISSIONS, Refusal
 
-__all__ = ["PERMISSIONS", "Refusal", "allowed", "refusal_for"]
+__all__ = ["PERMISSIONS", "Refusal", "allowed", "refusal_on_page"]
 
 WORDS = {
     "retry": "retry",
@@ -16,8 +16,8 @@ WORDS = {
 }
 
 
-def refusal_for(person: Any, verb: str) -> Refusal | None:
-    """None if ``person`` may, and the database lets us."""
+def refusal_on_page(person: Any, verb: str) -> Refusal | None:
+    """None if ``person`` may, and the role that the queues are read with may act on them."""
     return permissions.refusal_for(person, verb) or permissions.database_lets(verb)
 
 

@@ -30,8 +30,8 @@ def frame_of(request: HttpRequest) -> dict[str, Any]:
         "counts": alerts.counts(),
         "silent": alerts.nobody_watches(),
         "box": mail_settings.configured(),
-        "refusal": permissions.refusal_for(request.user, "acknowledge"),
-        "refusal_test": permissions.refusal_for(request.user, "set"),
+        "refusal": permissions.refusal_on_page(request.user, "acknowledge"),
+        "refusal_test": permissions.refusal_on_page(request.user, "set"),
     }
 
 
@@ -65,7 +65,7 @@ def acknowledge(request: HttpRequest) -> HttpResponse:
     chosen = [number for each in request.GET.getlist("n")[: groups.MOST] if (number := parse_int(each)) is not None]
     rows = alerts.rows(Alert.objects.filter(alerts.STATES["open"], pk__in=chosen).order_by("severity", "-opened_at"))
     form = AcknowledgementForm(request.POST if request.method == "POST" else None)
-    refusal = permissions.refusal_for(request.user, "acknowledge")
+    refusal = permissions.refusal_on_page(request.user, "acknowledge")
     if request.method == "POST" and refusal:
         responses.refused(request, f"Nothing was changed. Acknowledging {refusal}.")
         return responses.back(request, "alerts")
@@ -98,7 +98,7 @@ def one(request: HttpRequest, number: int) -> HttpResponse:
 @require_POST
 def acknowledgement(request: HttpRequest, number: int) -> HttpResponse:
     """Given, or with ``withdraw`` taken back."""
-    refusal = permissions.refusal_for(request.user, "acknowledge")
+    refusal = permissions.refusal_on_page(request.user, "acknowledge")
     act = acknowledging.withdraw if "withdraw" in request.POST else acknowledging.acknowledge
     why_not = f"Nothing was changed. Acknowledging {refusal}." if refusal else act(number, request.user, "console")
     if why_not:
@@ -122,7 +122,7 @@ def _ways(number: int, back: str, fields: dict[str, str]) -> list[Way]:
 def acknowledgements(request: HttpRequest) -> HttpResponse:
     """The same of several at once, by their numbers: those of one queue, from Overview."""
     named = parse_ints(request.POST.get("alerts", ""), alerts.PAGE) or ""
-    refusal, withdraws = permissions.refusal_for(request.user, "acknowledge"), "withdraw" in request.POST
+    refusal, withdraws = permissions.refusal_on_page(request.user, "acknowledge"), "withdraw" in request.POST
     if refusal or not named:
         why = f"Acknowledging {refusal}" if refusal else "No warning was named"
         responses.refused(request, f"Nothing was changed. {why}.")
@@ -153,7 +153,7 @@ def mails(request: HttpRequest) -> HttpResponse:
 
 
 def send_test(request: HttpRequest) -> HttpResponse:
-    refusal = permissions.refusal_for(request.user, "set")
+    refusal = permissions.refusal_on_page(request.user, "set")
     if refusal:
         responses.refused(request, f"No mail was sent. Sending a test mail {refusal}.")
     elif why_not := sample_mail.ask(request.user, "console"):

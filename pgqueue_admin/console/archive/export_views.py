@@ -37,7 +37,7 @@ def exported(request: HttpRequest) -> HttpResponseBase:
     """POST, though it reads: it writes an entry to the audit, and no link or prefetch may begin one."""
     access = content_access.of(request.user)
     query = search.read(request.POST.get("q"), access)
-    refusal = permissions.refusal_for(request.user, "export")
+    refusal = permissions.refusal_on_page(request.user, "export")
     if refusal or query.error:
         why = f"it {refusal}." if refusal else f"{query.error.wrong}: {query.error.why}"  # type: ignore[union-attr]
         return _refused(request, why)

@@ -48,8 +48,8 @@ def page(request: HttpRequest) -> HttpResponse:
         "more": pagination.pack(found[ROWS - 1].pk) if len(found) > ROWS else "",
         "below": below,
         "most": export.MOST,
-        "refusal": permissions.refusal_for(request.user, "export"),
-        "may_undo": not permissions.refusal_for(request.user, "set"),
+        "refusal": permissions.refusal_on_page(request.user, "export"),
+        "may_undo": not permissions.refusal_on_page(request.user, "set"),
     }
     return render(request, "pgqueue_admin/audit/page.html", about)
 
@@ -67,7 +67,7 @@ def _by_day(entries: list[AuditEntry], access: ContentAccess) -> list[tuple[Any,
 @require_POST
 def exported(request: HttpRequest) -> HttpResponseBase:
     """The newest that the filter finds; that somebody took them is an entry, too."""
-    if refusal := permissions.refusal_for(request.user, "export"):
+    if refusal := permissions.refusal_on_page(request.user, "export"):
         responses.refused(request, f"Nothing was exported: it {refusal}.")
         return responses.SeeOther(reverse("audit"))
     access = content_access.of(request.user)

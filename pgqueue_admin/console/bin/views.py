@@ -38,8 +38,8 @@ def page(request: HttpRequest) -> HttpResponse:
         "rows": _rows(found.shown, days, request) if found else [],
         "after": cursors.packed(found.shown.after) if found else "",
         "before": cursors.packed(found.shown.before) if found else "",
-        "refusal": permissions.refusal_for(request.user, "restore"),
-        "retry_refusal": permissions.refusal_for(request.user, "retry"),
+        "refusal": permissions.refusal_on_page(request.user, "restore"),
+        "retry_refusal": permissions.refusal_on_page(request.user, "retry"),
         "kept": retention.kept(days),
         "days": days,
     }

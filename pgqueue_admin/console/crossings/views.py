@@ -36,7 +36,7 @@ def crossing(request: HttpRequest, number: int) -> HttpResponse:
     if found is None and problem is None:
         raise Http404(f"There is no crossing {number} any more: what became of it is known.")
     row = rows.of([found])[0] if found else None
-    about = {"row": row, "trouble": problem, "refusal": permissions.refusal_for(request.user, "decide")}
+    about = {"row": row, "trouble": problem, "refusal": permissions.refusal_on_page(request.user, "decide")}
     return render(request, "pgqueue_admin/crossings/crossing.html", about)
 
 

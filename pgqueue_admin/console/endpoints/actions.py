@@ -26,7 +26,7 @@ def act(right: str) -> Callable[[Callable[..., Said]], Callable[..., HttpRespons
         @require_POST
         @wraps(do)
         def view(request: HttpRequest, name: str, **about: Any) -> HttpResponse:
-            if refusal := permissions.refusal_for(request.user, right):
+            if refusal := permissions.refusal_on_page(request.user, right):
                 responses.refused(request, f"Nothing was changed: {refusal}.")
             else:
                 try:

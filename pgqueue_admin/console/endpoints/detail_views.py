@@ -47,7 +47,7 @@ def effect(request: HttpRequest, name: str) -> HttpResponse:
 def save(request: HttpRequest, name: str) -> HttpResponse:
     """Values that risk messages are shown with what they risk first, and saved when sent again."""
     endpoint = existing(Endpoint, f"No endpoint {name} is declared here.", name=name)
-    if refusal := permissions.refusal_for(request.user, "set"):
+    if refusal := permissions.refusal_on_page(request.user, "set"):
         responses.refused(request, f"Nothing was changed: {refusal}.")
         return responses.SeeOther(_place(name))
     form = EndpointSettingsForm(endpoint, request.POST)
@@ -123,8 +123,8 @@ def _page(
         "risks": found,
         "seen": seen(found or []),
         "back_to": responses.came_from(request),
-        "refusal": permissions.refusal_for(request.user, "set"),
-        "run_refusal": permissions.refusal_for(request.user, "run"),
+        "refusal": permissions.refusal_on_page(request.user, "set"),
+        "run_refusal": permissions.refusal_on_page(request.user, "run"),
     }
     return render(request, "pgqueue_admin/endpoints/endpoint.html", about, status=status)
 

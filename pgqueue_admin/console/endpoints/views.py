@@ -40,7 +40,7 @@ def _page(request: HttpRequest, form: ExternalEndpointForm, status: int = 200) -
 def _refusal(request: HttpRequest) -> Refusal | str | None:
     """Whoever sees some queues declares none: what is typed may name any."""
     of_some = visible_queues.current() is not None
-    return "needs somebody who sees all queues" if of_some else permissions.refusal_for(request.user, "set")
+    return "needs somebody who sees all queues" if of_some else permissions.refusal_on_page(request.user, "set")
 
 
 def _declare(request: HttpRequest) -> HttpResponse:

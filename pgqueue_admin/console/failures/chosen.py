@@ -111,7 +111,7 @@ def _asked(
         "assign": assign,
         "acknowledge": acknowledge,
         "refusal": groups.refusal(request.user),
-        "retry_refusal": permissions.refusal_for(request.user, "retry") or reach,
+        "retry_refusal": permissions.refusal_on_page(request.user, "retry") or reach,
         "most_retried": MOST_RETRIED,
         "q": _search([row.fingerprint for row in chosen]),
     }

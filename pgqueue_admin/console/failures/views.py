@@ -70,7 +70,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "milliseconds": milliseconds,
         "alert_to": settings.PGQUEUE["ALERT_TO"],
         "own_code": settings.PGQUEUE["OWN_CODE"],
-        "refusal": groups.refusal(request.user) and permissions.refusal_for(request.user, "retry"),
+        "refusal": groups.refusal(request.user) and permissions.refusal_on_page(request.user, "retry"),
     }
     return render(request, "pgqueue_admin/failures/page.html", about)
 
@@ -231,8 +231,8 @@ def _page_of(
         "teams": of_teams([fingerprint]).get(fingerprint, ()),
         "acted_on": acted_on,
         "looked_at": view.row.figures.dead - acted_on if view else 0,
-        "retry_refusal": permissions.refusal_for(request.user, "retry") or reach,
-        "discard_refusal": permissions.refusal_for(request.user, "discard") or reach,
+        "retry_refusal": permissions.refusal_on_page(request.user, "retry") or reach,
+        "discard_refusal": permissions.refusal_on_page(request.user, "discard") or reach,
         "here": reverse("failure", args=[fingerprint]),
         "elsewhere": _elsewhere(fingerprint, view.row.addresses) if view and addresses.is_open("retry_rules") else "",
     }

@@ -40,7 +40,7 @@ def page(request: HttpRequest) -> HttpResponse:
     navigation.stands_under(request, "trends")
     freshness = HistoryFreshness()
     reading = HistoryState(freshness)
-    refusal = permissions.refusal_for(request.user, "run")
+    refusal = permissions.refusal_on_page(request.user, "run")
     about = {
         "freshness": freshness,
         "reading": reading,
@@ -83,7 +83,7 @@ def _open() -> str:
 
 @require_POST
 def run_now(request: HttpRequest) -> HttpResponse:
-    refusal = permissions.refusal_for(request.user, "run")
+    refusal = permissions.refusal_on_page(request.user, "run")
     if why := refusal or _off(HistoryState(HistoryFreshness())):
         responses.refused(request, f"Nothing was asked for: {why}.")
     else:
@@ -94,7 +94,7 @@ def run_now(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def cancel(request: HttpRequest) -> HttpResponse:
-    if refusal := permissions.refusal_for(request.user, "run"):
+    if refusal := permissions.refusal_on_page(request.user, "run"):
         responses.refused(request, f"Nothing was cancelled: {refusal}.")
     elif said := _said(ended := history_requests.cancel(request.user, "console")):
         read_now = Way("Read now", reverse("history_run"), {})
@@ -134,14 +134,14 @@ def question(request: HttpRequest) -> HttpResponse:
         "left": _left(found),
         "filed": history_requests.files().filter(day__in=found.days).aggregate(rows=Sum("rows"))["rows"] or 0,
         "problem": "" if found.days else _NO_FILES if days else _NAME_DAYS,
-        "refusal": permissions.refusal_for(request.user, "run"),
+        "refusal": permissions.refusal_on_page(request.user, "run"),
     }
     return render(request, "pgqueue_admin/history/question.html", about)
 
 
 @require_POST
 def recompute(request: HttpRequest) -> HttpResponse:
-    if refusal := permissions.refusal_for(request.user, "run"):
+    if refusal := permissions.refusal_on_page(request.user, "run"):
         responses.refused(request, f"Nothing is recomputed: {refusal}.")
     elif days := _days(request.POST):
         _recompute(request, *days)

@@ -68,7 +68,7 @@ def offered(person: Any, found: QueueTable) -> dict[str, Any]:
     foreign = no_lease_queue(found.address) or ("" if found.has_attempts else str(LeaseQueueMissing.__doc__))
     possible = (("release", "Release", ""), ("failed", "End as failed", "bad"), ("rejected", "End as rejected", "bad"))
     acts = [
-        PossibleAct(name, word, css, "", str(permissions.refusal_for(person, ACTS[cast(ActName, name)].verb) or ""))
+        PossibleAct(name, word, css, "", str(permissions.refusal_on_page(person, ACTS[cast(ActName, name)].verb) or ""))
         for name, word, css in possible
     ]
     return {"waiting_acts": acts, "foreign": foreign, "pickable": not foreign}

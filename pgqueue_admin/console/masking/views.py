@@ -27,7 +27,7 @@ def page(request: HttpRequest) -> HttpResponse:
     fault, status = "", 200
     if request.method == "POST":
         status = 422
-        if refusal := permissions.refusal_for(request.user, "reveal"):
+        if refusal := permissions.refusal_on_page(request.user, "reveal"):
             fault, status = f"Nothing was changed: it {refusal}.", 403
         elif form.is_valid():
             try:
@@ -98,7 +98,7 @@ def _entries(name: str = ""):  # type: ignore[no-untyped-def]
 
 
 def _answer(request: HttpRequest, template: str, about: dict[str, object], status: int) -> HttpResponse:
-    about["refusal"] = permissions.refusal_for(request.user, "reveal")
+    about["refusal"] = permissions.refusal_on_page(request.user, "reveal")
     return render(request, f"pgqueue_admin/masking/{template}.html", about, status=status)
 
 

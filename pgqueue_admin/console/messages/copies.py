@@ -77,7 +77,7 @@ def _form(request: HttpRequest, target: Address | None, back: str, fault: str = 
         "queues": input_queues.known(target),
         "untended": untended([name]) if target and not why else [],
         "reason": responses.reason(request),
-        "refusal": permissions.refusal_for(request.user, "send"),
+        "refusal": permissions.refusal_on_page(request.user, "send"),
     }
     return render(request, "pgqueue_admin/message/copy.html", about, status=status)
 

@@ -32,17 +32,17 @@ class MessagePlace(NamedTuple):
 def page(request: HttpRequest, row_id: UUID) -> HttpResponse:
     found = _found(row_id)
     place, problem = query_errors.read(lambda connection: _place(connection, found))
-    refusal = permissions.refusal_for(request.user, "move_out")
+    refusal = permissions.refusal_on_page(request.user, "move_out")
     about: dict[str, Any] = {"crashing": found, "place": place, "trouble": problem, "refusal": refusal}
     if place and not place.waiting:
-        about |= {"halt": _halt(found), "run_refusal": permissions.refusal_for(request.user, "run")}
+        about |= {"halt": _halt(found), "run_refusal": permissions.refusal_on_page(request.user, "run")}
     return render(request, "pgqueue_admin/crashing_message/page.html", about)
 
 
 @require_POST
 def move_out(request: HttpRequest, row_id: UUID) -> HttpResponse:
     found = _found(row_id)
-    if refusal := permissions.refusal_for(request.user, "move_out"):
+    if refusal := permissions.refusal_on_page(request.user, "move_out"):
         responses.refused(request, f"Nothing was moved: {refusal}.")
         return responses.SeeOther(reverse("crashing_message", args=[row_id]))
     try:

@@ -77,7 +77,7 @@ def possible(person: Any, is_delayed: bool) -> list[PossibleAct]:
         if is_delayed
         else (("discard", "Discard", "bad", "d"), ("move", "Move", "", "m"), ("move_out", "Move to dead", "", ""))
     )
-    return [PossibleAct(*each, refusal=str(permissions.refusal_for(person, each[0]) or "")) for each in offered]
+    return [PossibleAct(*each, refusal=str(permissions.refusal_on_page(person, each[0]) or "")) for each in offered]
 
 
 def offered(person: Any, table: QueueTable) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def act(request: HttpRequest, schema: str, table: str) -> HttpResponse:
 
 def _do(request: HttpRequest, asked: Asked) -> HttpResponse:
     nothing = f"Nothing was {ACTS[asked.name].done}"
-    if refusal := permissions.refusal_for(request.user, asked.name):
+    if refusal := permissions.refusal_on_page(request.user, asked.name):
         return _question(request, asked, f"{nothing}: {refusal}.", 403)
     if len(asked.seen) > REASON_ABOVE and not asked.reason:
         return _question(request, asked, f"{nothing}: above {REASON_ABOVE} messages a reason is asked for.", 422)
@@ -185,7 +185,7 @@ def _question(request: HttpRequest, asked: Asked, fault: str = "", status: int =
         "count": count,
         "home": home,
         "foreign": foreign,
-        "refusal": permissions.refusal_for(request.user, asked.name) or refused or foreign,
+        "refusal": permissions.refusal_on_page(request.user, asked.name) or refused or foreign,
         "taken_out": waiting_messages.TAKEN_OUT if table and not waiting_messages.is_ours(home) else "",
         "needs_reason": count > REASON_ABOVE,
         "queues": _queues(asked) if asked.name == "move" else None,

@@ -47,7 +47,7 @@ def page(request: HttpRequest, number: int) -> HttpResponse:
         "crossings": _crossings(operation),
         "edited": _edited(operation, access),
         "selection": shown_search.of(operation.selection, access),
-        "refusal": permissions.refusal_for(request.user, operation.kind),
+        "refusal": permissions.refusal_on_page(request.user, operation.kind),
     }
     return render(request, "pgqueue_admin/operations/page.html", about)
 
@@ -99,7 +99,7 @@ def _preview(request: HttpRequest, operation: Operation, fault: str = "") -> Htt
         "button": labels.button(operation, settings.PGQUEUE["ENVIRONMENT"]),
         "when_received": labels.when_received(operation, settings.PGQUEUE["ENVIRONMENT"], queues),
         "keep": confirmations.KEEP["restore" if operation.restores else operation.kind],
-        "refusal": permissions.refusal_for(request.user, operation.kind),
+        "refusal": permissions.refusal_on_page(request.user, operation.kind),
         "tried": min(operation.count, MOST),
         "trials": Trial.objects.filter(operation_id=operation.pk)[:TRIALS] if operation.kind == "retry" else [],
     }
@@ -115,7 +115,9 @@ def _effect(operation: Operation) -> str:
 def start(request: HttpRequest, number: int) -> HttpResponse:
     operation = existing(Operation, f"There is no operation {number}.", pk=number)
     reason = responses.reason(request)
-    allowed = operation.state == Operation.State.FROZEN and not permissions.refusal_for(request.user, operation.kind)
+    allowed = operation.state == Operation.State.FROZEN and not permissions.refusal_on_page(
+        request.user, operation.kind
+    )
     try:
         planned = plan_form.given(operation, request.POST)
         fault = confirmation.plan(operation).fault(reason, request.POST.get("count", "")) or _fault(planned)

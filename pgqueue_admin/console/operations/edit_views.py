@@ -77,7 +77,7 @@ def _page(
         "fault": fault,
         "found": found,
         "trouble": problem,
-        "refusal": permissions.refusal_for(request.user, "retry"),
+        "refusal": permissions.refusal_on_page(request.user, "retry"),
         "unread": access.refusal,
     }
     return render(request, TEMPLATE, about, status=status)

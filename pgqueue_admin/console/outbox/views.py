@@ -97,7 +97,7 @@ def outbox(request: HttpRequest, schema: str, table: str) -> HttpResponse:
         "decided": decided,
         "keeping": forms.of_row(decided),
         "history": [(entry, "") for entry in acts.history(address)[:HISTORY]],
-        "set_refusal": permissions.refusal_for(request.user, "set"),
+        "set_refusal": permissions.refusal_on_page(request.user, "set"),
     }
     return render(request, "pgqueue_admin/outbox/outbox.html", about, status=problem.status if problem else 200)
 

@@ -54,7 +54,7 @@ def _form(
         "fault": fault,
         "trouble": problem,
         "reason": responses.reason(request),
-        "refusal": str(permissions.refusal_for(request.user, "send") or why or ""),
+        "refusal": str(permissions.refusal_on_page(request.user, "send") or why or ""),
         "content_types": CONTENT_TYPES,
         "receiver": ours,
         "untended": untended([queue_database().dialect.canonical(address)]),

@@ -33,7 +33,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "said": _said(saved_views.cleaned(of, query)) if is_known else [],
         "views": [(view, _said(view.query), saved_views.refusal(request.user, view)) for view in found],
         "words": WORDS,
-        "share_refusal": permissions.refusal_for(request.user, "share"),
+        "share_refusal": permissions.refusal_on_page(request.user, "share"),
         "longest": LONGEST_NAME,
     }
     return render(request, "pgqueue_admin/saved_views/page.html", about)

@@ -23,7 +23,7 @@ def _act(do: Callable[[int, Act], Said], stays: bool = True) -> Callable[..., Ht
     @wraps(do)
     def view(request: HttpRequest, schedule_id: int) -> HttpResponse:
         act = Act(request.user, "console", responses.reason(request), parse_int(request.POST.get("version")))
-        if refusal := permissions.refusal_for(request.user, "schedule"):
+        if refusal := permissions.refusal_on_page(request.user, "schedule"):
             responses.refused(request, f"Nothing was changed: {refusal}.")
         else:
             try:

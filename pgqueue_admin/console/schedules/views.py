@@ -44,7 +44,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "trouble": problem,
         "verdict": "Schedules cannot be read now" if problem else sentence,
         "verdict_state": "warn" if problem else state,
-        "refusal": permissions.refusal_for(request.user, "schedule"),
+        "refusal": permissions.refusal_on_page(request.user, "schedule"),
     }
     return render(request, "pgqueue_admin/schedules/page.html", about)
 
@@ -74,7 +74,7 @@ def read(request: HttpRequest) -> HttpResponse:
 
 
 def _save(request: HttpRequest, form: ScheduleForm, found: dict[str, Any] | None) -> HttpResponse:
-    if refusal := permissions.refusal_for(request.user, "schedule"):
+    if refusal := permissions.refusal_on_page(request.user, "schedule"):
         responses.refused(request, f"Nothing was changed: {refusal}.")
         return responses.SeeOther(request.path)
     if "look" in request.POST:
@@ -142,7 +142,7 @@ def _form_page(
         "form": form,
         "trouble": trouble,
         "preview": expression_preview.preview(form, database_clock.now()),
-        "refusal": permissions.refusal_for(request.user, "schedule"),
+        "refusal": permissions.refusal_on_page(request.user, "schedule"),
         "version": request.POST.get("version") or (found["row"].of.version if found else ""),
         "history": schedules.history(found["row"].of.name)[:HISTORY] if found else (),
         **(found or {}),

@@ -72,7 +72,7 @@ def _page(request: HttpRequest, fault: str = "", status: int = 200) -> HttpRespo
         "reason": responses.reason(request),
         "fault": fault,
         "queue": QUEUE,
-        "refusal": permissions.refusal_for(request.user, "set"),
+        "refusal": permissions.refusal_on_page(request.user, "set"),
     }
     return render(request, "pgqueue_admin/settings/lease_rules.html", about, status=status)
 

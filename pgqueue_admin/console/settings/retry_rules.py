@@ -60,7 +60,7 @@ def _page(request: HttpRequest, fault: str = "", status: int = 200) -> HttpRespo
         "next": asked.get("next", ""),
         "fault": fault,
         "queues": input_queues.known(),
-        "refusal": permissions.refusal_for(request.user, "set"),
+        "refusal": permissions.refusal_on_page(request.user, "set"),
     }
     return render(request, "pgqueue_admin/settings/retry_rules.html", about, status=status)
 

@@ -25,7 +25,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "groups": inventory.groups(),
         "queues": [(queue, Address(queue.schema, queue.table)) for queue in Queue.objects.filter(gone_since=None)],
         "endpoints": Endpoint.objects.filter(kind=Endpoint.Kind.TRANSPORT),
-        "refusal": permissions.refusal_for(request.user, "set"),
+        "refusal": permissions.refusal_on_page(request.user, "set"),
     }
     return render(request, "pgqueue_admin/settings/page.html", about)
 
@@ -41,7 +41,7 @@ def queue(request: HttpRequest, schema: str, table: str) -> HttpResponse:
 
 def _save(request: HttpRequest, found: Queue) -> HttpResponse:
     form = QueueSettings(found, request.POST)
-    if refusal := permissions.refusal_for(request.user, "set"):
+    if refusal := permissions.refusal_on_page(request.user, "set"):
         responses.refused(request, f"Nothing was changed: {refusal}.")
     elif not form.is_valid():
         return _queue_page(request, found, form, request.POST.get("version", ""), status=422)
@@ -81,7 +81,7 @@ def _meanwhile(error: ChangedMeanwhile) -> str:
 def undo(request: HttpRequest, schema: str, table: str, entry_id: int) -> HttpResponse:
     found = _queue(schema, table)
     try:
-        if refusal := permissions.refusal_for(request.user, "set"):
+        if refusal := permissions.refusal_on_page(request.user, "set"):
             responses.refused(request, f"Nothing was changed: {refusal}.")
         else:
             queues.undo(found, entry_id, request.user, "console")
@@ -104,7 +104,7 @@ def _queue_page(
         "history": _history(found),
         "is_ours": queue_database().is_ours,
         "taken_out": waiting_messages.TAKEN_OUT,
-        "refusal": permissions.refusal_for(request.user, "set"),
+        "refusal": permissions.refusal_on_page(request.user, "set"),
     }
     return render(request, "pgqueue_admin/settings/queue.html", about, status=status)
 

@@ -43,7 +43,9 @@ def page(request: HttpRequest) -> HttpResponse:
         "verdict": sentence if found else "Subscriptions cannot be read now",
         "verdict_state": state if found else "warn",
         "schemas": [*queue_database().schemas, *schemas_looked_at()],
-        "refusal": permissions.refusal_for(request.user, "unsubscribe") if visible_queues.current() is None else SHARED,
+        "refusal": permissions.refusal_on_page(request.user, "unsubscribe")
+        if visible_queues.current() is None
+        else SHARED,
     }
     return render(request, "pgqueue_admin/subscriptions/page.html", about)
 
@@ -96,7 +98,7 @@ def _question(request: HttpRequest, row: monitor.SubscriptionRow, fault: str = "
     back = responses.came_from(request) or reverse("subscriptions")
     fields = {"schema": row.table.schema, "table": row.table.table, "next": back}
     fields |= {name: getattr(row, name) for name in FIELDS}
-    refusal, reason = permissions.refusal_for(request.user, "unsubscribe"), responses.reason(request)
+    refusal, reason = permissions.refusal_on_page(request.user, "unsubscribe"), responses.reason(request)
     about = {"row": row, "fields": fields, "fault": fault, "refusal": refusal, "next": back, "reason": reason}
     return render(request, "pgqueue_admin/subscriptions/unsubscribe.html", about, status=status)
 

@@ -52,7 +52,7 @@ def new(request: HttpRequest) -> HttpResponse:
         "fault": fault,
         "trouble": problem,
         "not_covered": words.NOT_COVERED,
-        "refusal": permissions.refusal_for(request.user, "try"),
+        "refusal": permissions.refusal_on_page(request.user, "try"),
         "has_supervisor": _has_supervisor(),
     }
     return render(request, "pgqueue_admin/trials/question.html", about)

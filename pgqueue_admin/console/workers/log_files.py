@@ -29,7 +29,7 @@ class LogLine(NamedTuple):
 
 def refusal_for(person: Any) -> Refusal | None:
     """None if ``person`` may read it: handlers print what they please, also what their messages say."""
-    return permissions.refusal_for(person, "log") or permissions.refusal_for(person, "read")
+    return permissions.refusal_on_page(person, "log") or permissions.refusal_on_page(person, "read")
 
 
 def last_lines(process: Process, most: int, access: ContentAccess) -> list[LogLine]:

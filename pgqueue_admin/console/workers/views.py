@@ -39,14 +39,14 @@ def page(request: HttpRequest) -> HttpResponse:
             "may_read": may_read,
             "suspects": suspects,
             "verdict": verdict,
-            "refusal": permissions.refusal_for(request.user, "run"),
+            "refusal": permissions.refusal_on_page(request.user, "run"),
         },
     )
 
 
 @require_POST
 def give_up(request: HttpRequest, host: str) -> HttpResponse:
-    if refusal := permissions.refusal_for(request.user, "run"):
+    if refusal := permissions.refusal_on_page(request.user, "run"):
         responses.refused(request, f"Nothing was changed: {refusal}.")
         return responses.back(request, "workers")
     try:

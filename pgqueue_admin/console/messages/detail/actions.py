@@ -50,7 +50,7 @@ def of_archived(
     row = facts.archived
     assert row is not None
     target: Address | None = row.target
-    forbidden = permissions.refusal_for(person, "discard")
+    forbidden = permissions.refusal_on_page(person, "discard")
     is_ruled = row.state == "dead" and row.kind == "transport" and redirects.applies(row.message_type, row.queue)
     going = why_held(row) if row.crossing else ""
     second = why_not_second(first_ending) if first_ending else ""
@@ -59,13 +59,13 @@ def of_archived(
         target,
         retry=row.state == "dead",
         edit=row.state == "dead" and row.kind in ("transport", "lease") and not facts.unreadable and not second,
-        edit_refusal=str(going or facts.withheld or permissions.refusal_for(person, "retry") or ""),
+        edit_refusal=str(going or facts.withheld or permissions.refusal_on_page(person, "retry") or ""),
         copy=row.kind == "transport" and not facts.unreadable,
         discard=row.state == "dead",
         restore=row.state == "discarded",
         is_ruled=is_ruled,
         crossing=row.crossing_id if row.crossing and addresses.is_open("crossings") else None,
-        retry_refusal=str(unfit or permissions.refusal_for(person, "retry") or ""),
+        retry_refusal=str(unfit or permissions.refusal_on_page(person, "retry") or ""),
         discard_refusal=str(going or forbidden or ""),
         discard_effect=confirmations.discards_one(settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]),
         untended=untended([queue_database().dialect.canonical(target)]) if target and row.state == "dead" else (),

@@ -105,7 +105,7 @@ def _way(message: ArchivedMessage, sent: EditedRetry) -> Way:
 
 def _why_not(request: HttpRequest, found: EditedSource, typed: EditDraft) -> str:
     """A sentence; empty: it can be asked for."""
-    if refusal := permissions.refusal_for(request.user, "retry"):
+    if refusal := permissions.refusal_on_page(request.user, "retry"):
         return f"Nothing was sent: it {refusal}."
     if typed.faults:
         return f"Nothing was sent. {' '.join(typed.faults)}"
@@ -199,7 +199,7 @@ def _page(
         "queues": input_queues.known(shown.target if shown else None, elsewhere=True),
         "removed": sorted(name for name in known.headers if name.startswith(h.FAILURE_PREFIXES)),
         "locked": _locked(known.headers),
-        "refusal": permissions.refusal_for(request.user, "retry"),
+        "refusal": permissions.refusal_on_page(request.user, "retry"),
         **(_judged(shown) if shown and shown.target else {}),
     }
     return render(request, TEMPLATE, about, status=status)
