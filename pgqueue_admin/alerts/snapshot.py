@@ -147,7 +147,7 @@ class AlertSnapshot:
         return [each for each in self.processes if each.role == "endpoint" and each.endpoint == endpoint.name]
 
     def hears_of(self, process: Process) -> bool:
-        """Whether it runs, and has lately said so: as records.processes asks the database."""
+        """Whether it runs, and has lately said so: as ``models.processes`` asks the database."""
         return process.ended_at is None and self.now - process.heartbeat_at < HEARTBEAT_LOST
 
     @property

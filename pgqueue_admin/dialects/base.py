@@ -104,7 +104,7 @@ class Dialect(Protocol):
         """Of a table by its two names, exactly as the catalog has them. Raises AddressUnreadable where it has none."""
 
     def parse_address(self, text: str, default_schema: str | None = None) -> Address:
-        """Read an address as an endpoint would (wire sheet 1.4). Raises AddressNotUnderstood."""
+        """Read an address as an endpoint would (wire sheet 1.4). Raises AddressUnreadable."""
 
     def shares_sessions(self, dsn: str) -> bool:
         """Whether a pooler lends them anew with each transaction: locks, LISTEN and settings do not hold. Raises

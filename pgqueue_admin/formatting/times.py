@@ -37,7 +37,8 @@ def local(instant: datetime, zone: tzinfo) -> datetime:
 
 
 def beyond(instant: datetime) -> str:
-    """What the database wrote of an instant that no calendar holds (dialects.beyond); empty: a calendar does."""
+    """What the database wrote of an instant that no calendar holds (``dialects.out_of_range_times``); empty: a calendar
+    does."""
     return getattr(instant, "beyond", "")
 
 

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class ArchivedMessage(models.Model):
-    """A row of ``messages.message_archive`` (archive.model tells what the columns mean), without its body."""
+    """A row of ``messages.message_archive`` (``archive.messages`` tells what the columns mean), without its body."""
 
     class State(models.TextChoices):
         DEAD = "dead", "dead"

@@ -17,7 +17,7 @@ class AmbiguousQueueName(AddressUnreadable):
 def canonical(name: str) -> str:
     """Its address in full. A bare table name is enough while only one schema has it, whatever it is made of.
 
-    A whole address is never taken for a table that somebody named like one. Raises AddressNotUnderstood.
+    A whole address is never taken for a table that somebody named like one. Raises AddressUnreadable.
     """
     dialect = queue_database().dialect
     address = dialect.parse_address(name, queue_database().default_schema)

@@ -62,7 +62,7 @@ def message(connection: Connection, table: QueueTable, row_id: UUID | str) -> De
 def spread(connection: Connection, table: Address, most: int = MOST, zone: timedelta = timedelta()) -> list[int]:
     """How many of the soonest are due before, between and after the EDGES; what is never due is left out.
 
-    ``zone``: how far the due times are off, as ``skew.read`` tells.
+    ``zone``: how far the due times are off, as ``clock_skew.read`` tells.
     """
     return spreads(connection, {table: zone}, most)[0]
 

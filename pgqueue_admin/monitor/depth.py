@@ -32,7 +32,7 @@ def measure(
 ) -> QueueDepth:
     """Measure one queue. Below the seq ``low_water`` nothing is looked for, so that dead rows there cost nothing.
 
-    ``skew``: how far the due times of a delayed table are off, as ``skew.read`` tells.
+    ``skew``: how far the due times of a delayed table are off, as ``clock_skew.read`` tells.
     """
     query, params = asked(connection.dialect.monitor, table, cap=cap, now=now, low_water=low_water, skew=skew)
     return read(table, connection.one(query, params), cap)

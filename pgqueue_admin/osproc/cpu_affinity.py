@@ -1,7 +1,7 @@
 """Which processors a process may use whose work can wait: all of them, or all but one while others are at work.
 
-Who is put over it at once (priority.py, idle_group.py) still finds the caches full of its data; and the servers that it
-asks for rows do not go last themselves: they answer as fast as it takes in.
+Who is put over it at once (``low_priority``, ``idle_cgroup``) still finds the caches full of its data; and the servers
+that it asks for rows do not go last themselves: they answer as fast as it takes in.
 """
 
 import os

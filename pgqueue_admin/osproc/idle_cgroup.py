@@ -1,6 +1,6 @@
 """A control group that runs only where nobody else wants a processor: Linux puts whoever wakes up over it at once.
 
-Made where the system lets us: mostly as root. Elsewhere what priority.py does is all there is.
+Made where the system lets us: mostly as root. Elsewhere what low_priority.py does is all there is.
 """
 
 import re

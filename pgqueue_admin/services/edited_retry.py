@@ -40,7 +40,7 @@ def retry_edited(
     reason: str,
     changes: EditChanges,
 ) -> EditedRetry:
-    """``queue``: where it died. Raises NotAllowed, DatabaseError.
+    """``queue``: where it died. Raises OperationNotAllowed, DatabaseError.
 
     Where nothing was sent there is no audit entry.
     """

@@ -1,6 +1,6 @@
 """Acts on endpoints: settings and desired state, each audited and announced to workers in one transaction.
 
-Whether a person may is asked before, by ``operations.rights``; whether the row is still as they read it, in here.
+Whether a person may is asked before, by ``services.permissions``; whether the row is still as they read it, in here.
 ``person`` is a Django user or a name, ``origin`` one of console, admin, command.
 """
 
@@ -66,7 +66,7 @@ def refuse_unknown(changes: Mapping[str, Any]) -> None:
 
 
 def create(name: str, facts: Mapping[str, Any], person: Any, origin: str) -> Endpoint:
-    """An endpoint of ours. Its queue tables are made before: ``workers.enrolment``."""
+    """An endpoint of ours. Its queue tables are made before: ``workers.processes.register_endpoint``."""
     row = Endpoint(**{"name": name, "table": name, **facts})
     _refuse_second_on_lease_queue(row)
     return insert(
@@ -136,7 +136,8 @@ def resume(name: str, person: Any, origin: str, *, version: int | None = None) -
 
 
 def restart(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
-    """Every process is replaced, one at a time, the next when the new one is well (workers.rolling)."""
+    """Every process is replaced, one at a time, the next when the new one is well
+    (``workers.supervisor.desired_state``)."""
     with transaction.atomic():
         row = locked(name)
         if row.ours and not row.desired_processes:

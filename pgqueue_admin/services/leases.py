@@ -66,7 +66,8 @@ class LeaseOutcome:
 
 
 def publish(queue: Address, text: str, person: Any, origin: str, reason: str = "") -> int:
-    """Insert a message of this JSON text, digit by digit as it was typed; its id. Raises Refused, or Unknown."""
+    """Insert a message of this JSON text, digit by digit as it was typed; its id. Raises OperationRefused, or
+    OutcomeUnknown."""
     _allow(PUBLISH, queue, person)
     document, lost = _checked(text), None
     try:
@@ -87,14 +88,16 @@ def publish(queue: Address, text: str, person: Any, origin: str, reason: str = "
 
 
 def release(queue: Address, number: int, seen: str, person: Any, origin: str, reason: str = "") -> None:
-    """Take the lock off that was ``seen``: another worker may claim the message at once. Raises Refused, or Unknown."""
+    """Take the lock off that was ``seen``: another worker may claim the message at once. Raises OperationRefused, or
+    OutcomeUnknown."""
     _only("release", act("release", queue, [SeenLease(number, seen)], person, origin, reason))
 
 
 def end(
     queue: Address, number: int, seen: str, result: Literal["rejected", "failed"], person: Any, origin: str, reason: str
 ) -> int:
-    """Archive it, from the lock that was ``seen`` or from none; its archive id. Raises Refused, or Unknown."""
+    """Archive it, from the lock that was ``seen`` or from none; its archive id. Raises OperationRefused, or
+    OutcomeUnknown."""
     done = _only(result, act(result, queue, [SeenLease(number, seen)], person, origin, reason))
     assert done.archive_id is not None
     return done.archive_id
@@ -118,7 +121,7 @@ def act(
 
 
 def _only(name: ActName, outcomes: Sequence[LeaseOutcome]) -> LeaseOutcome:
-    """Of an act on one message. Raises Refused or Unknown where it was not done."""
+    """Of an act on one message. Raises OperationRefused or OutcomeUnknown where it was not done."""
     (only,) = outcomes
     if only.result == "unknown":
         raise OutcomeUnknown(only.why)
@@ -210,7 +213,7 @@ def _allow(kind: LeaseAct, queue: Address, person: Any) -> None:
 
 
 def _store(connection: Connection) -> LeaseStore:
-    """Raises Refused where the tables are not ours yet: what guards the acts are columns of ours."""
+    """Raises OperationRefused where the tables are not ours yet: what guards the acts are columns of ours."""
     store = queue_database().dialect.leases
     if store is None or not store.is_installed(connection):
         raise OperationRefused(f"Nothing was done. {LeaseQueueMissing.__doc__}")
@@ -218,7 +221,7 @@ def _store(connection: Connection) -> LeaseStore:
 
 
 def _checked(text: str) -> str:
-    """Raises Refused with where it is no JSON."""
+    """Raises OperationRefused with where it is no JSON."""
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
         raise OperationRefused(f"Nothing was published: the message has more than {MOST_BYTES:,} bytes.")
     try:

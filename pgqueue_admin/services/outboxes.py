@@ -42,7 +42,7 @@ class Dispatched(NamedTuple):
 
 
 def dispatch(outbox: DispatchableOutbox, ids: Iterable[str], person: Any, origin: str, reason: str = "") -> Dispatched:
-    """Send what these records hold, with the ids that they have. Raises Refused, or Unknown."""
+    """Send what these records hold, with the ids that they have. Raises OperationRefused, or OutcomeUnknown."""
     if refusal := refusal_for(person, "dispatch"):
         raise OperationNotAllowed(f"Nothing was sent: {refusal}.")
     meant, lost = list(ids), None

@@ -60,7 +60,7 @@ class HistoryState:
 
     @cached_property
     def process(self) -> Any:
-        """The one that was heard of last, annotated as by records.processes; None: never any."""
+        """The one that was heard of last, annotated as by ``models.processes``; None: never any."""
         return processes.known().filter(role="history").order_by("-heartbeat_at").first()
 
     @property

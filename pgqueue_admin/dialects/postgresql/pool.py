@@ -23,7 +23,7 @@ from pgqueue_admin.dialects.postgresql.session import Session, translated
 
 
 class SessionPool:
-    """A Pool (see dialects.contract)."""
+    """A Pool (``dialects.base``)."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ def files(day: RecomputeRequest) -> list[DataFile]:
 
 @transaction.atomic
 def recomputed(day: RecomputeRequest, read: Sequence[DataFile], figures: Iterable[BatchRollups]) -> None:
-    """The figures of these files in place of all of that day, or none. Raises Superseded, Moved, history.FilesLost."""
+    """The figures of these files in place of all of that day, or none. Raises Superseded, FilesMoved, FilesLost."""
     closed_periods.alone()
     if not _wanted(day).update(is_wanted=False, recomputed_at=Now(), aggregated_at=None, error=""):
         raise ledger.Superseded(f"{day.day} is not to be recomputed any more.")

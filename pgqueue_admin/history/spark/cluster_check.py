@@ -15,13 +15,13 @@ class ClusterNotReady(Exception):
 
 
 def ready(spark: Any, folder: Path) -> None:
-    """``folder``: of history's files. Raises NotReady before a batch is begun on machines that cannot end it."""
+    """``folder``: of history's files. Raises ClusterNotReady before a batch is begun on machines that cannot end it."""
     _wait_for_executors(spark)
     all_see(spark, folder)
 
 
 def all_see(spark: Any, folder: Path) -> None:
-    """Every core of the cluster writes a file there, once. Raises NotReady."""
+    """Every core of the cluster writes a file there, once. Raises ClusterNotReady."""
     place = folder / f".seen-{uuid4()}"
     place.mkdir(parents=True)
     try:

@@ -25,7 +25,7 @@ def session(
     master: str, scratch: Path, jvm: str | None = None, logs: str = "line", memory: str = "512m"
 ) -> SparkSession:
     """``scratch``: for what is run or spilled; ``jvm``: options in place of the archive of classes; ``logs`` and
-    ``memory``: PGQUEUE_LOG_FORMAT, SPARK_MEMORY. Raises NoJava."""
+    ``memory``: PGQUEUE_LOG_FORMAT, SPARK_MEMORY. Raises JavaMissing."""
     logging.getLogger("py4j").setLevel(logging.WARNING)
     if is_local(master):
         os.environ["PYSPARK_PYTHON"] = str(driver_environment.executable(scratch))

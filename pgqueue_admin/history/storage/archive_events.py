@@ -31,7 +31,7 @@ class Resolution(NamedTuple):
 
 
 def of(message: message_lookup.FinishedMessage) -> Resolution | None:
-    """None: it is of no archive of ours, or nothing that was done is in files yet. Raises NotReadable."""
+    """None: it is of no archive of ours, or nothing that was done is in files yet. Raises FilesUnreadable."""
     source = HistorySource.objects.filter(table=ARCHIVE).exclude(events_before=None).first()
     if message.source != ARCHIVE or source is None or source.events_before is None:
         return None

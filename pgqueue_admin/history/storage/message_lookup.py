@@ -92,7 +92,7 @@ class LookupTimings(NamedTuple):
 def newest(
     asked: TrendQuery, result: str = "", most: int = MOST, fingerprint: str = "", took: LookupTimings | None = None
 ) -> LookupResult:
-    """Those of ``asked``, last ended first. ``result``: one, or UNSUCCESSFUL: all but success. Raises NotReadable.
+    """Those of ``asked``, last ended first. ``result``: one, or UNSUCCESSFUL: all but success. Raises FilesUnreadable.
 
     Those that figures count: without a result, nothing that was discarded while it waited.
     """
@@ -109,7 +109,7 @@ def newest(
 
 
 def one(source: str, seq: int, at: datetime) -> FinishedMessage | None:
-    """The message of a table's number that ended then, whole. Raises NotReadable."""
+    """The message of a table's number that ended then, whole. Raises FilesUnreadable."""
     found = _ask(at, at + timedelta(microseconds=1), {"source": source, "seq": seq}, 1, part="whole")
     if not found.newest and found.unread:
         raise FilesUnreadable(f"Its day has so many files that they were not read within {WITHIN:.0f} s.")
@@ -117,7 +117,7 @@ def one(source: str, seq: int, at: datetime) -> FinishedMessage | None:
 
 
 def in_conversation(conversation_id: str, since: datetime, until: datetime, most: int) -> LookupResult:
-    """What history has of it in this stretch, with headers and without bodies. Raises NotReadable."""
+    """What history has of it in this stretch, with headers and without bodies. Raises FilesUnreadable."""
     return _ask(since, until, {"conversation_id": conversation_id}, most, part="with headers")
 
 
@@ -150,7 +150,7 @@ def _paths(since: datetime, until: datetime) -> Iterable[str]:
 
 
 def answered(about: str, question: dict[str, Any]) -> Any:
-    """What in_files says ``about`` messages, or events. Raises NotReadable."""
+    """What in_files says ``about`` messages, or events. Raises FilesUnreadable."""
     if absent := missing():
         raise FilesUnreadable(absent)
     if not _AT_ONCE.acquire(timeout=WITHIN):

@@ -24,7 +24,7 @@ _NOT_KEPT = "The engine's tables do not keep what was sent: run manage.py engine
 
 
 def prepare(pk: int, person: Any, origin: str, reason: str = "") -> Operation:
-    """Freeze what the retry ``pk`` has sent and still waits; nothing is taken back yet. Raises Refused."""
+    """Freeze what the retry ``pk`` has sent and still waits; nothing is taken back yet. Raises OperationRefused."""
     if refusal := refusal_for(person, KIND):
         raise OperationNotAllowed(f"{_NOTHING}: {refusal}.")
     if visible_queues.current() is not None:

@@ -20,7 +20,8 @@ log = logging.getLogger(__name__)
 
 
 def decide(number: int, arrived: bool, person: Any, origin: str, reason: str) -> int:
-    """A person has looked, and says; of how many messages. Raises Refused, DatabaseError: then nothing is decided."""
+    """A person has looked, and says; of how many messages. Raises OperationRefused, DatabaseError: then nothing is
+    decided."""
     if refusal := refusal_for(person, "decide"):
         raise OperationNotAllowed(f"Nothing was decided: {refusal}.")
     if not reason:

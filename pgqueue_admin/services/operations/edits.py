@@ -48,7 +48,7 @@ def seen(operation: Operation) -> str:
 
 
 def propose(pk: int, edit: MessageEdit | None, person: Any) -> Operation:
-    """Of a frozen retry; None: its messages go as they are. Nothing is sent yet. Raises Refused."""
+    """Of a frozen retry; None: its messages go as they are. Nothing is sent yet. Raises OperationRefused."""
     for verb in (Operation.Kind.RETRY, "read"):
         if refusal := refusal_for(person, verb):
             raise OperationNotAllowed(f"{_NOTHING}: it {refusal}.")

@@ -36,7 +36,7 @@ def start(
     rules: Collection[int] = (),
     edit: str | None = None,
 ) -> Operation:
-    """Let it run; workers of housekeeping pick it up within a second. Raises Refused.
+    """Let it run; workers of housekeeping pick it up within a second. Raises OperationRefused.
 
     ``targets``: addresses that the person named, of queues that are no input queues: a retry writes into these, too.
     ``planned``: of a retry, in stages; None: as fast as it goes. ``rules``: numbers of those that the person saw.
@@ -70,7 +70,7 @@ def start(
 
 
 def cancel(pk: int, person: Any) -> Operation:
-    """What is done stays done, what is not stays as it is; takes effect within one chunk. Raises Refused."""
+    """What is done stays done, what is not stays as it is; takes effect within one chunk. Raises OperationRefused."""
     operation = Operation.objects.get(pk=pk)
     if refusal := refusal_for(person, operation.kind):
         raise OperationNotAllowed(f"Nothing was cancelled: {refusal}.")
@@ -104,7 +104,7 @@ def _follows(asked: QuerySet[Operation], person: Any) -> int:
 def _ruled(operation: Operation, numbers: Collection[int]) -> dict[str, Any]:
     """As the rules stand; what fits one that was not chosen stays with its queue, whatever a later one says.
 
-    Raises Refused where one was removed since it was seen.
+    Raises OperationRefused where one was removed since it was seen.
     """
     if not numbers or operation.kind != Operation.Kind.RETRY:
         return {"rules": []}
@@ -119,7 +119,8 @@ def _ruled(operation: Operation, numbers: Collection[int]) -> dict[str, Any]:
 
 
 def _refuse_beyond(operation: Operation) -> None:
-    """Its worker has nobody's scope: where it may write is judged here, for whoever starts it. Raises Refused."""
+    """Its worker has nobody's scope: where it may write is judged here, for whoever starts it. Raises
+    OperationRefused."""
     if operation.kind != Operation.Kind.RETRY or visible_queues.current() is None:
         return
     with queue_database().reading() as connection:
@@ -129,7 +130,7 @@ def _refuse_beyond(operation: Operation) -> None:
 
 
 def _refuse_plan(operation: Operation, planned: plans.Planned) -> None:
-    """Raises Refused."""
+    """Raises OperationRefused."""
     if operation.kind != Operation.Kind.RETRY:
         raise OperationRefused(f"Nothing was {kind_of(operation.kind).past}: only a retry goes in stages.")
     if fault := planned.fault():

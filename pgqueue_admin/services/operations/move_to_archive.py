@@ -38,7 +38,7 @@ def waiting(connection: Connection, found: CrashingMessage) -> WaitingMessage | 
 
 
 def move_out(row_id: UUID, person: Any, origin: str, reason: str = "") -> MovedMessage:
-    """Raises Refused, and then nothing was moved; or Unknown."""
+    """Raises OperationRefused, and then nothing was moved; or OutcomeUnknown."""
     found = crashing_messages.suspect(row_id)
     if found is None:
         raise OperationRefused("Nothing was moved. No process is known to have ended with this message in hand.")

@@ -19,7 +19,7 @@ State = Operation.State
 
 
 def pause(pk: int, person: Any) -> Operation:
-    """No chunk is sent after the one in hand; what is sent is followed on. Raises Refused."""
+    """No chunk is sent after the one in hand; what is sent is followed on. Raises OperationRefused."""
     operation = _allowed(pk, person, "Nothing was paused")
     with transaction.atomic():
         if not _planned(pk).filter(state__in=UNFINISHED).update(state=State.PAUSED):
@@ -32,7 +32,7 @@ def pause(pk: int, person: Any) -> Operation:
 
 
 def go_on(pk: int, person: Any, reason: str = "") -> Operation:
-    """After a pause, or after it stopped by itself: deaths so far stop it no more. Raises Refused."""
+    """After a pause, or after it stopped by itself: deaths so far stop it no more. Raises OperationRefused."""
     operation = _allowed(pk, person, "Nothing was resumed")
     position = _next_position(pk)
     with transaction.atomic():
@@ -51,7 +51,7 @@ def go_on(pk: int, person: Any, reason: str = "") -> Operation:
 
 def change_rate(pk: int, person: Any, rate: float, before: float | None = None) -> RetryPlan:
     """Messages a second, of this stage and the rest, from the next chunk on. ``before``: as the person saw it; where it
-    is another one by now, somebody was quicker. Raises Refused."""
+    is another one by now, somebody was quicker. Raises OperationRefused."""
     operation = _allowed(pk, person, "The rate stays as it is")
     with transaction.atomic():
         plan = RetryPlan.objects.select_for_update().filter(pk=pk).first()

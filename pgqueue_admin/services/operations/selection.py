@@ -44,7 +44,8 @@ Chosen = Collection[int] | ArchiveFilter | SentBy | WaitingIn
 
 
 def freeze_discarded(ids: Collection[int], person: Any, origin: str, reason: str = "") -> Operation:
-    """A retry of messages that lie in the bin: each is restored and retried in one transaction. Raises Refused."""
+    """A retry of messages that lie in the bin: each is restored and retried in one transaction. Raises
+    OperationRefused."""
     if refusal := refusal_for(person, Operation.Kind.RESTORE):
         raise OperationNotAllowed(f"Nothing was retried: {refusal}.")
     operation = freeze(Operation.Kind.RETRY, ids, person, origin, reason)
@@ -54,7 +55,7 @@ def freeze_discarded(ids: Collection[int], person: Any, origin: str, reason: str
 
 
 def freeze(kind: str, chosen: Chosen, person: Any, origin: str, reason: str = "", selection: str = "") -> Operation:
-    """Fix which messages are meant. Nothing is done to them yet. Raises Refused."""
+    """Fix which messages are meant. Nothing is done to them yet. Raises OperationRefused."""
     if refusal := refusal_for(person, kind):
         raise OperationNotAllowed(f"Nothing was {kind_of(kind).past}: {refusal}.")
     chosen = _of_kind(kind, chosen)
@@ -139,7 +140,7 @@ def _of_kind(kind: str, chosen: Chosen) -> Chosen:
 
 
 def _in_scope(kind: str, chosen: Chosen, selection: str, seen: VisibleQueues) -> tuple[Chosen, str]:
-    """What lies in queues that this person may act on. Raises Refused where they named others."""
+    """What lies in queues that this person may act on. Raises OperationRefused where they named others."""
     nothing = f"Nothing was {kind_of(kind).past}"
     if isinstance(chosen, ArchiveFilter):
         said = selection or _said(chosen)

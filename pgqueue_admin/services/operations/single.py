@@ -26,7 +26,7 @@ from pgqueue_admin.services.permissions import refusal_for
 def act(
     kind: str, archive_id: int, person: Any, origin: str, reason: str = "", targets: Collection[str] = ()
 ) -> Outcome:
-    """Do it, as an operation of one. Raises NotAllowed, and what a database may raise; then nothing was done.
+    """Do it, as an operation of one. Raises OperationNotAllowed, and what a database may raise; then nothing was done.
 
     ``targets``: as ``start`` takes them.
     """

@@ -24,7 +24,7 @@ class Forwarding:
             return True
 
     def onward(self, message: IncomingMessage) -> OutgoingMessage:
-        """The same message in a new row. Raises AddressNotUnderstood."""
+        """The same message in a new row. Raises AddressUnreadable."""
         return OutgoingMessage(self._destination(message), message.at_its_destination().headers, message.body)
 
     def failure(self, message: IncomingMessage, error: BaseException, endpoint: str) -> Failure:

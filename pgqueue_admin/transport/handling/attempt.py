@@ -61,7 +61,7 @@ class MessageHandling:
     recovery: RecoverabilityExecutor
 
     def make(self, message: IncomingMessage, transaction: UnitOfWork) -> Handled:
-        """Raises MessageUnreadable, NoHandler or NothingToHandle before, AttemptFailed in handling."""
+        """Raises MessageUnreadable, NoHandler or EmptyMessage before, AttemptFailed in handling."""
         started = time.time()
         context = MessageContext(message, self.outbound, transaction)
         body = self._read(context, transaction)

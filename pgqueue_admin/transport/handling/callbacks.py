@@ -39,7 +39,7 @@ class PendingRequest:
         self._reply: Reply | None = None
 
     def reply(self, timeout: float) -> Reply:
-        """Wait that many seconds at most. Raises NoReply; the question is then no longer waited for."""
+        """Wait that many seconds at most. Raises ReplyTimeout; the question is then no longer waited for."""
         self._answered.wait(timeout)
         self._forget(self.message_id)
         if self._reply is None:

@@ -78,18 +78,18 @@ class RecoverabilityExecutor:
         return replace(failure, action=action)
 
     def recover(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> Told:
-        """Raises NotTaken."""
+        """Raises ErrorQueueRefused."""
         if isinstance(failure.action, After) and (told := self._retry_later(message, failure, transaction)):
             return told
         return self.end(message, failure, transaction)
 
     def unreadable(self, message: IncomingMessage, error: BaseException, transaction: UnitOfWork) -> Told:
-        """What no attempt can read is put away at once. Raises NotTaken."""
+        """What no attempt can read is put away at once. Raises ErrorQueueRefused."""
         self.observer.failed(error)
         return self.recover(message, self._decided(message, self.failure(message, error)), transaction)
 
     def end(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> Told:
-        """Drop it or put it away. Raises NotTaken."""
+        """Drop it or put it away. Raises ErrorQueueRefused."""
         if isinstance(failure.action, Discard):
             return self._discard(message, failure.action)
         return self.give_up(message, failure, transaction)
@@ -100,7 +100,8 @@ class RecoverabilityExecutor:
         return lambda: self._put_away(message)
 
     def _retry_later(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> Told | None:
-        """None: there is nowhere to keep the message until then. Raises NotTaken where that doomed the receive."""
+        """None: there is nowhere to keep the message until then. Raises ErrorQueueRefused where that doomed the
+        receive."""
         assert isinstance(failure.action, After)
         try:
             later = policy.later(message, failure.action.delay, self.forwarding.own_address(message))
@@ -121,7 +122,7 @@ class RecoverabilityExecutor:
         return lambda: self._put_aside(message)
 
     def give_up(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> Told:
-        """Put the message away. Raises NotTaken."""
+        """Put the message away. Raises ErrorQueueRefused."""
         try:
             self.exhaustion.take(message, failure, self.settings(), transaction)
         except Exception as error:

@@ -49,7 +49,7 @@ class MessageFactory:
         intent: str = SEND,
         delay: Delay | None = None,
     ) -> OutgoingMessage:
-        """``message``: what its serializer takes. Raises AddressNotUnderstood, and ValueError where no message
+        """``message``: what its serializer takes. Raises AddressUnreadable, and ValueError where no message
         can have such types, ``ttbr`` or ``delay``.
         """
         return self._maker(destination, types, headers, ttbr, incoming, intent, delay)(message)

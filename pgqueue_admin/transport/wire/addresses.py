@@ -27,7 +27,7 @@ class Addressing:
     schemas: Mapping[str, str] = field(default_factory=dict)  # by table name, without quotes
 
     def resolve(self, destination: str | Address) -> Address:
-        """The table a destination means; an Address needs no reading. Raises AddressNotUnderstood."""
+        """The table a destination means; an Address needs no reading. Raises AddressUnreadable."""
         if isinstance(destination, Address):
             return destination
         read = self.dialect.parse_address(destination, self.schema)

@@ -30,7 +30,8 @@ class EndpointUnknown(ActRefused):
 
 
 def refuse_unknown(name: str, schema: str) -> None:
-    """Raises NotKnown for a name that no application declares, no endpoint and no queue has; or a DatabaseError."""
+    """Raises EndpointUnknown for a name that no application declares, no endpoint and no queue has; or a
+    DatabaseError."""
     declared = registry.find()
     if name in declared or Row.objects.filter(name=name).exists():
         return

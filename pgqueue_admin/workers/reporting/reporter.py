@@ -96,7 +96,7 @@ class Reporter:
         try:
             self._apply(row)
             self._taken = {"settings_version": row.version, "settings_at": Now()}
-        except SettingsRefused as error:  # a row that somebody wrote past records.endpoints: the former values hold
+        except SettingsRefused as error:  # a row that somebody wrote past services.endpoints: the former values hold
             log.error("Settings version %d is refused: %s", row.version, error)
             self.counters.went_wrong(f"settings version {row.version} refused: {error}")
 

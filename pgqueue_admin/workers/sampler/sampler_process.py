@@ -140,7 +140,7 @@ class SamplerProcess:
                 samples.mark_silent(queues_in(other.alias), since)
 
     def _say_that_there_is_none(self) -> None:
-        """Without a queue there is no sample: that somebody looked is told by the heartbeat (records.rail)."""
+        """Without a queue there is no sample: that somebody looked is told by its heartbeat."""
         self._beat_at = 0.0
         notify.announce(notify.SAMPLE, str(samples.number(database_clock.now())))
 

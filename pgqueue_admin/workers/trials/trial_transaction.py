@@ -262,7 +262,7 @@ def _was_left(connection: Any, guard: NoCommit) -> bool:
 
 
 class _Session:
-    """Implements no_commit.Asked."""
+    """Implements ``Asked``."""
 
     def __init__(self, connection: Any):
         self._connection = connection

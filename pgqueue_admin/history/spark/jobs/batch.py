@@ -45,7 +45,7 @@ def run(
     code_version: str,
     why_not: WhyNot,
 ) -> None:
-    """Read, parse, write, read back, compare, commit. Raises NotAsPlanned, Superseded, and what Spark raises."""
+    """Read, parse, write, read back, compare, commit. Raises PlanMismatch, Superseded, and what Spark raises."""
     token, overdue = ledger.begin(batch, code_version), ReadOverdue(uri)
     try:
         with cancelled_with(spark, lambda: ledger.is_mine(batch, token) and not overdue.ended()):
@@ -96,7 +96,7 @@ def _written(
 
 
 def _compare(batch: HistoryBatch, found: ReadBack, rejected: DataFrame, place: Path) -> dict[str, int]:
-    """Of what was rejected, how many rows, by reason. Raises NotAsPlanned."""
+    """Of what was rejected, how many rows, by reason. Raises PlanMismatch."""
     # what is missing is looked for in the queue once more; most batches miss nothing
     turned_away, sum_away = _write_rejected(rejected, place) if found.rows < batch.rows else ({}, 0)
     whole = found.rows + sum(turned_away.values())

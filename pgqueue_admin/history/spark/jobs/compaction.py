@@ -19,7 +19,7 @@ from pgqueue_admin.models import DataFile, HistoryCompaction
 
 
 def run(spark: SparkSession, due: DueCompaction, folder: Path) -> None:
-    """Read, sort, write, read back, compare, change the manifest. Raises NotAsPlanned, Superseded, and Spark's own."""
+    """Read, sort, write, read back, compare, change the manifest. Raises PlanMismatch, Superseded, and Spark's own."""
     compaction = compactions.begin(due)
     place = of_compaction(folder, due.source.pk, due.day, compaction.token)
     try:

@@ -15,7 +15,7 @@ from pgqueue_admin.models import DataFile, RecomputeRequest
 
 
 def run(spark: SparkSession, day: RecomputeRequest, folder: Path) -> None:
-    """Raises Superseded where nobody asks for it any more, days.Moved, history.FilesLost, and Spark's own."""
+    """Raises Superseded where nobody asks for it any more, FilesMoved, FilesLost, and Spark's own."""
     files = recompute_requests.files(day)
     try:
         with cancelled_with(spark, lambda: recompute_requests.is_wanted(day)):
