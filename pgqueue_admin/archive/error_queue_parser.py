@@ -63,7 +63,7 @@ def _poison(why: str, row_id: UUID | None, ingested_from: Address) -> DeadMessag
 
 
 def _control(found: h.Headers, row_id: UUID | None, ingested_from: Address) -> DeadMessage:
-    """Confirmations and control messages pass through error queues and are no failures (wire sheet 8.2, 12.8)."""
+    """Confirmations and control messages pass through error queues and are no failures (wire sheet 8.2)."""
     why = "It is a control message between programs, not a failure."
     failed = _failure(found)
     return DeadMessage(

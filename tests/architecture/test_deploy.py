@@ -24,7 +24,7 @@ WHERE = {"--host", "--port", "127.0.0.1", "0.0.0.0", "8000"}  # where it listens
 NAMES = ["supervisor", "web", "celery-worker", "celery-beat"]
 SERVICE: dict[str, type] = {  # of the Compose Specification: what is used here, and as what
     **dict.fromkeys(("image", "hostname", "restart", "stop_grace_period"), str),
-    **dict.fromkeys(("command", "ports", "volumes", "tmpfs", "cap_drop", "security_opt", "profiles"), list),
+    **dict.fromkeys(("command", "env_file", "ports", "volumes", "tmpfs", "cap_drop", "security_opt", "profiles"), list),
     **dict.fromkeys(("build", "environment", "depends_on", "healthcheck"), dict),
     **dict.fromkeys(("init", "read_only"), bool),
 }
