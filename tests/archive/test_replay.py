@@ -1,4 +1,4 @@
-"""Retry, discard and restore: one transaction, guarded, nothing but the named set (C4, wire 8.3, 12.5, 12.7)."""
+"""Retry, discard and restore: one transaction, guarded, nothing but the named set (C4, wire 8.3)."""
 
 import json
 import threading
