@@ -53,7 +53,7 @@ def test_the_verbs_are_found() -> None:
     assert {path.name for path in writers()} == {
         "waiting_elsewhere.py",
         "acknowledgements.py", "endpoint_change.py", "endpoints.py", "history_requests.py", "hosts.py",
-        "lifecycle.py", "login_throttle.py", "move_to_archive.py", "queues.py", "sample_mail.py",
+        "lifecycle.py", "login_throttle.py", "crashing_message.py", "queues.py", "sample_mail.py",
         "audit_exports.py", "edited_retry.py", "failure_groups.py", "leases.py", "lease_rules.py", "outboxes.py",
         "pg_cron.py",
         "foreign_outboxes.py", "schedules.py", "api_tokens.py", "waiting_messages.py", "typed_messages.py",

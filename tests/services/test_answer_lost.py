@@ -13,7 +13,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.models import AuditEntry, crashing_messages
-from pgqueue_admin.services.operations import move_to_archive
+from pgqueue_admin.services.operations import crashing_message as acts
 from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
 from tests.crashing_messages import crashing_message
 from tests.databases import Databases
@@ -62,14 +62,14 @@ def pressed(session: Connection, row: Any, person: User) -> Iterator[list[Any]]:
 
 def press(row: Any, person: User, said: list[Any]) -> None:
     try:
-        said.append(move_to_archive.move_out(row.id, person, "console", "it segfaults"))
+        said.append(acts.move_out(row.id, person, "console", "it segfaults"))
     except Exception as error:
         said.append(error)
     connections.close_all()
 
 
 def assert_moved_and_audited(session: Connection, row: Any, said: Any) -> None:
-    assert isinstance(said, move_to_archive.MovedMessage), said
+    assert isinstance(said, acts.MovedMessage), said
     dead = store.get(session, said.archive_id)
     assert (dead and dead.row_id) == row.id
     [entry] = AuditEntry.objects.filter(verb="move out")

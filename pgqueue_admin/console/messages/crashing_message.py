@@ -17,7 +17,7 @@ from pgqueue_admin.models import crashing_messages
 from pgqueue_admin.models import processes as records
 from pgqueue_admin.models.crashing_messages import CrashingMessage
 from pgqueue_admin.monitor.message import WaitingMessage
-from pgqueue_admin.services.operations import move_to_archive
+from pgqueue_admin.services.operations import crashing_message
 from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
 
 
@@ -46,7 +46,7 @@ def move_out(request: HttpRequest, row_id: UUID) -> HttpResponse:
         responses.refused(request, f"Nothing was moved: {refusal}.")
         return responses.SeeOther(reverse("crashing_message", args=[row_id]))
     try:
-        moved = move_to_archive.move_out(row_id, request.user, "console", responses.reason(request))
+        moved = crashing_message.move_out(row_id, request.user, "console", responses.reason(request))
     except (OperationRefused, OutcomeUnknown) as error:
         responses.refused(request, str(error))
         return responses.SeeOther(reverse("crashing_message", args=[row_id]))
@@ -76,7 +76,7 @@ def _found(row_id: UUID) -> CrashingMessage:
 
 
 def _place(connection: Connection, found: CrashingMessage) -> MessagePlace:
-    waiting = move_to_archive.waiting(connection, found)
+    waiting = crashing_message.waiting(connection, found)
     return MessagePlace(waiting, [] if waiting else store.sightings(connection, str(found.row_id)).rows)
 
 

@@ -9,7 +9,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, crashing_messages
-from pgqueue_admin.services.operations import move_to_archive
+from pgqueue_admin.services.operations import crashing_message as acts
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
 from tests.crashing_messages import HOW, crashing_message
 
@@ -26,7 +26,7 @@ def row(session: Connection, archived_console: str) -> Any:
 
 
 def test_it_is_moved_audited_and_no_suspect_any_more(session: Connection, row: Any, ana: User) -> None:
-    moved = move_to_archive.move_out(row.id, ana, "console", "it segfaults")
+    moved = acts.move_out(row.id, ana, "console", "it segfaults")
     assert session.value('select count(*) from "Deadly"') == 0
     dead = store.get(session, moved.archive_id)
     assert dead is not None
@@ -43,23 +43,23 @@ def test_it_is_moved_audited_and_no_suspect_any_more(session: Connection, row: A
 
 
 def test_a_second_press_finds_nothing_to_move(row: Any, ana: User) -> None:
-    move_to_archive.move_out(row.id, ana, "console")
+    acts.move_out(row.id, ana, "console")
     with pytest.raises(OperationRefused, match=r"Nothing was moved. It is in Deadly no more."):
-        move_to_archive.move_out(row.id, ana, "console")
+        acts.move_out(row.id, ana, "console")
     assert AuditEntry.objects.filter(verb="move out").count() == 1
 
 
 def test_a_viewer_may_not(session: Connection, row: Any, viewer: User) -> None:
     said = "Nothing was moved: needs the right “Can discard and restore dead messages”, which an administrator gives"
     with pytest.raises(OperationNotAllowed, match=said):
-        move_to_archive.move_out(row.id, viewer, "console")
+        acts.move_out(row.id, viewer, "console")
     assert session.value('select count(*) from "Deadly"') == 1
 
 
 def test_a_schema_that_is_watched_no_more_is_left(session: Connection, row: Any, ana: User, settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["elsewhere"]}
     with pytest.raises(OperationRefused, match=r"Nothing was moved. The schema public is not watched here"):
-        move_to_archive.move_out(row.id, ana, "console")
+        acts.move_out(row.id, ana, "console")
     assert session.value('select count(*) from "Deadly"') == 1
 
 
@@ -67,7 +67,7 @@ def test_one_in_hand_is_left_with_what_to_do(session: Connection, row: Any, ana:
     with session.transaction():
         session.run('select from "Deadly" for update')
         with pytest.raises(OperationRefused, match="A process has it in hand at this moment"):
-            move_to_archive.move_out(row.id, ana, "console")
+            acts.move_out(row.id, ana, "console")
     assert len(crashing_messages.suspects()) == 1
 
 
@@ -75,7 +75,7 @@ def test_another_message_under_its_id_is_left(session: Connection, row: Any, ana
     """Whoever copies a row back gives its id to a message that no process has died with."""
     session.run('update "Deadly" set seq = seq + 1000')
     with pytest.raises(OperationRefused, match="Nothing was moved"):
-        move_to_archive.move_out(row.id, ana, "console")
+        acts.move_out(row.id, ana, "console")
     assert session.value('select count(*) from "Deadly"') == 1
 
 
@@ -83,13 +83,13 @@ def test_no_other_message_can_be_named(session: Connection, row: Any, ana: User)
     """Only what a process died with: this is no way to take any message out of any queue."""
     other = session.value('select id from "Billing" limit 1')
     with pytest.raises(OperationRefused, match="No process is known to have ended"):
-        move_to_archive.move_out(other, ana, "console")
+        acts.move_out(other, ana, "console")
     assert session.value('select count(*) from "Billing" where id = %s', [other]) == 1
 
 
 def test_without_the_archives_tables_it_stays(session: Connection, row: Any, ana: User) -> None:
     session.run("drop schema messages cascade")
     with pytest.raises(OperationRefused, match="Nothing was moved"):
-        move_to_archive.move_out(row.id, ana, "console")
+        acts.move_out(row.id, ana, "console")
     assert session.value('select count(*) from "Deadly"') == 1
     assert len(crashing_messages.suspects()) == 1
