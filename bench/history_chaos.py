@@ -138,7 +138,7 @@ def world(folder: Path) -> Iterator[tuple[PostgreSQL, dict[str, str]]]:
         "PGQUEUE_STATE_DIR": str(folder),
         "PGQUEUE_ARCHIVE_RETENTION_DAYS": "1",
     }
-    environ["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.worker_settings"
+    environ["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.base_settings"
     try:
         finish("migrate", environ=environ)
         finish("engine_schema", environ=environ)

@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 from csp.constants import NONE, SELF
 
 from pgqueue_admin.config import env as given
-from pgqueue_admin.config.worker_settings import *  # noqa: F403
-from pgqueue_admin.config.worker_settings import INSTALLED_APPS as _ENGINE_APPS
-from pgqueue_admin.config.worker_settings import PGQUEUE, SECRET_KEY
+from pgqueue_admin.config.base_settings import *  # noqa: F403
+from pgqueue_admin.config.base_settings import INSTALLED_APPS as _ENGINE_APPS
+from pgqueue_admin.config.base_settings import PGQUEUE, SECRET_KEY
 
 INSTALLED_APPS = [
     "django.contrib.admin",

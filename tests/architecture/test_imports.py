@@ -84,7 +84,7 @@ def test_importing_the_package_starts_nothing_and_loads_nothing() -> None:
     [
         ("web_settings", "config.asgi config.urls console.trends.views console.history.messages console.history.views"),
         (
-            "worker_settings",
+            "base_settings",
             "management.commands.worker management.commands.sampler "
             "workers.processes.endpoint_process workers.processes.history_process",
         ),
@@ -115,5 +115,5 @@ for name in ("worker", "ingester", "sampler"):
 unwanted = ("celery", "kombu", "django_celery_beat", "django_celery_results", "uvicorn", "django.contrib.admin")
 print([name for name in unwanted if name in sys.modules])
 """
-    settings = "pgqueue_admin.config.worker_settings"
+    settings = "pgqueue_admin.config.base_settings"
     assert python(program, DJANGO_SETTINGS_MODULE=settings).strip() == "[]"

@@ -30,7 +30,7 @@ def test_its_sessions_open(database: str) -> None:
     account = NUMBER if os.geteuid() == 0 else []
     environment = {
         **{"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        **{"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings", "SECRET_KEY": "of the tests"},
+        **{"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.base_settings", "SECRET_KEY": "of the tests"},
         **{"DATABASE_URL": database, "QUEUES_URL": database, "PGQUEUE_STATE_DIR": "/nonexistent"},
     }
     command = [*account, sys.executable, "-c", ASKS, database]

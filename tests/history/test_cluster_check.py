@@ -82,7 +82,7 @@ def started(dsn: str, master: str, folder: Path) -> Iterator["subprocess.Popen[b
         "PGQUEUE_HISTORY_DIR": str(folder / "shared"),
         "PGQUEUE_STATE_DIR": str(folder / "var"),
     }
-    environ["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.worker_settings"
+    environ["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.base_settings"
     command = [sys.executable, "manage.py", "history", "run"]
     child = subprocess.Popen(command, cwd=ROOT, env=environ, start_new_session=True)
     try:

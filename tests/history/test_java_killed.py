@@ -36,7 +36,7 @@ def start(console_database: str, var: Path, tmp_path: Path, log: Path) -> Iterat
     """``start(patience)``: a driver, with that in hung.py in place of its minutes; with the test it ends."""
     environ = {**os.environ, "DATABASE_URL": console_database, "PGQUEUE_HISTORY_DIR": str(tmp_path / "history")}
     environ |= {"PGQUEUE_STATE_DIR": str(var), "SPARK_MASTER": "local[2,4]"}
-    environ |= {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings"}
+    environ |= {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.base_settings"}
     with ExitStack() as ends:
 
         def start(patience: str = "LOOKS", **changes: str) -> "subprocess.Popen[bytes]":

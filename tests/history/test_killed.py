@@ -42,7 +42,7 @@ def start(dsn: str, folder: Path) -> "subprocess.Popen[bytes]":
         "PGQUEUE_STATE_DIR": str(folder / "var"),
     }
     environ["SPARK_MASTER"] = "local[2,4]"
-    environ["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.worker_settings"
+    environ["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.base_settings"
     command = [sys.executable, "manage.py", "history", "run"]
     return subprocess.Popen(command, cwd=ROOT, env=environ, start_new_session=True)
 

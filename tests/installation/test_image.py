@@ -125,7 +125,7 @@ def test_the_console_answers_and_ends_when_it_is_told(start: Start) -> None:
 def test_the_supervisor_waits_for_orphans_and_ends_within_its_time(start: Start) -> None:
     set_up(start)
     shell = "(sleep 1 &) ; exec python manage.py supervise"
-    first = start("sh", "-c", shell, DJANGO_SETTINGS_MODULE="pgqueue_admin.config.worker_settings")
+    first = start("sh", "-c", shell, DJANGO_SETTINGS_MODULE="pgqueue_admin.config.base_settings")
     one = inside(first)
     work = until(lambda: next((pid for pid in children(one) if name(pid).startswith("python")), 0))
     until(lambda: len(children(work)) > 2, what="sampler, alerter and others")

@@ -7,7 +7,7 @@ import logging
 import pytest
 from django.utils.module_loading import import_string
 
-from pgqueue_admin.config import worker_settings
+from pgqueue_admin.config import base_settings
 from pgqueue_admin.transport.logs import FIELDS, JsonFormatter, MessageLogFilter
 from tests.transport.recording_observer import finished, rows
 from tests.waiting import until
@@ -61,7 +61,7 @@ def written():
     """What a log for people would be, by the formatter of the settings."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    line = dict(worker_settings.LOGGING["formatters"]["line"])
+    line = dict(base_settings.LOGGING["formatters"]["line"])
     handler.setFormatter(import_string(line.pop("()"))(**line))
     log = logging.getLogger("shop.forged")
     log.addHandler(handler)

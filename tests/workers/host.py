@@ -20,7 +20,7 @@ class House:
         self.host, self.var = host, var
         self.environment = {
             **os.environ,
-            "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings",
+            "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.base_settings",
             "DATABASE_URL": console,
             "QUEUES_URL": queues,
             "PGQUEUE_HANDLER_APPS": apps,

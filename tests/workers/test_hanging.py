@@ -126,7 +126,7 @@ def plain(said: str) -> str:
 def keep(tmp_path: Path, settings: Any) -> Iterator[Callable[[str], SupervisedProgram]]:
     """``keep(code)``: a program that may be silent for a second."""
     settings.PGQUEUE = {**settings.PGQUEUE, "VAR": tmp_path, "LIVENESS_TIMEOUT_SECONDS": 1.0}
-    worker = {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings", "PGQUEUE_STATE_DIR": str(tmp_path)}
+    worker = {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.base_settings", "PGQUEUE_STATE_DIR": str(tmp_path)}
     started: list[SupervisedProgram] = []
 
     def keep(code: str) -> SupervisedProgram:

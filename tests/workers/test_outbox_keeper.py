@@ -90,7 +90,7 @@ def wanted_of(look: Connection) -> Counter[str]:
 
 def running(console: str, at: int) -> "subprocess.Popen[bytes]":
     names = {"DATABASE_URL": console, "QUEUES_URL": console, "PYTHONPATH": str(ROOT), "SECRET_KEY": "of the tests"}
-    settings = {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings"}
+    settings = {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.base_settings"}
     watched = {"PGQUEUE_QUEUE_SCHEMAS": "public,Legacy,messages"}
     return subprocess.Popen([sys.executable, str(KEEPER), str(at)], env={**os.environ, **names, **settings, **watched})
 

@@ -105,7 +105,7 @@ print(outbox.databases, outbox.isolation)
 def test_each_variable_is_a_database_by_the_rest_of_its_name() -> None:
     """An empty one counts as unset; the isolation is the default of so many databases."""
     given = {"PGQUEUE_OUTBOX_URL_STOCK": "postgresql://stock-host/stock", "PGQUEUE_OUTBOX_URL_LEDGER": ""}
-    given["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.worker_settings"
+    given["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.base_settings"
     asked = subprocess.run(
         [sys.executable, "-c", ASK], cwd=ROOT, env={**os.environ, **given}, capture_output=True, text=True
     )

@@ -613,7 +613,7 @@ def started(dsn: str, *arguments: str) -> subprocess.Popen[bytes]:
     environment = {
         **os.environ,
         "PYTHONPATH": str(PROCESS.parents[2]),
-        "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings",
+        "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.base_settings",
         "DATABASE_URL": dsn,
         "QUEUES_URL": dsn,
         "SECRET_KEY": "of the tests",

@@ -96,7 +96,7 @@ def test_other_accounts_see_no_log_no_mail_and_no_history(product: Product) -> N
 
 def test_the_supervisor_runs_without_celery_and_without_the_web(product: Product) -> None:
     environment = Path(f"/proc/{pid_of(product, 'supervisor')}/environ").read_bytes().split(b"\0")
-    assert b"DJANGO_SETTINGS_MODULE=pgqueue_admin.config.worker_settings" in environment
+    assert b"DJANGO_SETTINGS_MODULE=pgqueue_admin.config.base_settings" in environment
 
 
 _SESSIONS = """

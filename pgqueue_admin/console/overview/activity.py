@@ -41,7 +41,7 @@ _NAMED = {
     **{(verb, "masking"): "masked parts from " for verb in ("reveal", "hide")},
 }
 
-_LOG_HEAD = re.compile(r"(?<=last line: )\d{4}-\d\d-\d\d [\d:,.]+ [A-Z]+ \S+\[\d+\] ")  # of worker_settings' line
+_LOG_HEAD = re.compile(r"(?<=last line: )\d{4}-\d\d-\d\d [\d:,.]+ [A-Z]+ \S+\[\d+\] ")  # of base_settings' line
 _LONGEST = 120
 
 

@@ -30,7 +30,7 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-WORKER_SETTINGS = "pgqueue_admin.config.worker_settings"
+WORKER_SETTINGS = "pgqueue_admin.config.base_settings"
 KNOWN_SETTINGS = "PGQUEUE_ENDPOINT"
 _MOST_NAMED = 3
 GRACE = 2.0  # a child that drains in time still has to say so and leave

@@ -50,7 +50,7 @@ class Role:
     command: tuple[str, ...]
     want: int = 1
     drain_seconds: float = 10
-    settings_module: str = ""  # empty: the worker settings
+    settings_module: str = ""  # empty: the base settings
     known_settings: str = ""  # an endpoint's values as text, for a child that starts while the database is away
     version: int = 0  # of those values
     ceiling: MemoryLimit = NONE

@@ -1,4 +1,4 @@
-"""What an engine child runs on: records, and the apps whose handlers it calls. No Celery, no web."""
+"""The base of all settings, and all that an engine child has: PGQUEUE, tables, apps of handlers. No Celery, no web."""
 
 import logging
 import os
