@@ -20,7 +20,8 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.out_of_range_times import Beyond
 from pgqueue_admin.models import ArchivedMessage
 from pgqueue_admin.models.queue_database import queue_database, through_django
-from pgqueue_admin.services import content_access, operations, reveals
+from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services.masking import reveals
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.permissions import database_lets, refusal_for
 

@@ -6,7 +6,7 @@ from django.db.models.functions import Lower
 
 
 class MaskingRule(models.Model):
-    """Checked by ``services.masking_rules`` before it is kept."""
+    """Checked by ``services.masking.rule_changes`` before it is kept."""
 
     class Kind(models.TextChoices):
         HEADER = "header", "Header"

@@ -10,7 +10,8 @@ from django.test.utils import CaptureQueriesContext
 
 from pgqueue_admin.console.archive import shown_search
 from pgqueue_admin.models import AuditEntry, Endpoint, MaskingReveal, MaskingRule, Operation, Process, database_clock
-from pgqueue_admin.services import audit_exports, content_access, operations, reveals
+from pgqueue_admin.services import audit_exports, content_access, operations
+from pgqueue_admin.services.masking import reveals
 from tests.console.operating import choose
 from tests.console.pages import shown
 from tests.console.recorded import Recorded

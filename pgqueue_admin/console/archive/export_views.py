@@ -22,7 +22,8 @@ from pgqueue_admin.dialects import errors
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import database_clock, outage, search_turns, session_shares
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import audit_exports, content_access, reveals
+from pgqueue_admin.services import audit_exports, content_access
+from pgqueue_admin.services.masking import reveals
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,8 @@ from pgqueue_admin.history.freshness import HistoryFreshness
 from pgqueue_admin.history.rollups import latency_bands
 from pgqueue_admin.history.storage import archive_events, message_lookup
 from pgqueue_admin.models import database_clock
-from pgqueue_admin.services import content_access, operations, reveals
+from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services.masking import reveals
 
 RESULTS = {
     "success": "Succeeded",

@@ -24,8 +24,9 @@ from pgqueue_admin.models.queue_database import database_of, queue_database
 from pgqueue_admin.monitor import lease_messages
 from pgqueue_admin.monitor.lease_messages import LeaseMessage, Listeners
 from pgqueue_admin.monitor.queue_table import QueueTable
-from pgqueue_admin.services import content_access, leases, reveals
+from pgqueue_admin.services import content_access, leases
 from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.masking import reveals
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 
 ROWS = 50

@@ -6,7 +6,7 @@ from django import forms
 
 from pgqueue_admin.models import MaskingRule
 from pgqueue_admin.services.masking import rule
-from pgqueue_admin.services.masking_rules import TypedRule
+from pgqueue_admin.services.masking.rule_changes import TypedRule
 
 
 class MaskingRuleForm(forms.Form):

@@ -12,9 +12,9 @@ from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.models import AuditEntry, MaskingRule
-from pgqueue_admin.services import masking_rules, reveals
-from pgqueue_admin.services.masking_rules import RuleNotAllowed, RuleRefused
-from pgqueue_admin.services.reveals import RevealNotAllowed, RevealRefused
+from pgqueue_admin.services.masking import reveals, rule_changes
+from pgqueue_admin.services.masking.reveals import RevealNotAllowed, RevealRefused
+from pgqueue_admin.services.masking.rule_changes import RuleNotAllowed, RuleRefused
 
 HISTORY = 20
 
@@ -31,7 +31,7 @@ def page(request: HttpRequest) -> HttpResponse:
             fault, status = f"Nothing was changed: it {refusal}.", 403
         elif form.is_valid():
             try:
-                made = masking_rules.add(form.typed, request.user, "console", responses.reason(request))
+                made = rule_changes.add(form.typed, request.user, "console", responses.reason(request))
             except RuleRefused as error:
                 fault = str(error)
             else:
@@ -39,7 +39,7 @@ def page(request: HttpRequest) -> HttpResponse:
                 way = Way("Undo", reverse("masking_rule", args=[made.pk]), undo)
                 responses.done(request, f"{made.name} hides its parts from now on.", way)
                 return responses.SeeOther(reverse("masking"))
-    about = {"rules": MaskingRule.objects.all(), "entries": _entries()[:HISTORY], "most": masking_rules.MOST}
+    about = {"rules": MaskingRule.objects.all(), "entries": _entries()[:HISTORY], "most": rule_changes.MOST}
     return _answer(request, "page", about | {"form": form, "fault": fault}, status)
 
 
@@ -53,12 +53,12 @@ def one(request: HttpRequest, number: int) -> HttpResponse:
     if request.method == "POST" and ("remove" in request.POST or form.is_valid()):
         try:
             if "remove" in request.POST:
-                masking_rules.remove(number, version, request.user, "console", responses.reason(request))
+                rule_changes.remove(number, version, request.user, "console", responses.reason(request))
                 said = f"{known.name} was removed: what it hid is shown."
                 responses.done(request, said, Way("Undo", reverse("masking"), fields_of(known)))
             else:
                 reason = responses.reason(request)
-                masking_rules.change(number, version, form.typed, request.user, "console", reason)
+                rule_changes.change(number, version, form.typed, request.user, "console", reason)
                 said = f"{form.typed.name} holds as it is now."
                 responses.done(request, said, Way("See it", reverse("masking_rule", args=[number])))
             return responses.SeeOther(reverse("masking"))

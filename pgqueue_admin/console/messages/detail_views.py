@@ -28,8 +28,9 @@ from pgqueue_admin.models import AuditEntry, database_clock
 from pgqueue_admin.models.queue_database import is_watched, sees_locked_rows
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
-from pgqueue_admin.services import content_access, operations, reveals
+from pgqueue_admin.services import content_access, operations
 from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.masking import reveals
 from pgqueue_admin.services.operations.targets import Target, judge
 
 TEMPLATE = "pgqueue_admin/message/page.html"

@@ -19,8 +19,9 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseError, SchemaMissing, TableChanged, TableMissing
 from pgqueue_admin.models.queue_database import database_of, is_watched, queue_database
 from pgqueue_admin.monitor import bodies, discovery
-from pgqueue_admin.services import content_access, reveals
+from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.masking import reveals
 from pgqueue_admin.services.masking.body import MOST
 
 PIECE = 1_000_000

@@ -22,7 +22,8 @@ from pgqueue_admin.formatting import audit_verbs, clock_skew, durations, escape_
 from pgqueue_admin.formatting.escape_invisible import TextSpan
 from pgqueue_admin.models import LatestSample, database_clock, settings_words
 from pgqueue_admin.models.processes import EndpointProcesses
-from pgqueue_admin.services import content_access, reveals
+from pgqueue_admin.services import content_access
+from pgqueue_admin.services.masking import reveals
 from pgqueue_admin.services.permissions import refusal_for
 
 OUTCOMES = {  # word, and whose shape and colour
