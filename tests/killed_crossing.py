@@ -1,14 +1,9 @@
 """A process that is killed in the midst of an act over two databases."""
 
 import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-
-ROOT = Path(__file__).resolve().parents[1]
+from tests.killed_process import ROOT, run_killed
 
 # The product's own code; only the moment of its death is chosen here.
 KILLED = """
@@ -52,10 +47,8 @@ def run_and_kill(
     about: str, dsn: str, billing: PostgreSQL | str, where: str, does: str = LAST, schema: str = "public"
 ) -> None:
     """``about``: what it is done to, the script's first argument. ``billing``: the server, or a DSN."""
-    script = [sys.executable, "-c", KILLED.replace(LAST, does), about, where]
-    there = {"PGQUEUE_QUEUE_SCHEMAS_BILLING": schema}
-    died = subprocess.run(script, env={**environment(dsn, billing), **there}, cwd=ROOT)
-    assert died.returncode == -signal.SIGKILL
+    known = {**environment(dsn, billing), "PGQUEUE_QUEUE_SCHEMAS_BILLING": schema}
+    run_killed(KILLED.replace(LAST, does), (about, where), known, dsn, known["QUEUES_URL_BILLING"])
 
 
 def environment(dsn: str, billing: PostgreSQL | str) -> dict[str, str]:

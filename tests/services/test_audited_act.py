@@ -1,13 +1,9 @@
 """An act by hand is in the audit wherever its process is killed: as it came out, or as one of which nobody knows."""
 
 import os
-import signal
-import subprocess
-import sys
 import threading
 from contextlib import suppress
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -20,9 +16,9 @@ from pgqueue_admin.models import AuditEntry, AuditIntent, Endpoint, database_clo
 from pgqueue_admin.services import operations
 from pgqueue_admin.services.audited_act import audited
 from tests.archived_messages import dead
+from tests.killed_process import ROOT, run_killed
 from tests.waiting import PATIENCE
 
-ROOT = Path(__file__).resolve().parents[2]
 LATER = timedelta(minutes=1)
 
 # The product's own code; only the moment of its death is chosen here.
@@ -76,8 +72,7 @@ def run_and_kill(does: str, dsn: str, number: int, where: str) -> None:
         "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings", "PGQUEUE_STATE_DIR": "/nonexistent/var",
         "PATH": os.environ["PATH"],
     }  # fmt: skip
-    died = subprocess.run([sys.executable, "-c", KILLED + does, str(number), where], env=environment, cwd=ROOT)
-    assert died.returncode == -signal.SIGKILL
+    run_killed(KILLED + does, (str(number), where), environment, dsn)
 
 
 def the_only_entry() -> AuditEntry:

@@ -1,10 +1,6 @@
 """A process killed between the commit beside the queues and the console's row (DESIGN: two aliases, one act)."""
 
 import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,8 +9,7 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.models import Operation
 from pgqueue_admin.services import operations
 from tests.archived_messages import BILLING, REFUSED, archived, dead, events_of, number_in
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.killed_process import run_killed
 
 # The process runs the product's own code; only the moment of its death is chosen here.
 KILLED = """
@@ -38,8 +33,7 @@ def run_and_kill(operation: Operation, dsn: str, where: str, schemas: str = "pub
         "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings",
         "PGQUEUE_STATE_DIR": "/nonexistent/var",
     }
-    died = subprocess.run([sys.executable, "-c", KILLED, str(operation.pk), where], env=environment, cwd=ROOT)
-    assert died.returncode == -signal.SIGKILL
+    run_killed(KILLED, (str(operation.pk), where), environment, dsn)
 
 
 @pytest.mark.parametrize(

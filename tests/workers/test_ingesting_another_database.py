@@ -1,11 +1,7 @@
 """Error queues of another database, on another server, are emptied into the archive: each message once."""
 
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,8 +22,8 @@ from pgqueue_admin.workers.processes.ingester_process import IngesterProcess
 from pgqueue_admin.workers.supervisor.role import RoleKey, singletons
 from tests.archived_messages import OPERATOR, person
 from tests.billing import billing_server, looked_at, open_crossings, restarted_after_a_crash
+from tests.killed_process import run_killed
 
-ROOT = Path(__file__).resolve().parents[2]
 ERROR, THERE = Address("billing:public", "error"), Address("public", "error")
 FOUND = '"billing:public"."error"'
 MANY = 300
@@ -177,8 +173,7 @@ def test_a_kill_anywhere_loses_and_doubles_nothing(
         "QUEUES_URL_BILLING": billing.dsn("billing"), "PGQUEUE_WRITABLE_BILLING": "yes", "PATH": os.environ["PATH"],
         "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings", "PGQUEUE_STATE_DIR": "/nonexistent/var",
     }  # fmt: skip
-    died = subprocess.run([sys.executable, "-c", KILLED, where], env=environment, cwd=ROOT)
-    assert died.returncode == -signal.SIGKILL
+    run_killed(KILLED, (where,), environment, archived_console, billing.dsn("billing"))
     assert (number_there(there), archived_from_there(here)) == (left, (archived, archived))
     emptied()
     is_whole(here, there)
