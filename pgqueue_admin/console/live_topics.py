@@ -71,6 +71,6 @@ def register_all() -> None:
     register(
         "waiting", followed_message.waiting, notify.SAMPLE, argument=followed_message.waiting_argument, narrowed=True
     )
-    register("workers", cells.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
+    register("workers", cells.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, narrowed=True)
     register("endpoints", untitled(cells.of_list), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, narrowed=True)
     register("endpoint", cells.of_endpoint, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)

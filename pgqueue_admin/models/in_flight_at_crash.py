@@ -2,6 +2,8 @@
 
 from django.db import models
 
+from pgqueue_admin.models.seen import OfSeenAddresses
+
 
 class InFlightAtCrash(models.Model):
     """A message that ends its process never fails: it rolls back and is received again. Only these rows know it.
@@ -25,6 +27,8 @@ class InFlightAtCrash(models.Model):
     how = models.CharField(max_length=200, help_text="How the process ended, in words.")
     others_in_flight = models.PositiveIntegerField(default=0, help_text="Other messages in its hands at that moment.")
     resolved_at = models.DateTimeField(null=True, help_text="When the message had left its queue.")
+
+    objects = OfSeenAddresses["InFlightAtCrash"]()
 
     class Meta:
         constraints = [

@@ -233,6 +233,11 @@ def _console(world: World, dead: int) -> list[Any]:
         role="endpoint", endpoint=endpoint.name, host=socket.gethostname(), pid=4_712, start_ticks=1, state="running",
         started_at=now, heartbeat_at=now, busy=1, slots=1,
     )  # fmt: skip
+    Endpoint.objects.create(name="Ours", table="Billing", desired_processes=1)
+    Process.objects.create(
+        role="endpoint", endpoint="Ours", host="ours", pid=4_711, start_ticks=1, state="running", started_at=now,
+        heartbeat_at=now, slots=1,
+    )  # fmt: skip
     for noun, subject in (("queue", NAME), ("endpoint", endpoint.name), ("message", NAME)):
         AuditEntry.objects.create(
             who="narrow", verb="set", noun=noun, subject=subject, origin="console", before={"target_depth": 1},
@@ -406,7 +411,24 @@ def test_endpoints_and_subscriptions_are_of_their_queues(narrow: Client, planted
     before = Endpoint._base_manager.count()
     narrow.post("/endpoints/", {"name": "Mine", "queue": INSIDE, "peek_delay_ms": "1000 ms"})
     assert Endpoint._base_manager.count() == before
-    assert narrow.get("/workers/").status_code == narrow.get("/trends/").status_code == 403
+    assert narrow.get("/trends/").status_code == 403
+
+
+def test_workers_are_those_of_their_endpoints(world: World, narrow: Client, planted: SimpleNamespace) -> None:
+    """Nothing of supervisors, the console's own programs and others: not even in what the pages' streams send."""
+    mine = Process._base_manager.get(endpoint="Ours")
+    others = Process._base_manager.exclude(pk=mine.pk).values_list("pk", flat=True)
+    page = narrow.get("/workers/").content.decode()
+    assert f'id="process-{mine.pk}"' in page
+    assert "needs somebody who sees all queues" in page
+    assert "/log/" not in page
+    assert "upervisor" not in page.partition("<main")[2]
+    with visible_queues.within(queue_access.of(User.objects.get(username="narrow"))):
+        streams = [topics._topics[name].render("") for name in ("workers", "endpoints")]
+    for told in streams:
+        assert told["@processes"] == str(mine.pk)
+        assert f"process.{mine.pk}.state" in told
+        assert not [key for key in told if key.startswith(tuple(f"process.{pk}." for pk in others))]
 
 
 def test_a_file_has_their_messages_alone(world: World, narrow: Client, planted: SimpleNamespace) -> None:
@@ -606,8 +628,8 @@ def test_pages_are_the_same_whatever_is_hidden(world: World, narrow: Client, pla
     """Figures, order, links and words: nothing of an answer depends on what lies where they do not see."""
     paths = [
         "/", "/?w=24h", "/failures/", "/failures/?by=queue", "/failures/?by=type", "/failures/?q=error:Declined",
-        "/archive/?q=&facets=open", "/audit/", "/audit/?facets=open", "/endpoints/", "/subscriptions/",
-        "/subscriptions/?as=matrix",
+        "/archive/?q=&facets=open", "/audit/", "/audit/?facets=open", "/endpoints/", "/workers/",
+        "/subscriptions/", "/subscriptions/?as=matrix",
         *(f"/failures/{planted.mixed}/?w={window}" for window in ("1h", "24h", "7d")),
         f"/failures/chosen/?f={planted.mixed}&f={planted.group}",
         f"/conversations/{SHARED}/?m=Mine-before", f"/conversations/{SHARED}/?m={MARK}-later&history=1",
@@ -689,7 +711,7 @@ def test_topics_are_rendered_of_what_is_seen(world: World, scoped: Group, plante
         "queue": str(secret), "messages": str(secret), "op": str(planted.operation), "queues": "",
         "message": f"{planted.dead}:UTC", "waiting": f"{secret}:{planted.row_id}", "frame": "", "delayed": "",
         "alerts": "UTC", "alert": "UTC", "warnings": str(planted.alert), "overview": "", "rows": str(secret),
-        "failures": planted.group, "endpoints": "",
+        "failures": planted.group, "endpoints": "", "workers": "",
     }  # fmt: skip
     assert arguments.keys() == {name for name, topic in topics._topics.items() if topic.narrowed}
     everywhere = {name: topics._topics[name].render(said) for name, said in arguments.items()}
@@ -709,7 +731,7 @@ def test_topics_are_rendered_of_what_is_seen(world: World, scoped: Group, plante
 def test_a_topic_of_all_queues_is_not_joined() -> None:
     async def join() -> list[str]:
         hub = Hub(lambda: "postgresql://nowhere.invalid/")
-        client = hub.join(["workers", "queues:"], VisibleQueues(frozenset(), frozenset()))
+        client = hub.join(["schedules", "queues:"], VisibleQueues(frozenset(), frozenset()))
         joined = [feed.topic.name for feed in hub.feeds]
         hub.leave(client)
         await hub.close()

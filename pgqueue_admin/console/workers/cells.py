@@ -129,7 +129,7 @@ def of_endpoint(number: str) -> dict[str, str]:
 
 
 def _live(staffed: list[records.EndpointProcesses]) -> dict[str, str]:
-    found = rows.rows(records.current(), staffed)
+    found = rows.known(staffed)
     told: dict[str, Any] = {
         f"process.{row.process.pk}.{name}": cell(row) for row in found for name, cell in CELLS.items()
     }

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from pgqueue_admin.console import verdicts
 from pgqueue_admin.console.verdicts import Verdict
+from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.formatting import escape_invisible, names
 from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.models import Endpoint, Process, database_clock, processes
@@ -160,6 +161,12 @@ def rows(found: Iterable[Process], staffed: Iterable[processes.EndpointProcesses
     return [ProcessRow(each, ours.get(each.endpoint) if each.role == "endpoint" else None) for each in found]
 
 
+def known(staffed: Iterable[processes.EndpointProcesses]) -> list[ProcessRow]:
+    """All that there are; for whom sees some queues those of their endpoints, since what the console runs is of all."""
+    found = rows(processes.current(), staffed)
+    return found if visible_queues.current() is None else [row for row in found if row.endpoint]
+
+
 def ended(why: str) -> str:
     """``ended by SIGKILL``, as its supervisor says it; whatever else is known of an end stands after that word."""
     return why if why.startswith(("ended ", "killed", "drained")) else f"ended: {why}"
@@ -191,7 +198,8 @@ def verdict(
 
 
 def _trouble(found: Collection[ProcessRow], suspects: Collection[CrashingMessage]) -> str:
-    if not any(row.process.role == "supervisor" for row in found):
+    of_all = visible_queues.current() is None
+    if of_all and not any(row.process.role == "supervisor" for row in found):
         return "No supervisor has reported"
     if broken := sorted({row.name for row in broken_programs(found)}):
         return f"The {names.listed(broken)} {'does' if len(broken) == 1 else 'do'} not work"

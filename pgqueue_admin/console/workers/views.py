@@ -6,11 +6,13 @@ from django.urls import path
 from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.console import permissions, responses
+from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.console.workers import log_files, rows
 from pgqueue_admin.models import crashing_messages, endpoint_standings
 from pgqueue_admin.models import processes as records
 from pgqueue_admin.services import content_access, hosts
 from pgqueue_admin.services.endpoint_change import ActRefused
+from pgqueue_admin.services.permissions import Refusal
 
 LAST_LINES = 5
 
@@ -18,11 +20,12 @@ LAST_LINES = 5
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     staffed = sorted(records.by_endpoint(), key=lambda each: (not each.missing, each.endpoint.name))
-    found = rows.rows(records.current(), staffed)
+    found = rows.known(staffed)
     by_host = rows.hosts(found)
     suspects = crashing_messages.suspects()
     verdict = rows.verdict(endpoint_standings.of(staffed), found, suspects)
-    may_read, access = not log_files.refusal_for(request.user), content_access.of(request.user)
+    may_read = addresses.is_open("worker_log") and not log_files.refusal_for(request.user)
+    access = content_access.of(request.user)
     last = LAST_LINES if may_read else 0
     silent = {host.name for host in by_host if host.silent_since}
     broken = [row for row in found if row.tone and row.process.host not in silent]
@@ -39,9 +42,15 @@ def page(request: HttpRequest) -> HttpResponse:
             "may_read": may_read,
             "suspects": suspects,
             "verdict": verdict,
-            "refusal": permissions.refusal_on_page(request.user, "run"),
+            "refusal": _refusal(request),
         },
     )
+
+
+def _refusal(request: HttpRequest) -> Refusal | str | None:
+    if not addresses.is_open("endpoint_start"):
+        return "needs somebody who sees all queues"
+    return permissions.refusal_on_page(request.user, "run")
 
 
 @require_POST
