@@ -49,6 +49,8 @@ from pgqueue_admin.services import operations, queue_access
 from tests.console.pages import matched
 from tests.console.sampled import sample
 from tests.history.files import TEN, message, write
+from tests.history.rollup_factory import failed, rolled_up
+from tests.history.rollup_factory import told as became
 from tests.hostile import crawl
 from tests.hostile.hostile_site import World
 from tests.hostile.test_unread import _read, _said
@@ -411,7 +413,6 @@ def test_endpoints_and_subscriptions_are_of_their_queues(narrow: Client, planted
     before = Endpoint._base_manager.count()
     narrow.post("/endpoints/", {"name": "Mine", "queue": INSIDE, "peek_delay_ms": "1000 ms"})
     assert Endpoint._base_manager.count() == before
-    assert narrow.get("/trends/").status_code == 403
 
 
 def test_workers_are_those_of_their_endpoints(world: World, narrow: Client, planted: SimpleNamespace) -> None:
@@ -429,6 +430,36 @@ def test_workers_are_those_of_their_endpoints(world: World, narrow: Client, plan
         assert told["@processes"] == str(mine.pk)
         assert f"process.{mine.pk}.state" in told
         assert not [key for key in told if key.startswith(tuple(f"process.{pk}." for pk in others))]
+
+
+def test_trends_are_of_one_of_their_queues(world: World, narrow: Client, planted: SimpleNamespace) -> None:
+    """Charts, tables, files and what is new: the same, whatever the figures of other queues are."""
+    at, cause = TEN + timedelta(minutes=5), "0" * 15 + "9"
+    timed = {"critical_buckets": [300], "critical_counts": [41], "result": "failed"}
+    rolled_up(at, 41, queue=INSIDE, type="Shop.Mine", **timed)
+    rolled_up(at - timedelta(days=3), grain="day", queue=INSIDE, type="Shop.Mine", **timed)
+    failed(at, cause, 41, queue=INSIDE, type="Shop.Mine")
+    window = "/trends/?w=1h&at=2026-11-14T10:40:00Z"
+    more = ["", "&table=steps", "&table=share", "&table=heat", f"&queue={quote(NAME)}", f"&endpoint={MARK}.Orders"]
+    more += [f"&type={MARK}", *(f"&format={each}" for each in ("steps", "share", "heat", "types", "depth"))]
+    paths = [f"{window}{each}" for each in more] + [window.replace("/?", "/types/?")]
+    told = {path: _settled(narrow.get(path)) for path in paths}
+    whole = {path: _settled(world.client("root").get(path)) for path in paths}
+    rolled_up(at - timedelta(days=3), 5, grain="day", queue=NAME, type=MARK, **timed)
+    failed(at - timedelta(days=3), cause, 5, queue=NAME, type=MARK)
+    rolled_up(at, 4_711_005, queue=NAME, type=MARK, endpoint=f"{MARK}.Orders", **timed | {"critical_buckets": [700]})
+    failed(at, cause, 4_711_005, queue=NAME, type=MARK)
+    became(MARK, at, failed=3, last_failed_at=at, queue=NAME, endpoint=f"{MARK}.Orders", type=MARK)
+    leaks = [each for path in paths for each in _differing(told[path], _settled(narrow.get(path)))]
+    assert not leaks, "\n".join(leaks)
+    page = told[window]
+    assert re.search(r"<dt>Failed</dt><dd class=\"v\">(<[^>]+>)*41<", page)
+    assert "Shop.Mine" in page
+    assert "new</span>" in page
+    assert "/history/" not in page
+    assert {path for path in paths if _settled(world.client("root").get(path)) == whole[path]} <= {
+        f"{window}&format=depth"
+    }
 
 
 def test_a_file_has_their_messages_alone(world: World, narrow: Client, planted: SimpleNamespace) -> None:

@@ -22,7 +22,7 @@ NARROWED = frozenset(
         "operation_rate", "operation_edit",
         "queue_settings", "queue_settings_undo", "columns", "archive_suggestions", "masking_reveal",
         "trial_new", "trial", "crashing_message", "move_out", "audit", "audit_export", "endpoints", "subscriptions",
-        "workers",
+        "workers", "trends", "trends_types",
     }
 )  # fmt: skip
 OF_MACHINES = frozenset({"healthz", "readyz", "post_mark"})  # no person is asked for there

@@ -13,7 +13,7 @@ from pgqueue_admin.console import url_converters
 from pgqueue_admin.console.trends import drilldown
 from pgqueue_admin.console.trends.previous_week import WEEK
 from pgqueue_admin.console.trends.time_range import TimeRange
-from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects import Address, visible_queues
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.formatting import anomaly, times
 from pgqueue_admin.history.anomalies import findings
@@ -140,6 +140,8 @@ class Anomalies:
 def which(asked: TrendQuery, inputs: Inputs) -> Q:
     """As the page is narrowed; what is said of a whole queue is said of each of its types."""
     chosen = Q()
+    if visible_queues.current():  # one of their queues is chosen; what is said of an endpoint is of all of its queues
+        inputs = {}
     if asked.endpoint:
         chosen &= Q(endpoint=asked.endpoint)
     if asked.queue:

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from pgqueue_admin.archive import search_query
+from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.history.rollups.name_limits import may_be_cut
 from pgqueue_admin.history.rollups.queries import NAMES, TrendQuery
 from pgqueue_admin.history.storage.message_lookup import UNSUCCESSFUL
@@ -99,7 +100,12 @@ def _died(asked: TrendQuery, since: str, until: str) -> str:
 
 
 def _history(asked: TrendQuery, since: str, until: str, result: str = "", **more: str) -> str:
-    """Names come last: a drawing fills in the first BAND, SINCE and UNTIL that it finds, and a name may hold these."""
+    """Names come last: a drawing fills in the first BAND, SINCE and UNTIL that it finds, and a name may hold these.
+
+    Empty for whom sees some queues: these files are of all together.
+    """
+    if not addresses.is_open("finished"):
+        return ""
     query = {"since": since, "until": until, "result": result, **more, **_named(asked)}
     return f"{reverse('finished')}?{urlencode({name: value for name, value in query.items() if value})}"
 

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from pgqueue_admin.console.trends.coverage import Coverage
+from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.formatting import times
 from pgqueue_admin.formatting.names import listed
 from pgqueue_admin.history.freshness import HistoryFreshness
@@ -49,7 +50,8 @@ class EmptyState:
 
     @cached_property
     def _unknown(self) -> dict[str, str]:
-        return {name: value for name, value in self.chosen.items() if not queries.last_day({name: value})}
+        within = {"queue": self._asked.queue} if visible_queues.current() else {}
+        return {name: value for name, value in self.chosen.items() if not queries.last_day({**within, name: value})}
 
     @cached_property
     def last(self) -> datetime | None:

@@ -15,6 +15,7 @@ from pgqueue_admin.console.trends.heatmap import Heatmap
 from pgqueue_admin.console.trends.heatmap_svg import HeatmapSvg
 from pgqueue_admin.console.trends.previous_week import WithPreviousWeek, both
 from pgqueue_admin.console.trends.slowest_types import SlowestTypes
+from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.formatting.anomaly import span
 from pgqueue_admin.formatting.durations import nearest
 from pgqueue_admin.formatting.numbers import UNKNOWN, format_int, per_cent, share
@@ -118,7 +119,8 @@ class TrendsData:
 
     @cached_property
     def stories(self) -> list[queries.RetryStory]:
-        return queries.stories(self.window.asked)
+        """None for whom sees some queues: what became of a message is told of all queues together."""
+        return [] if visible_queues.current() else queries.stories(self.window.asked)
 
     @cached_property
     def _failures_from(self) -> datetime | None:

@@ -8,13 +8,14 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
-from pgqueue_admin.console.trends import time_range
+from pgqueue_admin.console.trends import own_queues, time_range
 from pgqueue_admin.console.trends.coverage import NOT_READ, SO_FAR, WHOLE, Coverage
 from pgqueue_admin.console.trends.empty_state import EmptyState
 from pgqueue_admin.console.trends.heatmap import HeatColumn
 from pgqueue_admin.console.trends.page_data import MEASURE_WORDS, TrendsData
 from pgqueue_admin.console.trends.previous_week import WEEK
 from pgqueue_admin.console.trends.rates import RateRow
+from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.formatting import spreadsheets, times
 from pgqueue_admin.history.freshness import HistoryFreshness
 from pgqueue_admin.history.rollups import latency_bands, queries
@@ -26,7 +27,10 @@ from pgqueue_admin.models import database_clock
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     freshness = HistoryFreshness()
-    view = _view(request, freshness)
+    try:
+        view = _view(request, freshness)
+    except own_queues.NoOwnQueue as nothing:
+        return render(request, "pgqueue_admin/errors/beyond_scope.html", {"why": nothing.__doc__}, status=404)
     if request.GET.get("format") in CSVS:
         return CSVS[request.GET["format"]](view)
     choices = _choices(view.window.asked)
@@ -46,16 +50,23 @@ def page(request: HttpRequest) -> HttpResponse:
 @require_safe
 def slowest(request: HttpRequest) -> HttpResponse:
     """The part that sums the buckets of types; loaded by the page, with its own error."""
-    return render(request, "pgqueue_admin/trends/types_table.html", {"view": _view(request, HistoryFreshness())})
+    try:
+        view = _view(request, HistoryFreshness())
+    except own_queues.NoOwnQueue as nothing:
+        return HttpResponse(f"{nothing.__doc__}\n", status=404, content_type="text/plain; charset=utf-8")
+    return render(request, "pgqueue_admin/trends/types_table.html", {"view": view})
 
 
 def _view(request: HttpRequest, freshness: HistoryFreshness) -> TrendsData:
-    reach = Coverage(time_range.as_kept(time_range.read(request.GET, database_clock.now())), freshness.complete_to)
+    window = own_queues.narrowed(time_range.as_kept(time_range.read(request.GET, database_clock.now())))
+    reach = Coverage(window, freshness.complete_to)
     return TrendsData(reach, request.GET.get("m", ""), request.GET.get("table", ""))
 
 
-def _choices(asked: TrendQuery) -> list[tuple[str, list[str], str]]:
+def _choices(asked: TrendQuery) -> own_queues.Choices:
     """Queue, endpoint and type: what there is to choose, and what is chosen, also where nothing of it finished."""
+    if visible_queues.current() is not None:
+        return own_queues.choices(asked)
     found = {what: [kind.name for kind in kinds] for what, kinds in queries.kinds(asked).items()}
     chosen = {what: getattr(asked, what) for what in found}
     absent = {what: [name] if name and name not in found[what] else [] for what, name in chosen.items()}

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Max, Min
 
+from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.history.rollups import latency_bands as bands
 from pgqueue_admin.history.rollups import name_limits
 from pgqueue_admin.history.rollups.histogram import value
@@ -195,7 +196,8 @@ def failures(asked: TrendQuery, kept_from: datetime | None = None) -> list[Failu
     """The most frequent first. ``kept_from``: what failed before is forgotten; None: all is known."""
     trends = console_sql.trends
     query = trends.failures(failed=trends.failed_minutes if asked.grain == "minute" else trends.failed_cut, **_parts())
-    return [FailureCause(*row) for row in _ask(query, asked, kept_from=kept_from)]
+    within = asked.queue if visible_queues.current() else ""  # whether it was elsewhere before is not for them
+    return [FailureCause(*row) for row in _ask(query, asked, kept_from=kept_from, within=within)]
 
 
 def slowest(asked: TrendQuery, until: datetime, earlier: timedelta, measure: str) -> list[SlowMessage]:

@@ -139,9 +139,11 @@ select
     exists (
         select from pgqueue_rollup where grain = 'day' and at < date_trunc('day', %(since)s::timestamptz, 'UTC')
             and (%(kept_from)s::timestamptz is null or at >= %(kept_from)s)
+            and (%(within)s = '' or queue = %(within)s)
     )
     and not exists (
         select from pgqueue_failurerollup ever where ever.fingerprint = shown.fingerprint and ever.at < %(since)s
+            and (%(within)s = '' or ever.queue = %(within)s)
     ) as is_new
 from shown order by messages desc, fingerprint
 
