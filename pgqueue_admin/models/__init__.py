@@ -40,7 +40,7 @@ from pgqueue_admin.models.rollups import (
     Rollup,
 )
 from pgqueue_admin.models.sample import ArchiveSample, LatestSample, Sample
-from pgqueue_admin.models.saved_view import SavedView
+from pgqueue_admin.models.saved_view import DefaultView, SavedView
 from pgqueue_admin.models.schedule import Schedule
 from pgqueue_admin.models.sign_in import FailedSignIn
 from pgqueue_admin.models.trial import Trial, TrialItem
@@ -59,6 +59,7 @@ __all__ = [
     "CountBucket",
     "Cursor",
     "DataFile",
+    "DefaultView",
     "DepthBucket",
     "Endpoint",
     "ExpiredCount",

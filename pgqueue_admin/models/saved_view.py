@@ -40,3 +40,14 @@ class SavedView(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class DefaultView(models.Model):
+    """Which view a person's list opens with, where its address asks for nothing. It goes with the view."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    page = models.CharField(max_length=20, help_text="The view's.")
+    view = models.ForeignKey(SavedView, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["person", "page"], name="pgqueue_defaultview_page")]

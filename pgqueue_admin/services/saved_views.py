@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.http import QueryDict
 from django.utils.text import slugify
 
-from pgqueue_admin.models import AuditEntry, SavedView
+from pgqueue_admin.models import AuditEntry, DefaultView, SavedView
 from pgqueue_admin.models.saved_view import LONGEST_NAME, LONGEST_QUERY
 from pgqueue_admin.services import queue_access
 from pgqueue_admin.services.permissions import Refusal, name_of, refusal_for
@@ -87,6 +87,25 @@ def remove(person: Any, view: SavedView, origin: str) -> None:
     with transaction.atomic():
         _note(view, "remove", person, origin, before={"page": view.page, "query": view.query})
         view.delete()
+
+
+def default_of(person: Any, page: str) -> SavedView | None:
+    """What this person's list opens with; None: as it is, also where they do not see that view any more."""
+    return visible(person).filter(page=page, pk__in=DefaultView.objects.filter(person=person).values("view")).first()
+
+
+def defaults_of(person: Any) -> set[int]:
+    """The views, by their keys, that this person's lists open with."""
+    return set(DefaultView.objects.filter(person=person).values_list("view", flat=True))
+
+
+def open_with(person: Any, view: SavedView) -> None:
+    """From now on, instead of another: it changes what they see themselves, and nothing for anybody else."""
+    DefaultView.objects.update_or_create(person=person, page=view.page, defaults={"view": view})
+
+
+def open_without(person: Any, page: str) -> None:
+    DefaultView.objects.filter(person=person, page=page).delete()
 
 
 def _note(view: SavedView, verb: str, person: Any, origin: str, **about: Any) -> None:

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from pgqueue_admin.models import AuditEntry, SavedView
+from pgqueue_admin.models import AuditEntry, DefaultView, SavedView
 from tests.console.pages import Answer
 from tests.console.recorded import Recorded
 
@@ -209,3 +209,42 @@ def test_whatever_stands_in_the_row_it_leads_to_a_page_of_ours(
 def test_empty_teaches_where_they_come_from(looked_at: Recorded) -> None:
     assert "No view yet" in shown(looked_at.viewer.get("/views/"))
     assert looked_at.viewer.get(reverse("views") + "?of=nothing&query=x").status_code == 200
+
+
+@pytest.mark.parametrize("page", ["archive", "queues", "failures", "audit"])
+def test_a_list_opens_with_the_view_that_a_person_chose(looked_at: Recorded, page: str) -> None:
+    query = {"archive": "q=state%3Adead+type%3AChargeCard", "queues": "q=Billing", "failures": "by=type"}.get(
+        page, "q=who%3Aana"
+    )
+    answer = saved(looked_at.viewer, "Mine", page, query, opens="yes")
+    assert "opens with it for you" in shown(answer)
+    opened = looked_at.viewer.get(f"/{page}/")
+    assert (opened.status_code, opened["Location"]) == (302, f"/{page}/?{query}")
+    assert looked_at.viewer.get(f"/{page}/?view=none").status_code == 200
+    assert looked_at.operator.get(f"/{page}/").status_code == 200, "of nobody else"
+    if page != "queues":
+        assert f'href="/{page}/?view=none"' in looked_at.viewer.get(opened["Location"]).content.decode()
+    looked_at.viewer.post(f"{place('Mine')}default/", {"plain": "yes"})
+    assert looked_at.viewer.get(f"/{page}/").status_code == 200
+
+
+def test_a_shared_one_may_be_chosen_and_goes_with_it(looked_at: Recorded) -> None:
+    view = SavedView.objects.create(slug="all", name="All", page="archive", query="q=", owner="x", is_shared=True)
+    other = SavedView.objects.create(slug="other", name="Other", page="archive", query="q=x", owner="x", is_shared=True)
+    for each in (view, other):
+        assert "For others nothing changes" in shown(looked_at.viewer.post(f"/views/{each.slug}/default/", follow=True))
+    assert looked_at.viewer.get("/archive/")["Location"] == "/archive/?q=x"
+    assert "Archive opens with it" in shown(looked_at.viewer.get("/views/"))
+    other.delete()
+    assert looked_at.viewer.get("/archive/").status_code == 200
+
+
+def test_nobody_opens_with_what_is_not_shared(looked_at: Recorded) -> None:
+    saved(looked_at.viewer)
+    assert looked_at.operator.post(f"{place()}default/").status_code == 404
+    DefaultView.objects.create(
+        person=User.objects.get(username=looked_at.operator.get("/me/").context["user"].username),
+        page="archive",
+        view=SavedView.objects.get(),
+    )
+    assert looked_at.operator.get("/archive/").status_code == 200

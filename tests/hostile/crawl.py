@@ -42,7 +42,7 @@ ACTS = {
     "outbox_keep", "admin:pgqueue_outbox_dispatch",
     "failure_assignment", "failure_acknowledgement", "audit_export", "post_mark", "waiting_acts", "unsubscribe",
     "subscribe_again",
-    "archive_export", "view_rename", "view_remove", "columns", "crossing_decide",
+    "archive_export", "view_rename", "view_remove", "view_default", "columns", "crossing_decide",
 "masking_reveal",
 }  # fmt: skip
 OF_OPERATION = ("start", "cancel", "pause", "resume", "rate", "edit")
@@ -136,7 +136,7 @@ def _examples(world: World) -> dict[str, list[str]]:
         "outbox_keep": [OF_OUTBOX],
         "outbox_record": [{**OF_OUTBOX, "message_id": f"{number} {MARKUP}"[:200]} for number in range(4)],
         **dict.fromkeys(_SCHEDULE, _keys(Schedule, "schedule_id")),
-        **dict.fromkeys(("view", "view_rename", "view_remove"), _keys(SavedView, "slug", "slug")),
+        **dict.fromkeys(("view", "view_rename", "view_remove", "view_default"), _keys(SavedView, "slug", "slug")),
         "alert_mail": _keys(AlertMail, "number"),
         "retry_rule_remove": _keys(RetryRule, "number"),
         "lease_rule_remove": [{"number": 1}, {"number": 999}],

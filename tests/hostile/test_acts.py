@@ -145,6 +145,7 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
         ("columns", reverse("columns"), {"cols": "OrderId", "of": "WyJhIixbIk9yZGVySWQiXV0"}),
         ("views", reverse("views"), {"of": "archive", "query": "q=", "name": "x", "shared": "yes"}),
         ("view_rename", reverse("view_rename", args=["shared"]), {"name": "x"}),
+        ("view_default", reverse("view_default", args=["shared"]), {}),
         ("view_remove", reverse("view_remove", args=["shared"]), {}),
         ("masking", reverse("masking"), MASKING),
         ("masking_rule", reverse("masking_rule", args=[rule]), {**MASKING, "version": "1"}),

@@ -19,7 +19,7 @@ from tests.hostile.test_scoped import INSIDE, NAME, SECRET, _send, planted
 __all__ = ["planted"]
 MISSING = "needs a group that may act on"
 # of queues, but not by an argument of a queue's own: what is found there is narrowed (test_scoped)
-BY_SEARCH = {"find_message", "conversation", "view", "view_rename", "view_remove"}
+BY_SEARCH = {"find_message", "conversation", "view", "view_rename", "view_remove", "view_default"}
 # says in words on the page before what it refuses
 SAYS_AFTER = {"failure_assignment", "failure_acknowledgement"}
 

@@ -52,6 +52,7 @@ class ArchiveResult:
 
 
 @require_safe
+@links.opens_with_default("archive")
 def page(request: HttpRequest) -> HttpResponse:
     query = search.read(request.GET.get("q"), content_access.of(request.user))
     found, problem = (

@@ -28,6 +28,7 @@ FORMATS = {"csv": (export.as_csv, "text/csv; charset=utf-8"), "jsonl": (export.a
 
 
 @require_safe
+@links.opens_with_default("audit")
 def page(request: HttpRequest) -> HttpResponse:
     access = content_access.of(request.user)
     wanted = filter.read(request.GET.get("q", ""), access)

@@ -41,6 +41,7 @@ NOT_SEEN = "There is no such failure in the queues that you may see."
 
 
 @require_safe
+@links.opens_with_default("failures")
 def page(request: HttpRequest) -> HttpResponse:
     query = search.read(request.GET.get("q", ""), content_access.of(request.user))
     if query.filter.state not in ("", "dead"):

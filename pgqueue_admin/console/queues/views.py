@@ -18,6 +18,7 @@ from pgqueue_admin.models.queue_database import queue_database, schemas_looked_a
 
 
 @require_safe
+@links.opens_with_default("queues")
 def page(request: HttpRequest) -> HttpResponse:
     wanted = filters.read(request.GET.get("q", ""))
     sort = request.GET.get("sort", "") if request.GET.get("sort", "").removeprefix("-") in SORTS else ""

@@ -1,26 +1,50 @@
 """The views of a page, for its filter line, and where its present address is saved as another."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
 from pgqueue_admin.models import SavedView
 from pgqueue_admin.services import saved_views
 
+View = Callable[..., HttpResponse]
+PLAIN = "view=none"  # no page reads it: it only keeps the address from being empty
+
 
 class ViewLinks(NamedTuple):
-    """``views``: each with whether the page stands at it now. ``save``: an address."""
+    """``views``: each with whether the page stands at it now. ``save``: an address. ``plain``: of the page as it is for
+    everybody, where this person's opens with a view; else empty."""
 
     views: list[tuple[SavedView, bool]]
     save: str
+    plain: str
 
 
 def of(request: HttpRequest, page: str) -> ViewLinks:
     here = _here(request, page)
     found = [(view, view.query == here) for view in saved_views.visible(request.user).filter(page=page)]
-    return ViewLinks(found, _saving(page, here))
+    opens = saved_views.defaults_of(request.user) if found else set()
+    plain = f"{reverse(page)}?{PLAIN}" if any(view.pk in opens for view, _ in found) else ""
+    return ViewLinks(found, _saving(page, here), plain)
+
+
+def opens_with_default(page: str) -> Callable[[View], View]:
+    """Of the view function of a list: where its address asks for nothing, this person's default view says what."""
+
+    def opening(view: View) -> View:
+        @wraps(view)
+        def opened(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            default = None if request.META.get("QUERY_STRING") else saved_views.default_of(request.user, page)
+            query = saved_views.cleaned(page, default.query) if default else ""
+            return HttpResponseRedirect(f"{reverse(page)}?{query}") if query else view(request, *args, **kwargs)
+
+        return opened
+
+    return opening
 
 
 def saving(request: HttpRequest, page: str) -> str:

@@ -32,6 +32,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "query": saved_views.cleaned(of, query) if is_known else "",
         "said": _said(saved_views.cleaned(of, query)) if is_known else [],
         "views": [(view, _said(view.query), saved_views.refusal(request.user, view)) for view in found],
+        "opens": saved_views.defaults_of(request.user),
         "words": WORDS,
         "share_refusal": permissions.refusal_on_page(request.user, "share"),
         "longest": LONGEST_NAME,
@@ -50,6 +51,9 @@ def _save(request: HttpRequest) -> HttpResponse:
         responses.refused(request, str(refused))
         return responses.back(request, "views")
     whose = "Everybody sees it." if view.is_shared else "Only you see it."
+    if given.get("opens") == "yes":
+        saved_views.open_with(request.user, view)
+        whose += f" {WORDS[view.page]} opens with it for you."
     responses.done(request, f"Saved as “{view.name}”. {whose}", Way("All views", reverse("views")))
     return responses.SeeOther(address(view))
 
@@ -83,6 +87,20 @@ def remove(request: HttpRequest, slug: str) -> HttpResponse:
     return responses.back(request, "views")
 
 
+@require_POST
+def default(request: HttpRequest, slug: str) -> HttpResponse:
+    """What this person's list opens with; ``plain``: with no view any more."""
+    view = _of(request, slug)
+    word = WORDS.get(view.page, view.page)
+    if request.POST.get("plain") == "yes":
+        saved_views.open_without(request.user, view.page)
+        responses.done(request, f"{word} opens for you as it does for everybody.")
+    else:
+        saved_views.open_with(request.user, view)
+        responses.done(request, f"{word} opens for you with “{view.name}”. For others nothing changes.")
+    return responses.back(request, "views")
+
+
 def address(view: SavedView) -> str:
     """Of a page of ours, whatever stands in the row: its own noun, and names that the page reads."""
     if view.page not in WORDS:
@@ -108,4 +126,5 @@ urlpatterns = [
     path("views/<slug:slug>/", opened, name="view"),
     path("views/<slug:slug>/rename/", rename, name="view_rename"),
     path("views/<slug:slug>/remove/", remove, name="view_remove"),
+    path("views/<slug:slug>/default/", default, name="view_default"),
 ]

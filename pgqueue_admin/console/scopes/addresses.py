@@ -10,6 +10,7 @@ from pgqueue_admin.dialects import visible_queues
 NARROWED = frozenset(
     {
         "person", "keys", "password", "sign_in", "sign_out", "live", "views", "view", "view_rename", "view_remove",
+        "view_default",
         "overview", "queues", "queue", "queue_ends", "messages", "waiting_message", "waiting_body", "waiting_acts",
         "queue_send", "copy_waiting", "copy_archived", "edit_message", "delayed",
         "lease_message", "lease_publish", "lease_acts", "lease_release", "lease_end",
