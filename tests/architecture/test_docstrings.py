@@ -115,7 +115,10 @@ def held() -> dict[str, set[str]]:
 
 @cache
 def files() -> set[str]:
-    return {path.name for folder in (PACKAGE, ROOT / "templates") for path in folder.rglob("*.*")} | {"manage.py", "admin.py"}
+    return {path.name for folder in (PACKAGE, ROOT / "templates") for path in folder.rglob("*.*")} | {
+        "manage.py",
+        "admin.py",
+    }
 
 
 def is_there(name: str) -> bool:

@@ -435,7 +435,7 @@ def test_workers_are_those_of_their_endpoints(world: World, narrow: Client, plan
 def test_trends_are_of_one_of_their_queues(world: World, narrow: Client, planted: SimpleNamespace) -> None:
     """Charts, tables, files and what is new: the same, whatever the figures of other queues are."""
     at, cause = TEN + timedelta(minutes=5), "0" * 15 + "9"
-    timed = {"critical_buckets": [300], "critical_counts": [41], "result": "failed"}
+    timed: dict[str, Any] = {"critical_buckets": [300], "critical_counts": [41], "result": "failed"}
     rolled_up(at, 41, queue=INSIDE, type="Shop.Mine", **timed)
     rolled_up(at - timedelta(days=3), grain="day", queue=INSIDE, type="Shop.Mine", **timed)
     failed(at, cause, 41, queue=INSIDE, type="Shop.Mine")
