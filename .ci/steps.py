@@ -51,6 +51,9 @@ ASKING = f"tests/archive tests/dialects tests/monitor tests/services tests/trans
 PG_CRON = "tests/management/test_pg_cron.py tests/outbox/test_script.py tests/architecture/test_deploy_lease.py"
 ON_MARIADB = "tests/dialects tests/outbox tests/console/test_outboxes_elsewhere.py"
 KILLING = "tests/history tests/hostile tests/lease tests/outbox tests/services tests/transport tests/workers"
+# What is asked of a page itself has no end of its own: a browser that hangs is a failed test, where its process stands
+# is said, and the run ends. pytest-xdist may wait for ever for tests that the next process were to take over.
+ENDED = "-o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true --max-worker-restart=0"
 # Three on two processors: tests wait for processes, locks and clocks for a good part of their time.
 MANY = "-n 3 --dist loadgroup"
 
@@ -77,7 +80,7 @@ STEPS = [
     Step("deploy", f"{DEPLOYED} {BIN}/python manage.py check --deploy --fail-level WARNING"),
     Step("advisories", f"{BIN}/python .ci/advisories.py"),
     Step("tests", "make test", is_pytest=True),
-    pytest("journeys", "-m journey -n 2 --dist loadgroup tests/journeys", "chromium nginx"),
+    pytest("journeys", f"-m journey -n 2 --dist loadgroup {ENDED} tests/journeys", "chromium nginx"),
     pytest("spark", "-m spark tests/history", before="PGQUEUE_TEST_PATIENCE=300 ", runs="beside"),
     Step("test-slow", "make test-slow", is_pytest=True),
     pytest(

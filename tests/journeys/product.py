@@ -4,11 +4,11 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from pgqueue_admin.osproc import child_process
 from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -16,7 +16,8 @@ _LOGIN = re.compile(r"[Ll]ogin:? +(?P<name>\S+) +(?:password:? +)?(?P<password>\
 
 
 class Product:
-    """``manage.py up`` as a child in a session of its own, so that Ctrl-C can be sent to it alone."""
+    """``manage.py up`` as a child in a session of its own, so that Ctrl-C can be sent to it alone; the kernel sends it
+    when the tests end, however they do."""
 
     root = ROOT
     command: tuple[str, ...] = (sys.executable, "manage.py", "up")
@@ -35,7 +36,7 @@ class Product:
             **environment,
         }
 
-    def start(self, seconds: float = 120) -> None:
+    def start(self, seconds: float = 300) -> None:
         self.launch()
         until(self.is_up, seconds, "the product to say where its console is")
 
@@ -45,16 +46,10 @@ class Product:
 
     def launch(self, **environment: str) -> None:
         self._said_before = len(self.said()) if self.output.exists() else 0
-        with self.output.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.command,
-                cwd=self.root,
-                env={**self.environment, **environment},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        about = {**self.environment, **environment}
+        self.process = child_process.spawn(
+            self.command, log=self.output, dies_with=signal.SIGINT, cwd=self.root, env=about
+        )
 
     def stop(self, seconds: float = 90) -> int:
         """Ctrl-C; return the exit code."""
