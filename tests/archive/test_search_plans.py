@@ -12,7 +12,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from tests.databases import Databases
 from tests.explain import BY_INDEX, Plan, executed
 
-ROWS = 30_000
+ROWS, MILLION = 30_000, 1_000_000
 FILL = """
 insert into messages.message_archive (
     created_at, message, result, handled_by, kind, queue, message_id, message_type, headers, body, exception_type,
@@ -24,6 +24,12 @@ select now(), '{}', case when i %% 10 = 0 then 'failed' else 'success' end::publ
     concat('host-', i %% 5), i %% 7, now() - i * interval '1 minute', now() - i * interval '1 minute',
     case when i %% 10 = 0 then lpad(to_hex(i %% 200), 16, '0') end
 from generate_series(1, %(rows)s) i
+"""
+# Plans are made by the rows that the catalog tells for each block, and by the blocks that there are.
+AS_OF_A_MILLION = """
+update pg_class set reltuples = reltuples * %(million)s / %(rows)s
+where oid = 'messages.message_archive'::regclass
+    or oid in (select indexrelid from pg_index where indrelid = 'messages.message_archive'::regclass)
 """
 FILL_OPERATION = """
 insert into messages.operation_item (operation, position, archive_id) select 7, i, 10 * i from generate_series(1, 50) i
@@ -94,6 +100,14 @@ def test_a_sequential_scan_would_be_seen(filled: Connection) -> None:
     assert executed(filled, count, {**asked.params(), "cap": ROWS}).reads("message_archive") == {"Seq Scan"}
 
 
+def test_a_million_is_believed(filled: Connection) -> None:
+    with filled.raw.transaction(force_rollback=True):
+        filled.run(AS_OF_A_MILLION, {"million": MILLION, "rows": ROWS})
+        plan = filled.value("explain (format json) select from messages.message_archive")[0]["Plan"]
+    assert 0.9 * MILLION < plan["Plan Rows"] < 1.1 * MILLION
+
+
+@pytest.mark.parametrize("as_of_a_million", [False, True])
 @pytest.mark.parametrize(
     ("nodes", "index", "most_blocks"),
     [
@@ -121,8 +135,13 @@ def test_a_sequential_scan_would_be_seen(filled: Connection) -> None:
         ([Term("state", "dead", "is"), Excluded(Term("queue", '"public"."Q10"', "is"))], "message_archive_state", 400),
     ],
 )
-def test_a_field_is_found_by_an_index(filled: Connection, nodes: list[Node], index: str, most_blocks: int) -> None:
-    plan = plan_of(filled, ArchiveFilter(state="", also=tuple(nodes)))
+def test_a_field_is_found_by_an_index(
+    filled: Connection, nodes: list[Node], index: str, most_blocks: int, as_of_a_million: bool
+) -> None:
+    with filled.raw.transaction(force_rollback=True):
+        if as_of_a_million:
+            filled.run(AS_OF_A_MILLION, {"million": MILLION, "rows": ROWS})
+        plan = plan_of(filled, ArchiveFilter(state="", also=tuple(nodes)))
     assert plan.reads("message_archive") <= BY_INDEX, plan
     assert not index or index in plan.indexes, plan
     assert plan.blocks < most_blocks, plan
