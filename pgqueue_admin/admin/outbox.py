@@ -23,9 +23,10 @@ from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import ForeignOutbox
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import outboxes
-from pgqueue_admin.services import content_access, outbox_content
+from pgqueue_admin.services import content_access
 from pgqueue_admin.services.operations import confirmation
 from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
+from pgqueue_admin.services.outbox import content
 from pgqueue_admin.services.permissions import refusal_for
 from pgqueue_admin.transport.settings import SettingsRefused
 
@@ -77,7 +78,7 @@ class OutboxAdmin(ReadOnlyAdmin):
             shown = outboxes.record(connection, table, request.GET.get("id", "")) if table else None
             if state is None or shown is None:
                 return None
-            sends = outbox_content.operations_of(shown.operations, content_access.of(request.user))
+            sends = content.operations_of(shown.operations, content_access.of(request.user))
             return {"title": f"Record of {state.name}", "row": state, "record": shown, "sends": sends}
 
         return self._page(request, "outbox_record", look)

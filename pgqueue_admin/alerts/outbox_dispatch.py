@@ -7,10 +7,10 @@ from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import outboxes
 from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
-from pgqueue_admin.services import outboxes as acts
-from pgqueue_admin.services.checked_outbox import engine_for
-from pgqueue_admin.services.foreign_outboxes import ByHandOutbox
-from pgqueue_admin.services.outboxes import Dispatched
+from pgqueue_admin.services.outbox import acts
+from pgqueue_admin.services.outbox.acts import Dispatched
+from pgqueue_admin.services.outbox.checked import engine_for
+from pgqueue_admin.services.outbox.switches import ByHandOutbox
 from pgqueue_admin.services.permissions import database_lets, refusal_for
 from pgqueue_admin.transport import Endpoint as Engine
 from pgqueue_admin.workers.processes.endpoint_settings import of_row

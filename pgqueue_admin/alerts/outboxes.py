@@ -21,8 +21,8 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import in_doubt, outboxes
 from pgqueue_admin.monitor.in_doubt import InDoubt, Owner
 from pgqueue_admin.monitor.outboxes import COUNTED_TO, OutboxFigures, OutboxTable
-from pgqueue_admin.services import followed_outboxes
-from pgqueue_admin.services.foreign_outboxes import here
+from pgqueue_admin.services.outbox import first_seen
+from pgqueue_admin.services.outbox.switches import here
 from pgqueue_admin.workers.processes.endpoint_settings import isolation_said
 
 EVERY = 30.0  # seconds between two looks of the alerter
@@ -237,8 +237,8 @@ class _Judge:
         return _seen(state, self._seen_since(of)) if state.is_undated else state
 
     def _seen_since(self, table: Address) -> datetime | None:
-        self._database = self._database or followed_outboxes.database_of(self._connection, table)
-        return followed_outboxes.seen_since(self._connection, self._database, table)
+        self._database = self._database or first_seen.database_of(self._connection, table)
+        return first_seen.seen_since(self._connection, self._database, table)
 
 
 def _seen(state: OutboxState, since: datetime | None) -> OutboxState:
@@ -266,12 +266,12 @@ class OutboxWatch(PeriodicLook[list[OutboxState]]):
         with queue_database().reading() as connection:
             states, database = load(connection), here(connection)
             followed = [state.address for state in states if state.is_undated or state.figures.unread]
-            followed_outboxes.forget_what_is_not_followed(database, followed)
+            first_seen.forget_what_is_not_followed(database, followed)
             return [_followed(connection, database, state) if state.is_undated else state for state in states]
 
 
 def _followed(connection: Connection, database: str, state: OutboxState) -> OutboxState:
-    since = followed_outboxes.follow(connection, database, state.address)
+    since = first_seen.follow(connection, database, state.address)
     return _seen(state, min(since.values(), default=None))
 
 

@@ -18,7 +18,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Endpoint, ForeignOutbox, OutboxFirstSeen, outbox_first_seen
 from pgqueue_admin.monitor import in_doubt
-from pgqueue_admin.services import followed_outboxes
+from pgqueue_admin.services.outbox import first_seen
 from tests.alerts.test_kinds import look
 from tests.console.pages import Connect, shown
 from tests.console.sampled import signed_in
@@ -108,7 +108,7 @@ def test_a_restart_and_the_page_know_what_was_seen_before(there: Connection) -> 
 def test_so_many_are_followed_and_no_more(there: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others when some of them are gone; those that are followed stay so, whatever comes before them by its id."""
     monkeypatch.setattr(outbox_first_seen, "MOST", 3)
-    monkeypatch.setattr(followed_outboxes, "MOST", 3)
+    monkeypatch.setattr(first_seen, "MOST", 3)
     there.run('alter table "Partner_OutboxData" drop column "CreatedAt"')
     for name in ("m", "n", "o", "p"):
         there.run(INSERT, [name])

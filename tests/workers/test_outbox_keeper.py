@@ -20,10 +20,10 @@ from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Endpoint, ForeignOutbox, OutboxFirstSeen, Process
 from pgqueue_admin.monitor import outboxes
-from pgqueue_admin.services import outboxes as acts
-from pgqueue_admin.services.checked_outbox import CheckedOutbox, Relayed, engine_for
-from pgqueue_admin.services.foreign_outboxes import ByHandOutbox, keep, this_database
 from pgqueue_admin.services.operations.errors import OperationRefused
+from pgqueue_admin.services.outbox import acts
+from pgqueue_admin.services.outbox.checked import CheckedOutbox, Relayed, engine_for
+from pgqueue_admin.services.outbox.switches import ByHandOutbox, keep, this_database
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.workers.processes import outbox_keeper_process
 from pgqueue_admin.workers.processes.outbox_keeper_process import OutboxKeeperProcess

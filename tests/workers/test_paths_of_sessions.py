@@ -18,7 +18,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.embedded.reset import reset
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import Endpoint, ForeignOutbox, Queue
-from pgqueue_admin.services.foreign_outboxes import this_database
+from pgqueue_admin.services.outbox.switches import this_database
 from pgqueue_admin.transport import Endpoint as Transport
 from tests.asking_relay import AskingRelay
 from tests.databases import Databases

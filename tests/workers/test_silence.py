@@ -17,7 +17,7 @@ from pgqueue_admin.dialects.errors import NoAnswer
 from pgqueue_admin.models import ForeignOutbox, Process, database_clock, notify
 from pgqueue_admin.models.db_backend.base import only_short_ones_here
 from pgqueue_admin.services import lease_rules
-from pgqueue_admin.services.foreign_outboxes import this_database
+from pgqueue_admin.services.outbox.switches import this_database
 from pgqueue_admin.workers.processes.advisory_lock import SessionLock
 from pgqueue_admin.workers.processes.console_session import ConsoleSession
 from pgqueue_admin.workers.processes.expirer_process import ExpirerProcess

@@ -4,7 +4,7 @@ from django import forms
 
 from pgqueue_admin.console.form_fields import DurationField
 from pgqueue_admin.models import ForeignOutbox
-from pgqueue_admin.services.foreign_outboxes import KEEP, RELAY_AFTER
+from pgqueue_admin.services.outbox.switches import KEEP, RELAY_AFTER
 
 
 class KeepingForm(forms.Form):

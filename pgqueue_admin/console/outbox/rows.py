@@ -14,9 +14,9 @@ from pgqueue_admin.formatting.names import listed
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.monitor.in_doubt import InDoubt
 from pgqueue_admin.monitor.outboxes import COUNTED_TO, OutboxTable, PendingRecord
-from pgqueue_admin.services import followed_outboxes, outbox_content
 from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.services.outbox_content import RecordedMessage
+from pgqueue_admin.services.outbox import content, first_seen
+from pgqueue_admin.services.outbox.content import RecordedMessage
 
 LISTED = 200  # messages of a record
 
@@ -31,7 +31,7 @@ class WaitingRecord(NamedTuple):
 def waiting(connection: Connection, table: OutboxTable, found: list[PendingRecord]) -> list[WaitingRecord]:
     """Raises DatabaseError."""
     undated = [each.id for each in found if not each.created_at]
-    seen = followed_outboxes.first_seen(connection, table.address, undated)
+    seen = first_seen.first_seen(connection, table.address, undated)
     return [WaitingRecord(each, seen.get(each.id)) for each in found]
 
 
@@ -60,7 +60,7 @@ class ShownRecord(NamedTuple):
 
 def recorded(operations: str, access: ContentAccess, asked: Mapping[str, str]) -> ShownRecord:
     """``asked``: the query of the page, ``send=2&body=hex``; bad values show the first."""
-    found = outbox_content.messages_of(operations)
+    found = content.messages_of(operations)
     if not found:
         return ShownRecord(None if found is None else [])
     listed = [_recorded_row(place, each) for place, each in enumerate(found[:LISTED], 1)]

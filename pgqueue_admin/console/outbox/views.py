@@ -23,9 +23,9 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import caught_duplicates, outbox_databases
 from pgqueue_admin.monitor import in_doubt, outboxes
 from pgqueue_admin.monitor.in_doubt import InDoubt
-from pgqueue_admin.services import content_access, followed_outboxes, foreign_outboxes
-from pgqueue_admin.services import outboxes as acts
+from pgqueue_admin.services import content_access
 from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
+from pgqueue_admin.services.outbox import acts, first_seen, switches
 from pgqueue_admin.transport.settings import SettingsRefused
 
 T = TypeVar("T")
@@ -111,7 +111,7 @@ def record(request: HttpRequest, schema: str, table: str, message_id: str) -> Ht
         if row is None or (shown := outboxes.record(connection, row.figures.table, message_id)) is None:
             return (row, None, None) if row else None
         undated = [] if shown.created_at or shown.dispatched else [shown.id]
-        return row, shown, followed_outboxes.first_seen(connection, address, undated).get(shown.id)
+        return row, shown, first_seen.first_seen(connection, address, undated).get(shown.id)
 
     found, problem = _read(work, address)
     row, shown, seen_at = found or (None, None, None)
@@ -153,7 +153,7 @@ def allow(request: HttpRequest, schema: str, table: str) -> HttpResponse:
         responses.refused(request, f"Nothing was changed: {why}")
         return responses.back(request, url_converters.queue(address, "outbox") if row else "outboxes")
     try:
-        changed = foreign_outboxes.allow_dispatch(address, allowed, request.user, "console", responses.reason(request))
+        changed = switches.allow_dispatch(address, allowed, request.user, "console", responses.reason(request))
     except OperationRefused as error:
         responses.refused(request, str(error))
     else:
@@ -189,7 +189,7 @@ def _why_not_switched(row: OutboxState | None) -> str:
 
 def _keep(request: HttpRequest, address: Address, form: forms.KeepingForm) -> None:
     try:
-        changed = foreign_outboxes.keep(
+        changed = switches.keep(
             address, form.relay_seconds, form.keep_seconds, request.user, "console", responses.reason(request)
         )
     except OperationRefused as error:

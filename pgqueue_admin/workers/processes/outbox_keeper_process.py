@@ -23,10 +23,10 @@ from pgqueue_admin.monitor import outboxes
 from pgqueue_admin.monitor.outboxes import OutboxTable
 from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
 from pgqueue_admin.outbox.upkeep import BATCH, NEVER, RELAYED_AT_ONCE
-from pgqueue_admin.services import followed_outboxes
-from pgqueue_admin.services.checked_outbox import CheckedOutbox, OutboxClosed, Relayed, engine_for
-from pgqueue_admin.services.foreign_outboxes import here
-from pgqueue_admin.services.outboxes import note_sent
+from pgqueue_admin.services.outbox import first_seen
+from pgqueue_admin.services.outbox.acts import note_sent
+from pgqueue_admin.services.outbox.checked import CheckedOutbox, OutboxClosed, Relayed, engine_for
+from pgqueue_admin.services.outbox.switches import here
 from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
 from pgqueue_admin.transport.settings import SettingsRefused
 from pgqueue_admin.workers.processes.advisory_lock import SingletonLock
@@ -80,7 +80,7 @@ class ForeignOutboxUpkeep:
         return Kept(trouble=_told(refused), more=bool(due))
 
     def _due(self, session: Connection, database: str, grace: timedelta) -> list[str]:
-        since = followed_outboxes.follow(session, database, self._table)
+        since = first_seen.follow(session, database, self._table)
         now = database_clock.now()
         return [each for each, at in since.items() if now - at >= grace]
 

@@ -12,8 +12,8 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models import database_clock, outbox_first_seen
 from pgqueue_admin.models.db_backend.base import only_short_ones_here
 from pgqueue_admin.outbox.first_seen import SeenByThisProcess
-from pgqueue_admin.services.foreign_outboxes import here
-from pgqueue_admin.services.outboxes import note_sent
+from pgqueue_admin.services.outbox.acts import note_sent
+from pgqueue_admin.services.outbox.switches import here
 
 log = logging.getLogger(__name__)
 

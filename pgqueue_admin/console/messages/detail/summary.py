@@ -16,7 +16,7 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor.message import DelayedMessage, StoredMessage, WaitingMessage
 from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.services.outbox_content import RecordedMessage
+from pgqueue_admin.services.outbox.content import RecordedMessage
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers
 

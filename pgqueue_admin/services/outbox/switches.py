@@ -9,8 +9,8 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.formatting.durations import plain
 from pgqueue_admin.models import AuditEntry, ForeignOutbox
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.checked_outbox import CheckedOutbox
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
+from pgqueue_admin.services.outbox.checked import CheckedOutbox
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
 MINUTE, DAY = 60, 86_400
@@ -20,7 +20,7 @@ RELAY_LIMITS, KEEP_LIMITS = (MINUTE, DAY), (DAY, 3650 * DAY)
 
 
 class ByHandOutbox(CheckedOutbox):
-    """Implements outboxes.DispatchableOutbox: as long as a person has allowed it."""
+    """Implements acts.DispatchableOutbox: as long as a person has allowed it."""
 
     def relay(self, session: Connection, record_id: str) -> int | None:
         if not dispatch_allowed(self.table):

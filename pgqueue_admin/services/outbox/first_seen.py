@@ -7,7 +7,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models import outbox_databases, outbox_first_seen
 from pgqueue_admin.models.outbox_first_seen import MOST
 from pgqueue_admin.monitor import outboxes
-from pgqueue_admin.services.foreign_outboxes import here
+from pgqueue_admin.services.outbox.switches import here
 
 _SHOWN = 1_000  # of those that were seen first, which of them still wait is asked for a page
 
