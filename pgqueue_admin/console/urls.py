@@ -55,7 +55,7 @@ PAGES = (
     "operations.edit_views",
     "crossings.views",
     "trials.views",
-    "search.views",
+    "finder.views",
     "conversations.views",
     "trends.views",
     "audit.views",

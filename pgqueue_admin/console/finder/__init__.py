@@ -1,0 +1,1 @@
+"""The finder: one box that knows ids, queues, endpoints and failures."""
