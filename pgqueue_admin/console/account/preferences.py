@@ -32,7 +32,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "search": 'who:"{}"'.format(name.replace('"', "")),
         "goes": navigation.keys(),
     }
-    return render(request, "pgqueue_admin/person/page.html", context)
+    return render(request, "pgqueue_admin/account/page.html", context)
 
 
 def choose(request: HttpRequest) -> HttpResponse:

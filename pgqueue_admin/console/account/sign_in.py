@@ -71,7 +71,7 @@ def _named(cookie: str) -> str:
 class SignIn(LoginView):
     """Says why somebody was sent here, and leaves that to be said again by the page they come back to."""
 
-    template_name = "pgqueue_admin/sign_in/page.html"
+    template_name = "pgqueue_admin/account/sign_in.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
     extra_context = {"themes": context_processors.THEMES}
@@ -103,7 +103,7 @@ class SignOut(LogoutView):
 class PasswordView(PasswordChangeView):
     """Everybody's own: Django admin has a page for it, and opens for staff only."""
 
-    template_name = "pgqueue_admin/sign_in/password.html"
+    template_name = "pgqueue_admin/account/password.html"
     success_url = reverse_lazy("password")
 
     def form_valid(self, form: Any) -> HttpResponse:

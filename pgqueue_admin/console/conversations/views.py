@@ -46,7 +46,7 @@ def page(request: HttpRequest, conversation_id: str) -> HttpResponse:
         "asks_history": not looks and not absent,
         "started_here": operations.started_here(act.operation for seen in found.seen for act in seen.acts),
     }
-    return render(request, "pgqueue_admin/conversation/page.html", about)
+    return render(request, "pgqueue_admin/conversations/page.html", about)
 
 
 def _clean(said: str) -> str:

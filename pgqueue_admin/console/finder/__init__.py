@@ -1,1 +1,1 @@
-"""The finder: one box that knows ids, queues, endpoints and failures."""
+"""The finder of every page: a message by any id that a person has copied, else a search of the archive."""

@@ -54,7 +54,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "results": RESULTS.items(),
         "freshness": HistoryFreshness(),
     }
-    return render(request, "pgqueue_admin/history_messages/page.html", about)
+    return render(request, "pgqueue_admin/history/messages/page.html", about)
 
 
 def _took(query: QueryDict) -> message_lookup.LookupTimings | None:
@@ -75,7 +75,7 @@ def message(request: HttpRequest, seq: int) -> HttpResponse:
             problem = str(error)
     if found is None:
         about = {"problem": problem, "seq": seq}
-        return render(request, "pgqueue_admin/history_messages/missing.html", about, status=200 if problem else 404)
+        return render(request, "pgqueue_admin/history/messages/missing.html", about, status=200 if problem else 404)
     access = content_access.of(request.user)
     reveals.opened(request.user, found.queue or "", f"history {found.source} {seq}", seq=seq)
     known = summary.of_finished(found, access)
@@ -86,7 +86,7 @@ def message(request: HttpRequest, seq: int) -> HttpResponse:
         "body": shown,
         "word": RESULTS.get(found.result, found.result),
     }
-    return render(request, "pgqueue_admin/history_messages/message.html", about | _became(found))
+    return render(request, "pgqueue_admin/history/messages/message.html", about | _became(found))
 
 
 def _became(message: message_lookup.FinishedMessage) -> dict[str, Any]:

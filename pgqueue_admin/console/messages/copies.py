@@ -79,7 +79,7 @@ def _form(request: HttpRequest, target: Address | None, back: str, fault: str = 
         "reason": responses.reason(request),
         "refusal": permissions.refusal_on_page(request.user, "send"),
     }
-    return render(request, "pgqueue_admin/message/copy.html", about, status=status)
+    return render(request, "pgqueue_admin/messages/detail/copy.html", about, status=status)
 
 
 urlpatterns = [

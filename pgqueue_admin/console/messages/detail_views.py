@@ -33,7 +33,7 @@ from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.masking import reveals
 from pgqueue_admin.services.operations.targets import Target, judge
 
-TEMPLATE = "pgqueue_admin/message/page.html"
+TEMPLATE = "pgqueue_admin/messages/detail/page.html"
 MOST_REASONS = 20
 
 
@@ -156,7 +156,7 @@ def _missing(request: HttpRequest, problem: query_errors.QueryError | None, **ab
     status = problem.status if problem else 404
     hidden = "address" in about and not sees_locked_rows(about["address"])
     about = {"trouble": problem, "may_be_locked": hidden, **about}
-    return render(request, "pgqueue_admin/message/missing.html", about, status=status)
+    return render(request, "pgqueue_admin/messages/detail/missing.html", about, status=status)
 
 
 urlpatterns = [

@@ -61,7 +61,7 @@ def _form(
         "allowed": allowed,
         "foreign": not ours and not allowed,
     }
-    return render(request, "pgqueue_admin/queue/send.html", about, status=status)
+    return render(request, "pgqueue_admin/queues/detail/send.html", about, status=status)
 
 
 urlpatterns = [path("queues/<name:schema>/<name:table>/send/", page, name="queue_send")]

@@ -144,4 +144,4 @@ def _steps(archive_id: int, zone: str, version: tuple[Any, ...]) -> str:
         "steps": timeline.steps(summary.of_archived(message, content_access.NOTHING), events, database_clock.now()),
         "started_here": operations.started_here(event.operation for event in events),
     }
-    return render_to_string("pgqueue_admin/message/steps.html", about)
+    return render_to_string("pgqueue_admin/messages/detail/steps.html", about)

@@ -33,7 +33,7 @@ from pgqueue_admin.services.operations.targets import Target, judge, parsed
 from pgqueue_admin.services.unattended import untended
 from pgqueue_admin.transport.wire import headers as h
 
-TEMPLATE = "pgqueue_admin/message/edit.html"
+TEMPLATE = "pgqueue_admin/messages/detail/edit.html"
 _MASKED = "Masking rules hide parts of it, so it is sent as it was. Reveal them first to edit it."
 
 
@@ -53,7 +53,7 @@ def page(request: HttpRequest, archive_id: int) -> HttpResponse:
     if found is None:
         about = {"trouble": problem, "id": str(archive_id)}
         status = problem.status if problem else 404
-        return render(request, "pgqueue_admin/message/missing.html", about, status=status)
+        return render(request, "pgqueue_admin/messages/detail/missing.html", about, status=status)
     reveals.opened_archived(request.user, archive_id, found.message.queue)
     if found.draft is None and "look" in request.POST and "HX-Request" in request.headers:
         return HttpResponse(status=204)  # what was typed last is compared when it is sent already: no fault of anybody

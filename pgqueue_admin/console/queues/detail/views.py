@@ -72,14 +72,16 @@ def show(
         **(_looked(view, content_access.of(request.user)) if "ends" in request.GET else {}),
         **(more or {}),
     }
-    return render(request, "pgqueue_admin/queue/page.html", about, status=status)
+    return render(request, "pgqueue_admin/queues/detail/page.html", about, status=status)
 
 
 def _never_seen(request: HttpRequest, address: Address) -> HttpResponse:
     """Messages may name a queue that was gone, or is not watched, before anybody looked."""
     known = Known(address)
     status = 200 if known.is_anything else 404
-    return render(request, "pgqueue_admin/queue/never_seen.html", {"address": address, "known": known}, status=status)
+    return render(
+        request, "pgqueue_admin/queues/detail/never_seen.html", {"address": address, "known": known}, status=status
+    )
 
 
 @require_safe
