@@ -21,7 +21,7 @@ from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.lease.schedules.runner import GRACE
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.workers.processes.expirer_process import ExpirerProcess
-from pgqueue_admin.workers.processes.schedule_clock import ScheduleClock
+from pgqueue_admin.workers.processes.lease_clocks import ScheduleClock
 from tests import pg_cron
 from tests.databases import Databases
 from tests.lease.tables import archived, let_expire, waiting

@@ -19,8 +19,7 @@ from pgqueue_admin.models.db_backend.base import only_short_ones_here
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
 from pgqueue_admin.workers.processes.advisory_lock import SingletonLock
-from pgqueue_admin.workers.processes.rule_clock import RuleClock
-from pgqueue_admin.workers.processes.schedule_clock import ScheduleClock
+from pgqueue_admin.workers.processes.lease_clocks import RuleClock, ScheduleClock
 from pgqueue_admin.workers.processes.wakeup_pipe import ShutdownSignal
 from pgqueue_admin.workers.reporting import process_identity, process_stats
 from pgqueue_admin.workers.reporting.liveness_file import LivenessFile

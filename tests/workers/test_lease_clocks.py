@@ -13,7 +13,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.models import Process
-from pgqueue_admin.workers.processes.schedule_clock import ScheduleClock
+from pgqueue_admin.workers.processes.lease_clocks import ScheduleClock
 from tests.lease.test_schedules import add, due, outcomes, waiting
 from tests.waiting import NOISE, until
 from tests.workers.host import House
