@@ -15,15 +15,12 @@ from django.db import connections, transaction
 from django.db.models.functions import Now
 
 from pgqueue_admin.alerts import dead_message_cursor
-from pgqueue_admin.alerts.crossings import CrossingWatch
 from pgqueue_admin.alerts.database_exposure import Exposure
 from pgqueue_admin.alerts.evaluation import Evaluation
 from pgqueue_admin.alerts.kinds import BY_NAME
-from pgqueue_admin.alerts.lease_locks import LeaseLockWatch
 from pgqueue_admin.alerts.mail import delivery, policy
 from pgqueue_admin.alerts.outboxes import ElsewhereWatch, InDoubtWatch, OutboxWatch
-from pgqueue_admin.alerts.periodic_look import PeriodicLook
-from pgqueue_admin.alerts.schedules import ScheduleWatch
+from pgqueue_admin.alerts.periodic_looks import CrossingWatch, LeaseLockWatch, PeriodicLook, ScheduleWatch
 from pgqueue_admin.alerts.snapshot import look
 from pgqueue_admin.alerts.table_faults import TableFaultWatch
 from pgqueue_admin.dialects import Connection

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pgqueue_admin.alerts.finding import Finding
-from pgqueue_admin.alerts.periodic_look import PeriodicLook
+from pgqueue_admin.alerts.periodic_looks import PeriodicLook
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import search_paths
 from pgqueue_admin.dialects.postgresql.connect_options import said_by

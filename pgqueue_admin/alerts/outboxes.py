@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from pgqueue_admin.alerts.periodic_look import PeriodicLook
+from pgqueue_admin.alerts.periodic_looks import PeriodicLook
 from pgqueue_admin.dialects import Address, Connection, aliases
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import durations

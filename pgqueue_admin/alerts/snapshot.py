@@ -13,9 +13,9 @@ from django.db.models import Q
 
 from pgqueue_admin.alerts.dead_message_cursor import CursorReading, DeadGroup, NewDeaths, Pile
 from pgqueue_admin.alerts.finding import Finding
-from pgqueue_admin.alerts.lease_locks import LeaseLocks
 from pgqueue_admin.alerts.mail import mail_settings as mailbox
 from pgqueue_admin.alerts.outboxes import OutboxesElsewhere, OutboxState
+from pgqueue_admin.alerts.periodic_looks import LeaseLocks
 from pgqueue_admin.alerts.table_faults import FaultyTable
 from pgqueue_admin.archive import move_to_archive
 from pgqueue_admin.archive.retention import Reader

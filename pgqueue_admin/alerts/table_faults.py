@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from pgqueue_admin.alerts import table_checks
-from pgqueue_admin.alerts.periodic_look import PeriodicLook
+from pgqueue_admin.alerts.periodic_looks import PeriodicLook
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.models.queue_database import QueueDatabase, looked_at, queue_database

@@ -8,7 +8,7 @@ from django.db import connections
 from pgqueue_admin.alerts.alerter import Alerter
 from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.kinds import BY_NAME
-from pgqueue_admin.alerts.lease_locks import LeaseLockWatch
+from pgqueue_admin.alerts.periodic_looks import LeaseLockWatch
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.lease import LeaseQueue, upkeep

@@ -8,7 +8,7 @@ import pytest
 from django.db import connections
 
 from pgqueue_admin.alerts.kinds import BY_NAME
-from pgqueue_admin.alerts.schedules import ScheduleWatch
+from pgqueue_admin.alerts.periodic_looks import ScheduleWatch
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.lease.schedules import runner

@@ -5,9 +5,9 @@ First step: Mend the way to that database; where it cannot tell any more, look t
 
 from collections.abc import Iterator
 
-from pgqueue_admin.alerts.crossings import LATE
 from pgqueue_admin.alerts.finding import CRITICAL, WARNING, Finding
 from pgqueue_admin.alerts.kinds.kind import AlertKind
+from pgqueue_admin.alerts.periodic_looks import CROSSING_LATE
 from pgqueue_admin.alerts.snapshot import AlertSnapshot
 from pgqueue_admin.formatting import warnings
 
@@ -16,7 +16,9 @@ def find(look: AlertSnapshot) -> Iterator[Finding]:
     for row in look.crossings or []:
         if not row.undecided and not row.going:
             continue  # its queues there took none of them
-        said = warnings.crossing_undecided(row.alias, row.undecided, row.going, row.seconds, LATE.total_seconds())
+        said = warnings.crossing_undecided(
+            row.alias, row.undecided, row.going, row.seconds, CROSSING_LATE.total_seconds()
+        )
         severity = CRITICAL if row.undecided else WARNING
         yield Finding("crossing_undecided", row.alias, said, severity, since=row.begun_at)
 

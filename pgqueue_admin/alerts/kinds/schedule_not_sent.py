@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pgqueue_admin.alerts.finding import CRITICAL, Finding
 from pgqueue_admin.alerts.kinds.kind import AlertKind
-from pgqueue_admin.alerts.schedules import LATE
+from pgqueue_admin.alerts.periodic_looks import SCHEDULE_LATE
 from pgqueue_admin.alerts.snapshot import AlertSnapshot
 from pgqueue_admin.formatting import warnings
 
@@ -15,7 +15,7 @@ from pgqueue_admin.formatting import warnings
 def find(look: AlertSnapshot) -> Iterator[Finding]:
     for row in look.unsent_schedules or []:
         late = (row.now - row.due_at).total_seconds() if row.due_at else None
-        said = warnings.schedule_not_sent(late, LATE.total_seconds(), row.error)
+        said = warnings.schedule_not_sent(late, SCHEDULE_LATE.total_seconds(), row.error)
         yield Finding("schedule_not_sent", f"schedule {row.name}", said, CRITICAL)
 
 

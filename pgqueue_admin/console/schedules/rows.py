@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from django.urls import reverse
 
-from pgqueue_admin.alerts.schedules import LATE
+from pgqueue_admin.alerts.periodic_looks import SCHEDULE_LATE
 from pgqueue_admin.console import filter_syntax
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting.numbers import pluralize
@@ -85,7 +85,7 @@ class ScheduleRow:
 
     @property
     def is_overdue(self) -> bool:
-        return bool(not self.of.paused_at and self.of.next_at and self.of.next_at < self.now - LATE)
+        return bool(not self.of.paused_at and self.of.next_at and self.of.next_at < self.now - SCHEDULE_LATE)
 
     @property
     def is_over(self) -> bool:

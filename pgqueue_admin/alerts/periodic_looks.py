@@ -1,0 +1,92 @@
+"""What the alerter asks of a database now and then, instead of at each of its turns."""
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+import django.db
+
+from pgqueue_admin.archive import crossings
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.lease_store import QUEUE
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import discovery, lease_messages
+from pgqueue_admin.monitor.lease_messages import LocksOver
+from pgqueue_admin.monitor.queue_table import TableKind
+
+EVERY = 30.0  # seconds between two looks of the alerter
+CROSSING_LATE = timedelta(minutes=5)  # housekeeping asks each minute, and a chunk of large bodies may take some
+SCHEDULE_LATE = timedelta(minutes=3)  # everybody who looks does so each minute
+LOCK_LATE = timedelta(minutes=3)  # everybody who ends them does so each minute
+
+_T = TypeVar("_T")
+
+
+class PeriodicLook(ABC, Generic[_T]):
+    """``every``: seconds between two looks."""
+
+    def __init__(self, every: float = EVERY) -> None:
+        self._every, self._look_at = every, 0.0
+        self._newest: _T | None = None
+
+    def newest(self) -> _T | None:
+        """As it was at the last look; None where that was not answered."""
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + self._every
+            try:
+                self._newest = self._look()
+            except (DatabaseError, django.db.Error):
+                self._newest = None
+        return self._newest
+
+    @abstractmethod
+    def _look(self) -> _T:
+        """Raises DatabaseError, django.db.Error."""
+
+
+class CrossingWatch(PeriodicLook[list[Any]]):
+    """Messages between two databases of which it should be known by now whether they arrived: rows of ``unsettled``
+    (crossing_intent.sql), one for each other database."""
+
+    def _look(self) -> list[Any]:
+        with queue_database().reading() as connection:
+            return crossings.unsettled(connection, CROSSING_LATE)
+
+
+class ScheduleWatch(PeriodicLook[list[Any]]):
+    """Schedules whose message should have been sent and was not: rows of ``unsent`` (schedule.sql). A database without
+    tables for schedules has none."""
+
+    def _look(self) -> list[Any]:
+        store = queue_database().dialect.schedules
+        with queue_database().reading() as connection:
+            return store.unsent(connection, SCHEDULE_LATE) if store and store.is_installed(connection) else []
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseLocks:
+    """``is_ours``: its table has our columns, so our housekeeping ends its locks."""
+
+    over: LocksOver
+    is_ours: bool
+
+    @property
+    def late(self) -> timedelta:
+        """How long the first is over; none: nothing is."""
+        return self.over.at - self.over.since if self.over.since else timedelta(0)
+
+
+class LeaseLockWatch(PeriodicLook[list[LeaseLocks]]):
+    """Locks of the lease queue that are over and that nobody ends, whether or not its schema is shown. A database
+    without one has none."""
+
+    def _look(self) -> list[LeaseLocks]:
+        if queue_database().dialect.leases is None:
+            return []
+        with queue_database().reading() as connection:
+            table = discovery.readable(connection, QUEUE)
+            if table is None or table.kind is not TableKind.LEASE:
+                return []
+            return [LeaseLocks(lease_messages.locks_over(connection, table), table.has_attempts)]
