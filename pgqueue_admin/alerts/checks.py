@@ -122,12 +122,12 @@ def queue_tables(databases: Sequence[str] | None = None, **options: Any) -> list
 
 
 def _of_database(of: "QueueDatabase", ours: list[Any]) -> list[CheckMessage]:
-    from pgqueue_admin.alerts import table_checks
+    from pgqueue_admin.alerts import table_faults
 
     where = f"Database {of.alias}: " if of.alias else ""
     try:
         with of.reading() as session:
-            found = table_checks.every_fault(of, session, ours)
+            found = table_faults.every_fault(of, session, ours)
     except DatabaseError as error:
         return [CheckWarning(f"{where}The queues' tables were not looked at: {error}", id="pgqueue.W006")]
     return [_of_table(fault._replace(said=f"{where}{fault.said}")) for fault in found]

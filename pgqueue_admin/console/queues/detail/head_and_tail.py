@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.core.cache import cache
 
-from pgqueue_admin.alerts import table_checks
+from pgqueue_admin.alerts import table_faults
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.formatting.numbers import format_figure, format_int, pluralize
@@ -107,7 +107,7 @@ def faults(address: Address, kind: str) -> list[TableFault]:
     """What its columns and indexes lack. Raises DatabaseError."""
     of = database_of(address)
     with of.reading(address) as connection:
-        return table_checks.faults(of, connection, address, kind)
+        return table_faults.faults(of, connection, address, kind)
 
 
 def look(address: Address, latest: Newest | None) -> HeadAndTail | None:
