@@ -13,7 +13,7 @@ from django.db import connections
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.dialects.postgresql.literal import literal
+from pgqueue_admin.dialects.postgresql.query import literal
 from pgqueue_admin.formatting.fingerprint import TRACE_MOST
 from pgqueue_admin.history import ledger
 from pgqueue_admin.history.batch_loop import BatchLoop

@@ -17,7 +17,7 @@ from pgqueue_admin.archive import schema
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.dialects.postgresql.literal import literal
+from pgqueue_admin.dialects.postgresql.query import literal
 from pgqueue_admin.dialects.schedule_store import DueTime, Missed
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.lease.schedules import content, due_times, runner, timetable

@@ -9,13 +9,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import namedtuple_row
 
 from pgqueue_admin.dialects.errors import UrlUnreadable
-from pgqueue_admin.dialects.postgresql import (
-    answer_limit,
-    encodings,
-    liveness,
-    read_only_transactions,
-    session_settings,
-)
+from pgqueue_admin.dialects.postgresql import answer_limit, encodings, liveness, session_settings
 from pgqueue_admin.dialects.postgresql.answer_limit import PatientConnection
 from pgqueue_admin.dialects.postgresql.session import translated
 
@@ -158,6 +152,6 @@ def open_raw(
         begun = session_settings.anew if for_handlers else session_settings.alone
         begun(raw)
         if read_only:
-            read_only_transactions.fit(raw)
+            session_settings.only_looking(raw)
     raw.prepared_max = prepared_statements
     return raw

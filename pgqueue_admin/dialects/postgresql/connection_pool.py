@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import psycopg
 
 from pgqueue_admin.dialects.connect_breaker import ConnectBreaker
-from pgqueue_admin.dialects.postgresql import answer_limit, liveness, session_baseline, session_settings
+from pgqueue_admin.dialects.postgresql import answer_limit, liveness, session_settings
 from pgqueue_admin.dialects.postgresql.liveness import Raw
 
 log = logging.getLogger("pgqueue.sessions")
@@ -39,7 +39,7 @@ class ConnectionPool:
         self._circuit = ConnectBreaker(psycopg.Error, psycopg.OperationalError)
         self._room = threading.BoundedSemaphore(max_size)
         self._idle: deque[tuple[float, Raw]] = deque()
-        self._given: WeakKeyDictionary[Raw, session_baseline.Given] = WeakKeyDictionary()
+        self._given: WeakKeyDictionary[Raw, session_settings.Given] = WeakKeyDictionary()
         self._closed = False
 
     def open(self) -> None:
@@ -85,7 +85,7 @@ class ConnectionPool:
     def _idle_one(self) -> Raw | None:
         while (raw := self._last_idle()) is not None:
             now = liveness.settings(raw, SILENT_SECONDS)
-            changed = session_baseline.differences(self._given[raw], now) if now else []
+            changed = session_settings.differences(self._given[raw], now) if now else []
             if now and not changed:
                 return raw
             raw.close()

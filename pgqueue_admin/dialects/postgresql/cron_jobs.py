@@ -11,7 +11,7 @@ from pgqueue_admin.dialects.connection import Connection, Params
 from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.dialects.postgresql import addressing
 from pgqueue_admin.dialects.postgresql.dialect import PostgreSQL
-from pgqueue_admin.dialects.postgresql.literal import literal
+from pgqueue_admin.dialects.postgresql.query import literal
 
 WHO = "pg_cron"
 ROUND = 1000  # messages in one run; the next one goes on

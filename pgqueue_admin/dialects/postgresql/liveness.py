@@ -7,7 +7,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.pq.abc import PGresult
 
-from pgqueue_admin.dialects.postgresql import session_baseline
+from pgqueue_admin.dialects.postgresql import session_settings
 
 FIRST_SECONDS = 5.0  # for the first answer of a new session
 
@@ -27,9 +27,9 @@ def answers(raw: Raw, seconds: float) -> bool:
     return _asked(raw, b"", seconds) is not None
 
 
-def settings(raw: Raw, seconds: float) -> session_baseline.Given | None:
+def settings(raw: Raw, seconds: float) -> session_settings.Given | None:
     """What it is set to now, in the round trip that tells whether it answers; None where it does not."""
-    results = _asked(raw, session_baseline.ASK.encode(), seconds) or []
+    results = _asked(raw, session_settings.ASK.encode(), seconds) or []
     for result in results:
         if result.ntuples:
             return tuple(result.get_value(0, column) for column in range(result.nfields))

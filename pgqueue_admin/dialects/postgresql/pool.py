@@ -7,13 +7,7 @@ from typing import Any
 from psycopg.rows import namedtuple_row
 
 from pgqueue_admin.dialects import deadline
-from pgqueue_admin.dialects.postgresql import (
-    answer_limit,
-    encodings,
-    liveness,
-    read_only_transactions,
-    session_settings,
-)
+from pgqueue_admin.dialects.postgresql import answer_limit, encodings, liveness, session_settings
 from pgqueue_admin.dialects.postgresql.answer_limit import PatientConnection
 from pgqueue_admin.dialects.postgresql.connect_options import on_the_wire
 from pgqueue_admin.dialects.postgresql.connection_pool import SILENT_SECONDS, WAIT_SECONDS, ConnectionPool
@@ -42,7 +36,7 @@ class SessionPool:
             raw = PatientConnection.connect(dsn, autocommit=True, row_factory=namedtuple_row, **settings)
             answer_limit.limit(raw, answer_seconds)
             encodings.fit(session_settings.alone(session_settings.fit(liveness.first(raw))))
-            return read_only_transactions.fit(raw) if looks else raw
+            return session_settings.only_looking(raw) if looks else raw
 
         self._answer_seconds, self._seconds, self._dialect = answer_seconds, seconds, dialect
         self._lender = ConnectionPool(connect, max_size)

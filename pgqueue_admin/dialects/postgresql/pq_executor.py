@@ -21,7 +21,7 @@ from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, PipelineStatus, 
 from psycopg.pq.abc import PGconn, PGresult
 
 from pgqueue_admin.dialects.connection import Params, Row
-from pgqueue_admin.dialects.postgresql import read_only_transactions
+from pgqueue_admin.dialects.postgresql import session_settings
 from pgqueue_admin.dialects.postgresql.answer_limit import PatientConnection
 from pgqueue_admin.dialects.postgresql.binary_copy import CopyIn
 from pgqueue_admin.dialects.postgresql.query import Query
@@ -38,7 +38,7 @@ _JUST_NOW = 0.002  # and in which asking whether it did costs more than it finds
 
 Maker = Callable[[Sequence[Any]], Row]
 
-BEGIN, LOOK, COMMIT = (Query([sql.SQL(each)]) for each in ("begin", read_only_transactions.BEGIN, "commit"))
+BEGIN, LOOK, COMMIT = (Query([sql.SQL(each)]) for each in ("begin", session_settings.BEGIN_READ_ONLY, "commit"))
 LIMIT = Query([sql.SQL("select pg_catalog.set_config('statement_timeout', %(ms)s::int4::text, true)")])
 _main = threading.main_thread().ident
 

@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import psycopg
 from psycopg import sql
+
+from pgqueue_admin.dialects.connection import Connection, Params
 
 _PLACE = re.compile(r"%(?:%|\((\w+)\)s)")
 
@@ -46,3 +49,9 @@ def never_none(query: Any, params: Any) -> Any:
 def written(query: Query) -> str:
     """As a person may run it; one without parameters."""
     return query.as_string(None).replace("%%", "%")
+
+
+def literal(connection: Connection, query: Any, params: Params = None) -> str:
+    """A statement with its values in it, for a program that has only text. Values are quoted as the driver quotes them,
+    for this session's server and encoding."""
+    return psycopg.ClientCursor(connection.raw).mogrify(query, params)

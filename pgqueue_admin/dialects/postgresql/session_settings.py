@@ -1,4 +1,4 @@
-"""Settings that change what our statements and their answers mean, whatever a server, database or role has them at."""
+"""Settings of our sessions: what statements and answers mean, what looking refuses, and what each was opened with."""
 
 import re
 from collections.abc import Mapping
@@ -89,3 +89,38 @@ def fit(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
         if told.partition(",")[0] != ours:
             raw.execute(sql.SQL("set {} to {}").format(sql.Identifier(name), ours))
     return raw
+
+
+# Sessions that only look: each look is a transaction that only reads, and runs no view or policy of anybody's. A view
+# runs functions of its maker's as the reader, and a table may become one between two looks.
+BEGIN_READ_ONLY = "begin read only"
+# Not with the start: servers older than August 2024 do not know it, and would refuse the session.
+_REFUSE_VIEWS = """select pg_catalog.set_config(name, 'view', false) from pg_catalog.pg_settings
+where name operator(pg_catalog.=) 'restrict_nonsystem_relation_kind'"""
+
+
+def only_looking(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
+    """Whatever the session's default is set to from within: each transaction that is begun with it says so itself."""
+    raw.read_only = True
+    raw.execute(_REFUSE_VIEWS)
+    return raw
+
+
+# What a session was opened with: what a statement sets off, a trigger or a policy, may set it otherwise for good.
+# Who we are, what we may do, what statements mean, how long they wait, and what a commit is worth.
+OPENED_WITH = (
+    *("role", "session_authorization", "search_path", "row_security", "session_replication_role"),
+    *("default_transaction_read_only", "default_transaction_isolation", "default_transaction_deferrable"),
+    *("restrict_nonsystem_relation_kind", "transform_null_equals", "standard_conforming_strings", "client_encoding"),
+    *("TimeZone", "DateStyle", "IntervalStyle", "bytea_output", "extra_float_digits", "lc_numeric", "array_nulls"),
+    *("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "application_name"),
+    *("synchronous_commit", "client_min_messages", "default_table_access_method", "temp_file_limit", "work_mem"),
+)
+# Named in full: whoever has set another search path may have a function of this name in it.
+ASK = "select " + ", ".join(f"pg_catalog.current_setting('{name}', true)" for name in OPENED_WITH)
+
+Given = tuple[bytes | None, ...]
+
+
+def differences(given: Given, now: Given) -> list[str]:
+    return [name for name, before, after in zip(OPENED_WITH, given, now, strict=True) if before != after]

@@ -4,7 +4,7 @@ from django.conf import settings
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.dialects.postgresql.literal import literal
+from pgqueue_admin.dialects.postgresql.query import literal
 from pgqueue_admin.formatting.fingerprint import TRACE_MOST
 from pgqueue_admin.history.sources import masking
 from pgqueue_admin.history.sources.size_limits import HEADERS_MOST, MESSAGE_MOST, body_most
