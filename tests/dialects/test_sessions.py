@@ -15,7 +15,7 @@ import pytest
 from django.db import connections
 
 from pgqueue_admin.dialects import Connection, errors
-from pgqueue_admin.dialects.postgresql import connection_pool, postgresql
+from pgqueue_admin.dialects.postgresql import driver_pool, postgresql
 from pgqueue_admin.dialects.postgresql.session import translate
 from tests.waiting import NOISE, until
 
@@ -264,7 +264,7 @@ def test_a_pool_waits_two_seconds_for_a_server_that_says_nothing(database: str) 
 
 
 def test_a_session_that_lies_idle_on_a_frozen_server_is_left(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_pool, "SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(driver_pool, "SILENT_SECONDS", 0.2)
     pool = postgresql().pool(database, max_size=1)
     frozen, mute = socket.socketpair()  # takes what is sent and never answers
     with frozen, mute:
@@ -287,7 +287,7 @@ def test_a_session_left_within_a_transaction_is_lent_to_nobody(database: str) ->
 
 
 def test_a_pool_lends_no_more_sessions_than_it_has_room_for(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_pool, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(driver_pool, "WAIT_SECONDS", 0.1)
     pool = postgresql().pool(database, max_size=1)
     with pool.connection(), pytest.raises(errors.DatabaseDown, match="in use"), pool.connection():
         pass

@@ -19,11 +19,11 @@ from pgqueue_admin.dialects.postgresql.external_session import external_session
 from pgqueue_admin.dialects.postgresql.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.postgresql.lease_store import PostgreSQLLeases
 from pgqueue_admin.dialects.postgresql.outbox_store import PostgreSQLOutbox
-from pgqueue_admin.dialects.postgresql.pool import SessionPool
 from pgqueue_admin.dialects.postgresql.prepared_session import PreparedSession
 from pgqueue_admin.dialects.postgresql.query import Query, written
 from pgqueue_admin.dialects.postgresql.queue_store import PostgreSQLQueue
 from pgqueue_admin.dialects.postgresql.schedule_store import PostgreSQLSchedules
+from pgqueue_admin.dialects.postgresql.session_pool import SessionPool
 from pgqueue_admin.dialects.postgresql.subscription_store import PostgreSQLSubscriptions
 from pgqueue_admin.dialects.postgresql.two_phase import PostgreSQLTwoPhase
 from pgqueue_admin.dialects.postgresql.waiting_store import PostgreSQLWaiting

@@ -14,7 +14,7 @@ from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 
 from pgqueue_admin.dialects.postgresql import answer_limit, liveness, search_paths, session_settings
-from pgqueue_admin.dialects.postgresql.connection_pool import ConnectionPool, connect_with
+from pgqueue_admin.dialects.postgresql.driver_pool import ConnectionPool, connect_with
 
 _here = threading.local()
 _probes: ContextVar[bool] = ContextVar("probes", default=False)

@@ -10,7 +10,7 @@ from pgqueue_admin.dialects import deadline
 from pgqueue_admin.dialects.postgresql import answer_limit, encodings, liveness, session_settings
 from pgqueue_admin.dialects.postgresql.answer_limit import PatientConnection
 from pgqueue_admin.dialects.postgresql.connect_options import on_the_wire
-from pgqueue_admin.dialects.postgresql.connection_pool import SILENT_SECONDS, WAIT_SECONDS, ConnectionPool
+from pgqueue_admin.dialects.postgresql.driver_pool import SILENT_SECONDS, WAIT_SECONDS, ConnectionPool
 from pgqueue_admin.dialects.postgresql.liveness import Raw
 from pgqueue_admin.dialects.postgresql.prepared_session import PreparedSession
 from pgqueue_admin.dialects.postgresql.session import Session, translated
