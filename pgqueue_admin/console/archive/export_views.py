@@ -14,10 +14,10 @@ from django.views.decorators.http import require_POST
 
 from pgqueue_admin.archive.walk import ArchiveWalk
 from pgqueue_admin.console import permissions, query_errors, responses
-from pgqueue_admin.console.archive import columns, export, search
+from pgqueue_admin.console.archive import export, search
 from pgqueue_admin.console.archive.export import Exported
 from pgqueue_admin.console.chunked_download import FromThread
-from pgqueue_admin.console.messages import payload_columns
+from pgqueue_admin.console.messages import columns, payload_columns
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import database_clock, outage, search_turns, session_shares
@@ -123,7 +123,7 @@ class ArchiveExport:
             with queue_database().reading(searching=searches) as connection:
                 messages = self._walk.read(connection)
                 ids = [each.id for each in messages] if self._file.fields else []
-                found = columns.payloads(connection, ids, self._access) if ids else {}
+                found = columns.archived(connection, ids, self._access) if ids else {}
         finally:
             session_shares.person.reset(before)
         if searches:

@@ -14,8 +14,9 @@ from pgqueue_admin.archive import store, text_search
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.archive.search_terms import Lane
 from pgqueue_admin.console import permissions, query_errors
-from pgqueue_admin.console.archive import columns, export_views, facets, search, sorting, window
+from pgqueue_admin.console.archive import export_views, facets, search, sorting, window
 from pgqueue_admin.console.archive.coverage import CoverageLine, coverage_line
+from pgqueue_admin.console.messages import columns
 from pgqueue_admin.console.messages.detail import archive_rows
 from pgqueue_admin.console.saved_views import links
 from pgqueue_admin.dialects import Connection
@@ -63,7 +64,7 @@ def page(request: HttpRequest) -> HttpResponse:
     sort = sorting.read(request.GET.get("sort"))
     is_open = request.GET.get("facets") == "open"
     narrow, narrow_problem = facets.read(found.listed, query.filter) if found and is_open else (None, None)
-    payload = columns.read(request, [row.message.id for row in found.rows]) if found else None
+    payload = columns.of_archive(request, [row.message.id for row in found.rows]) if found else None
     if found and payload:
         found = replace(found, rows=archive_rows.with_columns(found.rows, payload))
     about = {

@@ -1,13 +1,14 @@
-"""Columns of a queue's list that come from bodies: of its page's rows the start of each is read, and no more."""
+"""Columns of lists that come from bodies: of its page's rows the start of each is read, and no more."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from django.http import HttpRequest
 
+from pgqueue_admin.archive import store
 from pgqueue_admin.console import query_errors
 from pgqueue_admin.console.messages import payload_columns
 from pgqueue_admin.console.messages.payload_columns import PayloadColumns
-from pgqueue_admin.dialects import Connection, deadline
+from pgqueue_admin.dialects import Address, Connection, deadline
 from pgqueue_admin.formatting.payload_fields import BodyStart
 from pgqueue_admin.monitor import bodies
 from pgqueue_admin.monitor.message import WaitingMessage
@@ -16,25 +17,45 @@ from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess, Payload
 from pgqueue_admin.transport.wire import headers as h
 
+Payloads = Mapping[Hashable, tuple[str, Payload]]  # of each row its type and its fields
 
-def read(request: HttpRequest, table: QueueTable, messages: Sequence[WaitingMessage]) -> PayloadColumns:
-    """A part of its own: where bodies cannot be read, the list stays. None where many rows may have one seq."""
+
+def of_queue(request: HttpRequest, table: QueueTable, messages: Sequence[WaitingMessage]) -> PayloadColumns:
+    """None where many rows may have one seq."""
     access = content_access.of(request.user)
-    asked = payload_columns.asked(request.GET)
-    if not messages or access.refusal or not table.seq_unique:
+    if not messages or not table.seq_unique:
         return PayloadColumns()
+    return _read(request, access, lambda connection: _waiting(connection, table, messages, access), table.address)
+
+
+def of_archive(request: HttpRequest, ids: Sequence[int]) -> PayloadColumns:
+    access = content_access.of(request.user)
+    return _read(request, access, lambda it: archived(it, ids, access)) if ids else PayloadColumns()
+
+
+def _read(
+    request: HttpRequest, access: ContentAccess, ask: Callable[[Connection], Payloads], of: Address | None = None
+) -> PayloadColumns:
+    """A part of its own: where bodies cannot be read, the list stays."""
+    if access.refusal:
+        return PayloadColumns()
+    asked = payload_columns.asked(request.GET)
     with deadline.within(payload_columns.SECONDS):
-        found, trouble = query_errors.read(
-            lambda connection: _payloads(connection, table, messages, access), table.address
-        )
+        found, trouble = query_errors.read(ask, of)
     if found is None:
         return PayloadColumns(asked or (), asked=asked is not None, trouble=trouble)
     return payload_columns.columns(found, asked, request.user)
 
 
-def _payloads(
+def archived(connection: Connection, ids: Sequence[int], access: ContentAccess) -> Payloads:
+    rows = store.body_starts(connection, ids, with_headers=bool(access.rules))
+    found = {row.id: (row.message_type or "", access.archived_payload(row)) for row in rows}
+    return {id: found[id] for id in ids if id in found}
+
+
+def _waiting(
     connection: Connection, table: QueueTable, messages: Sequence[WaitingMessage], access: ContentAccess
-) -> dict[object, tuple[str, Payload]]:
+) -> Payloads:
     starts = bodies.starts(connection, table, [each.seq for each in messages])
     return {each.id: (each.type, _payload(each, starts[each.id], access)) for each in messages if each.id in starts}
 

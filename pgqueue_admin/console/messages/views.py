@@ -63,7 +63,7 @@ def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     asked = found.asked if found else asked
     payload = None
     if isinstance(found, MessageListData) and found.table:
-        payload = columns.read(request, found.table, [row.message for row in found.rows])
+        payload = columns.of_queue(request, found.table, [row.message for row in found.rows])
         found = found._replace(rows=[row._replace(cells=payload.of(row.message.id)) for row in found.rows])
     about = {
         "columns": payload,
