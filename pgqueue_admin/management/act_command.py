@@ -1,5 +1,7 @@
 """What commands that act have in common: whose name is kept, how they ask, which queue is meant, how they end."""
 
+import getpass
+import os
 import re
 import sys
 from argparse import ArgumentParser
@@ -13,7 +15,6 @@ from django.core.management.base import CommandError
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
 from pgqueue_admin.formatting import escape_invisible
-from pgqueue_admin.management.actor import caller
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.models import outage, queue_lookup
 from pgqueue_admin.models.queue_database import queue_database
@@ -29,6 +30,14 @@ EXIT_CODES = {
     NO_DATABASE: "a database does not answer, or refuses; whether it was done is said",
 }
 _YES = ("y", "Y", "yes", "Yes")
+
+
+def caller() -> str:
+    """The account's name; its number where it has none, as in a container that runs under a number of its own."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # which of them depends on Python's version
+        return f"uid {os.getuid()}"
 
 
 def as_whom(parser: ArgumentParser) -> ArgumentParser:

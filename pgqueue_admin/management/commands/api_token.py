@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from pgqueue_admin.management.actor import caller
+from pgqueue_admin.management.act_command import caller
 from pgqueue_admin.models import ApiToken, database_clock
 from pgqueue_admin.models.api_token import RIGHTS
 from pgqueue_admin.services import api_tokens

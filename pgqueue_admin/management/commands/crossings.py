@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import crossings as wording
-from pgqueue_admin.management.actor import caller
+from pgqueue_admin.management.act_command import caller
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.services import operations
 from pgqueue_admin.services.operations import crossings

@@ -10,7 +10,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError, TableMissing
 from pgqueue_admin.management import dead_messages, dead_one, dead_plan
-from pgqueue_admin.management.actor import caller
+from pgqueue_admin.management.act_command import caller
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.models import Operation, notify, outage, queue_lookup
 from pgqueue_admin.models.queue_database import queue_database

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
-from pgqueue_admin.management.actor import caller
+from pgqueue_admin.management.act_command import caller
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.endpoints import ActRefused

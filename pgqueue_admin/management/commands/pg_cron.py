@@ -9,7 +9,7 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql.cron_jobs import CronMissing
 from pgqueue_admin.formatting import times
 from pgqueue_admin.lease.schedules.timetable import tz_of
-from pgqueue_admin.management.actor import caller
+from pgqueue_admin.management.act_command import caller
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.models import outage
 from pgqueue_admin.services import pg_cron

@@ -11,7 +11,7 @@ from pgqueue_admin.formatting import times
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.lease.schedules import clock_changes, runner, timetable
 from pgqueue_admin.lease.schedules.errors import ScheduleRefused
-from pgqueue_admin.management.actor import caller
+from pgqueue_admin.management.act_command import caller
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.models import outage
 from pgqueue_admin.models.queue_database import queue_database
