@@ -10,6 +10,7 @@ from psycopg import sql
 from psycopg.pq.abc import PGconn
 
 from pgqueue_admin.dialects.postgresql import value_loaders
+from pgqueue_admin.dialects.postgresql.list_dumper import FlatListDumper
 
 _WORD = re.compile(r"(?:\\.|\S)+", re.DOTALL)  # a blank behind a backslash ends none
 _SECONDS = {"": 1e-3, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
@@ -84,6 +85,7 @@ def fit(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
     What is sent with the start would not do: PGTZ and PGDATESTYLE in the environment go beside it, and win.
     """
     value_loaders.fit(raw)
+    raw.adapters.register_dumper(list, FlatListDumper)
     for name, ours in _OURS.items():
         told = raw.info.parameter_status(name) or ours
         if told.partition(",")[0] != ours:
