@@ -90,6 +90,14 @@ def on_its_way(connection: Connection) -> Any:
     return postgresql().archive.on_its_way if are_kept(connection) else postgresql().archive.stays_here
 
 
+def on_their_way(connection: Connection) -> dict[str, Any]:
+    """Likewise of many: parts of what holds them."""
+    sql = postgresql().archive
+    if are_kept(connection):
+        return {"on_its_way_at_once": sql.on_its_way_at_once, "crossing_of": sql.crossing_of}
+    return {"on_its_way_at_once": sql.stays_here, "crossing_of": sql.no_crossing}
+
+
 def is_here(connection: Connection) -> Any:
     """Part of what chooses the next items of an operation."""
     return postgresql().operation.is_here if are_kept(connection) else postgresql().operation.all_are_here

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 from pgqueue_admin.archive import crossings, lease_retry, schema_columns
 from pgqueue_admin.archive.messages import EDIT_OF, RETRIED_FROM, Outcome, RetriedFrom, target_of, why_no_retry
+from pgqueue_admin.archive.row_ids import row_ids
 from pgqueue_admin.dialects import Address, Connection, aliases
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
 from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
@@ -170,8 +171,8 @@ def _decide(
 
 def hold(connection: Connection, ids: Ids) -> list[Any]:
     if crossings.are_kept(connection):
-        connection.all(_sql().lock(), {"ids": list(ids)})
-    statement = _sql().hold(is_queue=_sql().is_queue, on_its_way=crossings.on_its_way(connection))
+        connection.run(_sql().lock(), {"ids": list(ids)})
+    statement = _sql().hold(is_queue=_sql().is_queue, **crossings.on_their_way(connection))
     return connection.all(statement, {"ids": list(ids)})
 
 
@@ -238,11 +239,11 @@ def new_tokens(connection: Connection, ids: Ids) -> dict[int, UUID]:
 def _put_back(connection: Connection, target: Address, rows: list[Any], tokens: Tokens) -> dict[int, Outcome]:
     """A queue that refuses fails its own messages and nobody else's."""
     ids, name = [row.id for row in rows], postgresql().canonical(target)
-    row_ids = {each: uuid4() for each in ids}
+    sent_as = dict(zip(ids, row_ids(len(ids)), strict=True))
     try:
         with connection.transaction():
             headers = [retried_headers(row.headers, row.id, tokens.get(row.id)) for row in rows]
-            put = {"ids": ids, "row_ids": list(row_ids.values()), "headers": headers}
+            put = {"ids": ids, "row_ids": list(sent_as.values()), "headers": headers}
             taken = connection.run(_sql().put_back(table=target), put)
             if taken < len(ids):
                 raise RowsDropped(f"It took {taken} of {len(ids)}, and that was undone.")
@@ -250,7 +251,7 @@ def _put_back(connection: Connection, target: Address, rows: list[Any], tokens: 
         raise
     except DatabaseError as error:
         return {each: Outcome(each, "failed", f"{name} did not take it: {error}") for each in ids}
-    return {each: Outcome(each, "done", target=name, sent_as=str(row_id)) for each, row_id in row_ids.items()}
+    return {each: Outcome(each, "done", target=name, sent_as=row_id) for each, row_id in sent_as.items()}
 
 
 def _put_leases(connection: Connection, rows: list[Any], edited: Editing | None) -> dict[int, Outcome]:

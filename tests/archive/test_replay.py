@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive import crossings, replay, store
 from pgqueue_admin.archive.ingester import ingest
 from pgqueue_admin.archive.messages import RETRIED_FROM, ArchivedMessage, ArchiveFilter, retried_from
 from pgqueue_admin.dialects import Address, Connection
@@ -17,6 +17,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.sessions.queue_notifications import channel
 from pgqueue_admin.transport.wire import headers as h
 from tests.archive.conftest import ERROR
+from tests.explain import executed
 from tests.row_filtering_trigger import leaving_out
 from tests.waiting import gathered
 
@@ -39,6 +40,13 @@ def retried_row(connection: Connection) -> Any:
 
 def events(connection: Connection, archive_id: int) -> list[tuple[Any, ...]]:
     return [(e.who, e.verb, e.operation, e.target) for e in store.events(connection, archive_id)]
+
+
+def test_the_catalog_is_asked_once_for_each_queue_and_not_for_each_message(ingested: Connection) -> None:
+    ids = [message.id for message in store.page(ingested, ArchiveFilter(), limit=110).messages]
+    hold = postgresql().archive.hold(is_queue=postgresql().archive.is_queue, **crossings.on_their_way(ingested))
+    few, many = (executed(ingested, hold, {"ids": ids[:number]}).blocks for number in (10, 110))
+    assert (many - few) / 100 < 12, "blocks that one more message touches"
 
 
 def test_who_receives_with_our_engine_is_woken_once_with_the_commit(

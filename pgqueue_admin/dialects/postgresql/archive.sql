@@ -427,19 +427,41 @@ where archive_id = any(%(ids)s::integer[]) order by id limit %(limit)s
 select id from messages.message_archive where id = any (%(ids)s::integer[]) order by id for update
 
 -- name: headed_for
--- What says into which queue each goes, before any is locked.
-select a.id, a.kind, a.queue, a.message_type, a.target_schema, a.target_table
+-- What says into which queues they go, before any is locked; each once.
+select distinct a.kind, a.queue, a.message_type, a.target_schema, a.target_table
 from messages.message_archive a where a.id = any (%(ids)s::integer[]) and a.state = %(state)s
 
 -- name: hold
--- Locked in order of id, so that two acts on overlapping sets wait for each other instead of deadlocking.
-select a.id, a.kind, a.state, a.queue, a.message_type, a.resolved_by, a.resolved_at, a.headers,
-    octet_length(a.body) as body_bytes, a.retry_blocked_reason, a.target_schema, a.target_table, ({is_queue}) as has_target, {on_its_way}
-from messages.message_archive a where a.id = any (%(ids)s::integer[])
-order by a.id for update of a
+-- Locked in order of id, so that two acts on overlapping sets wait for each other instead of deadlocking. The catalog is asked once
+-- for each queue, and not for each message.
+with held as materialized (
+    select a.id, a.kind, a.state, a.queue, a.message_type, a.resolved_by, a.resolved_at, a.headers,
+        octet_length(a.body) as body_bytes, a.retry_blocked_reason, a.target_schema, a.target_table
+    from messages.message_archive a where a.id = any (%(ids)s::integer[])
+    order by a.id for update of a
+), goal as materialized (
+    select a.target_schema, a.target_table, ({is_queue}) as has_target
+    from (select distinct target_schema, target_table from held where target_table is not null) a
+)
+select a.*, coalesce(goal.has_target, false) as has_target, {on_its_way_at_once}
+from held a left join goal on goal.target_schema = a.target_schema and goal.target_table = a.target_table {crossing_of}
+order by a.id
+
+-- name: on_its_way_at_once
+-- Part of hold, as on_its_way: of many, by one join.
+c.alias as crossing, c.not_known as crossing_not_known, c.takes_in as crossing_takes_in, c.operation as crossing_operation,
+p.crossing as crossing_id
+
+-- name: crossing_of
+-- Likewise.
+left join messages.crossing_put p on p.archive_id = a.id left join messages.crossing c on c.id = p.crossing
+
+-- name: no_crossing
+-- In its place, where the engine's tables are of a version before crossings.
+/* none */
 
 -- name: on_its_way
--- Part of these: into which other database it is on its way, or back from which, and why nobody knows whether it arrived.
+-- Part of facts: into which other database it is on its way, or back from which, and why nobody knows whether it arrived.
 (select c.alias from messages.crossing_put p join messages.crossing c on c.id = p.crossing where p.archive_id = a.id) as crossing,
 (select c.not_known from messages.crossing_put p join messages.crossing c on c.id = p.crossing where p.archive_id = a.id)
     as crossing_not_known,
@@ -450,7 +472,7 @@ order by a.id for update of a
 (select p.crossing from messages.crossing_put p where p.archive_id = a.id) as crossing_id
 
 -- name: stays_here
--- In its place, where the engine's tables are of a version before crossings.
+-- In its place, and in that of on_its_way_at_once, where the engine's tables are of a version before crossings.
 null::text as crossing, null::text as crossing_not_known, null::boolean as crossing_takes_in, null::bigint as crossing_operation, null::bigint as crossing_id
 
 -- name: put_back

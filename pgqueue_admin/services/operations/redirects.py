@@ -93,6 +93,8 @@ def why_not(connection: Connection, address: Address | None) -> str:
 def redirect_with(connection: Connection, rules: list[Rule]) -> Callable[[Any], Redirect | None]:
     """For a retry: judged once."""
     targets = {each.number: each.address for each in rules if each.target}
+    if not targets:
+        return lambda row: None
     refused = {number: why_not(connection, target) for number, target in targets.items()}
 
     def redirect(row: Any) -> Redirect | None:
