@@ -92,6 +92,25 @@ def test_the_set_is_counted_at_the_end_and_not_by_each_chunk(ana: User, monkeypa
     assert counted == [operation.pk]
 
 
+@pytest.mark.parametrize(("seconds", "sizes"), [(3600.0, [10, 20, 40, 40]), (0.0, [10] * 9)])
+def test_chunks_grow_while_they_are_quick(
+    ana: User, monkeypatch: pytest.MonkeyPatch, seconds: float, sizes: list[int]
+) -> None:
+    """And never beyond a limit: who cancels waits for one, and so does who wants a message that it has in hand."""
+    asked, chunk = [], runner.chunk
+
+    def noted(operation: Operation, size: int) -> bool:
+        asked.append(size)
+        return chunk(operation, size)
+
+    for name, value in {"CHUNK": 10, "LARGEST_CHUNK": 40, "CHUNK_SECONDS": seconds, "chunk": noted}.items():
+        monkeypatch.setattr(runner, name, value)
+    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    operations.start(operation.pk, ana)
+    assert finished(operation).done == 88
+    assert asked == sizes
+
+
 def test_a_chunk_ends_where_its_headers_are_large_enough(ana: User) -> None:
     """A retry reads them: two hundred of some megabytes would be more than the process can hold."""
     operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")

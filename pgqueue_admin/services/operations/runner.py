@@ -19,11 +19,14 @@ from pgqueue_admin.services.operations.item_outcomes import record
 from pgqueue_admin.services.operations.kinds import kind_of
 
 CHUNK = 200
+LARGEST_CHUNK = 2_000  # messages in one transaction, however fast it goes
+CHUNK_SECONDS = 1.0  # one that takes longer is followed by a smaller one: others wait for what it has in hand
 EDITED_CHUNK = 50  # of messages whose bodies may be read and written anew
-COUNT_EVERY = 1.0  # seconds
+COUNT_EVERY = 1.0  # seconds; and ten times as long as a count takes
 State = Operation.State
 UNFINISHED = (State.WAITING, State.RUNNING)
 STEERED = (*UNFINISHED, State.PAUSED, State.STOPPED)  # with messages that may still be sent
+_OF_QUEUES = (Operation.Kind.PURGE, Operation.Kind.CALL_BACK)  # what these have in hand, its receivers may want
 _FOLLOWING = ("done", "skipped", "failed", "last_error", "state", "ended_at", "cancelled_by")
 
 
@@ -51,13 +54,24 @@ def run(pk: int, until: Callable[[], bool] = lambda: False) -> None:
     """Chunk after chunk until the set is done, somebody cancels, or ``until`` says so.
 
     What is done is counted now and then and at the end: a count reads the whole set, and each chunk would ask for one.
+    A chunk is as large as the time lets it be that the one before took.
     """
-    count_at = time.monotonic() + COUNT_EVERY
-    while _act(pk, CHUNK) and not until():
-        if time.monotonic() >= count_at:
+    size, began = CHUNK, time.monotonic()
+    count_at = began + COUNT_EVERY
+    while _act(pk, size) and not until():
+        ended = time.monotonic()
+        size = _next_size(size, ended - began)
+        if ended >= count_at:
             recount(pk)
-            count_at = time.monotonic() + COUNT_EVERY
+            count_at = time.monotonic() + max(COUNT_EVERY, 10 * (time.monotonic() - ended))
+        began = time.monotonic()
     recount(pk)
+
+
+def _next_size(size: int, seconds: float) -> int:
+    if seconds > CHUNK_SECONDS:
+        return max(size // 2, CHUNK)
+    return min(2 * size, LARGEST_CHUNK) if seconds < CHUNK_SECONDS / 2 else size
 
 
 def _act(pk: int, size: int) -> bool | None:
@@ -65,7 +79,7 @@ def _act(pk: int, size: int) -> bool | None:
     Operation.objects.filter(pk=pk, state=State.WAITING, plan=None).update(state=State.RUNNING)
     operation = Operation.objects.get(pk=pk)
     goes = operation.state == State.RUNNING and not is_planned(operation)
-    return chunk(operation, size) if goes else None
+    return chunk(operation, min(size, CHUNK) if operation.kind in _OF_QUEUES else size) if goes else None
 
 
 def is_planned(operation: Operation) -> bool:

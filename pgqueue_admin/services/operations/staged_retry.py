@@ -25,7 +25,6 @@ WAITS_AT_MOST = timedelta(hours=4)  # for a receiver
 LOOK_EVERY = 1.0  # seconds; and ten times as long as a look takes, so that no archive is read all the time
 LOOK_RARELY = 10.0  # while a person has to decide: that may take days
 GOES_ON_BELOW = 0.75  # of the ceiling
-LARGEST_CHUNK = 1_000  # messages in one transaction, however fast it goes
 LATE = timedelta(seconds=1)  # what was not sent in that time may be made up for: one second's worth at most
 A_MOMENT = 0.05  # seconds
 State = Operation.State
@@ -172,7 +171,7 @@ def _send(plan: RetryPlan, now: datetime) -> float:
     stage = plan.stage_of(position)
     if stage.name != "try" and position == plan.tried + 1 and plan.tried and not _watched(plan):
         return LOOK_EVERY
-    most = runner.EDITED_CHUNK if plan.operation.edit else LARGEST_CHUNK
+    most = runner.EDITED_CHUNK if plan.operation.edit else runner.LARGEST_CHUNK
     size = min(_worth(stage), stage.last - position + 1, most)
     if (left := _reserve(plan, stage, size, now)) > 0:
         return min(left, LOOK_EVERY)
@@ -184,7 +183,7 @@ def _send(plan: RetryPlan, now: datetime) -> float:
 
 def _worth(stage: Stage) -> int:
     """A second's worth, of which one message is the least."""
-    return stage.count if stage.rate is None else max(1, min(int(stage.rate), LARGEST_CHUNK))
+    return stage.count if stage.rate is None else max(1, min(int(stage.rate), runner.LARGEST_CHUNK))
 
 
 def _reserve(plan: RetryPlan, stage: Stage, size: int, now: datetime) -> float:
