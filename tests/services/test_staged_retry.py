@@ -226,9 +226,9 @@ def test_it_has_ended_when_the_time_to_wait_for_one_is_over(ana: User) -> None:
     look(operation, clock)
     take(operation, sent(operation))
     look(operation, clock)
-    go_by(operation, 1799)
+    go_by(operation, 1700)
     assert look(operation, clock).operation.state == State.FOLLOWING
-    go_by(operation, 2)
+    go_by(operation, 101)
     plan = look(operation, clock)
     assert (plan.operation.state, plan.says) == (State.DONE, "Given up 30\u00a0min after the last was sent.")
     assert classes(operation, given_up=True) == {"unknown": 88}
