@@ -87,9 +87,16 @@ def _copied(
     return crossing
 
 
-def finish(here: Connection, crossing: Crossing, dialect: Dialect, own_code: tuple[str, ...] = ()) -> list[int]:
+def finish(
+    here: Connection,
+    crossing: Crossing,
+    dialect: Dialect,
+    own_code: tuple[str, ...] = (),
+    home_of: Callable[[Address], Address] = lambda table: table,
+) -> list[int]:
     """They are taken out: in the caller's transaction they become archived messages, of these ids. Of several who
-    finish it one does. ``dialect``: of that database, which reads the addresses in its headers.
+    finish it one does. ``dialect``: of that database, which reads the addresses in its headers. ``home_of``: the queue
+    whose messages lay in a table, of those that a person has taken out.
     """
     sql = postgresql().crossing_intent
     if here.one(sql.lock(), {"id": crossing.id}) is None:
@@ -97,7 +104,7 @@ def finish(here: Connection, crossing: Crossing, dialect: Dialect, own_code: tup
     rows = here.all(sql.copies(), {"id": crossing.id})
     queue = Address(rows[0].found_schema, rows[0].found_table)
     if crossing.is_by_hand:
-        ids = _set_aside(here, crossing, queue, rows, own_code)
+        ids = _set_aside(here, crossing, SeenRow(queue, rows[0].id, queue=home_of(queue)), rows, own_code)
     else:
         meant = [(RowPlace(row.part, row.place), read(row.headers, row.id, queue, dialect)) for row in rows]
         ids = row_move.move(here, COPIES, meant, own_code, ingested_from=queue)
@@ -106,11 +113,11 @@ def finish(here: Connection, crossing: Crossing, dialect: Dialect, own_code: tup
 
 
 def _set_aside(
-    here: Connection, crossing: Crossing, queue: Address, rows: Sequence[Any], own_code: tuple[str, ...]
+    here: Connection, crossing: Crossing, seen: SeenRow, rows: Sequence[Any], own_code: tuple[str, ...]
 ) -> list[int]:
-    """What waited, and did not die: into the bin, or to the dead, as somebody has said."""
-    held = [_held(queue, row) for row in rows]
-    who, table = crossing.who, queue.table
+    """What waited, and did not die: into the bin, or to the dead, as somebody has said. ``seen``: of one of them."""
+    held = [_held(seen, row) for row in rows]
+    who, table = crossing.who, seen.table.table
     if crossing.restores:
         did = "Purged from" if crossing.operation else "Discarded from"
         why = MoveReason(who, "", "", f"{did} {table} by {who} while it waited.")
@@ -119,9 +126,9 @@ def _set_aside(
     return move_to_archive.move_out_held(here, held, why, own_code, copies=COPIES)
 
 
-def _held(queue: Address, row: Any) -> HeldRow:
-    seen = SeenRow(queue, row.id, row.seq)
-    message = IncomingMessage.of_row(queue, WaitingRow(str(row.id), row.seq, row.expired, row.headers, row.body))
+def _held(one: SeenRow, row: Any) -> HeldRow:
+    seen = one._replace(row_id=row.id, seq=row.seq)
+    message = IncomingMessage.of_row(seen.home, WaitingRow(str(row.id), row.seq, row.expired, row.headers, row.body))
     return HeldRow(seen, RowPlace(row.part, row.place), message, {})
 
 

@@ -8,7 +8,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.dialects.crossing_store import CrossingStore, TakenRow
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
-from pgqueue_admin.dialects.waiting_store import WaitingStore
+from pgqueue_admin.dialects.waiting_store import MovingStore
 
 
 class Moved(NamedTuple):
@@ -20,10 +20,10 @@ class Moved(NamedTuple):
 
 
 class MoveStores(NamedTuple):
-    """What is asked of the other database."""
+    """What is asked of the other database. ``rows``: of the table that they leave."""
 
     crossings: CrossingStore
-    waiting: WaitingStore
+    rows: MovingStore
 
 
 def carry(
@@ -65,7 +65,7 @@ def _refusal(there: Session, stores: MoveStores, queue: Address, row: TakenRow, 
     """Move one, or say why not."""
     try:
         with there.transaction():
-            if (taken := stores.waiting.move(there, queue, row, target)) != 1:
+            if (taken := stores.rows.move(there, queue, row, target)) != 1:
                 raise RowsDropped(f"{target.table} took {taken} of 1, as of one without a body, and that was undone.")
             if (gone := stores.crossings.remove(there, queue, [row])) != 1:
                 raise RowsDropped(f"{queue.table} gave {gone} of 1, and that was undone.")

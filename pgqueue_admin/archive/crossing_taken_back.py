@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pgqueue_admin.archive import call_back, crossings, held_row, replay
-from pgqueue_admin.archive.crossing_move import MoveStores
 from pgqueue_admin.archive.crossings import Crossing
 from pgqueue_admin.archive.messages import Outcome
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.connection import Session
-from pgqueue_admin.dialects.crossing_store import TakenRow
+from pgqueue_admin.dialects.crossing_store import CrossingStore, TakenRow
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.waiting_store import WaitingStore
 from pgqueue_admin.transport.wire import headers as h
 
 _GONE = "It is no longer in the archive."
@@ -27,7 +27,14 @@ class Sent(NamedTuple):
     why: str | None
 
 
-def carry(here: Connection, there: Session, beside: Session, stores: MoveStores, crossing: Crossing) -> str:
+class BackStores(NamedTuple):
+    """What is asked of the other database."""
+
+    crossings: CrossingStore
+    waiting: WaitingStore
+
+
+def carry(here: Connection, there: Session, beside: Session, stores: BackStores, crossing: Crossing) -> str:
     """Take them out there, in one transaction, which is marked here before it ends. Return the mark. Raises
     DatabaseError, as ``crossing_back.carry``. ``beside``: another session there.
 
@@ -44,7 +51,7 @@ def carry(here: Connection, there: Session, beside: Session, stores: MoveStores,
 
 
 def _refused(
-    here: Connection, there: Session, stores: MoveStores, crossing: Crossing, queue: Address, sent: Sequence[Sent]
+    here: Connection, there: Session, stores: BackStores, crossing: Crossing, queue: Address, sent: Sequence[Sent]
 ) -> dict[int, str]:
     """Take those of one queue out, and say of the others why not. A queue that refuses keeps its own messages."""
     try:
@@ -67,7 +74,7 @@ def _refused(
 def _why_not(
     here: Connection,
     there: Session,
-    stores: MoveStores,
+    stores: BackStores,
     crossing: Crossing,
     sent: Sent,
     held: Mapping[Any, TakenRow],

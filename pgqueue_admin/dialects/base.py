@@ -16,7 +16,7 @@ from pgqueue_admin.dialects.schedule_store import ScheduleStore
 from pgqueue_admin.dialects.statements import Statements
 from pgqueue_admin.dialects.subscription_store import SubscriptionStore
 from pgqueue_admin.dialects.two_phase import TwoPhase
-from pgqueue_admin.dialects.waiting_store import WaitingStore
+from pgqueue_admin.dialects.waiting_store import DelayedActStore, WaitingStore
 
 
 class Dialect(Protocol):
@@ -87,6 +87,10 @@ class Dialect(Protocol):
     @property
     def waiting_messages(self) -> WaitingStore | None:
         """Of acts on what waits in a database beside the first; None where ``crossings`` is."""
+
+    @property
+    def delayed_messages(self) -> DelayedActStore | None:
+        """Likewise, on what is delayed there."""
 
     def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
         """By the original's rule (outbox sheet 2). Raises AddressUnreadable where its names allow none."""

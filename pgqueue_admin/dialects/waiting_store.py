@@ -27,9 +27,31 @@ class WaitingCount(NamedTuple):
     up_to: int
 
 
-class WaitingStore(Protocol):
-    """``take``, ``hold``, ``hold_each``, ``has_own`` and ``move`` are asked inside a transaction of the session. What
-    is held is taken out by ``CrossingStore.remove``.
+class MovingStore(Protocol):
+    """Of rows of one table. ``has_own`` and ``move`` are asked inside the transaction that holds the row."""
+
+    def runs(self, session: Session, queue: Address) -> Sequence[str]:
+        """What of others runs as ours where a row is held or deleted."""
+
+    def has_own(self, session: Session, queue: Address, row: TakenRow) -> bool:
+        """Whether one that is held has a value in a column of its own."""
+
+    def move(self, session: Session, queue: Address, row: TakenRow, target: Address) -> int:
+        """Put a held one into a queue there; how many rows that has taken. One without a body is none."""
+
+
+class DelayedActStore(MovingStore, Protocol):
+    """Of a table of delayed messages. What is held is taken out by ``CrossingStore.remove``."""
+
+    def hold(self, session: Session, table: Address, row_id: UUID, due: str) -> TakenRow | None:
+        """Exactly this one, as a page has shown it; None where somebody has it, or it has left, or is due at another
+        time. Its ``id`` is the one that it has wherever it goes, if no other has it there. Inside a transaction.
+        """
+
+
+class WaitingStore(MovingStore, Protocol):
+    """``take``, ``hold`` and ``hold_each`` are asked inside a transaction of the session. What is held is taken out by
+    ``CrossingStore.remove``; ``move`` keeps its id and when it expires.
     """
 
     def identity(self, session: Session, queue: Address) -> TableIdentity | None:
@@ -40,9 +62,6 @@ class WaitingStore(Protocol):
 
     def left(self, session: Session, queue: Address, lowest: int, up_to: int) -> int:
         """How many are there between these numbers."""
-
-    def runs(self, session: Session, queue: Address) -> Sequence[str]:
-        """What of others runs as ours where a row is held or deleted."""
 
     def own_columns(self, session: Session, queue: Address) -> Sequence[str]:
         """Columns that are none of the transport's, and computed from none."""
@@ -59,11 +78,3 @@ class WaitingStore(Protocol):
 
     def hold_each(self, session: Session, queue: Address, row_ids: Sequence[UUID]) -> Sequence[TakenRow]:
         """Those of these that nobody has, in no order. Where no index has the ids, all of the table is read."""
-
-    def has_own(self, session: Session, queue: Address, row: TakenRow) -> bool:
-        """Whether one that is held has a value in a column of its own."""
-
-    def move(self, session: Session, queue: Address, row: TakenRow, target: Address) -> int:
-        """Put a held one into another queue there, with its id and when it expires; how many rows that has taken. One
-        without a body is none.
-        """

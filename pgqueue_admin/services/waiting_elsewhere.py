@@ -6,15 +6,15 @@ from typing import Any, Literal
 from uuid import UUID
 
 from pgqueue_admin.archive.crossing_in import TakingIn
-from pgqueue_admin.archive.held_row import SeenRow
+from pgqueue_admin.archive.held_row import SeenRow, others_code
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.dialects.crossing_store import TakenRow
 from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.waiting_store import MovingStore
 from pgqueue_admin.models.queue_database import QueueDatabase, queue_database
 from pgqueue_admin.services import audit_intents
 from pgqueue_admin.services.operations import crossings
-from pgqueue_admin.services.operations.acts_allowed import others_run
 
 IN_HAND = "It is being received, or was, since you looked."
 
@@ -37,14 +37,14 @@ def act(
     target: Address | None,
     entry: dict[str, Any],
 ) -> list[ActOutcome]:
-    """Discard, move out or move each, in the order given. ``entry``: of the audit. Raises DatabaseError: then nothing
-    was done to any."""
+    """Discard, move out or move each, in the order given, or cancel delayed ones, or run them now. ``target``: where
+    they go there. ``entry``: of the audit. Raises DatabaseError: then nothing was done to any."""
     act = _Act(database, seen, entry, target)
     try:
         if target:
-            moved = crossings.move(database, act.queue, target, who, act.hold, act.intend)
+            moved = crossings.move(database, (act.queue, target), act.rows, who, act.hold, act.intend)
             return act.outcomes(refused={row.id: why for row, why in moved.refused.items()})
-        meant = TakingIn(database.alias, who, restores=name == "discard")
+        meant = TakingIn(database.alias, who, restores=name in ("discard", "cancel"))
         _, archived = crossings.take_out(database, act.queue, meant, act.hold, act.intend)
         return act.outcomes([each.archive_id for each in archived])
     except DatabaseError as error:
@@ -60,26 +60,43 @@ class _Act:
         self.queue = seen[0].table
         self._database, self._seen, self._entry, self._target = database, seen, entry, target
         self._why: dict[SeenRow, tuple[Literal["skipped", "failed"], str]] = {}
+        self._held: dict[SeenRow, UUID] = {}  # what each is called on its way
         self._crossing: int | None = None
         self._went: set[UUID] = set()
+
+    @property
+    def rows(self) -> MovingStore:
+        """Of the table that they leave."""
+        dialect = self._database.dialect
+        rows = dialect.delayed_messages if self._seen[0].is_delayed else dialect.waiting_messages
+        assert rows is not None
+        return rows
 
     def hold(self, there: Session) -> list[TakenRow]:
         """Raises DatabaseError where code of others would run: asked while rows are held, so that it stays so."""
         found = [row for each in dict.fromkeys(self._seen) if (row := self._hold(there, each))]
-        if found and (why := others_run(there, self._database, self.queue)):
+        if found and (why := others_code(self.rows.runs(there, self.queue))):
             raise DatabaseError(why)
         return found
 
     def _hold(self, there: Session, seen: SeenRow) -> TakenRow | None:
-        waiting = self._database.dialect.waiting_messages
-        assert waiting is not None
-        row = waiting.hold(there, self.queue, seen.row_id, seen.seq)
+        row = self._found(there, seen)
         if row is None:
             self._why[seen] = "skipped", IN_HAND
-        elif waiting.has_own(there, self.queue, row):
+        elif self.rows.has_own(there, self.queue, row):
             self._why[seen] = "failed", f"{self.queue.table} has columns that {self._place} has no place for."
             return None
+        else:
+            self._held[seen] = row.id
         return row
+
+    def _found(self, there: Session, seen: SeenRow) -> TakenRow | None:
+        waiting, delayed = self._database.dialect.waiting_messages, self._database.dialect.delayed_messages
+        assert waiting is not None
+        assert delayed is not None
+        if seen.is_delayed:
+            return delayed.hold(there, self.queue, seen.row_id, seen.due)
+        return waiting.hold(there, self.queue, seen.row_id, seen.seq)
 
     @property
     def _place(self) -> str:
@@ -96,10 +113,10 @@ class _Act:
         """``archived``: what those that were taken became, in no order."""
         ids, said = iter(archived), []
         for each in self._seen:
-            if each.row_id in self._went:
+            if (row_id := self._held.get(each)) in self._went:
                 said.append(ActOutcome(each, "done", archive_id=next(ids, None)))
             else:
-                refusal = (refused or {}).get(each.row_id, f"{self._place} did not take it.")
+                refusal = (refused or {}).get(row_id, f"{self._place} did not take it.")
                 said.append(ActOutcome(each, *self._why.get(each, ("failed", refusal))))
         return said
 

@@ -27,7 +27,6 @@ from pgqueue_admin.services.operations.acts_allowed import (
     is_ours,
     not_allowed,
     table_of,
-    why_delayed_stays,
     why_foreign,
     why_not_carried,
 )
@@ -44,7 +43,6 @@ __all__ = [
     "is_ours",
     "not_allowed",
     "table_of",
-    "why_delayed_stays",
     "why_foreign",
 ]
 MOST = 50  # at once: what one page shows
@@ -112,7 +110,8 @@ def act(
             said = person, origin, reason, target
             return _audited(name, connection, meant, _doing(name, table, person, target), said)
     entry = {"before": _before(seen), **_about(name, person, origin, reason, seen[0].table)}
-    return waiting_elsewhere.act(name, database, seen, name_of(person), target, entry)
+    goes_to = table.delayed_of if name == "run_now" else target
+    return waiting_elsewhere.act(name, database, seen, name_of(person), goes_to, entry)
 
 
 def _table(

@@ -1,5 +1,6 @@
 """The page of crossings: what is between two databases is seen, and a person says what became of it."""
 
+import re
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
@@ -216,13 +217,21 @@ def test_what_waits_in_another_database_is_discarded_and_purged_on_pages(
     assert "1 message" in text(client, location)
 
 
-def test_delayed_messages_of_another_database_are_left_alone(billing: Connection, recorded: Recorded) -> None:
+def test_delayed_messages_of_another_database_are_cancelled_on_pages(billing: Connection, recorded: Recorded) -> None:
+    client = recorded.operator
     delayed = Address("public", "Orders.Delayed")
     postgresql().delayed_store(delayed, Address("public", "Orders")).create(billing)
+    Queue.objects.create(schema="billing:public", table="Orders.Delayed", kind="delayed")
     billing.run("insert into \"Orders.Delayed\" (headers, body, due) values ('{}', 'x', '2999-01-01')")
-    page = text(recorded.operator, "/queues/billing:public/Orders.Delayed/messages/")
-    assert "Delayed messages of the database billing are only looked at" in page
-    assert 'type="checkbox"' not in page
+    path = "/queues/billing:public/Orders.Delayed/messages/"
+    assert "can be switched on in its settings" in text(client, path)
+    client.post("/settings/queues/billing:public/Orders/", {"acts_allowed": "on", "reason": "ours, too"})
+    (tick,) = re.findall(r'value="([0-9a-f-]{36}:2999-01-01 00:00:00\+00)"', shown(client, path))
+    asked = {"act": "cancel", "id": tick, "reason": "junk"}
+    assert "Orders.Delayed" in client.post(f"{path}acts/", asked).content.decode()
+    assert client.post(f"{path}acts/", {**asked, "sure": "yes"}).status_code == 303
+    assert "1 message cancelled" in text(client, QUEUE)
+    assert billing.value('select count(*) from "Orders.Delayed"') == 0
 
 
 def test_a_message_is_edited_for_another_database(billing: Connection, recorded: Recorded) -> None:

@@ -2,9 +2,10 @@
 (docs/decisions/032). SQL Server's are run where one is named.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,9 +17,11 @@ from pgqueue_admin.archive import retention, store
 from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Address, Connection, dialect_for
+from pgqueue_admin.dialects.delayed_store import DelayedRow
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.models import AuditEntry, AuditIntent, Operation, Queue
 from pgqueue_admin.models import queue_database as source
+from pgqueue_admin.monitor import delayed, discovery
 from pgqueue_admin.services import operations, purges, waiting_messages
 from pgqueue_admin.services.operations import called_back, crossing_decision, crossings
 from pgqueue_admin.services.operations.errors import OperationRefused
@@ -43,6 +46,17 @@ queue = Address(schema, "Orders")
 seen = [SeenRow(queue, UUID(each[:36]), int(each[37:])) for each in rows]
 target = Address(schema, "Returns") if name == "move" else None
 waiting_messages.act(name, queue, seen, "ana", "console", "mended", target)
+"""
+ACT_ON_DELAYED = """
+import json
+from uuid import UUID
+from pgqueue_admin.archive.held_row import SeenRow
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.services import waiting_messages
+name, schema, rows = json.loads(sys.argv[1])
+table = Address(schema, "Orders.Delayed")
+seen = [SeenRow(table, UUID(row_id), due=due) for row_id, due in rows]
+waiting_messages.act(name, table, seen, "ana", "console", "mended")
 """
 PLACES = [
     ("before the intent", False),
@@ -69,6 +83,10 @@ class There(NamedTuple):
     def returns(self) -> Address:
         return self._named("Returns")
 
+    @property
+    def delayed(self) -> Address:
+        return self._named("Orders.Delayed")
+
     def _named(self, table: str) -> Address:
         address: Address = self.dialect.address(self.dialect.default_schema, table)
         return address
@@ -84,6 +102,23 @@ class There(NamedTuple):
         for each in range(number):
             self.session.run_all(queue.insertions([(HEADERS % each, BODY, None)]))
 
+    def delay(self, number: int) -> list[SeenRow]:
+        """Messages that are due in an hour and later, as a page shows them."""
+        Queue.objects.create(schema=self.delayed.schema, table=self.delayed.table, kind="delayed")
+        table = self.dialect.delayed_store(self.delayed, self.orders)
+        table.create(self.session)
+        due = datetime.now(UTC) + timedelta(hours=1)
+        rows = [DelayedRow(HEADERS % each, BODY, due + timedelta(seconds=each), None) for each in range(number)]
+        self.session.run_all(table.insertions(rows))
+        return self.delays()
+
+    def delays(self) -> list[SeenRow]:
+        with source.database_of(self.delayed).reading() as looking:
+            table = discovery.readable(looking, self.delayed)
+            assert table
+            found = delayed.page(looking, table).messages
+        return [SeenRow(self.delayed, each.id, due=each.due_text) for each in found]
+
     def number(self, queue: Address) -> int:
         return int(self.dialect.waiting_messages.count(self.session, queue).number)
 
@@ -94,7 +129,7 @@ class There(NamedTuple):
 
     def act(self, name: str, seen: list[SeenRow], person: User) -> list[waiting_messages.ActOutcome]:
         target = self.returns if name == "move" else None
-        return waiting_messages.act(name, self.orders, seen, person, "console", "mended", target)
+        return waiting_messages.act(name, seen[0].table, seen, person, "console", "mended", target)
 
 
 @pytest.fixture(params=["postgresql", *mssql.ONE])
@@ -236,6 +271,89 @@ def test_an_answer_that_never_comes_is_asked_for(there: There, here: Connection,
     operations.settle()
     assert (len(archived_rows(here, "discarded")), open_crossings(here)) == (2, 0)
     assert AuditEntry.objects.count() == 1
+
+
+# --- delayed
+
+
+def test_delayed_ones_go_on_at_once_as_their_mover_would_send_them(there: There, here: Connection, ana: User) -> None:
+    first, second, third = there.delay(3)
+    before = {row.row_id for row in there.waits(there.orders)}
+    assert [each.result for each in there.act("run_now", [first, second], ana)] == ["done", "done"]
+    assert there.delays() == [third]
+    came = [row for row in there.waits(there.orders) if row.row_id not in before]
+    assert len(came) == 2
+    with there.session.transaction():
+        rows = [
+            row for _ in range(7) for row in there.session.all(*there.dialect.queue_store(there.orders).receiving())
+        ]
+    assert {(row.headers, bytes(row.body), row.expired) for row in rows[5:]} == {
+        (HEADERS % 0, BODY, False), (HEADERS % 1, BODY, False),
+    }  # fmt: skip
+    entry = AuditEntry.objects.get(verb="run delayed")
+    assert (entry.who, entry.count, open_crossings(here), AuditIntent.objects.count()) == ("ana", 2, 0, 0)
+    assert (entry.after or {})["rows"] == [str(row.row_id) for row in came], "by the ids that they have there now"
+
+
+def test_a_delayed_one_that_is_cancelled_lies_in_the_bin_and_goes_to_its_queue_when_it_is_retried(
+    there: There, here: Connection, ana: User
+) -> None:
+    first, second = there.delay(2)
+    (done,) = there.act("cancel", [first], ana)
+    assert (done.result, there.delays(), there.number(there.orders)) == ("done", [second], 5)
+    assert done.archive_id
+    message = archived(done.archive_id)
+    assert (message.state, message.target, message.headers) == ("discarded", there.orders, HEADERS % 0)
+    assert "while it waited" in (message.exception_message or "")
+    assert (AuditEntry.objects.get(verb="cancel delayed").count, open_crossings(here)) == (1, 0)
+    assert operations.act("restore", done.archive_id, ana, "console").result == "done"
+    assert operations.act("retry", done.archive_id, ana, "console").result == "done"
+    assert there.number(there.orders) == 6
+
+
+def test_a_delayed_one_that_its_mover_has_or_that_is_due_otherwise_now_is_left_alone(there: There, ana: User) -> None:
+    first, second, third = there.delay(3)
+    table = f'{there.dialect.default_schema}."Orders.Delayed"'
+    at = {"at": datetime.now(UTC).replace(tzinfo=None)}
+    there.session.run(f"update {table} set due = %(at)s where headers like '%%m-1%%'", at)
+    with there.session.transaction():
+        there.session.run(f"update {table} set body = body where headers like '%%m-0%%'")
+        said = there.act("run_now", [first, second, third], ana)
+    assert [each.result for each in said] == ["skipped", "skipped", "done"]
+    assert there.number(there.orders) == 6
+
+
+def test_a_delayed_one_without_a_body_wedges_no_queue(there: There, ana: User) -> None:
+    (one,) = there.delay(1)
+    there.session.run(f'update {there.dialect.default_schema}."Orders.Delayed" set body = null')
+    (said,) = there.act("run_now", [one], ana)
+    assert (said.result, "without a body" in said.why) == ("failed", True)
+    assert (there.delays(), there.number(there.orders)) == ([one], 5)
+
+
+def test_nothing_delayed_is_acted_on_where_nobody_allowed_it(there: There, ana: User) -> None:
+    seen = there.delay(1)
+    Queue.objects.update(acts_allowed=False)
+    for name in ("run_now", "cancel"):
+        with pytest.raises(OperationRefused, match="can be switched on in its settings"):
+            there.act(name, seen, ana)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("name", ["run_now", "cancel"])
+@pytest.mark.parametrize(("where", "is_done"), PLACES)
+def test_a_kill_anywhere_leaves_each_delayed_one_in_one_place_and_audited(
+    there: There, here: Connection, archived_console: str, ana: User, name: str, where: str, is_done: bool
+) -> None:
+    seen = there.delay(3)[:2]
+    said = json.dumps([name, there.delayed.schema, [[str(each.row_id), each.due] for each in seen]])
+    run_and_kill(said, archived_console, there.dsn, where, ACT_ON_DELAYED, there.dialect.default_schema)
+    assert len(there.delays()) == (1 if is_done else 3)
+    operations.settle()
+    assert (len(there.delays()), open_crossings(here)) == (1 if is_done else 3, 0)
+    came = there.number(there.orders) - 5 if name == "run_now" else len(archived_rows(here, "discarded"))
+    assert came == (2 if is_done else 0)
+    assert (AuditEntry.objects.count(), AuditIntent.objects.count()) == (int(is_done), 0)
 
 
 # --- purge

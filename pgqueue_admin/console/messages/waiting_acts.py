@@ -82,8 +82,7 @@ def possible(person: Any, is_delayed: bool) -> list[PossibleAct]:
 
 def offered(person: Any, table: QueueTable) -> dict[str, Any]:
     """For a template: what can be done with messages of the table; ``foreign``: why nothing can."""
-    delayed = waiting_messages.why_delayed_stays(table.address) if table.kind is TableKind.DELAYED else ""
-    if why := why_not_written(table.address) or delayed:
+    if why := why_not_written(table.address):
         return {"foreign": why, "home": table.address, "is_only_looked_at": True}
     try:
         home = waiting_messages.home_of(table)

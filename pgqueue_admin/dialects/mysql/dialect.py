@@ -33,6 +33,7 @@ class MySQL(StatementFolder):
     schedules = None
     crossings = None
     waiting_messages = None
+    delayed_messages = None
     isolations: Mapping[str, str] = {
         "read_committed": "read committed",
         "repeatable_read": "repeatable read",

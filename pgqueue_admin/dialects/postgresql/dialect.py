@@ -26,7 +26,7 @@ from pgqueue_admin.dialects.postgresql.schedule_store import PostgreSQLSchedules
 from pgqueue_admin.dialects.postgresql.session_pool import SessionPool
 from pgqueue_admin.dialects.postgresql.subscription_store import PostgreSQLSubscriptions
 from pgqueue_admin.dialects.postgresql.two_phase import PostgreSQLTwoPhase
-from pgqueue_admin.dialects.postgresql.waiting_store import PostgreSQLWaiting
+from pgqueue_admin.dialects.postgresql.waiting_store import PostgreSQLDelayedActs, PostgreSQLWaiting
 from pgqueue_admin.dialects.statements import Compose, Statement, StatementFolder
 
 
@@ -130,6 +130,10 @@ class PostgreSQL(StatementFolder):
     @cached_property
     def waiting_messages(self) -> PostgreSQLWaiting:
         return PostgreSQLWaiting(self)
+
+    @cached_property
+    def delayed_messages(self) -> PostgreSQLDelayedActs:
+        return PostgreSQLDelayedActs(self)
 
     def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
         return Address(schema, IDENTIFIERS.outbox_table(endpoint, prefix))

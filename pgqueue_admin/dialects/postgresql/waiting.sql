@@ -26,3 +26,15 @@ from {table} where id = any (%(ids)s::uuid[]) for update skip locked
 -- One that is held, with all it has but its number, which the target gives. Without a body it would wedge that queue.
 insert into {target} (id, expires, headers, body)
 select id, expires, headers, body from {table} where ctid = %(place)s::tid and tableoid = %(part)s::bigint::oid and body is not null
+
+-- name: hold_delayed
+-- As hold, of a table of delayed messages: these have no number, and one that was delayed anew is another.
+select tableoid::bigint as part, ctid::text as place, id, null::timestamp as expires, headers, 0::bigint as seq
+from {table} where id = %(id)s::uuid and due = %(due)s::timestamptz for update skip locked
+
+-- name: run_now
+-- One of those that is held, as the mover of due messages does it. An id that lies in the queue already would be refused.
+insert into {target} (id, headers, body)
+select case when exists (select from {target} there where there.id = held.id) then gen_random_uuid() else held.id end,
+    held.headers, held.body
+from {table} held where held.ctid = %(place)s::tid and held.tableoid = %(part)s::bigint::oid and held.body is not null

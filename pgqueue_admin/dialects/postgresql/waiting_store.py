@@ -10,14 +10,43 @@ from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.dialects.crossing_store import TakenRow
 from pgqueue_admin.dialects.waiting_store import TableIdentity, WaitingCount
 
-_MOVED = ["id", "expires", "headers", "body", "seq"]
 
+class _HeldRows:
+    """``dialect``: of that database, whose addresses name its queues. ``moved``: columns that each such table has."""
 
-class PostgreSQLWaiting:
-    """``dialect``: of that database, by whose addresses its queues are named."""
+    moved: tuple[str, ...]
 
     def __init__(self, dialect: Any):
         self._dialect, self._sql, self._by_hand = dialect, dialect.waiting, dialect.move_to_archive
+
+    def runs(self, session: Session, queue: Address) -> Sequence[str]:
+        runs = self._by_hand.runs(calls=self._dialect.monitor.calls)
+        return session.value(runs, self._named(queue)) or ()
+
+    def own_columns(self, session: Session, queue: Address) -> Sequence[str]:
+        rows = session.all(self._by_hand.other_columns(), {**self._named(queue), "moved": list(self.moved)})
+        return [row.name for row in rows]
+
+    def has_own(self, session: Session, queue: Address, row: TakenRow) -> bool:
+        own, has_value = self.own_columns(session, queue), self._by_hand.has_value
+        return any(session.value(has_value(table=queue, column=name), _where(row)) for name in own)
+
+    @contextmanager
+    def _only_tables(self, session: Session) -> Iterator[None]:
+        """Whatever became of the table since somebody asked, no view is looked into."""
+        session.run(self._by_hand.refuse_views())
+        yield
+        session.run(self._by_hand.allow_views())
+
+    def _named(self, queue: Address) -> dict[str, str]:
+        there = self._dialect.native(queue)
+        return {"schema": there.schema, "name": there.table}
+
+
+class PostgreSQLWaiting(_HeldRows):
+    """Of queues."""
+
+    moved = ("id", "expires", "headers", "body", "seq")
 
     def identity(self, session: Session, queue: Address) -> TableIdentity | None:
         row = session.one(self._dialect.purge.identity(), {**self._named(queue), "numbered_by": "seq"})
@@ -29,14 +58,6 @@ class PostgreSQLWaiting:
 
     def left(self, session: Session, queue: Address, lowest: int, up_to: int) -> int:
         return int(session.value(self._dialect.purge.left(table=queue), {"lowest": lowest, "up_to": up_to}))
-
-    def runs(self, session: Session, queue: Address) -> Sequence[str]:
-        runs = self._by_hand.runs(calls=self._dialect.monitor.calls)
-        return session.value(runs, self._named(queue)) or ()
-
-    def own_columns(self, session: Session, queue: Address) -> Sequence[str]:
-        rows = session.all(self._by_hand.other_columns(), {**self._named(queue), "moved": _MOVED})
-        return [row.name for row in rows]
 
     def take(
         self, session: Session, queue: Address, limit: int, most: int, lowest: int, up_to: int
@@ -56,22 +77,23 @@ class PostgreSQLWaiting:
             rows = session.all(self._sql.hold_each(table=queue), {"ids": list(row_ids)})
         return [TakenRow(*row) for row in rows]
 
-    def has_own(self, session: Session, queue: Address, row: TakenRow) -> bool:
-        where = {"place": row.place, "part": row.part}
-        own, has_value = self.own_columns(session, queue), self._by_hand.has_value
-        return any(session.value(has_value(table=queue, column=name), where) for name in own)
+    def move(self, session: Session, queue: Address, row: TakenRow, target: Address) -> int:
+        return session.run(self._sql.move(table=queue, target=target), _where(row))
+
+
+class PostgreSQLDelayedActs(_HeldRows):
+    """Of tables of delayed messages."""
+
+    moved = ("id", "headers", "body", "due")
+
+    def hold(self, session: Session, table: Address, row_id: UUID, due: str) -> TakenRow | None:
+        with self._only_tables(session):
+            row = session.one(self._sql.hold_delayed(table=table), {"id": row_id, "due": due})
+        return TakenRow(*row) if row else None
 
     def move(self, session: Session, queue: Address, row: TakenRow, target: Address) -> int:
-        where = {"place": row.place, "part": row.part}
-        return session.run(self._sql.move(table=queue, target=target), where)
+        return session.run(self._sql.run_now(table=queue, target=target), _where(row))
 
-    @contextmanager
-    def _only_tables(self, session: Session) -> Iterator[None]:
-        """Whatever became of the table since somebody asked, no view is looked into."""
-        session.run(self._by_hand.refuse_views())
-        yield
-        session.run(self._by_hand.allow_views())
 
-    def _named(self, queue: Address) -> dict[str, str]:
-        there = self._dialect.native(queue)
-        return {"schema": there.schema, "name": there.table}
+def _where(row: TakenRow) -> dict[str, Any]:
+    return {"place": row.place, "part": row.part}

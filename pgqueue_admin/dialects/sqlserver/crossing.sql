@@ -54,3 +54,11 @@ select Body as body from {table} with (updlock, readpast, rowlock) where RowVers
 -- name: remove
 -- One that is held.
 delete from {table} with (rowlock, readpast) where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier)
+
+-- name: delayed_body
+-- As body, of a delayed one: its index has when it is due.
+select Body as body from {table} with (updlock, readpast, rowlock) where Due = cast(%(due)s as datetime) and RowVersion = %(seq)s
+
+-- name: remove_delayed
+-- As remove, of a delayed one.
+delete from {table} with (rowlock, readpast) where Due = cast(%(due)s as datetime) and RowVersion = %(seq)s

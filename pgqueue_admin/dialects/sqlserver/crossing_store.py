@@ -1,6 +1,7 @@
 """Crossings into and out of a SQL Server database (contract: dialects.crossing_store.CrossingStore)."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -83,17 +84,22 @@ class SQLServerCrossings:
         return [TakenRow(0, "", UUID(row.id), row.expires, with_columns_of(row), row.seq) for row in rows]
 
     def body(self, session: Session, queue: Address, row: TakenRow) -> bytes | None:
-        body = session.value(self._sql.body(table=queue), which(row))
+        statement = self._sql.delayed_body if row.place else self._sql.body
+        body = session.value(statement(table=queue), which(row))
         return None if body is None else bytes(body)
 
     def remove(self, session: Session, queue: Address, rows: Sequence[TakenRow]) -> int:
-        statement = self._sql.remove(table=queue)
-        return sum(session.run(statement, which(row)) for row in rows)
+        own, delayed = self._sql.remove(table=queue), self._sql.remove_delayed(table=queue)
+        return sum(session.run(delayed if row.place else own, which(row)) for row in rows)
 
 
 def which(row: TakenRow) -> dict[str, Any]:
-    """By what a held one is found again: its index has the number, and the id tells it from another of that number."""
-    return {"seq": row.seq, "id": str(row.id)}
+    """By what a held one is found again: its index has the number, and the id tells it from another of that number.
+
+    The place of a delayed one, which has no id, is when it is due.
+    """
+    due = {"due": datetime.fromisoformat(row.place)} if row.place else {}
+    return {"seq": row.seq, "id": str(row.id), **due}
 
 
 class AliasedCrossings(SQLServerCrossings):

@@ -20,7 +20,7 @@ from pgqueue_admin.dialects.sqlserver.query import compose, written
 from pgqueue_admin.dialects.sqlserver.queue_store import SQLServerQueue
 from pgqueue_admin.dialects.sqlserver.session import SQLServerSession
 from pgqueue_admin.dialects.sqlserver.subscription_store import SQLServerSubscriptions
-from pgqueue_admin.dialects.sqlserver.waiting_store import SQLServerWaiting
+from pgqueue_admin.dialects.sqlserver.waiting_store import SQLServerDelayedActs, SQLServerWaiting
 from pgqueue_admin.dialects.statements import Compose, StatementFolder
 
 LOCK_SECONDS = 25.0  # a statement waits so long for others' locks: shorter than an answer is waited for
@@ -84,6 +84,10 @@ class SQLServer(StatementFolder):
     @cached_property
     def waiting_messages(self) -> SQLServerWaiting:
         return SQLServerWaiting(_of_catalog(self.catalog), self.native)
+
+    @cached_property
+    def delayed_messages(self) -> SQLServerDelayedActs:
+        return SQLServerDelayedActs(_of_catalog(self.catalog), self.native)
 
     def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
         return Address(schema, IDENTIFIERS.outbox_table(endpoint, prefix))

@@ -47,7 +47,7 @@ class LookingQuery(Query):
         """
         said: dict[str, Any] = dict(params) if isinstance(params, Mapping) else {}
         if "%(number)s" in self:
-            said["number"] = _number(UUID(str(said["id"])))
+            said["number"] = number_of(UUID(str(said["id"])))
         if "due" in said:
             said["due"] = _due(said["due"])
         return {name: _value(value) for name, value in {**said, **self.named}.items() if f"%({name})s" in self}
@@ -89,8 +89,8 @@ def _due(said: str) -> datetime | str:
         return said
 
 
-def _number(row_id: UUID) -> int:
-    """Those that stand for no number are in no table."""
+def number_of(row_id: UUID) -> int:
+    """Of a delayed message. Those that stand for no number are in no table."""
     number = row_id.int
     return number if number < _NUMBERS // 2 else number - _NUMBERS if number < _NUMBERS else -(2**63)
 

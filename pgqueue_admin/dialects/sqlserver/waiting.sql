@@ -76,3 +76,32 @@ where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier) and Body is
 insert into {target} (Id, CorrelationId, ReplyToAddress, Expires, Headers, Body)
 select Id, CorrelationId, ReplyToAddress, Expires, Headers, Body from {table} with (updlock, readpast, rowlock)
 where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier) and Body is not null
+
+-- name: hold_delayed
+-- As hold, of a table of delayed messages, which have no id: its index has when they are due, and of those few the number tells
+-- which.
+select Headers as headers, RowVersion as seq
+from {table} with (updlock, readpast, rowlock)
+where Due = cast(%(due)s as datetime) and RowVersion = %(seq)s
+
+-- name: own_delayed_columns
+-- As own_columns, of such a table.
+select c.name as name from sys.columns c
+where c.object_id = object_id(%(table)s) and c.is_computed = 0 and c.name not in (N'Headers', N'Body', N'Due', N'RowVersion')
+
+-- name: has_own_delayed
+-- As has_own, of such a table.
+select case when {column} is null then 0 else 1 end as is_filled
+from {table} with (updlock, readpast, rowlock) where Due = cast(%(due)s as datetime) and RowVersion = %(seq)s
+
+-- name: run_now
+-- One that is held goes to its queue as the mover of due messages does it, with an id of ours. Without a body it would wedge that.
+insert into {target} (Id, CorrelationId, ReplyToAddress, Recoverable, Expires, Headers, Body)
+select cast(%(id)s as uniqueidentifier), null, null, 1, null, Headers, Body from {table} with (updlock, readpast, rowlock)
+where Due = cast(%(due)s as datetime) and RowVersion = %(seq)s and Body is not null
+
+-- name: run_now_without_recoverable
+-- As run_now, where the queue has no such column.
+insert into {target} (Id, CorrelationId, ReplyToAddress, Expires, Headers, Body)
+select cast(%(id)s as uniqueidentifier), null, null, null, Headers, Body from {table} with (updlock, readpast, rowlock)
+where Due = cast(%(due)s as datetime) and RowVersion = %(seq)s and Body is not null

@@ -2,25 +2,56 @@
 
 import json
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.dialects.crossing_store import TakenRow
 from pgqueue_admin.dialects.sqlserver import addressing
 from pgqueue_admin.dialects.sqlserver.crossing_store import which
+from pgqueue_admin.dialects.sqlserver.looking_query import number_of
 from pgqueue_admin.dialects.sqlserver.query import Query
 from pgqueue_admin.dialects.sqlserver.queue_store import with_columns_of
 from pgqueue_admin.dialects.sqlserver.recoverable import RecoverableColumn, RecoverableQuery
 from pgqueue_admin.dialects.waiting_store import TableIdentity, WaitingCount
 
 
-class SQLServerWaiting:
+class _HeldRows:
     """``dialect``: whose addresses are those of the catalog; ``native``: makes such of an address with an alias."""
+
+    own: str  # the statement that tells columns of its own
+    filled: str  # and the one that tells whether one has a value
 
     def __init__(self, dialect: Any, native: Callable[[Address], Address]):
         self._dialect, self._sql, self._native = dialect, dialect.waiting, native
+
+    def runs(self, session: Session, queue: Address) -> Sequence[str]:
+        return [row.name for row in session.all(self._sql.runs(), self._named(queue))]
+
+    def own_columns(self, session: Session, queue: Address) -> Sequence[str]:
+        return [row.name for row in session.all(getattr(self._sql, self.own)(), self._named(queue))]
+
+    def has_own(self, session: Session, queue: Address, row: TakenRow) -> bool:
+        has_own, table = getattr(self._sql, self.filled), self._native(queue)
+        own = self.own_columns(session, queue)
+        return any(session.value(has_own(table=table, column=name), which(row)) for name in own)
+
+    def _put(self, session: Session, queue: Address, row: TakenRow, target: Address, name: str) -> int:
+        where = {"table": self._native(queue), "target": self._native(target)}
+        column = RecoverableColumn(self._dialect, where["target"])
+        forms = [getattr(self._sql, each)(**where) for each in (name, f"{name}_without_recoverable")]
+        return session.run(RecoverableQuery.of(column, *forms), which(row))
+
+    def _named(self, queue: Address) -> dict[str, str]:
+        return {"table": addressing.qualified(self._native(queue))}
+
+
+class SQLServerWaiting(_HeldRows):
+    """Of queues."""
+
+    own, filled = "own_columns", "has_own"
 
     def identity(self, session: Session, queue: Address) -> TableIdentity | None:
         row = session.one(self._sql.identity(), self._named(queue))
@@ -33,12 +64,6 @@ class SQLServerWaiting:
     def left(self, session: Session, queue: Address, lowest: int, up_to: int) -> int:
         asked = {"lowest": lowest, "up_to": up_to}
         return int(session.value(self._sql.left(table=self._native(queue)), asked))
-
-    def runs(self, session: Session, queue: Address) -> Sequence[str]:
-        return [row.name for row in session.all(self._sql.runs(), self._named(queue))]
-
-    def own_columns(self, session: Session, queue: Address) -> Sequence[str]:
-        return [row.name for row in session.all(self._sql.own_columns(), self._named(queue))]
 
     def take(
         self, session: Session, queue: Address, limit: int, most: int, lowest: int, up_to: int
@@ -60,18 +85,26 @@ class SQLServerWaiting:
         held = [self.hold(session, queue, UUID(row.id), row.seq) for row in found]
         return [row for row in held if row]
 
-    def has_own(self, session: Session, queue: Address, row: TakenRow) -> bool:
-        table, own = self._native(queue), self.own_columns(session, queue)
-        return any(session.value(self._sql.has_own(table=table, column=name), which(row)) for name in own)
+    def move(self, session: Session, queue: Address, row: TakenRow, target: Address) -> int:
+        return self._put(session, queue, row, target, "move")
+
+
+class SQLServerDelayedActs(_HeldRows):
+    """Of tables of delayed messages. On pages the number stands for the id that these have not."""
+
+    own, filled = "own_delayed_columns", "has_own_delayed"
+
+    def hold(self, session: Session, table: Address, row_id: UUID, due: str) -> TakenRow | None:
+        place = due.removesuffix("+00")
+        try:
+            asked = {"seq": number_of(row_id), "due": datetime.fromisoformat(place)}
+        except ValueError:  # no page has shown it so
+            return None
+        row = session.one(self._sql.hold_delayed(table=self._native(table)), asked)
+        return TakenRow(0, place, uuid4(), None, row.headers, row.seq) if row else None
 
     def move(self, session: Session, queue: Address, row: TakenRow, target: Address) -> int:
-        where = {"table": self._native(queue), "target": self._native(target)}
-        column = RecoverableColumn(self._dialect, where["target"])
-        forms = self._sql.move(**where), self._sql.move_without_recoverable(**where)
-        return session.run(RecoverableQuery.of(column, *forms), which(row))
-
-    def _named(self, queue: Address) -> dict[str, str]:
-        return {"table": addressing.qualified(self._native(queue))}
+        return self._put(session, queue, row, target, "run_now")
 
 
 def _taken(row: Any) -> TakenRow:

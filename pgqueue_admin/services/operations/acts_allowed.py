@@ -1,9 +1,12 @@
 """Whether messages that wait in a queue may be acted on by hand: asked by each act and each chunk of a purge."""
 
+import django.db
+
 from pgqueue_admin.archive import crossings, lease_retry
 from pgqueue_admin.archive.held_row import others_code, would_run
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.connection import Session
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.lease.errors import LeaseQueueMissing
 from pgqueue_admin.models import Queue
@@ -13,6 +16,7 @@ from pgqueue_admin.models.queue_database import (
     is_watched,
     only_looked,
     queue_database,
+    queues_in,
     why_not_written,
 )
 from pgqueue_admin.monitor import discovery
@@ -53,8 +57,6 @@ def looked_at(connection: Connection, address: Address) -> QueueTable:
 def home_of(table: QueueTable) -> Address:
     """The queue whose messages lie there. Raises OperationRefused where no act can be done on them."""
     if table.kind is TableKind.DELAYED:
-        if why := why_delayed_stays(table.address):
-            raise OperationRefused(why)
         if table.delayed_of is None:
             raise OperationRefused(f"No queue is known to which the messages of {table.address.table} go.")
         return table.delayed_of
@@ -65,14 +67,6 @@ def home_of(table: QueueTable) -> Address:
 def _insist_on_messages(table: QueueTable) -> None:
     if not table.has_messages or table.kind in (TableKind.LEASE, TableKind.ARCHIVE):
         raise OperationRefused(f"{table.address.table} is no queue whose messages can be acted on.")
-
-
-def why_delayed_stays(address: Address) -> str:
-    """Why nothing is done to delayed messages of a table; empty: it is in the first database."""
-    alias = database_of(address).alias
-    return (
-        f"Delayed messages of the database {alias} are only looked at: they go on when they are due." if alias else ""
-    )
 
 
 def why_foreign(table: QueueTable) -> str:
@@ -154,3 +148,14 @@ def others_run(there: Session, database: QueueDatabase, queue: Address) -> str:
     waiting = database.dialect.waiting_messages
     assert waiting is not None
     return others_code(waiting.runs(there, queue))
+
+
+def home_elsewhere(table: Address) -> Address:
+    """The queue whose messages lie in a table of another database, by what is known of it here: itself, where that is
+    a queue, or its queue is known no more. Raises DatabaseError."""
+    try:
+        known = {Address(each.schema, each.table): each.kind for each in queues_in(database_of(table).alias)}
+    except django.db.Error as error:
+        raise DatabaseError(f"The console's database does not answer: {error}") from error
+    delayed = {each for each, kind in known.items() if kind == TableKind.DELAYED}
+    return discovery.queues_of(delayed, known.keys() - delayed).get(table, table)

@@ -19,8 +19,10 @@ from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.crossing_store import CommitOutcome, CrossingStore
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.waiting_store import MovingStore
 from pgqueue_admin.models.queue_database import QueueDatabase, of_alias, queue_database
 from pgqueue_admin.services import audit_intents
+from pgqueue_admin.services.operations.acts_allowed import home_elsewhere
 from pgqueue_admin.services.operations.item_outcomes import record
 
 log = logging.getLogger(__name__)
@@ -80,15 +82,16 @@ def take_out(
 
 
 def move(
-    database: QueueDatabase, queue: Address, target: Address, who: str, take: Take, intend: Intend
+    database: QueueDatabase, route: tuple[Address, Address], rows: MovingStore, who: str, take: Take, intend: Intend
 ) -> crossing_move.Moved:
-    """From one queue there into another. Raises DatabaseError: then it lies where it was, or it is being asked."""
-    stores = _stores(database)
+    """From one table there into a queue there. Raises DatabaseError: then it lies where it was, or it is being asked.
+    ``rows``: of the table that they leave."""
+    stores = crossing_move.MoveStores(_store(database), rows)
     with queue_database().writing() as here, crossings.all_let_go(here):
         with database.writing() as there, database.writing() as beside:
             if fault := _store(database).fault(there):
                 raise DatabaseError(fault)
-            moved = crossing_move.carry(here, there, beside, stores, (queue, target), who, take, intend)
+            moved = crossing_move.carry(here, there, beside, stores, route, who, take, intend)
         _finished(here, moved.crossing)
     return moved
 
@@ -190,8 +193,7 @@ def end_as(here: Connection, crossing: Crossing, arrived: bool, who: str) -> Non
             _record(here, crossing, of.lost(here, crossing, who))
         return
     with here.transaction():  # the copies may be all that there is: they go into the bin
-        ids = crossing_in.finish(here, crossing, _dialect(crossing), settings.PGQUEUE["OWN_CODE"])
-        replay.discard(here, ids, who)
+        replay.discard(here, _archived(here, crossing), who)
 
 
 def is_clear(alias: str) -> bool:
@@ -271,7 +273,7 @@ def _finish(here: Connection, crossing: Crossing) -> list[Outcome]:
             _record(here, crossing, outcomes)
         elif crossing.takes_in:
             queues = crossings.rows(here, crossing)
-            ids = crossing_in.finish(here, crossing, _dialect(crossing), settings.PGQUEUE["OWN_CODE"])
+            ids = _archived(here, crossing)
             outcomes = [Outcome(each, "done") for each in ids]
             _record_purged(here, crossing, queues, ids)
         else:
@@ -280,6 +282,10 @@ def _finish(here: Connection, crossing: Crossing) -> list[Outcome]:
     with suppress(DatabaseError):
         _forget(crossing)
     return outcomes
+
+
+def _archived(here: Connection, crossing: Crossing) -> list[int]:
+    return crossing_in.finish(here, crossing, _dialect(crossing), settings.PGQUEUE["OWN_CODE"], home_elsewhere)
 
 
 def _audit(here: Connection, crossing: Crossing) -> None:
@@ -333,10 +339,10 @@ def _dialect(crossing: Crossing) -> Dialect:
     raise DatabaseError(f"No QUEUES_URL_{crossing.alias.upper()} names it.")
 
 
-def _stores(database: QueueDatabase) -> crossing_move.MoveStores:
+def _stores(database: QueueDatabase) -> crossing_taken_back.BackStores:
     waiting = database.dialect.waiting_messages
     assert waiting is not None
-    return crossing_move.MoveStores(_store(database), waiting)
+    return crossing_taken_back.BackStores(_store(database), waiting)
 
 
 def _store(database: QueueDatabase) -> CrossingStore:

@@ -10,8 +10,10 @@ from uuid import UUID
 import pytest
 
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.crossing_store import TakenRow
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseDown, NoAnswer, TimedOut
 from pgqueue_admin.dialects.sqlserver import pool as pools
+from pgqueue_admin.dialects.sqlserver.crossing_store import which
 from pgqueue_admin.dialects.sqlserver.dialect import SQLServer
 from pgqueue_admin.monitor import bodies
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
@@ -175,3 +177,10 @@ def test_names_of_another_database_are_refused() -> None:
     assert BILLING.parse_address("Sales@[dbo]@[shop]") == SALES
     assert BILLING.queue_store(SALES).address == Address("dbo", "Sales")
     assert SQLServer("shop").aliased("").alias == ""
+
+
+def test_what_is_held_is_found_again_by_what_an_index_has() -> None:
+    waiting = TakenRow(0, "", UUID(int=7), None, "{}", 5)
+    assert which(waiting) == {"seq": 5, "id": str(UUID(int=7))}
+    delayed = which(waiting._replace(place="2026-11-29 01:00:00.003"))
+    assert (delayed["seq"], str(delayed["due"])) == (5, "2026-11-29 01:00:00.003000")

@@ -118,6 +118,11 @@ RECEIVING = {
     ("waiting", "numbers_of"): "readpast, readcommittedlock",
     ("waiting", "has_own"): "updlock, readpast, rowlock",
     ("waiting", "move"): "updlock, readpast, rowlock",
+    ("waiting", "hold_delayed"): "updlock, readpast, rowlock",
+    ("waiting", "has_own_delayed"): "updlock, readpast, rowlock",
+    ("waiting", "run_now"): "updlock, readpast, rowlock",
+    ("crossing", "delayed_body"): "updlock, readpast, rowlock",
+    ("crossing", "remove_delayed"): "rowlock, readpast",
     ("crossing", "body"): "updlock, readpast, rowlock",
     ("crossing", "remove"): "rowlock, readpast",
 }

@@ -45,3 +45,9 @@ select Body as body from [dbo].[Sales] with (updlock, readpast, rowlock) where R
 
 -- remove: One that is held.
 delete from [dbo].[Sales] with (rowlock, readpast) where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier)
+
+-- delayed_body: As body, of a delayed one: its index has when it is due.
+select Body as body from [dbo].[Sales] with (updlock, readpast, rowlock) where Due = cast(%(due)s as datetime) and RowVersion = %(seq)s
+
+-- remove_delayed: As remove, of a delayed one.
+delete from [dbo].[Sales] with (rowlock, readpast) where Due = cast(%(due)s as datetime) and RowVersion = %(seq)s

@@ -64,3 +64,27 @@ where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier) and Body is
 insert into [dbo].[Billing] (Id, CorrelationId, ReplyToAddress, Expires, Headers, Body)
 select Id, CorrelationId, ReplyToAddress, Expires, Headers, Body from [dbo].[Sales] with (updlock, readpast, rowlock)
 where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier) and Body is not null
+
+-- hold_delayed: As hold, of a table of delayed messages, which have no id: its index has when they are due, and of those few the number tells
+-- which.
+select Headers as headers, RowVersion as seq
+from [dbo].[Sales] with (updlock, readpast, rowlock)
+where Due = cast(%(due)s as datetime) and RowVersion = %(seq)s
+
+-- own_delayed_columns: As own_columns, of such a table.
+select c.name as name from sys.columns c
+where c.object_id = object_id(%(table)s) and c.is_computed = 0 and c.name not in (N'Headers', N'Body', N'Due', N'RowVersion')
+
+-- has_own_delayed: As has_own, of such a table.
+select case when [Tenant] is null then 0 else 1 end as is_filled
+from [dbo].[Sales] with (updlock, readpast, rowlock) where Due = cast(%(due)s as datetime) and RowVersion = %(seq)s
+
+-- run_now: One that is held goes to its queue as the mover of due messages does it, with an id of ours. Without a body it would wedge that.
+insert into [dbo].[Billing] (Id, CorrelationId, ReplyToAddress, Recoverable, Expires, Headers, Body)
+select cast(%(id)s as uniqueidentifier), null, null, 1, null, Headers, Body from [dbo].[Sales] with (updlock, readpast, rowlock)
+where Due = cast(%(due)s as datetime) and RowVersion = %(seq)s and Body is not null
+
+-- run_now_without_recoverable: As run_now, where the queue has no such column.
+insert into [dbo].[Billing] (Id, CorrelationId, ReplyToAddress, Expires, Headers, Body)
+select cast(%(id)s as uniqueidentifier), null, null, null, Headers, Body from [dbo].[Sales] with (updlock, readpast, rowlock)
+where Due = cast(%(due)s as datetime) and RowVersion = %(seq)s and Body is not null
