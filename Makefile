@@ -3,6 +3,8 @@ PYTHON ?= python3
 VAR := $(or $(PGQUEUE_STATE_DIR),var)
 BIN := .venv/bin
 INSTALL = $(BIN)/python scripts/install.py --require-hashes
+# Some images set it: each process would then compile the product anew, which is a third of its start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: reference setup run test test-slow test-engine test-console test-history test-changed test-sqlserver reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-history bench-lease bench-outbox bench-pressure bench-retry bench-failures wire-dump screenshots
 .DEFAULT_GOAL := run

@@ -138,7 +138,8 @@ def run(step: Step) -> Outcome:
     """What a step prints that runs beside others is shown when it has ended."""
     print(f"\n=== {step.name}: {step.command}", flush=True)
     began, before = time.monotonic(), processor_time()
-    environment = dict(os.environ)
+    # Some images set it: each of some thousand processes would then compile the product anew, or the tests.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     try:
         for need in step.needs.split():
             environment |= NEEDS[need]()

@@ -63,3 +63,16 @@ def test_one_that_runs_beside_others_is_judged_and_heard_before_one_that_runs_al
     assert [(each.step.name, each.why) for each in outcomes] == [("next", ""), ("beside", "exit code 3"), ("last", "")]
     said = capfd.readouterr().out
     assert said.index("what it printed\nheard\n") < said.index("=== last: true")
+
+
+def test_what_is_compiled_once_is_kept_for_the_next_process(
+    steps: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where an image says otherwise: of a step, and of whatever make runs."""
+    monkeypatch.setattr(steps, "RESULTS", tmp_path)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    (outcome,) = steps.run_all([steps.Step("probe", 'test -z "$PYTHONDONTWRITEBYTECODE"')])
+    assert outcome.why == ""
+    probe = tmp_path / "Makefile"
+    probe.write_text('probe:\n\t@test -z "$$PYTHONDONTWRITEBYTECODE"\n')
+    assert subprocess.call(["make", "-f", "Makefile", "-f", str(probe), "probe"], cwd=ROOT) == 0
