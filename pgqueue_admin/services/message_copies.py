@@ -10,8 +10,9 @@ from pgqueue_admin.dialects import Address, Connection, aliases
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import discovery
-from pgqueue_admin.services import typed_messages, waiting_messages
+from pgqueue_admin.services import typed_messages
 from pgqueue_admin.services.audited_act import audited
+from pgqueue_admin.services.operations import acts_allowed
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
@@ -31,7 +32,7 @@ def copy(original: Original, target: Address, person: Any, origin: str, reason: 
             new = _composed(connection, original, target)
             went = {"message_id": new.message_id}
             with audited(**about, subject=subject, before=_said(original, new), after=went) as act:
-                is_ours = waiting_messages.is_ours(target)
+                is_ours = acts_allowed.is_ours(target)
                 try:
                     message_copy.send(connection, original, new, target, name_of(person), is_ours=is_ours)
                 except DatabaseDown as error:

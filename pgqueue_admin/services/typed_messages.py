@@ -14,8 +14,9 @@ from pgqueue_admin.models import Queue
 from pgqueue_admin.models.queue_database import database_of, is_watched, queue_database, why_not_written
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
-from pgqueue_admin.services import audit_intents, waiting_messages
+from pgqueue_admin.services import audit_intents
 from pgqueue_admin.services.audited_act import audited
+from pgqueue_admin.services.operations import acts_allowed
 from pgqueue_admin.services.operations.crossings import NotCarried, send_out
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.operations.targets import judge
@@ -73,7 +74,7 @@ def why_not(connection: Connection, queue: Address) -> str:
     table = discovery.readable(connection, queue)
     if table is None:
         return f"There is no queue table {queue.table} now."
-    return _unfit(table) or waiting_messages.why_foreign(table) or _refusal(connection, queue)
+    return _unfit(table) or acts_allowed.why_foreign(table) or _refusal(connection, queue)
 
 
 def _refusal(connection: Connection, queue: Address) -> str:
@@ -180,4 +181,4 @@ def _insert(connection: Connection, queue: Address, headers: h.Headers, body: by
     with connection.transaction():
         if connection.run(postgresql().queue.send(table=queue), row) != 1:
             raise RowsDropped("It took no row, and that was undone.")
-        tell_with_commit(connection, postgresql(), [queue] if waiting_messages.is_ours(queue) else [])
+        tell_with_commit(connection, postgresql(), [queue] if acts_allowed.is_ours(queue) else [])

@@ -22,10 +22,7 @@ from pgqueue_admin.services import waiting_elsewhere
 from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations import called_back
 from pgqueue_admin.services.operations.acts_allowed import (
-    home_of,
-    is_allowed,
     is_ours,
-    not_allowed,
     table_of,
     why_foreign,
     why_not_carried,
@@ -35,16 +32,6 @@ from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import name_of, refusal_for
 from pgqueue_admin.services.waiting_elsewhere import IN_HAND, ActOutcome
 
-__all__ = [
-    "IN_HAND",
-    "ActOutcome",
-    "home_of",
-    "is_allowed",
-    "is_ours",
-    "not_allowed",
-    "table_of",
-    "why_foreign",
-]
 MOST = 50  # at once: what one page shows
 TAKEN_OUT = "Its own program never sees a message that is taken out here, and is not notified."
 

@@ -22,7 +22,7 @@ from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.models import AuditEntry, AuditIntent, Operation, Queue
 from pgqueue_admin.models import queue_database as source
 from pgqueue_admin.monitor import delayed, discovery
-from pgqueue_admin.services import operations, purges, waiting_messages
+from pgqueue_admin.services import operations, purges, waiting_elsewhere, waiting_messages
 from pgqueue_admin.services.operations import called_back, crossing_decision, crossings
 from pgqueue_admin.services.operations.errors import OperationRefused
 from tests import mssql
@@ -127,7 +127,7 @@ class There(NamedTuple):
             rows = self.dialect.waiting_messages.take(self.session, queue, 100, 10**9, -(2**62), 2**62)
         return [SeenRow(queue, row.id, row.seq) for row in rows]
 
-    def act(self, name: str, seen: list[SeenRow], person: User) -> list[waiting_messages.ActOutcome]:
+    def act(self, name: str, seen: list[SeenRow], person: User) -> list[waiting_elsewhere.ActOutcome]:
         target = self.returns if name == "move" else None
         return waiting_messages.act(name, seen[0].table, seen, person, "console", "mended", target)
 

@@ -16,7 +16,7 @@ from pgqueue_admin.history.plan import planning
 from pgqueue_admin.history.sources.partition_queries import selects
 from pgqueue_admin.history.sources.tables import sources
 from pgqueue_admin.models import AuditEntry, Endpoint, Queue
-from pgqueue_admin.services import waiting_messages
+from pgqueue_admin.services import waiting_elsewhere, waiting_messages
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
 from pgqueue_admin.transport import Endpoint as Engine
 from tests.row_filtering_trigger import leaving_out
@@ -74,7 +74,7 @@ def count(session: Connection, table: str) -> int:
     return int(session.value(f'select count(*) from "{table}"'))
 
 
-def act(name: str, seen: SeenRow | list[SeenRow], person: User, **more: Any) -> list[waiting_messages.ActOutcome]:
+def act(name: str, seen: SeenRow | list[SeenRow], person: User, **more: Any) -> list[waiting_elsewhere.ActOutcome]:
     rows = seen if isinstance(seen, list) else [seen]
     return waiting_messages.act(name, rows[0].table, rows, person, "console", **more)
 
@@ -167,9 +167,9 @@ def test_what_a_receiver_holds_is_left_at_once(session: Connection, connect: Con
     with receiver.transaction():
         receiver.run('delete from "From" where seq = %(seq)s', {"seq": seen.seq})
         (left,) = act(name, seen, ana, **target)
-        assert (left.result, left.why) == ("skipped", waiting_messages.IN_HAND)
+        assert (left.result, left.why) == ("skipped", waiting_elsewhere.IN_HAND)
     (gone,) = act(name, seen, ana, **target)
-    assert (gone.result, gone.why) == ("skipped", waiting_messages.IN_HAND)
+    assert (gone.result, gone.why) == ("skipped", waiting_elsewhere.IN_HAND)
     assert count(session, "To") == 0
     assert not AuditEntry.objects.exclude(noun="person").exists()
 
@@ -187,7 +187,7 @@ def test_two_at_once_do_it_once(session: Connection, connect: Connect, ana: User
     slow.run("create function public.hold() returns trigger language plpgsql as $$ begin"
              " perform pg_catalog.pg_advisory_xact_lock(77); return new; end $$")  # fmt: skip
     slow.run('create trigger hold before insert on public."To" for each row execute function public.hold()')
-    found: list[waiting_messages.ActOutcome] = []
+    found: list[waiting_elsewhere.ActOutcome] = []
     with slow.transaction():
         slow.run("select pg_advisory_xact_lock(77)")
         first = threading.Thread(target=lambda: found.extend(_in_thread(seen, ana)))
@@ -208,7 +208,7 @@ def test_where_the_session_is_lost_it_is_not_known_and_audited(
         " perform pg_catalog.pg_advisory_xact_lock(78); return new; end $$"
     )
     session.run('create trigger hold before insert on public."To" for each row execute function public.hold()')
-    found: list[waiting_messages.ActOutcome] = []
+    found: list[waiting_elsewhere.ActOutcome] = []
     with blocker.transaction():
         blocker.run("select pg_advisory_xact_lock(78)")
         acting = threading.Thread(target=lambda: found.extend(_in_thread(seen, ana)))
@@ -238,7 +238,7 @@ def test_receiver_and_mover_go_on_beside_an_act_that_is_held_up(
     blocker, receiver, engine = connect(), connect(), Engine("From", archived_console)
     receiver.run("set lock_timeout = '2s'")
     more = {"target": TO} if name == "move" else {}
-    found: list[waiting_messages.ActOutcome] = []
+    found: list[waiting_elsewhere.ActOutcome] = []
     with blocker.transaction():
         blocker.run("select pg_advisory_xact_lock(79)")
         acting = threading.Thread(target=lambda: found.extend(_in_thread(seen, ana, name, **more)))
@@ -274,7 +274,7 @@ def test_a_null_body_wedges_no_other_queue(session: Connection, ana: User) -> No
 
 def _in_thread(
     seen: SeenRow | list[SeenRow], person: User, name: str = "move", **more: Any
-) -> list[waiting_messages.ActOutcome]:
+) -> list[waiting_elsewhere.ActOutcome]:
     from django.db import connections
 
     try:

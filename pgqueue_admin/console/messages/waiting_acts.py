@@ -26,11 +26,13 @@ from pgqueue_admin.monitor import browse, delayed
 from pgqueue_admin.monitor.message import DelayedMessage, WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.services import waiting_messages
+from pgqueue_admin.services.operations import acts_allowed
 from pgqueue_admin.services.operations.confirmation import REASON_ABOVE
 from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.targets import parsed
 from pgqueue_admin.services.unattended import untended
-from pgqueue_admin.services.waiting_messages import ACTS, MOST, ActOutcome
+from pgqueue_admin.services.waiting_elsewhere import ActOutcome
+from pgqueue_admin.services.waiting_messages import ACTS, MOST
 
 TEMPLATE = "pgqueue_admin/waiting_acts/page.html"
 _DUE = re.compile(r"-?infinity|\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?\+00( BC)?", re.ASCII)
@@ -85,10 +87,10 @@ def offered(person: Any, table: QueueTable) -> dict[str, Any]:
     if why := why_not_written(table.address):
         return {"foreign": why, "home": table.address, "is_only_looked_at": True}
     try:
-        home = waiting_messages.home_of(table)
+        home = acts_allowed.home_of(table)
     except OperationRefused as refused:
         return {"foreign": str(refused), "home": table.address}
-    foreign = waiting_messages.why_foreign(table)
+    foreign = acts_allowed.why_foreign(table)
     acts = possible(person, table.kind is TableKind.DELAYED)
     return {"waiting_acts": acts, "foreign": foreign, "home": home, "pickable": not foreign}
 
@@ -171,7 +173,7 @@ def _question(request: HttpRequest, asked: Asked, fault: str = "", status: int =
         navigation.stands_under(request, "delayed")
     count, home = len(asked.seen), (table.delayed_of or table.address) if table else asked.address
     environment = str(settings.PGQUEUE["ENVIRONMENT"])
-    foreign = waiting_messages.why_foreign(table) if table else ""
+    foreign = acts_allowed.why_foreign(table) if table else ""
     about = {
         "asked": asked,
         "rows": found[1] if found else [],
@@ -185,7 +187,7 @@ def _question(request: HttpRequest, asked: Asked, fault: str = "", status: int =
         "home": home,
         "foreign": foreign,
         "refusal": permissions.refusal_on_page(request.user, asked.name) or refused or foreign,
-        "taken_out": waiting_messages.TAKEN_OUT if table and not waiting_messages.is_ours(home) else "",
+        "taken_out": waiting_messages.TAKEN_OUT if table and not acts_allowed.is_ours(home) else "",
         "needs_reason": count > REASON_ABOVE,
         "queues": _queues(asked) if asked.name == "move" else None,
         "untended": untended([_canonical(home)]) if asked.name == "run_now" else (),
@@ -199,7 +201,7 @@ Found = tuple[QueueTable | None, list[AskedRow], str]
 def _read(connection: Connection, asked: Asked) -> Found:
     """The table, its ticked messages as they are now, and why nothing can be done there."""
     try:
-        table = waiting_messages.table_of(connection, asked.address)
+        table = acts_allowed.table_of(connection, asked.address)
     except OperationRefused as refused:
         return None, [], str(refused)
     one = delayed.message if table.kind is TableKind.DELAYED else browse.message

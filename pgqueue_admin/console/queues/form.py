@@ -8,7 +8,7 @@ from pgqueue_admin.console.form_fields import DurationField
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.models import Queue
 from pgqueue_admin.models.queue_database import database_of, why_not_written
-from pgqueue_admin.services.waiting_messages import is_ours
+from pgqueue_admin.services.operations.acts_allowed import is_ours
 
 MOST = 2_147_483_647
 FOREIGN = ("input", "error", "audit", "platform")  # whose messages somebody else may receive

@@ -12,7 +12,8 @@ from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.models import Endpoint
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import typed_messages, waiting_messages
+from pgqueue_admin.services import typed_messages
+from pgqueue_admin.services.operations import acts_allowed
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.typed_messages import CONTENT_TYPES, JSON, TypedMessage
 from pgqueue_admin.services.unattended import untended
@@ -47,7 +48,7 @@ def _form(
 ) -> HttpResponse:
     why, problem = query_errors.read(lambda connection: typed_messages.why_not(connection, address), address)
     ours = Endpoint.objects.filter(ours=True, schema=address.schema, table=address.table).first()
-    allowed = waiting_messages.is_allowed(address)
+    allowed = acts_allowed.is_allowed(address)
     about: dict[str, Any] = {
         "address": address,
         "typed": typed,

@@ -22,10 +22,12 @@ from pgqueue_admin.monitor import browse, delayed
 from pgqueue_admin.monitor.message import DelayedMessage, WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.services import message_copies, typed_messages, waiting_messages
+from pgqueue_admin.services.operations import acts_allowed
 from pgqueue_admin.services.operations.acts_allowed import looked_at
 from pgqueue_admin.services.operations.confirmation import REASON_ABOVE
 from pgqueue_admin.services.typed_messages import CONTENT_TYPES, JSON, TypedMessage
-from pgqueue_admin.services.waiting_messages import MOST, ActOutcome
+from pgqueue_admin.services.waiting_elsewhere import ActOutcome
+from pgqueue_admin.services.waiting_messages import MOST
 
 __all__ = ["EXIT_CODES", "Command"]
 ACTS = {  # verb: the act's name, and what it does
@@ -112,7 +114,7 @@ class Command(BaseCommand):
     def _seen(self, address: Address, rows: Sequence[UUID]) -> tuple[list[SeenRow], list[UUID]]:
         """As they are now, and those that are not there: an act is refused where one has changed meanwhile."""
         with database_of(address).reading(address) as connection:
-            table = waiting_messages.table_of(connection, address)
+            table = acts_allowed.table_of(connection, address)
             found = {row: _one(connection, table, row) for row in rows}
         seen = [_as_seen(address, row, each) for row, each in found.items() if each]
         return seen, [row for row, each in found.items() if each is None]

@@ -33,7 +33,7 @@ from pgqueue_admin.models import (
 from pgqueue_admin.models.endpoint_standings import Standing
 from pgqueue_admin.models.queue_database import sees_locked_rows, why_not_written
 from pgqueue_admin.models.queue_overview import Newest
-from pgqueue_admin.services import queues, waiting_messages
+from pgqueue_admin.services import queues
 from pgqueue_admin.services.operations import acts_allowed
 from pgqueue_admin.services.queues import subject
 
@@ -171,7 +171,7 @@ class QueueData:
         if self.is_lease:
             return acts_allowed.no_lease_queue(self.address)
         is_ours = self.endpoint is not None and self.endpoint.ours
-        return "" if is_ours or self.queue.acts_allowed else waiting_messages.not_allowed(self.address)
+        return "" if is_ours or self.queue.acts_allowed else acts_allowed.not_allowed(self.address)
 
     @property
     def is_lease(self) -> bool:
