@@ -7,10 +7,7 @@ from pgqueue_admin.formatting import escape_invisible
 from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models.endpoint_standings import Standing, State
-from pgqueue_admin.models.processes import EndpointProcesses as Team
 from pgqueue_admin.models.queue_overview import Known, Newest
-
-__all__ = ["SEEMS_AFTER", "ConsumerText", "Team", "said"]
 
 SEEMS_AFTER = timedelta(minutes=2)
 RECEIVED_FROM = frozenset({"input", "lease"})

@@ -18,36 +18,12 @@ from pgqueue_admin.services.endpoint_change import (
     EndpointAction,
     FaultySettings,
     NoSuchEndpoint,
-    NotManaged,
     change,
     history,
     insert,
     locked,
 )
 from pgqueue_admin.services.permissions import name_of
-
-__all__ = [
-    "SETTINGS",
-    "ActRefused",
-    "ChangedMeanwhile",
-    "FaultySettings",
-    "NoSuchEndpoint",
-    "NotManaged",
-    "create",
-    "declare",
-    "history",
-    "is_of_settings",
-    "last_changes",
-    "pause",
-    "restart",
-    "resume",
-    "save_settings",
-    "scale",
-    "start",
-    "stop",
-    "undo",
-    "withdraw",
-]
 
 SETTINGS = frozenset[str]().union(*endpoint_kinds.SETTINGS.values())
 

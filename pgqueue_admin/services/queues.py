@@ -11,7 +11,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Queue
 from pgqueue_admin.models.queue_database import why_not_written
 from pgqueue_admin.models.queue_overview import Known
-from pgqueue_admin.services.endpoints import ActRefused, ChangedMeanwhile
+from pgqueue_admin.services.endpoint_change import ActRefused, ChangedMeanwhile
 from pgqueue_admin.services.permissions import name_of
 
 FIELDS = frozenset({"target_age_seconds", "target_depth", "target_dead", "ingest", "acts_allowed"})

@@ -8,7 +8,7 @@ from django.db import connections, transaction
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models import AuditEntry, Endpoint, Process, notify
-from pgqueue_admin.services import endpoints
+from pgqueue_admin.services import endpoint_change, endpoints
 from tests.waiting import PATIENCE, gathered, held_up, until
 
 
@@ -33,7 +33,7 @@ def told(heard: Connection) -> list[str]:
 def test_a_saved_setting_is_audited_and_announced(sales: Endpoint, heard: Connection) -> None:  # C5
     row = endpoints.save_settings("Sales", {"peek_delay_ms": 250, "concurrency": 2}, "ana", "console", version=1)
     assert (row.peek_delay_ms, row.version) == (250, 2)
-    entry = endpoints.history("Sales").get()
+    entry = endpoint_change.history("Sales").get()
     assert (entry.who, entry.verb, entry.origin) == ("ana", "set", "console")
     assert (entry.before, entry.after) == ({"peek_delay_ms": 1000}, {"peek_delay_ms": 250})
     assert told(heard) == ["Sales"]
@@ -47,7 +47,9 @@ def test_what_changes_nothing_leaves_no_trace(sales: Endpoint, heard: Connection
 
 def test_the_second_of_two_is_told_who_was_quicker(sales: Endpoint) -> None:
     endpoints.save_settings("Sales", {"concurrency": 8}, "tomas", "console", version=1)
-    with pytest.raises(endpoints.ChangedMeanwhile, match=r"Nothing was changed. tomas changed Sales at .* UTC") as told:
+    with pytest.raises(
+        endpoint_change.ChangedMeanwhile, match=r"Nothing was changed. tomas changed Sales at .* UTC"
+    ) as told:
         endpoints.save_settings("Sales", {"concurrency": 4}, "ana", "console", version=1)
     assert told.value.who == "tomas"
     assert Endpoint.objects.get().concurrency == 8
@@ -60,7 +62,7 @@ def test_of_two_at_the_same_instant_one_is_told_too(sales: Endpoint, heard: Conn
     def save() -> None:
         try:
             endpoints.save_settings("Sales", {"concurrency": 4}, "ana", "console", version=1)
-        except endpoints.ChangedMeanwhile as meanwhile:
+        except endpoint_change.ChangedMeanwhile as meanwhile:
             refused.append(meanwhile.who)
         connections.close_all()
 
@@ -75,7 +77,7 @@ def test_of_two_at_the_same_instant_one_is_told_too(sales: Endpoint, heard: Conn
 
 def test_all_faults_are_told_at_once(sales: Endpoint) -> None:
     faulty = {"peek_delay_ms": 0, "concurrency": 65, "max_records_to_peek": 0, "on_exhausted": "error_queue"}
-    with pytest.raises(endpoints.FaultySettings) as told:
+    with pytest.raises(endpoint_change.FaultySettings) as told:
         endpoints.save_settings("Sales", faulty, "ana", "console")
     assert set(told.value.faults) == {"peek_delay_ms", "concurrency", "max_records_to_peek", "error_queue"}
     assert Endpoint.objects.get().version == 1
@@ -84,12 +86,12 @@ def test_all_faults_are_told_at_once(sales: Endpoint) -> None:
 @pytest.mark.parametrize("delay", [99, 10_001])
 def test_outside_the_peek_range_only_the_strict_one_refuses(sales: Endpoint, delay: int) -> None:  # T15
     assert endpoints.save_settings("Sales", {"peek_delay_ms": delay}, "ana", "console").peek_delay_ms == delay
-    with pytest.raises(endpoints.FaultySettings, match="strict peek range allows 100 to 10,000 ms"):
+    with pytest.raises(endpoint_change.FaultySettings, match="strict peek range allows 100 to 10,000 ms"):
         endpoints.save_settings("Sales", {"strict_peek_range": True}, "ana", "console")
 
 
 def test_an_unknown_setting_is_named(sales: Endpoint) -> None:
-    with pytest.raises(endpoints.FaultySettings, match="colour is not a setting"):
+    with pytest.raises(endpoint_change.FaultySettings, match="colour is not a setting"):
         endpoints.save_settings("Sales", {"colour": "red"}, "ana", "console")
 
 
@@ -98,7 +100,7 @@ def test_undo_puts_back_what_still_stands(sales: Endpoint) -> None:
     entry = endpoints.last_changes("Sales")["peek_delay_ms"]
     row = endpoints.undo("Sales", entry.id, "ana", "console")
     assert (row.peek_delay_ms, row.version) == (1000, 3)
-    newest = endpoints.history("Sales").first()
+    newest = endpoint_change.history("Sales").first()
     assert newest is not None
     assert (newest.verb, newest.reason) == ("undo", f"undoes change {entry.id}")
 
@@ -107,13 +109,13 @@ def test_undo_is_refused_once_somebody_changed_it_again(sales: Endpoint) -> None
     endpoints.save_settings("Sales", {"peek_delay_ms": 12_000}, "ivo", "console")
     entry = endpoints.last_changes("Sales")["peek_delay_ms"]
     endpoints.save_settings("Sales", {"peek_delay_ms": 500}, "tomas", "console")
-    with pytest.raises(endpoints.ChangedMeanwhile, match="tomas"):
+    with pytest.raises(endpoint_change.ChangedMeanwhile, match="tomas"):
         endpoints.undo("Sales", entry.id, "ana", "console")
 
 
 def test_what_replaced_nothing_cannot_be_undone(console_database: str) -> None:
     endpoints.create("Sales", {"desired_processes": 1}, "ana", "command")
-    with pytest.raises(endpoints.ActRefused, match="replaced nothing"):
+    with pytest.raises(endpoint_change.ActRefused, match="replaced nothing"):
         endpoints.undo("Sales", AuditEntry.objects.get().id, "ana", "console")
 
 
@@ -123,7 +125,7 @@ def test_desired_state_changes_by_its_verbs(sales: Endpoint) -> None:
     endpoints.resume("Sales", "ana", "console")
     endpoints.stop("Sales", "ana", "console")
     assert endpoints.start("Sales", "ana", "console").desired_processes == 1
-    verbs = [entry.verb for entry in endpoints.history("Sales").order_by("id")]
+    verbs = [entry.verb for entry in endpoint_change.history("Sales").order_by("id")]
     assert verbs == ["scale", "pause", "resume", "stop", "start"]
 
 
@@ -143,7 +145,7 @@ def test_a_foreign_endpoint_has_declared_values_and_no_processes(console_databas
     row = endpoints.declare("Invoicing", address, {"peek_delay_ms": 5000}, "ana", "console")
     assert (row.ours, row.schema, row.peek_delay_ms) == (False, "Legacy", 5000)
     endpoints.declare("Invoicing", address, {"peek_delay_ms": 6000}, "ana", "console")
-    with pytest.raises(endpoints.NotManaged, match="where it runs"):
+    with pytest.raises(endpoint_change.NotManaged, match="where it runs"):
         endpoints.start("Invoicing", "ana", "console")
 
 
@@ -152,7 +154,7 @@ def test_what_was_declared_is_in_the_audit_with_its_address(console_database: st
     delay = Endpoint().peek_delay_ms
     endpoints.declare("Invoicing", Address("Legacy", "Bills"), {"peek_delay_ms": delay}, "ana", "console")
     endpoints.declare("Invoicing", Address("Legacy", "Bills"), {"peek_delay_ms": delay + 1}, "ana", "console")
-    again, first = endpoints.history("Invoicing")
+    again, first = endpoint_change.history("Invoicing")
     assert (first.verb, first.who, first.before) == ("declare", "ana", None)
     assert first.after == {"schema": "Legacy", "table": "Bills", "peek_delay_ms": delay}
     assert (again.verb, again.before, again.after) == (
@@ -163,5 +165,5 @@ def test_what_was_declared_is_in_the_audit_with_its_address(console_database: st
 
 
 def test_an_unknown_endpoint_is_named(console_database: str) -> None:
-    with pytest.raises(endpoints.NoSuchEndpoint, match="no endpoint named Nobody"):
+    with pytest.raises(endpoint_change.NoSuchEndpoint, match="no endpoint named Nobody"):
         endpoints.pause("Nobody", "ana", "console")

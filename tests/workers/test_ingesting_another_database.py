@@ -15,7 +15,7 @@ from pgqueue_admin.models import Process, Queue
 from pgqueue_admin.models import queue_database as source
 from pgqueue_admin.models.queue_database import database_of, of_alias
 from pgqueue_admin.services import operations
-from pgqueue_admin.services.endpoints import ActRefused
+from pgqueue_admin.services.endpoint_change import ActRefused
 from pgqueue_admin.services.operations import crossings
 from pgqueue_admin.services.queues import save_settings
 from pgqueue_admin.workers.processes.ingester_process import IngesterProcess

@@ -16,7 +16,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.lease import LeaseQueue, upkeep
 from pgqueue_admin.models import Endpoint, InFlightAtCrash, Process, crashing_messages
-from pgqueue_admin.services import endpoints
+from pgqueue_admin.services import endpoint_change, endpoints
 from tests.lease.tables import archived, waiting
 from tests.waiting import until, within
 from tests.workers.host import House, alive
@@ -105,12 +105,12 @@ def test_settings_are_taken_while_it_runs(house: House, queue: LeaseQueue, look:
 
 def test_settings_of_the_other_kind_are_refused(console_database: str) -> None:
     wanted()
-    with pytest.raises(endpoints.FaultySettings, match="An endpoint of the kind lease has no peek_delay_ms"):
+    with pytest.raises(endpoint_change.FaultySettings, match="An endpoint of the kind lease has no peek_delay_ms"):
         endpoints.save_settings("Thumbs", {"peek_delay_ms": 5, "concurrency": 4}, "ana", "console")
     Endpoint.objects.create(name="Sales", table="Sales")
-    with pytest.raises(endpoints.FaultySettings, match="An endpoint of the kind transport has no lock_seconds"):
+    with pytest.raises(endpoint_change.FaultySettings, match="An endpoint of the kind transport has no lock_seconds"):
         endpoints.save_settings("Sales", {"lock_seconds": 5}, "ana", "console")
-    with pytest.raises(endpoints.FaultySettings, match="The last retry would wait for"):
+    with pytest.raises(endpoint_change.FaultySettings, match="The last retry would wait for"):
         endpoints.save_settings(
             "Thumbs", {"delayed_retries": 1000, "delayed_retry_step_ms": 86_400_000}, "ana", "console"
         )

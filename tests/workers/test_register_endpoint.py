@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Endpoint
-from pgqueue_admin.services import endpoints
+from pgqueue_admin.services import endpoint_change
 from pgqueue_admin.workers.processes import registry
 from pgqueue_admin.workers.processes.endpoint_settings import of_row
 from pgqueue_admin.workers.processes.registry import DeclaredLeaseEndpoint
@@ -48,7 +48,7 @@ def test_what_cannot_be_is_said_and_makes_nothing(
     with pytest.raises(CommandError, match=why):
         call_command("endpoint", "--new", *words)
     assert Endpoint.objects.count() == 1
-    assert endpoints.history("Sales").count() == 0
+    assert endpoint_change.history("Sales").count() == 0
     assert look.value(TABLES, ["%"]) == before
 
 

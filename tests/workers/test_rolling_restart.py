@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import AuditEntry, Endpoint, Process, processes
-from pgqueue_admin.services import endpoints
+from pgqueue_admin.services import endpoint_change, endpoints
 from pgqueue_admin.workers.supervisor import desired_state
 from tests.waiting import until
 from tests.workers.host import House, want
@@ -95,7 +95,7 @@ def test_a_rolling_restart_goes_on_after_a_crash_that_nobody_replaces(house: Hou
 
 def test_a_stopped_endpoint_is_not_restarted(console_database: str) -> None:
     want(0)
-    with pytest.raises(endpoints.ActRefused, match=r"Nothing was restarted\. Sales is stopped"):
+    with pytest.raises(endpoint_change.ActRefused, match=r"Nothing was restarted\. Sales is stopped"):
         endpoints.restart("Sales", "ana", "console")
 
 

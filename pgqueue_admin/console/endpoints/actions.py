@@ -16,7 +16,7 @@ from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import AuditEntry, Endpoint, settings_words
 from pgqueue_admin.models.endpoint_validation import MOST_PROCESSES
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import endpoints
+from pgqueue_admin.services import endpoint_change, endpoints
 
 
 def act(right: str) -> Callable[[Callable[..., Said]], Callable[..., HttpResponse]]:
@@ -34,7 +34,7 @@ def act(right: str) -> Callable[[Callable[..., Said]], Callable[..., HttpRespons
                     responses.done(request, said.sentence, *said.ways)
                 except AuditEntry.DoesNotExist:
                     responses.refused(request, responses.NO_SUCH_CHANGE)
-                except endpoints.ActRefused as error:
+                except endpoint_change.ActRefused as error:
                     responses.refused(request, str(error))
             return responses.back(request, "endpoints")
 
@@ -66,7 +66,7 @@ def scale(request: HttpRequest, name: str) -> Said:
     processes = parse_int(request.POST.get("processes", ""), MOST_PROCESSES)
     if not processes:
         given = f"Nothing was changed. Enter a number of processes from 1 to {MOST_PROCESSES}."
-        raise endpoints.ActRefused(f"{given} Stop ends them all, and asks first.")
+        raise endpoint_change.ActRefused(f"{given} Stop ends them all, and asks first.")
     before = _wanted(name)
     endpoints.scale(name, processes, request.user, "console")
     sentence = f"{name} is scaled to {pluralize(processes, 'process', 'processes')}, within 2 s."
@@ -111,7 +111,7 @@ def withdraw(request: HttpRequest, name: str) -> Said:
 
 def settings_changed(name: str) -> tuple[Way, ...]:
     """To its history, and back to what its newest change replaced."""
-    last = endpoints.history(name).first()
+    last = endpoint_change.history(name).first()
     history = Way("History", f"{_page(name)}#history")
     return (history, Way("Undo", reverse("endpoint_undo", args=[name, last.pk]), {})) if last else (history,)
 

@@ -20,7 +20,7 @@ from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import AuditEntry, Endpoint, Queue, crashing_messages, processes, settings_words
-from pgqueue_admin.services import endpoints
+from pgqueue_admin.services import endpoint_change, endpoints
 
 HISTORY = 20
 COUNTS = (
@@ -66,11 +66,11 @@ def _save(request: HttpRequest, endpoint: Endpoint, form: EndpointSettingsForm) 
     try:
         read = parse_int(version)
         endpoints.save_settings(endpoint.name, form.changes, request.user, "console", version=read, reason=reason)
-    except endpoints.FaultySettings as error:
+    except endpoint_change.FaultySettings as error:
         for field, fault in error.faults.items():
             form.add_error(field if field in form.fields else None, fault)
         return _again(request, endpoint, form, status=422)
-    except endpoints.ActRefused as error:
+    except endpoint_change.ActRefused as error:
         responses.refused(request, str(error))
     else:
         responses.done(request, _saved(endpoint, form), *(settings_changed(endpoint.name) if form.changes else ()))
@@ -117,7 +117,9 @@ def _page(
         "suspects": crashing_messages.suspects(endpoint.name),
         "endpoint": endpoint,
         "settings": endpoint_rows.groups(endpoint, last),
-        "history": [(entry, _undo_path(endpoint, entry, last)) for entry in endpoints.history(endpoint.name)[:HISTORY]],
+        "history": [
+            (entry, _undo_path(endpoint, entry, last)) for entry in endpoint_change.history(endpoint.name)[:HISTORY]
+        ],
         "form": form,
         "effect": Effect(health.health_of(endpoint), form) if form else None,
         "risks": found,

@@ -12,7 +12,7 @@ from pgqueue_admin.console.responses import Way
 from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.models import endpoint_standings
-from pgqueue_admin.services import endpoints
+from pgqueue_admin.services import endpoint_change, endpoints
 from pgqueue_admin.services.permissions import Refusal
 
 
@@ -59,7 +59,7 @@ def _tell(request: HttpRequest, form: ExternalEndpointForm) -> None:
     try:
         peek_delay = {"peek_delay_ms": given["peek_delay_ms"]}
         endpoints.declare(given["name"], given["address"], peek_delay, request.user, "console")
-    except endpoints.ActRefused as error:
+    except endpoint_change.ActRefused as error:
         return responses.refused(request, str(error))
     name = given["name"]
     ways = Way("See it", reverse("endpoint", args=[name])), Way("Undo", reverse("endpoint_withdraw", args=[name]), {})

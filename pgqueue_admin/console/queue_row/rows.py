@@ -68,7 +68,7 @@ class QueueRow:
         return next((css for state, css in _CLASSES if state in said), "")
 
     @property
-    def team(self) -> consumers.Team | None:
+    def team(self) -> processes.EndpointProcesses | None:
         return self.standing.team if self.standing else None
 
     @property

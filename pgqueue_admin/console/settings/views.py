@@ -14,7 +14,7 @@ from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.models import AuditEntry, Endpoint, Queue, settings_words
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import queues, waiting_messages
-from pgqueue_admin.services.endpoints import ActRefused, ChangedMeanwhile
+from pgqueue_admin.services.endpoint_change import ActRefused, ChangedMeanwhile
 
 HISTORY = 20
 

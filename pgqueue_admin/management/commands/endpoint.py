@@ -9,7 +9,7 @@ from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
 from pgqueue_admin.management.act_command import caller
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.endpoints import ActRefused
+from pgqueue_admin.services.endpoint_change import ActRefused
 from pgqueue_admin.transport import SettingsRefused
 from pgqueue_admin.workers.processes import register_endpoint
 

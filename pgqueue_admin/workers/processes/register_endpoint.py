@@ -16,7 +16,7 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import TableKind
 from pgqueue_admin.services import endpoints
-from pgqueue_admin.services.endpoints import ActRefused
+from pgqueue_admin.services.endpoint_change import ActRefused
 from pgqueue_admin.transport import Endpoint, EndpointSettings
 from pgqueue_admin.workers.processes import registry
 from pgqueue_admin.workers.processes.endpoint_settings import of_row

@@ -23,9 +23,9 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseError, TimedOut
 from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.models import Queue, database_clock
+from pgqueue_admin.models.processes import EndpointProcesses
 from pgqueue_admin.services import content_access, endpoints
 from pgqueue_admin.services import leases as lease_acts
-from pgqueue_admin.services.consumers import Team
 from pgqueue_admin.services.content_access import ContentAccess
 
 SLOW = (
@@ -139,7 +139,7 @@ def _form(view: QueueData, typed: EndpointSettingsForm | None) -> dict[str, obje
     return {"form": form, "service": known, "effect": Effect(known, form)}
 
 
-def _processes(team: Team | None) -> list[object]:
+def _processes(team: EndpointProcesses | None) -> list[object]:
     return team.processes if team else []
 
 
