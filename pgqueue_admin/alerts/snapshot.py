@@ -22,7 +22,7 @@ from pgqueue_admin.archive.retention import Reader
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import Alert, AlertMail, Endpoint, MinimumTtbr, Process, Queue, crashing_messages, staleness
-from pgqueue_admin.models import visibility as sight
+from pgqueue_admin.models import readability as sight
 from pgqueue_admin.models.crashing_messages import CrashingMessage
 from pgqueue_admin.models.processes import HEARTBEAT_LOST
 from pgqueue_admin.models.queue_database import QueueDatabase, database_of, looked_at, queue_database

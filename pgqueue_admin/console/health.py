@@ -11,7 +11,7 @@ from django.urls import path
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.formatting.durations import duration
-from pgqueue_admin.models import Process, navigation_counts, processes, staleness, visibility
+from pgqueue_admin.models import Process, navigation_counts, processes, readability, staleness
 from pgqueue_admin.models.db_backend.base import of_its_own
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.models.raw_sql import rows_of
@@ -101,7 +101,7 @@ def _sampler() -> str:
 
 
 def _queues() -> str:
-    seen = visibility.current()
+    seen = readability.current()
     return f"{seen.unread:,} of {seen.of:,} cannot be read" if seen.is_blind else "ok"
 
 

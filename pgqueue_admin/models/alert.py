@@ -3,7 +3,7 @@
 from django.db import models
 
 from pgqueue_admin.models.fields import TimestampField
-from pgqueue_admin.models.seen import OfSeenAlerts, OfSeenNames
+from pgqueue_admin.models.scoped_managers import OfSeenAlerts, OfSeenNames
 
 
 class Alert(models.Model):

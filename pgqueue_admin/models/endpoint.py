@@ -3,7 +3,7 @@
 from django.db import models
 
 from pgqueue_admin.models.fields import TimestampField
-from pgqueue_admin.models.seen import OfSeenAddresses
+from pgqueue_admin.models.scoped_managers import OfSeenAddresses
 
 OUTBOX_OFF = (
     "The mode none switches the outbox off: a message is gone before its handler runs, so there is no copy to "

@@ -13,7 +13,7 @@ from django.db.models.functions import RowNumber
 from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.formatting import failures
 from pgqueue_admin.models.fields import TimestampField
-from pgqueue_admin.models.seen import OfAllQueues, OfOwnTeam
+from pgqueue_admin.models.scoped_managers import OfAllQueues, OfOwnTeam
 
 LONGEST_NOTE = 2_000
 LONGEST_TICKET = 200

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from pgqueue_admin.models.seen import OfSeenAddresses
+from pgqueue_admin.models.scoped_managers import OfSeenAddresses
 
 
 class InFlightAtCrash(models.Model):

@@ -3,7 +3,7 @@
 from django.db import models
 
 from pgqueue_admin.models.fields import TimestampField
-from pgqueue_admin.models.seen import WhollySeen
+from pgqueue_admin.models.scoped_managers import WhollySeen
 
 
 class Operation(models.Model):

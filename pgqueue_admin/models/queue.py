@@ -4,7 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from pgqueue_admin.models.fields import TimestampField
-from pgqueue_admin.models.seen import OfSeenQueues, SeenQueues
+from pgqueue_admin.models.scoped_managers import OfSeenQueues, SeenQueues
 
 
 class Queue(models.Model):

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from pgqueue_admin.models.seen import OfSeenQueues
+from pgqueue_admin.models.scoped_managers import OfSeenQueues
 
 
 class SampleFields(models.Model):

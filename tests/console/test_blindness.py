@@ -15,7 +15,7 @@ from pgqueue_admin.alerts.evaluation import Evaluation
 from pgqueue_admin.alerts.mail import policy
 from pgqueue_admin.alerts.snapshot import look
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.models import Alert, AlertMail, database_clock, visibility
+from pgqueue_admin.models import Alert, AlertMail, database_clock, readability
 from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
 from tests.console.pages import Connect
 from tests.console.sampled import elsewhere, signed_in
@@ -53,7 +53,7 @@ def sampler() -> Iterator[SamplerProcess]:
 def looks_until_unread(sampling: SamplerProcess, number: int) -> None:
     def unread() -> bool:
         sampling.turn()
-        return visibility.current().unread == number
+        return readability.current().unread == number
 
     until(unread, what=f"{number} queues unread for three samples")
 
@@ -78,7 +78,7 @@ def test_a_role_that_lost_select_on_all_is_blind(owner: Connection) -> None:
         elsewhere("queues", **reader),
         sampler() as sampling,
     ):
-        assert (visibility.current().unread, Client().get("/readyz").json()["parts"]["queues"]) == (0, "ok")
+        assert (readability.current().unread, Client().get("/readyz").json()["parts"]["queues"]) == (0, "ok")
         owner.run(f"revoke select on {', '.join(f'{chr(34)}{name}{chr(34)}' for name in QUEUES)} from {reader['USER']}")
         looks_until_unread(sampling, len(QUEUES))
         overview, queues = page("/"), page("/queues/")
@@ -131,9 +131,9 @@ def test_half_of_them_is_not_blind_and_one_more_is(unread: int, of: int, is_blin
     late = now - timedelta(seconds=10)  # three samples are missed
     looks = [SimpleNamespace(at=late, error="no", sqlstate="42501") for _ in range(unread)]
     read = [SimpleNamespace(at=now, error="", sqlstate="") for _ in range(of - unread)]
-    assert visibility.of([*looks, *read], now).is_blind is is_blind
+    assert readability.of([*looks, *read], now).is_blind is is_blind
     missed_two = [SimpleNamespace(at=now - timedelta(seconds=2), error="no", sqlstate="42501") for _ in looks]
-    assert not visibility.of([*missed_two, *read], now).is_blind
+    assert not readability.of([*missed_two, *read], now).is_blind
 
 
 def test_the_only_queue_that_somebody_locks_blinds_nobody_and_three_do(
@@ -144,12 +144,12 @@ def test_the_only_queue_that_somebody_locks_blinds_nobody_and_three_do(
     with sampler() as sampling, holder.transaction():
         holder.run('lock table "Billing" in access exclusive mode')
         looks_until_unread(sampling, 1)
-        assert not visibility.current().is_blind
+        assert not readability.current().is_blind
     for name in ("Orders", "Sales", "Shipping"):
         make(owner, name)
     with sampler() as sampling, holder.transaction():
         holder.run('lock table "Billing", "Orders", "Sales" in access exclusive mode')
         looks_until_unread(sampling, 3)
-        assert visibility.current().is_blind
+        assert readability.current().is_blind
     with sampler():
-        assert visibility.current().unread == 0
+        assert readability.current().unread == 0

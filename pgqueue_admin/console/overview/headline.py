@@ -17,7 +17,7 @@ from pgqueue_admin.formatting import escape_invisible, names, numbers
 from pgqueue_admin.formatting.durations import plain
 from pgqueue_admin.models import Alert
 from pgqueue_admin.models.endpoint_standings import Standing
-from pgqueue_admin.models.visibility import Sight
+from pgqueue_admin.models.readability import Sight
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pgqueue_admin.console.overview import totals
 from pgqueue_admin.console.queue_row import rows as board
 from pgqueue_admin.console.verdicts import Verdict
 from pgqueue_admin.dialects import visible_queues
-from pgqueue_admin.models import Alert, database_clock, navigation_counts, processes, staleness, visibility
+from pgqueue_admin.models import Alert, database_clock, navigation_counts, processes, readability, staleness
 from pgqueue_admin.models import endpoint_standings as standings
 from pgqueue_admin.models.endpoint_standings import Standing
 from pgqueue_admin.models.queue_overview import dead, dead_then
@@ -65,7 +65,7 @@ class OverviewData:
         newest = navigation_counts.newest()
         if newest and staleness.is_stale(newest, self.now):
             return verdict.Blind(newest, "" if visible_queues.current() else navigation_counts.blind())
-        seen = visibility.of((row.latest for row in self.rows if row.latest), self.now)
+        seen = readability.of((row.latest for row in self.rows if row.latest), self.now)
         return verdict.Blind(seen.since, seen.why, seen) if seen.is_blind and seen.since else None
 
     @cached_property
