@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.archive import indexed_texts, schema, store, text_index, text_search, walk
+from pgqueue_admin.archive import export_reader, indexed_texts, schema, store, text_index, text_search
 from pgqueue_admin.archive.errors import IndexRefused
 from pgqueue_admin.archive.indexed_texts import NARROW, WIDE
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
@@ -199,7 +199,7 @@ def test_who_sees_some_queues_is_answered_in_windows(indexed: Connection, within
 def test_a_file_of_what_the_index_found_is_as_one_read_in_windows(
     indexed: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(walk, "ROWS", 30)
+    monkeypatch.setattr(export_reader, "ROWS", 30)
     asked = ArchiveFilter(state="dead", also=(Term("", "4711"), Excluded(Term("type", "Type3"))))
     by_index = walked(indexed, asked)
     looks: list[Any] = []
@@ -210,7 +210,7 @@ def test_a_file_of_what_the_index_found_is_as_one_read_in_windows(
 
 
 def walked(connection: Connection, asked: ArchiveFilter) -> list[int]:
-    found, walking = list[int](), walk.ArchiveWalk(asked)
+    found, walking = list[int](), export_reader.ArchiveWalk(asked)
     while not walking.is_over:
         found += [row.id for row in walking.read(connection)]
     return found

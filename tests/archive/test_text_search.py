@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.archive import store, text_search, walk
+from pgqueue_admin.archive import export_reader, store, text_search
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.archive.search_terms import Excluded, Lane, Term
 from pgqueue_admin.dialects import Connection
@@ -181,7 +181,7 @@ class Impatient:
 def test_a_walk_goes_on_row_by_row_where_a_read_by_key_takes_too_long(
     filled: Connection, monkeypatch: pytest.MonkeyPatch, reads: int, asked: ArchiveFilter
 ) -> None:
-    monkeypatch.setattr(walk, "ROWS", 3)
+    monkeypatch.setattr(export_reader, "ROWS", 3)
     meant = [row.id for row in store.page(filled, asked, limit=100).messages]
     assert walked(Impatient(filled, reads), asked) == meant
     assert walked(filled, asked) == meant
@@ -204,12 +204,12 @@ class LateOnce:
 
 
 def test_a_walk_loses_nothing_of_what_it_had_found(filled: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk, "ROWS", 3)
+    monkeypatch.setattr(export_reader, "ROWS", 3)
     assert of_ids(filled, tuple(walked(LateOnce(filled), FOUND))) == list(range(0, ROWS, 2))
 
 
 def test_a_walk_of_texts_covers_all_windows_once(filled: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk, "ROWS", 3)
+    monkeypatch.setattr(export_reader, "ROWS", 3)
     assert of_ids(filled, tuple(walked(filled, FOUND))) == list(range(0, ROWS, 2))
     assert len(walked(filled, FOUND)) == ROWS // 2
 
@@ -220,8 +220,8 @@ def test_a_walk_of_texts_covers_all_windows_once(filled: Connection, monkeypatch
 def test_a_walk_meets_once_what_changes_its_state_meanwhile(
     filled: Connection, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    monkeypatch.setattr(walk, "ROWS", 3)
-    walking = walk.ArchiveWalk(FOUND)
+    monkeypatch.setattr(export_reader, "ROWS", 3)
+    walking = export_reader.ArchiveWalk(FOUND)
     walking.read(filled)
     filled.run(f"update messages.message_archive set {change}")
     found = read_on(filled, walking)
@@ -229,10 +229,10 @@ def test_a_walk_meets_once_what_changes_its_state_meanwhile(
 
 
 def walked(connection: Any, asked: ArchiveFilter) -> list[int]:
-    return read_on(connection, walk.ArchiveWalk(asked))
+    return read_on(connection, export_reader.ArchiveWalk(asked))
 
 
-def read_on(connection: Any, walking: walk.ArchiveWalk) -> list[int]:
+def read_on(connection: Any, walking: export_reader.ArchiveWalk) -> list[int]:
     found = list[int]()
     while not walking.is_over:
         some = walking.read(connection)

@@ -17,7 +17,7 @@ from django.contrib.auth.models import Permission, User
 from django.core.handlers.asgi import ASGIHandler
 from django.test import Client
 
-from pgqueue_admin.archive import text_search, walk
+from pgqueue_admin.archive import export_reader, text_search
 from pgqueue_admin.console.archive import export, export_views
 from pgqueue_admin.dialects.errors import Busy, DatabaseDown
 from pgqueue_admin.models import AuditEntry, MaskingReveal, MaskingRule, database_clock
@@ -36,7 +36,7 @@ FORMULA = '=HYPERLINK("http://example.com")\r\n,"ß'
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several reads of each file."""
-    monkeypatch.setattr(walk, "ROWS", 40)
+    monkeypatch.setattr(export_reader, "ROWS", 40)
     monkeypatch.setattr(text_search, "ROWS", 100)
     monkeypatch.setattr(text_search, "FIRST", 60)
 

@@ -12,7 +12,7 @@ from django.contrib.auth.models import Permission, User
 from django.db import connections
 
 from pgqueue_admin.archive import text_index, text_search
-from pgqueue_admin.archive.walk import ArchiveWalk
+from pgqueue_admin.archive.export_reader import ArchiveWalk
 from pgqueue_admin.console import pagination
 from pgqueue_admin.console.archive import export, search
 from pgqueue_admin.console.archive.export_views import ArchiveExport

@@ -12,7 +12,7 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
-from pgqueue_admin.archive.walk import ArchiveWalk
+from pgqueue_admin.archive.export_reader import ArchiveWalk
 from pgqueue_admin.console import permissions, query_errors, responses
 from pgqueue_admin.console.archive import export, search
 from pgqueue_admin.console.archive.export import Exported
