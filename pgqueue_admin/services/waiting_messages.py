@@ -20,7 +20,7 @@ from pgqueue_admin.models.queue_database import QueueDatabase, database_of, queu
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.services import waiting_elsewhere
 from pgqueue_admin.services.audited_act import audited
-from pgqueue_admin.services.operations import called_back
+from pgqueue_admin.services.operations import call_back
 from pgqueue_admin.services.operations.acts_allowed import (
     is_ours,
     table_of,
@@ -157,7 +157,7 @@ def _audited(
         outcomes = _each(connection, seen, do)
         act.done = sum(each.result in ("done", "unknown") for each in outcomes)
         act.note(**_after(outcomes, canonical(target) if target else ""))
-    called_back.recount_retries([each.archive_id for each in outcomes if each.archive_id])
+    call_back.recount_retries([each.archive_id for each in outcomes if each.archive_id])
     return outcomes
 
 

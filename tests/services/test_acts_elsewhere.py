@@ -23,7 +23,8 @@ from pgqueue_admin.models import AuditEntry, AuditIntent, Operation, Queue
 from pgqueue_admin.models import queue_database as source
 from pgqueue_admin.monitor import delayed, discovery
 from pgqueue_admin.services import operations, purges, waiting_elsewhere, waiting_messages
-from pgqueue_admin.services.operations import called_back, crossing_decision, crossings
+from pgqueue_admin.services.operations import call_back as acts
+from pgqueue_admin.services.operations import crossing_decision, crossings
 from pgqueue_admin.services.operations.errors import OperationRefused
 from tests import mssql
 from tests.archived_messages import archived
@@ -454,7 +455,7 @@ def sent_there(there: There, person: User, number: int = 3) -> tuple[Operation, 
 
 
 def call_back(operation: Operation, person: User) -> Operation:
-    back = called_back.prepare(operation.pk, person, "console")
+    back = acts.prepare(operation.pk, person, "console")
     operations.start(back.pk, person, "sent too early")
     return back
 

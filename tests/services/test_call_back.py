@@ -14,7 +14,8 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Endpoint, Operation, Queue
 from pgqueue_admin.services import edited_retry as edited_retries
 from pgqueue_admin.services import operations, waiting_messages
-from pgqueue_admin.services.operations import called_back, retry_figures
+from pgqueue_admin.services.operations import call_back as acts
+from pgqueue_admin.services.operations import retry_figures
 from pgqueue_admin.services.operations.plans import Planned
 from tests import strangers_code
 from tests.archived_messages import BILLING, REFUSED, archived, dead, number_in
@@ -46,7 +47,7 @@ def go(operation: Operation, person: Any) -> Operation:
 
 
 def call_all_back(operation: Operation, person: Any) -> Operation:
-    return go(called_back.prepare(operation.pk, person, "console"), person)
+    return go(acts.prepare(operation.pk, person, "console"), person)
 
 
 def test_what_waits_lies_dead_again_and_what_was_taken_stays_sent(ana: User) -> None:
@@ -55,7 +56,7 @@ def test_what_waits_lies_dead_again_and_what_was_taken_stays_sent(ana: User) -> 
     ids = sent(operation)
     take(operation, ids[:8])
     operation.refresh_from_db()
-    assert called_back.waiting(operation).number == 80
+    assert acts.waiting(operation).number == 80
     back = call_all_back(operation, ana)
     assert (back.count, back.done, back.skipped, back.failed) == (80, 80, 0, 0), "what has left is not in the set"
     assert number_in(BILLING) == before
@@ -63,11 +64,11 @@ def test_what_waits_lies_dead_again_and_what_was_taken_stays_sent(ana: User) -> 
     assert {archived(each).state for each in ids[:8]} == {"retried"}
     operation.refresh_from_db()
     assert (operation.done, operation.skipped) == (8, 80), "the retry says what it did not send in the end"
-    assert called_back.waiting(operation).number == 0
+    assert acts.waiting(operation).number == 0
     entry = AuditEntry.objects.get(verb="call back")
     assert (entry.who, entry.count, entry.reason, entry.operation_id) == ("ana", 80, "sent too early", back.pk)
     with pytest.raises(operations.EmptySelection, match="nothing is known to wait"):
-        called_back.prepare(operation.pk, ana, "console")
+        acts.prepare(operation.pk, ana, "console")
     assert operations.act("retry", ids[9], ana, "console").result == "done", "and can be retried as before"
 
 
@@ -77,12 +78,12 @@ def test_what_waits_behind_many_that_left_is_found(ana: User, monkeypatch: pytes
     operation.refresh_from_db()
     for page, found in ((10, (10, True)), (60, (10, True)), (38, (26, True)), (50, (38, False)), (1, (0, True))):
         monkeypatch.setattr(retry_figures, "PAGE", page)
-        assert called_back.waiting(operation) == found
+        assert acts.waiting(operation) == found
 
 
 def test_a_receiver_keeps_what_it_has_in_hand_and_does_not_wait(session: Connection, ana: User) -> None:
     operation = retried(ana)
-    back = called_back.prepare(operation.pk, ana, "console")
+    back = acts.prepare(operation.pk, ana, "console")
     first = row_of(session, operation, sent(operation)[0])
     with session.transaction():
         session.run(f"delete from {BILLING} where id = %(id)s::uuid", {"id": first})
@@ -109,7 +110,7 @@ def operations_not_done(session: Connection, operation: Operation) -> list[Any]:
 @pytest.mark.parametrize("change", ["body = 'another'", "headers = '{}'", "id = gen_random_uuid()"])
 def test_what_somebody_changed_in_the_queue_is_another_message(session: Connection, ana: User, change: str) -> None:
     operation = retried(ana)
-    back = called_back.prepare(operation.pk, ana, "console")
+    back = acts.prepare(operation.pk, ana, "console")
     changed = sent(operation)[0]
     session.run(f"update {BILLING} set {change} where id = %(id)s::uuid", {"id": row_of(session, operation, changed)})
     back = go(back, ana)
@@ -149,11 +150,11 @@ def test_code_of_others_that_came_since_the_retry_is_run_by_no_look_and_no_act(
     session: Connection, ana: User, where: str
 ) -> None:
     operation = retried(ana)
-    back = called_back.prepare(operation.pk, ana, "console")
+    back = acts.prepare(operation.pk, ana, "console")
     operation.refresh_from_db()
     with strangers_code.put_into_billing(session, where):
         if where != "child":
-            assert called_back.waiting(operation) == (0, True), "not looked into, so not known"
+            assert acts.waiting(operation) == (0, True), "not looked into, so not known"
         back = go(back, ana)
         assert not strangers_code.has_run(session)
     assert (back.done, back.failed) == (0, 88)
@@ -177,9 +178,9 @@ def test_only_a_retry_that_was_started_and_only_who_may(ana: User, viewer: User)
     frozen = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     for number in (frozen.pk, frozen.pk + 999):
         with pytest.raises(operations.OperationRefused, match="has sent no messages"):
-            called_back.prepare(number, ana, "console")
+            acts.prepare(number, ana, "console")
     with pytest.raises(operations.OperationNotAllowed):
-        called_back.prepare(retried(ana).pk, viewer, "console")
+        acts.prepare(retried(ana).pk, viewer, "console")
 
 
 @pytest.mark.parametrize(("where", "done_by_the_killed"), [("recount", 30), ("record", 0)])
@@ -188,7 +189,7 @@ def test_nothing_is_lost_or_doubled_by_a_kill(
 ) -> None:
     before = number_in(BILLING)
     operation = retried(ana)
-    back = called_back.prepare(operation.pk, ana, "console")
+    back = acts.prepare(operation.pk, ana, "console")
     operations.start(back.pk, ana, "sent too early")
     run_and_kill(back, archived_console, where)
     assert number_in(BILLING) == before + 88 - done_by_the_killed

@@ -179,8 +179,8 @@ def test_what_rules_hide_is_neither_compared_nor_changed(editor: User) -> None:
 def test_what_was_sent_edited_cannot_be_called_back(editor: User) -> None:
     operation = run(edited(editor, TENANT), editor)
     with pytest.raises(operations.OperationRefused, match="new messages wait there"):
-        operations.called_back.prepare(operation.pk, editor, "console")
-    assert operations.called_back.waiting(operation).number == 0
+        operations.call_back.prepare(operation.pk, editor, "console")
+    assert operations.call_back.waiting(operation).number == 0
 
 
 def test_in_stages_it_is_told_what_became_of_each(editor: User) -> None:

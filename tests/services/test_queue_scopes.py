@@ -121,7 +121,7 @@ def test_who_sees_some_queues_retries_into_no_other(group: Group, archived_conso
         with pytest.raises(OperationNotAllowed, match="rules name any queue"):
             operations.start(operation.pk, bo, rules=[RetryRule.objects.get().pk])
         with pytest.raises(OperationNotAllowed, match="people who see every queue"):
-            operations.called_back.prepare(operation.pk, bo, "console")
+            operations.call_back.prepare(operation.pk, bo, "console")
     operation.refresh_from_db()
     assert operation.state == Operation.State.FROZEN
 

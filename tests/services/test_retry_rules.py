@@ -18,7 +18,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Endpoint, Operation, Queue
 from pgqueue_admin.services import operations, retry_rules
-from pgqueue_admin.services.operations import called_back, redirects
+from pgqueue_admin.services.operations import call_back, redirects
 from pgqueue_admin.services.operations.redirects import Rule
 from pgqueue_admin.transport import Endpoint as Engine
 from tests.archived_messages import BILLING, REFUSED, archived, number_in, person, succeed
@@ -85,7 +85,7 @@ def test_those_of_a_queue_that_is_gone_go_to_its_new_name(session: Connection, c
     entry = AuditEntry.objects.get(verb="retry")
     assert (entry.after or {})["rules"][0]["target"] == V2
     assert succeed(session, sent(operation)[0]), "it is told from there what became of it"
-    back = called_back.prepare(operation.pk, chief, "console")
+    back = call_back.prepare(operation.pk, chief, "console")
     assert back.queues == {V2: 87}
 
 
@@ -111,7 +111,7 @@ def test_a_target_that_is_no_known_input_queue_any_more_skips_them(session: Conn
 
 def test_called_back_they_belong_to_the_queue_where_they_died(session: Connection, chief: User) -> None:
     operation = retried(chief, retry_rules.create("", BILLING, V2, chief, "console").pk)
-    back = called_back.prepare(operation.pk, chief, "console")
+    back = call_back.prepare(operation.pk, chief, "console")
     operations.start(back.pk, chief)
     operations.run(back.pk)
     (first, *_) = store.page(session, ArchiveFilter(exception=REFUSED)).messages

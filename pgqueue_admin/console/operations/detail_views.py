@@ -61,7 +61,7 @@ def _edited(operation: Operation, access: ContentAccess) -> str:
 def _waiting(operation: Operation) -> CappedCount | None:
     """What it has sent and can be called back; None where that is not known."""
     try:
-        return operations.called_back.waiting(operation)
+        return operations.call_back.waiting(operation)
     except DatabaseError:
         return None
 

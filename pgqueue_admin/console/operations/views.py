@@ -106,7 +106,7 @@ def _ways(kind: str, outcome: Outcome) -> list[Way]:
 
 def _call_back(request: HttpRequest) -> HttpResponse:
     number = parse_int(request.POST.get("operation", "")) or 0
-    operation = operations.called_back.prepare(number, request.user, "console", responses.reason(request))
+    operation = operations.call_back.prepare(number, request.user, "console", responses.reason(request))
     return responses.SeeOther(reverse("operation", args=[operation.pk]))
 
 
@@ -132,7 +132,7 @@ def _edit(request: HttpRequest) -> HttpResponse:
 
 FROM_BIN, EDIT = "restore and retry", "edit and retry"
 PREPARED: dict[str, Callable[[HttpRequest], HttpResponse]] = {
-    operations.called_back.KIND: _call_back,
+    operations.call_back.KIND: _call_back,
     purges.KIND: _purge,
     FROM_BIN: _from_bin,
     EDIT: _edit,

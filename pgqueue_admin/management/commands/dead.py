@@ -181,7 +181,7 @@ class Command(BaseCommand):
 
     def _frozen(self, verb: str, options: dict[str, Any], who_and_why: tuple[str, str, str]) -> Operation:
         if verb == CALL_BACK:
-            return operations.called_back.prepare(options["operation"], *who_and_why)
+            return operations.call_back.prepare(options["operation"], *who_and_why)
         if verb == PURGE:
             address = queue_database().dialect.parse_address(queue_lookup.canonical(options["address"]))
             return purges.prepare(address, *who_and_why)

@@ -1,6 +1,6 @@
 """Acts on dead messages: page, Django admin and command line all come here (DESIGN decision 5)."""
 
-from pgqueue_admin.services.operations import called_back, crossings, edits, plans, staged_retry
+from pgqueue_admin.services.operations import call_back, crossings, edits, plans, staged_retry
 from pgqueue_admin.services.operations.errors import (
     AlreadyDecided,
     EmptySelection,
@@ -34,7 +34,7 @@ __all__ = [
     "OperationNotAllowed",
     "OperationRefused",
     "act",
-    "called_back",
+    "call_back",
     "cancel",
     "causes",
     "change_rate",
