@@ -5,7 +5,7 @@ from pgqueue_admin.console.alerts import rows
 from pgqueue_admin.console.delayed import rows as delayed
 from pgqueue_admin.console.failures import live as failures
 from pgqueue_admin.console.messages.detail import followed_message
-from pgqueue_admin.console.operations import progress
+from pgqueue_admin.console.operations import live_progress
 from pgqueue_admin.console.overview import live as overview
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.console.queue_row import rows as board
@@ -59,7 +59,7 @@ def register_all() -> None:
     register("alerts", rows.live, notify.ALERT, argument=lambda zone: str(times.zone(zone)), narrowed=True)
     register("warnings", rows.live_rows, notify.ALERT, argument=rows.shown, narrowed=True)
     register("alert", untitled(rows.live), notify.ALERT, argument=lambda zone: str(times.zone(zone)), narrowed=True)
-    register("op", progress.live, notify.OPERATION, notify.SAMPLE, argument=number, narrowed=True)
+    register("op", live_progress.live, notify.OPERATION, notify.SAMPLE, argument=number, narrowed=True)
     register(
         "message",
         followed_message.archived,

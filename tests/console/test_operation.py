@@ -8,8 +8,8 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from pytest_django import Settings
 
-from pgqueue_admin.console.operations import progress
-from pgqueue_admin.console.operations.operation_progress import OperationProgress
+from pgqueue_admin.console.operations import live_progress
+from pgqueue_admin.console.operations.plain_progress import OperationProgress
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Operation, Queue, RetryRule
 from pgqueue_admin.models import queue_database as queue_databases
@@ -163,7 +163,7 @@ def test_the_result_of_a_cancel_waits_for_what_is_in_hand(
         assert 'id="going-on"' in html
         assert "Restore all" not in html
         assert "not touched and still dead" not in html
-        assert progress.live(str(operation.pk))["@say"] == ""
+        assert live_progress.live(str(operation.pk))["@say"] == ""
     ended = shown(recorded.operator, frozen["Location"])
     assert "2 discarded, 3 not touched and still dead." in ended
     assert "Restore all 2" in ended
@@ -181,10 +181,10 @@ def test_what_is_left_to_cancel_is_counted_on_an_open_page(
     )
     assert html.count(f'Cancel the remaining <span data-live="op.{number}.left">5</span>') == 2
     operations.run_chunk(int(number), size=2)
-    told = progress.live(number)
+    told = live_progress.live(number)
     assert (told[f"op.{number}.left"], told[f"op.{number}.acts"]) == ("3", "b bad")
     operations.run(int(number))
-    told = progress.live(number)
+    told = live_progress.live(number)
     assert (told[f"op.{number}.left"], told[f"op.{number}.acts"]) == ("0", "off")
 
 
@@ -229,12 +229,12 @@ def test_an_open_page_is_told_of_progress(recorded: Recorded, cards: list[int]) 
     frozen = choose(recorded.operator, "retry", cards)
     number = str(Operation.objects.get().pk)
     start(recorded.operator, frozen["Location"])
-    assert progress.live(number)["@say"] == ""
+    assert live_progress.live(number)["@say"] == ""
     operations.run(int(number))
-    told = progress.live(number)
+    told = live_progress.live(number)
     assert "5 retried" in told["@say"]
     assert "5 retried" in told[f"op.{number}.progress"]
-    assert progress.live("999") == progress.live("x") == {}
+    assert live_progress.live("999") == live_progress.live("x") == {}
 
 
 @pytest.mark.parametrize(

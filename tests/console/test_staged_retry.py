@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from pgqueue_admin.console.operations import progress
+from pgqueue_admin.console.operations import live_progress
 from pgqueue_admin.models import AuditEntry, Endpoint, MaskingRule, Operation, Queue, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.operations.plans import Planned
@@ -167,7 +167,7 @@ def test_the_page_tells_every_class_and_its_figures_are_those_of_its_lists(brows
     for outcome, count in (("succeeded", 3), ("same", 2), ("other", 1), ("unknown", 4), ("rough", 7), ("failed", 0)):
         listed = shown(browser, f"{address}?o={outcome}")
         assert listed[listed.index('id="outcome"') :].count('data-l="Outcome"') == count, outcome
-    told = progress.live(str(operation.pk))
+    told = live_progress.live(str(operation.pk))
     assert figures(told[f"op.{operation.pk}.progress"].replace("\u00a0", " ")) == known
     go_by(operation, 3600)
     look(operation, clock)

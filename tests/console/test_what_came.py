@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import DeadMessage
-from pgqueue_admin.console.operations import progress
+from pgqueue_admin.console.operations import live_progress
 from pgqueue_admin.models import Operation, database_clock
 from pgqueue_admin.services import operations
 from tests.archived_messages import succeed
@@ -59,15 +59,15 @@ def test_an_open_page_is_told_what_came_of_them_and_speaks_when_all_is_known(
     retried(recorded, cards)
     number = str(Operation.objects.get().pk)
     assert succeed(recorded.connection, cards[0])
-    told = progress.live(number)
+    told = live_progress.live(number)
     assert "1 succeeded, 4 retried." in told[f"op.{number}.progress"]
     assert told["@say"] == f"Operation {number} has ended: 5 retried"
     die_again(recorded, cards[1:])
-    told = progress.live(number)
+    told = live_progress.live(number)
     assert "4\n  dead again" in told[f"op.{number}.now"]
     assert told["@say"] == f"Operation {number} has ended: 1 succeeded, 4 dead again"
-    Operation.objects.update(ended_at=database_clock.now() - progress.FOLLOWED - timedelta(minutes=1))
-    assert progress.live(number) == {}
+    Operation.objects.update(ended_at=database_clock.now() - live_progress.FOLLOWED - timedelta(minutes=1))
+    assert live_progress.live(number) == {}
 
 
 def test_what_others_retried_is_counted_with_them(recorded: Recorded, cards: list[int]) -> None:

@@ -13,7 +13,7 @@ from pgqueue_admin.archive.crossings import Crossing
 from pgqueue_admin.archive.store import CappedCount
 from pgqueue_admin.console import permissions, query_errors, responses
 from pgqueue_admin.console.archive import shown_search
-from pgqueue_admin.console.operations import edit_form, labels, plan_form, preview, progress, results
+from pgqueue_admin.console.operations import edit_form, labels, live_progress, plan_form, preview, results
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.console.shortcuts import existing
@@ -39,7 +39,7 @@ def page(request: HttpRequest, number: int) -> HttpResponse:
     about = {
         "operation": operation,
         "what": labels.what(operation),
-        "progress": progress.of(operation),
+        "progress": live_progress.of(operation),
         "found": found,
         "outcome_filters": results.filters(operation),
         "trouble": problem,
@@ -145,7 +145,7 @@ def cancel(request: HttpRequest, number: int) -> HttpResponse:
     existing(Operation, f"There is no operation {number}.", pk=number)
     try:
         operation = operations.cancel(number, request.user)
-        finishing = progress.of(operation).finishing
+        finishing = live_progress.of(operation).finishing
         came = labels.FINISHING if finishing else f"Cancelled. {labels.ended(operation)}"
         responses.done(request, f"{came}.")
     except operations.OperationRefused as error:

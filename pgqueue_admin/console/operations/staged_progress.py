@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from pgqueue_admin.console.operations import labels
-from pgqueue_admin.console.operations.operation_progress import OperationProgress, SettledCount
+from pgqueue_admin.console.operations.plain_progress import OperationProgress, SettledCount
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.formatting.numbers import pluralize

@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.template.loader import render_to_string
 
 from pgqueue_admin.console.operations import staged_progress
-from pgqueue_admin.console.operations.operation_progress import OperationProgress
+from pgqueue_admin.console.operations.plain_progress import OperationProgress
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import escape_invisible
