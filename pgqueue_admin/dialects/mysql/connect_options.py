@@ -6,7 +6,7 @@ import pymysql
 from pymysql.constants import CLIENT
 
 from pgqueue_admin.dialects import errors, url_parts
-from pgqueue_admin.dialects.mysql import impossible_times
+from pgqueue_admin.dialects.mysql import out_of_range_times
 from pgqueue_admin.dialects.mysql.error_mapping import translate
 
 PORT = 3306
@@ -44,7 +44,7 @@ def open_raw(
         raw = pymysql.connect(
             **arguments(dsn),
             charset="utf8mb4",
-            conv=impossible_times.CONVERSIONS,
+            conv=out_of_range_times.CONVERSIONS,
             autocommit=False,
             client_flag=CLIENT.FOUND_ROWS,
             connect_timeout=max(1, round(connect_timeout)),

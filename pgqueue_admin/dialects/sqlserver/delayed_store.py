@@ -9,7 +9,7 @@ from pgqueue_admin.dialects.connection import Command, Session
 from pgqueue_admin.dialects.delayed_store import DelayedRow
 from pgqueue_admin.dialects.sqlserver.query import Query
 from pgqueue_admin.dialects.sqlserver.queue_store import AT_ONCE
-from pgqueue_admin.dialects.sqlserver.recoverable import RecoverableColumn, RecoverableQuery
+from pgqueue_admin.dialects.sqlserver.recoverable_column import RecoverableColumn, RecoverableQuery
 from pgqueue_admin.dialects.sqlserver.transport_table import BODY, HEADERS, ExpectedColumn, TransportTable
 from pgqueue_admin.dialects.table_fault import TableFault
 

@@ -14,7 +14,7 @@ from pgqueue_admin.dialects.sqlserver.crossing_store import which
 from pgqueue_admin.dialects.sqlserver.looking_query import number_of
 from pgqueue_admin.dialects.sqlserver.query import Query
 from pgqueue_admin.dialects.sqlserver.queue_store import with_columns_of
-from pgqueue_admin.dialects.sqlserver.recoverable import RecoverableColumn, RecoverableQuery
+from pgqueue_admin.dialects.sqlserver.recoverable_column import RecoverableColumn, RecoverableQuery
 from pgqueue_admin.dialects.waiting_store import TableIdentity, WaitingCount
 
 
