@@ -21,7 +21,7 @@ class UnattendedQueue(NamedTuple):
     says: str
 
 
-def untended(addresses: Iterable[str]) -> list[UnattendedQueue]:
+def without_receiver(addresses: Iterable[str]) -> list[UnattendedQueue]:
     """By the newest sample, the processes of now, and open warnings."""
     asked = Q()
     for address in filter(None, map(_parsed, addresses)):

@@ -18,7 +18,7 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import message_copies, typed_messages
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.operations.targets import parsed
-from pgqueue_admin.services.unattended import untended
+from pgqueue_admin.services.unattended import without_receiver
 
 METHODS = require_http_methods(["GET", "HEAD", "POST"])
 
@@ -75,7 +75,7 @@ def _form(request: HttpRequest, target: Address | None, back: str, fault: str = 
         "target": target,
         "why_not": why,
         "queues": input_queues.known(target),
-        "untended": untended([name]) if target and not why else [],
+        "without_receiver": without_receiver([name]) if target and not why else [],
         "reason": responses.reason(request),
         "refusal": permissions.refusal_on_page(request.user, "send"),
     }

@@ -30,7 +30,7 @@ from pgqueue_admin.services.operations import acts_allowed
 from pgqueue_admin.services.operations.confirmation import REASON_ABOVE
 from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.targets import parsed
-from pgqueue_admin.services.unattended import untended
+from pgqueue_admin.services.unattended import without_receiver
 from pgqueue_admin.services.waiting_elsewhere import ActOutcome
 from pgqueue_admin.services.waiting_messages import ACTS, MOST
 
@@ -190,7 +190,7 @@ def _question(request: HttpRequest, asked: Asked, fault: str = "", status: int =
         "taken_out": waiting_messages.TAKEN_OUT if table and not acts_allowed.is_ours(home) else "",
         "needs_reason": count > REASON_ABOVE,
         "queues": _queues(asked) if asked.name == "move" else None,
-        "untended": untended([_canonical(home)]) if asked.name == "run_now" else (),
+        "without_receiver": without_receiver([_canonical(home)]) if asked.name == "run_now" else (),
     }
     return render(request, TEMPLATE, about, status=status)
 
@@ -217,7 +217,7 @@ def _queues(asked: Asked) -> list[tuple[str, Address, str]]:
     """Canonical name, address, and what is known against it: nobody receives there."""
     home = database_of(asked.address)
     known = [each for each in input_queues.known() if each[1] != asked.address and database_of(each[1]) == home]
-    says = {each.address: each.says for each in untended([name for name, _ in known])}
+    says = {each.address: each.says for each in without_receiver([name for name, _ in known])}
     return [(name, address, says.get(address, "")) for name, address in known]
 
 

@@ -37,7 +37,7 @@ class OperationPreview:
     samples: Sequence[Any]
     changed: ChangedState
     targets: Targets | None
-    untended: list[unattended.UnattendedQueue]
+    without_receiver: list[unattended.UnattendedQueue]
     oldest_at: datetime | None
     newest_at: datetime | None
     kept: list[str]
@@ -64,7 +64,7 @@ def read(connection: Connection, operation: Operation, person: Any, asked: Mappi
         samples,
         operations.changed(connection, operation),
         targets,
-        unattended.untended(queues) if targets else [],
+        unattended.without_receiver(queues) if targets else [],
         whole.oldest_at,
         whole.newest_at,
         kept,

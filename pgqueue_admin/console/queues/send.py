@@ -16,7 +16,7 @@ from pgqueue_admin.services import typed_messages
 from pgqueue_admin.services.operations import acts_allowed
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.typed_messages import CONTENT_TYPES, JSON, TypedMessage
-from pgqueue_admin.services.unattended import untended
+from pgqueue_admin.services.unattended import without_receiver
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -58,7 +58,7 @@ def _form(
         "refusal": str(permissions.refusal_on_page(request.user, "send") or why or ""),
         "content_types": CONTENT_TYPES,
         "receiver": ours,
-        "untended": untended([queue_database().dialect.canonical(address)]),
+        "without_receiver": without_receiver([queue_database().dialect.canonical(address)]),
         "allowed": allowed,
         "foreign": not ours and not allowed,
     }

@@ -64,7 +64,7 @@ def _begins(plan: RetryPlan, now: datetime) -> bool:
     """Whether it runs now. Without a receiver it waits, and after hours it is given up: nothing was sent."""
     waiting = Operation.objects.filter(pk=plan.pk, state=State.WAITING)
     names = map(postgresql().canonical, retry_figures.targets_of(plan.operation))
-    nobody = unattended.untended(names) if plan.waits else []
+    nobody = unattended.without_receiver(names) if plan.waits else []
     if not nobody:
         begun = bool(waiting.update(state=State.RUNNING))
         _say(plan, "")

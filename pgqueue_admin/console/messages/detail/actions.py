@@ -17,7 +17,7 @@ from pgqueue_admin.formatting import confirmations
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.operations import redirects
 from pgqueue_admin.services.operations.targets import Target
-from pgqueue_admin.services.unattended import UnattendedQueue, untended
+from pgqueue_admin.services.unattended import UnattendedQueue, without_receiver
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class MessageActions:
     retry_refusal: str = ""
     discard_refusal: str = ""
     discard_effect: str = ""
-    untended: Sequence[UnattendedQueue] = ()
+    without_receiver: Sequence[UnattendedQueue] = ()
     other: str = ""  # what the target is, where it is no input queue: it has to be chosen by name
     runs: Sequence[str] = ()  # code of others that runs as ours
 
@@ -68,7 +68,9 @@ def of_archived(
         retry_refusal=str(unfit or permissions.refusal_on_page(person, "retry") or ""),
         discard_refusal=str(going or forbidden or ""),
         discard_effect=confirmations.discards_one(settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]),
-        untended=untended([queue_database().dialect.canonical(target)]) if target and row.state == "dead" else (),
+        without_receiver=without_receiver([queue_database().dialect.canonical(target)])
+        if target and row.state == "dead"
+        else (),
         other=judged.other if judged and not judged.why_not else "",
         runs=judged.runs if judged and not judged.why_not else (),
     )

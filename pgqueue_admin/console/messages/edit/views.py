@@ -30,7 +30,7 @@ from pgqueue_admin.services.edited_retry import EditChanges, retry_edited
 from pgqueue_admin.services.masking import reveals
 from pgqueue_admin.services.operations.errors import OperationNotAllowed
 from pgqueue_admin.services.operations.targets import Target, judge, parsed
-from pgqueue_admin.services.unattended import untended
+from pgqueue_admin.services.unattended import without_receiver
 from pgqueue_admin.transport.wire import headers as h
 
 TEMPLATE = "pgqueue_admin/messages/detail/edit.html"
@@ -238,7 +238,11 @@ def _judged(shown: EditDraft) -> dict[str, Any]:
     judged, problem = query_errors.read(work)
     name = queue_database().dialect.canonical(target)
     refused = judged.refusal() if judged else problem.sentence if problem else ""
-    return {"target_refusal": refused, "untended": untended([name]), "runs": judged.runs if judged else ()}
+    return {
+        "target_refusal": refused,
+        "without_receiver": without_receiver([name]),
+        "runs": judged.runs if judged else (),
+    }
 
 
 urlpatterns = [path("archive/<int:archive_id>/edit/", page, name="edit_message")]
