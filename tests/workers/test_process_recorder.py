@@ -55,11 +55,11 @@ def test_an_error_is_never_told_with_the_time_of_the_one_before() -> None:
 
 
 def test_a_nul_costs_no_report() -> None:
-    ledger = ProcessRecorder()
-    ledger.note(ME, role="endpoint", endpoint="Sales", last_error="said \0 and \ud800")
-    ledger.hold(dead("a\0b", "c"))
-    ledger.write()
-    assert not ledger.pending
+    recorder = ProcessRecorder()
+    recorder.note(ME, role="endpoint", endpoint="Sales", last_error="said \0 and \ud800")
+    recorder.hold(dead("a\0b", "c"))
+    recorder.write()
+    assert not recorder.pending
     assert Process.objects.get().last_error == "said \N{SYMBOL FOR NULL} and ?"
     first, second = InFlightAtCrash.objects.order_by("pk")
     assert (first.message_id, first.message_type) == ("a\N{SYMBOL FOR NULL}b", "Shop.\N{SYMBOL FOR NULL}Do")
@@ -67,12 +67,12 @@ def test_a_nul_costs_no_report() -> None:
 
 
 def test_the_same_death_told_twice_is_one() -> None:
-    ledger, held = ProcessRecorder(), dead("a")
-    ledger.hold(held)
-    ledger.write()
+    recorder, held = ProcessRecorder(), dead("a")
+    recorder.hold(held)
+    recorder.write()
     held[0].pk = None
-    ledger.hold(held)
-    ledger.write()
+    recorder.hold(held)
+    recorder.write()
     assert InFlightAtCrash.objects.count() == 1
 
 
@@ -97,10 +97,10 @@ def test_a_heartbeat_that_comes_after_the_end_says_nothing(state: str) -> None:
 def test_its_times_are_those_of_the_database_whatever_this_hosts_clock_says(monkeypatch: pytest.MonkeyPatch) -> None:
     behind = timedelta(hours=3)
     monkeypatch.setattr(database_clock, "now", lambda: datetime.now(UTC) + behind)
-    ledger, (held,) = ProcessRecorder(), dead("a")
+    recorder, (held,) = ProcessRecorder(), dead("a")
     noted = held.died_at
-    ledger.hold([held])
-    ledger.write()
+    recorder.hold([held])
+    recorder.write()
     written = InFlightAtCrash.objects.get()
     for instant in (written.died_at, written.received_at):
         assert abs(instant - noted - behind) < timedelta(minutes=1)
@@ -108,11 +108,11 @@ def test_its_times_are_those_of_the_database_whatever_this_hosts_clock_says(monk
 
 
 @contextmanager
-def being_written(ledger: ProcessRecorder, tables: Connection, table: str) -> Iterator[None]:
+def being_written(recorder: ProcessRecorder, tables: Connection, table: str) -> Iterator[None]:
     """It is at its first row of this table meanwhile; then all that it began is written."""
 
     def write() -> None:
-        ledger.write()
+        recorder.write()
         connections.close_all()
 
     writing = threading.Thread(target=write)
@@ -126,20 +126,20 @@ def being_written(ledger: ProcessRecorder, tables: Connection, table: str) -> It
 
 def test_what_is_noted_while_it_writes_is_written_next(tables: Connection) -> None:
     """A process that ends at that instant would be shown as running until its host is given up."""
-    ledger = ProcessRecorder()
-    ledger.note(ME, role="endpoint", state=State.RUNNING)
-    with being_written(ledger, tables, "pgqueue_console.pgqueue_process"):
-        ledger.note(ME, state=State.STOPPED, ended_at=datetime.now(UTC))
-    ledger.write()
-    assert (Process.objects.get().state, ledger.pending) == (State.STOPPED, False)
+    recorder = ProcessRecorder()
+    recorder.note(ME, role="endpoint", state=State.RUNNING)
+    with being_written(recorder, tables, "pgqueue_console.pgqueue_process"):
+        recorder.note(ME, state=State.STOPPED, ended_at=datetime.now(UTC))
+    recorder.write()
+    assert (Process.objects.get().state, recorder.pending) == (State.STOPPED, False)
 
 
 def test_what_is_held_while_it_writes_is_written_next(tables: Connection) -> None:
     """A message that ends one process after another would be counted too low, and tried once more."""
-    ledger = ProcessRecorder()
-    ledger.hold(dead("a"))
-    with being_written(ledger, tables, "pgqueue_console.pgqueue_inflightatcrash"):
-        ledger.hold(dead("b"))
-    ledger.write()
+    recorder = ProcessRecorder()
+    recorder.hold(dead("a"))
+    with being_written(recorder, tables, "pgqueue_console.pgqueue_inflightatcrash"):
+        recorder.hold(dead("b"))
+    recorder.write()
     assert sorted(InFlightAtCrash.objects.values_list("message_id", flat=True)) == ["a", "b"]
-    assert not ledger.pending
+    assert not recorder.pending

@@ -16,8 +16,8 @@ State = Process.State
 
 
 class ProcessGroup:
-    def __init__(self, role: Role, ledger: ProcessRecorder):
-        self.role, self._ledger = role, ledger
+    def __init__(self, role: Role, recorder: ProcessRecorder):
+        self.role, self._recorder = role, recorder
         self.processes: list[ManagedProcess] = []
         self.backoff = Backoff(time.monotonic)
         self._crashed: list[ManagedProcess] = []
@@ -63,7 +63,7 @@ class ProcessGroup:
         log.info("Started %s, pid %s.", self.role.label, process.identity.pid)
         kind, endpoint = self.role.key
         facts = {"role": kind, "endpoint": endpoint, "started_at": process.started_at, "log": str(process.log)}
-        self._ledger.note(process.identity, started_version=self.role.version, **facts)
+        self._recorder.note(process.identity, started_version=self.role.version, **facts)
 
     def _replace_one(self) -> None:
         """Whose turn it is in a rolling restart: it drains, and is missed from then on."""
@@ -86,14 +86,14 @@ class ProcessGroup:
     def _drain(self, process: ManagedProcess) -> None:
         process.drain(self.role.drain_seconds)
         until = datetime.now(UTC) + timedelta(seconds=self.role.drain_seconds)
-        self._ledger.note(process.identity, state=State.DRAINING, drain_until=until)
+        self._recorder.note(process.identity, state=State.DRAINING, drain_until=until)
 
     def _ended(self, process: ManagedProcess, code: int) -> None:
         facts = {"ended_at": datetime.now(UTC), "exit_code": code, "busy": 0}
         if process.draining and (code >= 0 or not process.too_large):
-            self._ledger.note(process.identity, state=State.STOPPED, **facts, **self._parting(process, code))
+            self._recorder.note(process.identity, state=State.STOPPED, **facts, **self._parting(process, code))
             return
-        self._ledger.hold(held_at_death(process, code))
+        self._recorder.hold(held_at_death(process, code))
         # one that was to drain for its memory counted then: its successor has begun since, and is a round of its own
         wait = self.backoff.left if process.draining else self.backoff.crashed(process.ran)
         self.next_start_at = datetime.now(UTC) + timedelta(seconds=wait)
@@ -102,13 +102,13 @@ class ProcessGroup:
         log.warning(told, self.role.label, process.identity.pid, why, wait, process.last_line())
         self._crashed.append(process)
         facts |= {**_said(why, process.last_line()), "next_start_at": self.next_start_at}
-        self._ledger.note(process.identity, state=State.BACK_OFF, **facts)
+        self._recorder.note(process.identity, state=State.BACK_OFF, **facts)
 
     def _parting(self, process: ManagedProcess, code: int) -> dict[str, object]:
         """What is to be said of one that was to end, and remembered of one that died on the way."""
         if process.left_as_asked:
             return _said(process.how) if process.too_large else {}
-        self._ledger.hold(held_at_death(process, code))
+        self._recorder.hold(held_at_death(process, code))
         why = process.last_words()
         told = "%s, pid %s, while it drained: %s. Its last line: %s"
         log.warning(told, self.role.label, process.identity.pid, why, process.last_line())
@@ -116,7 +116,7 @@ class ProcessGroup:
 
     def _forget_crashes(self) -> None:
         for process in self._crashed:
-            self._ledger.note(process.identity, state=State.CRASHED, next_start_at=None)
+            self._recorder.note(process.identity, state=State.CRASHED, next_start_at=None)
         self._crashed.clear()
         self.next_start_at = None
 

@@ -21,35 +21,35 @@ def run(without: frozenset[str] = frozenset()) -> str | None:
     """Until SIGTERM or SIGINT. Returns why not, where another supervisor has this host or its database is shared."""
     supervisor = Supervisor(SupervisorStore(without))
     supervisor.run()
-    return supervisor.office.refused
+    return supervisor.store.refused
 
 
 class Supervisor:
-    """The main thread starts and ends processes; the office, another thread, has the database."""
+    """The main thread starts and ends processes; the store, in another thread, has the database."""
 
-    def __init__(self, office: SupervisorStore):
-        self.office = office
+    def __init__(self, store: SupervisorStore):
+        self.store = store
         self.groups: dict[RoleKey, ProcessGroup] = {}
         self.stopping = False
         self._logs_at = 0.0
 
     def run(self) -> None:
         self._hear_signals()
-        self.office.start()
+        self.store.start()
         systemd_notify.tell("READY=1")  # it begins without a database, so it is ready without one
         while not self.stopping or any(group.processes for group in self.groups.values()):
             self.tick()
-            self.office.wake_supervisor.wait(TICK)
-        self.office.stop()
+            self.store.wake_supervisor.wait(TICK)
+        self.store.stop()
 
     def tick(self) -> None:
         systemd_notify.tell("WATCHDOG=1", *(["STOPPING=1"] if self.stopping else []), f"STATUS={self._status()}")
         for group in self.groups.values():
             self._reap(group)
         self._bound_logs()
-        self.stopping |= self.office.refused is not None
-        self._take_desired(self.office.desired())
-        self.office.write_soon()
+        self.stopping |= self.store.refused is not None
+        self._take_desired(self.store.desired())
+        self.store.write_soon()
 
     def _reap(self, group: ProcessGroup) -> None:
         """A fault in what one of them left behind would end this process, and all others with it."""
@@ -69,15 +69,15 @@ class Supervisor:
             return  # nothing was ever read: the database has not answered since we began
         wanted = {} if self.stopping else {role.key: role for role in roles or []}
         for key, role in wanted.items():
-            self.groups.setdefault(key, ProcessGroup(role, self.office.ledger)).role = role
-        for key in self.office.start_now():
+            self.groups.setdefault(key, ProcessGroup(role, self.store.recorder)).role = role
+        for key in self.store.start_now():
             if key in self.groups:
                 self.groups[key].start_now()
         for key, group in self.groups.items():
             group.reconcile(wanted[key].want if key in wanted else 0)
 
     def _hear_signals(self) -> None:
-        signal.set_wakeup_fd(self.office.wake_supervisor.write_fd, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self.store.wake_supervisor.write_fd, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, self._stop)
         signal.signal(signal.SIGCHLD, lambda *_: None)  # its byte on the wake-up pipe is all that is wanted

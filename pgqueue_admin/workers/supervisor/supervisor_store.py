@@ -27,7 +27,7 @@ class SupervisorStore:
 
     def __init__(self, without: frozenset[str] = frozenset()):
         self.me = process_identity.mine()
-        self.ledger = ProcessRecorder()
+        self.recorder = ProcessRecorder()
         self.wake_supervisor = WakeupPipe()
         self._without = without
         self._link = ConsoleSession(f"pgqueue supervisor {self.me.host} pid {self.me.pid}", self)
@@ -57,7 +57,7 @@ class SupervisorStore:
         self._link.stop()
 
     def write_soon(self) -> None:
-        if self.ledger.pending:
+        if self.recorder.pending:
             self._link.waker.set()
 
     def desired(self) -> list[Role] | None:
@@ -90,7 +90,7 @@ class SupervisorStore:
         if self._shared or (not self._host_lock.held and not self._take_host()):
             return
         self._note_myself()
-        self.ledger.write()
+        self.recorder.write()
         if time.monotonic() - self._scanned > (BEAT_SECONDS if self._rolling else SCAN_SECONDS):
             self._scan()
 
@@ -113,10 +113,10 @@ class SupervisorStore:
     def _note_myself(self) -> None:
         """In this thread only: a heartbeat of another would run over the end."""
         if self._ending:
-            self.ledger.note(self.me, role="supervisor", state=Process.State.STOPPED, ended_at=Now())
+            self.recorder.note(self.me, role="supervisor", state=Process.State.STOPPED, ended_at=Now())
         else:
             facts = {"state": Process.State.RUNNING, "heartbeat_at": Now(), **process_stats.facts()}
-            self.ledger.note(self.me, role="supervisor", **facts)
+            self.recorder.note(self.me, role="supervisor", **facts)
 
     def _scan(self) -> None:
         roles = desired.roles(self.me.host)
