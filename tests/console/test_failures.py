@@ -79,7 +79,7 @@ def test_the_page_follows_its_figures(recorded: Recorded, largest: str) -> None:
     assert f"{before - 1:,}" in found[0].render(found[1])[f"f{largest}.dead"]
     one = shown(recorded.viewer, f"/failures/{largest}/")
     assert f'data-topics="failures:{largest}"' in one
-    assert f'data-live="f{largest}.lately"' in one
+    assert f'data-live="f{largest}.died_recently"' in one
     assert 'data-topics=""' in shown(recorded.viewer, "/failures/?q=queue:Billing")
     for wrong in ("", "x", "0" * 15, ",".join(f"{n:016x}" for n in range(51))):
         assert find(f"failures:{wrong}") is None

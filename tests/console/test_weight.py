@@ -58,7 +58,7 @@ def test_styles_and_scripts_stay_light() -> None:
     assert weight((STATIC / "console.css").read_bytes()) <= 12_000
     assert sum(weight((STATIC / name).read_bytes()) for name in ("console.js", "chart.js")) <= 9_000
     assert weight((STATIC / "console.js").read_bytes()) <= 8_000
-    assert weight((STATIC / "brush.js").read_bytes()) <= 1_500
+    assert weight((STATIC / "range_select.js").read_bytes()) <= 1_500
 
 
 def test_vendored_files_are_as_npm_has_them() -> None:

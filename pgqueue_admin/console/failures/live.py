@@ -14,7 +14,7 @@ from pgqueue_admin.models.failure_group import words_of
 from pgqueue_admin.models.queue_database import queue_database
 
 SECONDS = 1.0  # in an archive where counting takes longer the page stays as it was
-CELLS = ("dead", "count", "lately", "last", "state")
+CELLS = ("dead", "count", "died_recently", "last", "state")
 
 
 def shown(said: str) -> str | None:
