@@ -1,1 +1,1 @@
-"""Pages people look at, a file per page."""
+"""Pages that people look at, a folder per noun; what all share lies at the top."""

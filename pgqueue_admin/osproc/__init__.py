@@ -1,1 +1,1 @@
-"""osproc"""
+"""What is asked of the operating system about processes: children, priorities, processors, private folders."""

@@ -1,1 +1,1 @@
-"""services"""
+"""What people do: each act with its right, its guard, its audit entry and its result."""

@@ -1,1 +1,1 @@
-"""mail"""
+"""Mails about warnings: composed, limited, sent, and their settings."""

@@ -1,1 +1,1 @@
-"""account"""
+"""A person's own pages: signing in, preferences, what their rights allow."""

@@ -1,1 +1,1 @@
-"""alerts"""
+"""Warnings: what is wrong now and what was, who was mailed, and who acknowledged it."""

@@ -1,1 +1,1 @@
-"""archive"""
+"""The archive: dead and finished messages by one grammar, with facets, measures and export."""

@@ -1,1 +1,1 @@
-"""history"""
+"""History: finished messages of years, how far the files are, and days counted anew."""

@@ -1,1 +1,1 @@
-"""schedules"""
+"""Schedules of the lease queue: what is sent when, and whether it was."""

@@ -1,1 +1,1 @@
-"""settings"""
+"""Settings as this console runs with them, and rules of retries."""

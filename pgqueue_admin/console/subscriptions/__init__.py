@@ -1,1 +1,1 @@
-"""subscriptions"""
+"""Subscriptions: who gets which events, and what nobody gets."""

@@ -1,1 +1,1 @@
-"""workers"""
+"""Processes of all hosts: whether they live, what they have in hand, and their logs."""

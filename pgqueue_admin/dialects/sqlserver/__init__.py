@@ -1,1 +1,1 @@
-"""SQL Server: names, and statements as text."""
+"""SQL Server: queues with delayed messages and subscriptions, crossings, and an outbox."""

@@ -1,1 +1,1 @@
-"""sampler"""
+"""The process that measures queues, and how samples are stored."""

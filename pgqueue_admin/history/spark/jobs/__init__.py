@@ -1,1 +1,1 @@
-"""jobs"""
+"""Each kind of batch that Spark does, from read to commit."""
