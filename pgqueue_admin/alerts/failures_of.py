@@ -30,8 +30,8 @@ class Failures(NamedTuple):
 
 
 def find(alerts: Sequence[Alert]) -> dict[int, Failures]:
-    """By the number of each warning of dead messages. A database that does not answer takes the page's rest down with
-    it nowhere: then what is known of the error is told."""
+    """By the number of each warning of dead messages. Where a database does not answer the rest of the page stands:
+    then only what is known of the error is told."""
     told = _told([alert for alert in alerts if 0 < len(alert.cause) < LONGEST])
     known = failure_group.said_of_fingerprints({digest for of in told.values() for digest in of.fingerprints})
     by_error: dict[str, list[FailureGroup]] = {}

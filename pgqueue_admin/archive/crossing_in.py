@@ -62,7 +62,7 @@ def carry(
     """
     with there.transaction():
         rows = take(there) if take else store.take(there, queue, BATCH, MOST)
-        if not rows:  # asked each second: only what writes there may cost it a transaction's number
+        if not rows:  # asked each second: a transaction there takes a number only where something is written
             return NOTHING
         mark = store.mark(there)
         crossing = _copied(here, there, store, queue, rows, meant)

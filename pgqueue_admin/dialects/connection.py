@@ -105,7 +105,7 @@ class ReceiveSession(Session, Protocol):
         """By somebody here: it was not lost."""
 
     def lend(self, is_lent: bool) -> None:
-        """While somebody else asks in it his answers may take as long as they like, whatever ours may."""
+        """While somebody else asks in it, answers may take as long as they like, whatever limit ours have."""
 
     def close_if_busy(self) -> None:
         """Where an answer was not read to its end: no statement can be asked any more, not even a rollback."""

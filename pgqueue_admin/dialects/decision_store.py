@@ -45,7 +45,7 @@ class DecisionStore(Protocol):
     def outcome(self, session: Session, id: str) -> bool | None:
         """Of something that was found prepared. False: never decided, since its transaction is over. None: it goes on.
 
-        Who inserts a decision holds its key until his transaction ends; so the answer needs no time-out.
+        Whoever inserts a decision holds its key until their transaction ends; so the answer needs no time-out.
         """
 
     def forget(self, session: Session, ids: Collection[str]) -> None:

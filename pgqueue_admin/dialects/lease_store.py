@@ -145,7 +145,7 @@ class LeaseStore(Protocol):
         """Which lock it has now, empty for none; None: it is not there."""
 
     def expire(self, session: Connection, most: int, handled_by: str) -> Expired:
-        """Archive or release messages whose locks are over; those that somebody else has in hand are left to him."""
+        """Archive or release messages whose locks are over; those that somebody else has in hand are left to them."""
 
     def renotify(self, session: Connection, most: int) -> int:
         """NOTIFY again for so many unprocessed messages, the next ones at each call; how many."""

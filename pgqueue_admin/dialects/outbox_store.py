@@ -49,7 +49,7 @@ class OutboxStore(Protocol):
     def storing(self, message_id: str, operations: str, wait: timedelta) -> Command:
         """Inserts the record. ``wait``: for how long at most for somebody who inserts the same and has not ended.
 
-        Raises AlreadyExists where he has committed, Deadlock where that cannot be said, Locked where he goes on.
+        Raises AlreadyExists where they have committed, Deadlock where that cannot be said, Locked where they go on.
         """
 
     def completing(self, message_id: str, operations: str) -> Command:

@@ -116,7 +116,7 @@ class LeaseHandlers:
 
     @property
     def handles_messages(self) -> bool:
-        """Not those of who only handles the dead: a worker of his would reject every message."""
+        """Not those of one that only handles the dead: its worker would reject every message."""
         return bool(self._by_kind) or not self._of_dead
 
     @property

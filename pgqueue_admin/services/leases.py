@@ -1,7 +1,7 @@
 """What a person does with messages of the lease queue by hand: publish one, release a lock, end a message.
 
 Each message is one statement, guarded by the lock that the person looked at: one that was taken meanwhile is not
-touched, and one that somebody is changing is left to him.
+touched, and one that somebody is changing is left to them.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What set out and is not known; one of them; and what a person says became of it."""
+"""Messages between two databases whose arrival is not known: all, one, and what a person says became of it."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render

@@ -1,4 +1,4 @@
-"""Start, stop, scale, pause, resume and undo: a view per verb, each one call to records."""
+"""Start, stop, scale, pause, resume, restart, withdraw and undo: a view per verb, each with its audit entry."""
 
 from collections.abc import Callable
 from functools import wraps

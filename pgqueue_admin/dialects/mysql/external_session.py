@@ -9,14 +9,14 @@ from pgqueue_admin.dialects.mysql.session import MySQLSession
 
 
 class ExternalSession(MySQLSession):
-    """Always in a transaction, which is his: nothing is committed behind a statement."""
+    """Always in the caller's transaction: nothing is committed behind a statement."""
 
     def __init__(self, raw: Any):
         super().__init__(raw)
         self.begin()
 
     def transaction(self) -> AbstractContextManager[Any]:
-        """No savepoint: where he is in none, one of ours would be gone at once."""
+        """No savepoint: where the caller is in no transaction, one would be gone at once."""
         return nullcontext(self)
 
 

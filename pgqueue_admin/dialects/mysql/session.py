@@ -125,7 +125,7 @@ class MySQLSession(ImplicitSession):
         return bool(self.raw._closed)
 
     def cut(self) -> None:
-        """Who waits for an answer hears at once that none comes, which closing the socket would not tell him."""
+        """Whoever waits for an answer hears at once that none comes, which closing the socket would not tell."""
         sock = self.raw._sock
         if sock is not None:
             with suppress(OSError):

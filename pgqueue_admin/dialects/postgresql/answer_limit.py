@@ -46,7 +46,7 @@ class Patience:
         self.seconds = float("inf")
         self.asked_at = 0.0
         self.what: Any = b""  # was asked, as far as it is known
-        self.is_lent = False  # somebody else asks in it, and may wait for as long as he likes
+        self.is_lent = False  # somebody else asks in it, and may wait for as long as they like
         self.error: NoAnswer | None = None
 
     def has_ended(self, asked_at: float, now: float) -> None:

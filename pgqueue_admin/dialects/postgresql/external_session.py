@@ -16,12 +16,13 @@ class ExternalSession(Session):
 
     def _cursor(self) -> psycopg.Cursor[Any]:
         cursor = psycopg.Cursor(self.raw, row_factory=namedtuple_row)
-        # as text, bytes in a list would be others where his standard_conforming_strings are off
+        # as text, bytes in a list would be others where the caller's standard_conforming_strings are off
         cursor.adapters.register_dumper(list, ListBinaryDumper)
         return cursor
 
     def transaction(self) -> AbstractContextManager[Session]:
-        """A savepoint in his transaction; where the first statement would begin one, one does, and it is his."""
+        """A savepoint in the caller's transaction; where the first statement would begin one, one does, and it is
+        theirs."""
         if self.raw.info.transaction_status == TransactionStatus.IDLE and not self.raw.autocommit:
             self.run("select")
         return super().transaction()

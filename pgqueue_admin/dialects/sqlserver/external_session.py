@@ -9,14 +9,14 @@ from pgqueue_admin.dialects.statements import Statements
 
 
 class ExternalSession(SQLServerSession):
-    """Always in a transaction, which is his: nothing is committed behind a statement."""
+    """Always in the caller's transaction: nothing is committed behind a statement."""
 
     def __init__(self, raw: Any, sql: Statements):
         super().__init__(raw, sql)
         self.begin()
 
     def transaction(self) -> AbstractContextManager[Any]:
-        """No savepoint: where he is in none, one of ours would begin one in his place."""
+        """No savepoint: where the caller is in no transaction, one would begin it."""
         return nullcontext(self)
 
 

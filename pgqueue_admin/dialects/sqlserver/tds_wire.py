@@ -93,7 +93,7 @@ class TdsWire:
         self._is_logged_in, self.seconds = True, answer_seconds
 
     def cut(self) -> None:
-        """Who waits for an answer hears at once that none comes, which closing the socket would not tell him."""
+        """Whoever waits for an answer hears at once that none comes, which closing the socket would not tell."""
         with suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
 

@@ -53,7 +53,7 @@ class ReceiveTransaction:
         return not self._sent and not self._is_followed
 
     def committed(self) -> None:
-        """Told after the block."""
+        """To be called after the block, once its commit is done: who waits for what was sent is told."""
         if self._sent:
             self._sender.committed(self._sent)
 
