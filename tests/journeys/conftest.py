@@ -4,6 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,10 @@ def product() -> Iterator[Product]:
     product = Product(folder / "var", ports.free())
     try:
         product.start()
-        until(lambda: ready(product), 180, what="the first samples")
+        until(lambda: ready(product), 300, what="the first samples")
         yield product
     finally:
-        product.stop()
+        product.stop(300)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -75,11 +76,24 @@ def sampled(connection: Connection, table: str) -> Any:
     return connection.value(asked, {"table": table})
 
 
+def under_way(product: Product) -> bool:
+    """Whether an operation sends: into queues whose rows another journey counts."""
+    with postgresql().connect(product.dsn, for_handlers=True) as connection:
+        asked = "select exists (select from pgqueue_console.pgqueue_operation where state = 'running')"
+        return bool(connection.value(asked))
+
+
 @pytest.fixture
 def shop_web_is_empty(product: Product) -> None:
     """Nobody receives there: what another journey sent makes it a pile, and a retry waits for a receiver."""
+    emptied(product, "Shop.Web")
+
+
+def emptied(product: Product, table: str) -> None:
+    """A queue that nobody receives from, so that it is seen: pages show what the sampler has seen."""
     with postgresql().connect(product.dsn, for_handlers=True) as connection:
-        connection.run('delete from public."Shop.Web"')
+        connection.run(f'delete from public."{table}"')
+        until(lambda: sampled(connection, table) == 0, what="the sampler to see that it is empty")
 
 
 @pytest.fixture(scope="session")
@@ -107,12 +121,21 @@ def complaints() -> Complaints:
     return Complaints()
 
 
+@contextmanager
+def opened(browser: Browser, **about: Any) -> Iterator[BrowserContext]:
+    """A browser's window of its own, as patient as ``expect``; closed also where the journey fails."""
+    context = browser.new_context(**about)
+    context.set_default_timeout(PATIENCE * 1000)  # of the browser: 30 s
+    try:
+        yield context
+    finally:
+        context.close()
+
+
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="UTC", locale="en-GB")
-    context.set_default_timeout(PATIENCE * 1000)
-    yield context
-    context.close()
+    with opened(browser, viewport={"width": 1440, "height": 900}, timezone_id="UTC", locale="en-GB") as context:
+        yield context
 
 
 @pytest.fixture

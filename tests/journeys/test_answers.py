@@ -5,8 +5,9 @@ import re
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.journeys.conftest import shoot, sign_in
+from tests.journeys.conftest import opened, shoot, sign_in
 from tests.journeys.product import Product
+from tests.said_times import SHORT
 from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.journey
@@ -53,7 +54,7 @@ def test_a_discard_is_undone_and_other_pages_follow(page: Page, context: Browser
 
 def test_a_page_that_follows_nothing_does_not_say_live(page: Page, product: Product) -> None:
     page.goto(f"{product.url}/archive/")
-    expect(page.locator("[data-live-word]")).to_have_text(re.compile(r"^As of \d\d:\d\d$"))
+    expect(page.locator("[data-live-word]")).to_have_text(re.compile(f"^As of {SHORT}$"))
 
 
 def test_peek_settings_say_what_they_would_do_and_stay_on_their_page(page: Page, product: Product) -> None:
@@ -77,21 +78,20 @@ def test_peek_settings_say_what_they_would_do_and_stay_on_their_page(page: Page,
 
 
 def test_on_a_phone_pause_asks_and_resume_is_in_the_answer(browser: Browser, product: Product) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    page = context.new_page()
-    sign_in(page, product)
-    page.goto(f"{product.url}/endpoints/Demo.Web/")
-    page.get_by_role("button", name="Pause…").tap()
-    question = page.get_by_role("dialog", name=re.compile("^Pause Demo.Web"))
-    expect(question).to_be_visible()
-    shoot(page, "pause-phone")
-    question.get_by_role("button", name="Pause it").tap()
-    answer = page.locator(".notice.good")
-    expect(answer).to_contain_text("Demo.Web is paused")
-    shoot(page, "answer-phone")
-    answer.get_by_role("button", name="Resume").tap()
-    expect(page.locator(".notice.good")).to_contain_text("receives again")
-    context.close()
+    with opened(browser, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as context:
+        page = context.new_page()
+        sign_in(page, product)
+        page.goto(f"{product.url}/endpoints/Demo.Web/")
+        page.get_by_role("button", name="Pause…").tap()
+        question = page.get_by_role("dialog", name=re.compile("^Pause Demo.Web"))
+        expect(question).to_be_visible()
+        shoot(page, "pause-phone")
+        question.get_by_role("button", name="Pause it").tap()
+        answer = page.locator(".notice.good")
+        expect(answer).to_contain_text("Demo.Web is paused")
+        shoot(page, "answer-phone")
+        answer.get_by_role("button", name="Resume").tap()
+        expect(page.locator(".notice.good")).to_contain_text("receives again")
 
 
 def test_keys_lead_to_every_entry_and_turn_the_body(page: Page, product: Product) -> None:

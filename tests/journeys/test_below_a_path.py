@@ -15,9 +15,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from pgqueue_admin.embedded import ports
-from tests.journeys.conftest import Complaints, ready
+from tests.journeys.conftest import Complaints, opened, ready
 from tests.journeys.product import ROOT, Product
-from tests.waiting import PATIENCE, until
+from tests.waiting import until
 
 # A real nginx before the console, with TLS, configured as docs/how-to/run-behind-a-proxy.md shows it.
 PROGRAM = os.environ.get("NGINX") or shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") or "/usr/sbin/nginx"
@@ -60,6 +60,7 @@ DOCUMENTED = re.findall(
     r"```nginx\n(.*?)```", (ROOT / "docs/how-to/run-behind-a-proxy.md").read_text(encoding="utf-8"), re.DOTALL
 )
 FOLLOWED = re.compile("^(Live|As of .+)$")  # not "Cut off"; on a busy machine figures may be seconds old
+LED_TO = {word: word.lower() for word in ("Queues", "Archive", "Settings", "Workers")} | {"Warnings": "alerts"}
 STRIPPED = "location /stripped/ {{ proxy_pass http://127.0.0.1:{port}/; proxy_set_header Host $http_host; }}"
 ADDRESS = re.compile(
     r"""(?:href|src|action|hx-get|hx-post|data-(?!key)[a-z-]+|value|content)=["'](/[^"'/][^"']*|/)["']"""
@@ -88,31 +89,29 @@ def below() -> Iterator[Below]:
     locations = documented.replace(":8000", f":{product.port}") + STRIPPED.format(port=product.port)
     try:
         product.start()
-        until(lambda: ready(product), 180, what="the first samples")
+        until(lambda: ready(product), 300, what="the first samples")
         with before(folder / "nginx", front, locations):
             yield Below(product, origin)
     finally:
-        product.stop()
+        product.stop(300)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
 def page(browser: Browser, below: Below, complaints: Complaints) -> Iterator[Page]:
     """Signed in through nginx, on Overview; nothing was missing or refused until the end."""
-    context = browser.new_context(ignore_https_errors=True, timezone_id="UTC", locale="en-GB")
-    context.set_default_timeout(PATIENCE * 1000)
-    page = context.new_page()
-    complaints.watch(page)
-    name, password = below.product.login
-    page.goto(f"{below.url}/queues/")
-    expect(page).to_have_url(f"{below.url}/sign-in/?next=/queues/queues/")
-    page.get_by_label("Name").fill(name)
-    page.get_by_label("Password").fill(password)
-    page.keyboard.press("Enter")
-    page.wait_for_url(f"{below.url}/queues/")
-    page.goto(f"{below.url}/")
-    yield page
-    context.close()
+    with opened(browser, ignore_https_errors=True, timezone_id="UTC", locale="en-GB") as context:
+        page = context.new_page()
+        complaints.watch(page)
+        name, password = below.product.login
+        page.goto(f"{below.url}/queues/")
+        expect(page).to_have_url(f"{below.url}/sign-in/?next=/queues/queues/")
+        page.get_by_label("Name").fill(name)
+        page.get_by_label("Password").fill(password)
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"{below.url}/queues/")
+        page.goto(f"{below.url}/")
+        yield page
     assert not complaints
 
 
@@ -124,9 +123,9 @@ def test_pages_are_live_and_followed_by_links_keys_and_forms(page: Page, below: 
     expect(page.locator("aside, nav").get_by_role("link", name="Overview").first).to_have_attribute(
         "aria-current", "page"
     )
-    for word in ("Queues", "Archive", "Warnings", "Settings", "Workers"):
+    for word, path in LED_TO.items():
         page.locator("nav").get_by_role("link", name=re.compile(f"^{word}")).first.click()
-        page.wait_for_url(re.compile(rf"^{re.escape(below.url)}/[a-z]+/"))
+        page.wait_for_url(f"{below.url}/{path}/")
         expect(page.locator("[data-live-word]")).to_have_text(FOLLOWED)
     page.goto(f"{below.url}/archive/?q=state:dead")
     page.locator("main tbody th a").first.click()
@@ -167,10 +166,13 @@ def test_no_address_of_any_page_leads_elsewhere(page: Page, below: Below) -> Non
 def test_a_mail_leads_to_its_page(page: Page, below: Below) -> None:
     page.goto(f"{below.url}/alerts/mail/")
     page.get_by_role("button", name=re.compile("test mail", re.IGNORECASE)).click()
-    mails = until(lambda: [each.read_text() for each in (below.product.var / "mail").glob("*")], what="a mail")
-    whole = "".join(mails).replace("=\n", "")
-    links = set(re.findall(r"https?://127[^\s\"<>]+", whole))
-    assert links
+    expect(page.locator(".notice.good")).to_be_visible()
+
+    def told() -> set[str]:
+        whole = "".join(each.read_text() for each in (below.product.var / "mail").glob("*"))
+        return set(re.findall(r"https?://127[^\s\"<>]+", whole.replace("=\n", "")))
+
+    links = until(told, what="a mail with a link")
     assert all(link.startswith(f"{below.url}/") and "/queues/queues/alerts" not in link for link in links)
     page.goto(next(link for link in links if "alerts" in link or link.endswith("/")))
     expect(page.locator("main")).to_be_visible()

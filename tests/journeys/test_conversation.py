@@ -7,9 +7,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from pgqueue_admin.dialects.postgresql import postgresql
-from tests.journeys.conftest import Complaints, sign_in
+from tests.journeys.conftest import Complaints, opened, sign_in
 from tests.journeys.product import Product
-from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.journey
 
@@ -33,12 +32,10 @@ def with_history(product: Product) -> Iterator[None]:
 
 @pytest.fixture(params=[True, False], ids=["scripts", "no scripts"])
 def reader(request: pytest.FixtureRequest, browser: Browser, product: Product) -> Iterator[tuple[Page, bool]]:
-    context = browser.new_context(java_script_enabled=request.param)
-    context.set_default_timeout(PATIENCE * 1000)
-    page = context.new_page()
-    sign_in(page, product)
-    yield page, request.param
-    context.close()
+    with opened(browser, java_script_enabled=request.param) as context:
+        page = context.new_page()
+        sign_in(page, product)
+        yield page, request.param
 
 
 def test_history_comes_after_the_rest(reader: tuple[Page, bool], with_history: None, product: Product) -> None:

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from tests.journeys.conftest import Complaints, shoot, sign_in
+from tests.journeys.conftest import Complaints, opened, shoot, sign_in
 from tests.journeys.product import Product
 from tests.journeys.test_pages import AXE, WINDOWS, overflow
 
@@ -22,37 +22,39 @@ values ('Demo.Billing', 'public', 'Billing', %(id)s, %(seq)s, 'deadly', 'Shop.Bi
     now() - interval '3 s', now(), 'app-1', %(pid)s, 1, -11, 'ended by SIGSEGV', 0)"""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def session(product: Product) -> Iterator[Connection]:
     with postgresql().connect(product.dsn, for_handlers=True) as connection:
         yield connection
 
 
-@pytest.fixture(scope="module")
-def deadly(session: Connection) -> UUID:
+@pytest.fixture
+def deadly(session: Connection) -> Iterator[UUID]:
     """A message in a queue that nobody of ours receives from, said to have ended three processes."""
     row_id = uuid4()
     session.run('insert into "Billing" (id, headers, body) values (%s, %s, %s)', [row_id, HEADERS, b"{}"])
     seq = session.value('select seq from "Billing" where id = %s', [row_id])
     for pid in (1, 2, 3):
         session.run(DEATH, {"id": row_id, "seq": seq, "pid": pid})
-    return row_id
+    yield row_id
+    session.run('delete from "Billing" where id = %s', [row_id])
+    session.run("delete from pgqueue_console.pgqueue_inflightatcrash where row_id = %s", [row_id])
 
 
 @pytest.mark.parametrize("look", WINDOWS)
 def test_its_page(look: str, browser: Browser, product: Product, deadly: UUID, complaints: Complaints) -> None:
-    context = browser.new_context(**WINDOWS[look], timezone_id="UTC", reduced_motion="reduce")
-    page = context.new_page()
-    sign_in(page, product)
-    complaints.watch(page)
-    for name, address in {"crashing-message": f"/crashing-messages/{deadly}/", "workers-crashing": "/workers/"}.items():
-        page.goto(product.url + address)
-        expect(page.get_by_text("3 deaths").first).to_be_visible()
-        shoot(page, f"{name}-{look}")
-        found = Axe().run(page, options=AXE)
-        assert not found.response["violations"], found.generate_report()
-        assert overflow(page, 320) <= 0
-    context.close()
+    addresses = {"crashing-message": f"/crashing-messages/{deadly}/", "workers-crashing": "/workers/"}
+    with opened(browser, **WINDOWS[look], timezone_id="UTC", reduced_motion="reduce") as context:
+        page = context.new_page()
+        sign_in(page, product)
+        complaints.watch(page)
+        for name, address in addresses.items():
+            page.goto(product.url + address)
+            expect(page.get_by_text("3 deaths").first).to_be_visible()
+            shoot(page, f"{name}-{look}")
+            found = Axe().run(page, options=AXE)
+            assert not found.response["violations"], found.generate_report()
+            assert overflow(page, 320) <= 0
     assert not complaints
 
 
@@ -75,17 +77,16 @@ def test_enter_in_its_reason_moves_nothing(page: Page, product: Product, deadly:
 
 
 def test_it_is_moved_out_without_scripts(browser: Browser, product: Product, deadly: UUID, session: Connection) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    sign_in(page, product)
-    page.goto(f"{product.url}/workers/")
-    page.get_by_role("link", name="Move that message out…").first.click()
-    page.get_by_label("Reason, kept in the audit").fill("it segfaults")
-    page.get_by_role("button", name="Move it out").click()
-    expect(page.get_by_text("Moved out of Billing. It is dead, in the archive")).to_be_visible()
-    for section in ("#what", "#log"):
-        expect(page.locator(section).get_by_text("Moved out by admin", exact=True)).to_be_visible()
-    assert session.value('select count(*) from "Billing" where id = %s', [deadly]) == 0
-    page.goto(f"{product.url}/workers/")
-    expect(page.get_by_role("link", name="Move that message out…")).to_have_count(0)
-    context.close()
+    with opened(browser, java_script_enabled=False) as context:
+        page = context.new_page()
+        sign_in(page, product)
+        page.goto(f"{product.url}/workers/")
+        page.get_by_role("link", name="Move that message out…").first.click()
+        page.get_by_label("Reason, kept in the audit").fill("it segfaults")
+        page.get_by_role("button", name="Move it out").click()
+        expect(page.get_by_text("Moved out of Billing. It is dead, in the archive")).to_be_visible()
+        for section in ("#what", "#log"):
+            expect(page.locator(section).get_by_text("Moved out by admin", exact=True)).to_be_visible()
+        assert session.value('select count(*) from "Billing" where id = %s', [deadly]) == 0
+        page.goto(f"{product.url}/workers/")
+        expect(page.get_by_role("link", name="Move that message out…")).to_have_count(0)

@@ -11,6 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded import ports
 from pgqueue_admin.lease import LeaseQueue
 from tests.journeys.conftest import Complaints, ready, shoot
@@ -29,15 +30,17 @@ def product() -> Iterator[Product]:
     product = Product(folder / "var", ports.free(), PGQUEUE_QUEUE_SCHEMAS="public,Legacy,demo,messages")
     try:
         product.start()
-        until(lambda: ready(product), 180, what="the first samples")
+        until(lambda: ready(product), 300, what="the first samples")
         yield product
     finally:
-        product.stop()
+        product.stop(300)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
 def queue(product: Product) -> Iterator[LeaseQueue]:
+    with postgresql().connect(product.dsn, for_handlers=True) as connection:
+        connection.run("delete from messages.message")  # of another journey
     queue = LeaseQueue(product.dsn, name="thumbs")
     yield queue
     queue.close()
@@ -52,7 +55,7 @@ def fill(queue: LeaseQueue) -> int:
     names = ("KETTLE-1L-BLUE", "GIFT-WRAP", "LAMP-ASH", "LAMP-OAK", "TEAPOT-RED")
     queue.publish_many([{"kind": "render", "asset": f"sku/{name}.png", "width": 1600} for name in names])
     long, short, later = queue.claim(3, lock_for=600)
-    queue.renew(short, timedelta(seconds=90))
+    queue.renew(short, timedelta(minutes=5))
     queue.release(later, after=timedelta(minutes=20))
     return long.id
 
@@ -106,7 +109,8 @@ def test_from_a_stuck_lock_to_a_retry(page: Page, product: Product, queue: Lease
     page.get_by_role("link", name="See it in the archive").click()
     expect(page.get_by_text("Ended by").first).to_be_visible()
     shoot(page, "lease-dead")
-    page.get_by_role("button", name="Retry to message").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Retry to message").click()
     page.goto(page.url)
     page.get_by_role("link", name=re.compile("^message [0-9]")).click()
     expect(page.get_by_text("Retry of")).to_be_visible()

@@ -27,6 +27,7 @@ LISTEN = """
 window.told = {};
 document.addEventListener("pgqueue:figures", (event) => Object.assign(window.told, JSON.parse(event.detail)));
 """
+LONGER = r"\d\d\s|\d+\smin"  # than ten seconds
 OPEN = "select count(*) from pgqueue_console.pgqueue_alert where resolved_at is null and acknowledged_at is null"
 HIDE = """(hidden) => {
   Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
@@ -126,9 +127,9 @@ def test_a_process_that_ended_stays_as_a_row_that_says_so(page: Page, product: P
     """L4, and L3: its row is no longer sent, and would say for ever that it waits for its next start."""
     asked = """select id, pid from pgqueue_console.pgqueue_process
         where endpoint = 'Demo.Web' and ended_at is null order by id desc limit 1"""
+    found = until(lambda: database.one(asked), what="a process of Demo.Web")
     page.goto(f"{product.url}/workers/")
-    found = database.one(asked)
-    assert found is not None
+    expect(page.locator("[data-live-word]")).to_have_text("Live")
     row, more = (
         page.locator(f"#process-{found.id}"),
         page.get_by_role("link", name="Other processes run now. Show them"),
@@ -146,10 +147,11 @@ def test_a_process_that_ended_stays_as_a_row_that_says_so(page: Page, product: P
 
 def test_what_needed_somebody_stays_greyed_when_it_is_over(page: Page, database: Connection) -> None:
     """L4 on Overview."""
-    needs = page.locator("[data-need]")
-    expect(needs.first).to_be_visible()
-    key = needs.first.get_attribute("data-need")
-    where = needs.first.locator(".where").inner_text()
+    needs = page.locator("[data-need]")  # of one of the recorded queues, which nothing happens to
+    one = needs.filter(has=page.locator('.where a[href^="/queues/public/"]')).first
+    expect(one).to_be_visible()
+    key = one.get_attribute("data-need")
+    where = one.locator(".where").inner_text()
     count = needs.count()
     open_here = """update pgqueue_console.pgqueue_alert set acknowledged_at = {}, acknowledged_by = 'ana'
                    where queue = (select '"' || schema || '"."' || "table" || '"'
@@ -230,7 +232,7 @@ def no_samples(database: Connection) -> Iterator[None]:
     """The sampler stands still."""
     asked = """select pid from pgqueue_console.pgqueue_process
         where role = 'sampler' and ended_at is null order by id desc limit 1"""
-    sampler = database.value(asked)
+    sampler = until(lambda: database.value(asked), what="the sampler")
     os.kill(sampler, signal.SIGSTOP)
     try:
         yield
@@ -253,13 +255,13 @@ def test_old_figures_stay_and_say_how_old_they_are(
         expect(page.locator("body")).to_have_class(re.compile("figures-stale"))
         assert ready.inner_text() == "3"
         before = oldest.inner_text()
-        for seconds in ("5", "7"):
-            expect(sampled_ago).to_have_text(re.compile(f"^{seconds}"))
+        for seconds in ("[5-9]", "[7-9]"):  # or later, where nobody looked in time
+            expect(sampled_ago).to_have_text(re.compile(f"^({seconds}|{LONGER})"))
         assert oldest.inner_text() == before
         for word in ("Paused", "Live"):  # the stream that is asked for again brings everything
             page.keyboard.press(".")
             expect(page.locator("[data-live-word]")).to_have_text(word)
-        expect(sampled_ago).to_have_text(re.compile("^(9|1.)"))
+        expect(sampled_ago).to_have_text(re.compile(f"^(9|{LONGER})"))
         assert oldest.inner_text() == before
     expect(stale).to_be_hidden()
     expect(page.locator("body")).not_to_have_class(re.compile("figures-stale"))

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.journey
 NEWSLETTER = '"public"."Newsletter"'  # a queue that is gone, with dead messages
 AUDIT = '"public"."audit"'
 Models = Callable[[Callable[[], object]], object]
+BEGAN = """update pgqueue_cursor set position = position || jsonb_build_object('began', %s::text)
+    where name = 'alerter' and position ? 'began' returning true"""
 CONSOLE = "set search_path = pg_catalog, pgqueue_console"
 
 
@@ -68,14 +70,15 @@ def test_the_new_stands_first_and_an_old_pile_turns_grey(
     assert above
     assert below
     assert above["y"] + above["height"] <= below["y"]
-    pile = older.locator("[data-need]").first
+    # of one of the recorded queues, which nothing happens to meanwhile
+    pile = older.locator("[data-need]").filter(has=page.locator('.where a[href^="/queues/public/"]')).first
     key, name = pile.get_attribute("data-need"), pile.get_by_role("link").first.inner_text()
     pile.get_by_role("button", name="Acknowledge…").click()
     page.get_by_role("button", name="Acknowledge", exact=True).click()
-    expect(page.get_by_text(re.compile("acknowledged", re.IGNORECASE)).first).to_be_visible()
+    expect(page.locator(".notice[role=status]")).to_contain_text(re.compile("acknowledged", re.IGNORECASE))
     page.goto(product.url)
     expect(page.locator(f'[data-need="{key}"]')).to_have_count(0)
-    grey = page.locator(".verdict .board li", has_text=name)
+    grey = page.locator(".verdict .board li").filter(has=page.get_by_role("link", name=name, exact=True))
     expect(grey).to_contain_text("by admin")
 
 
@@ -163,10 +166,7 @@ def _forget() -> None:
 
 def test_old_deaths_are_told_once_as_a_pile(page: Page, product: Product, rows: Connection) -> None:
     """Of two causes; the console began to look long before they came."""
-    rows.run(
-        "update pgqueue_cursor set position = position || jsonb_build_object('began', %s::text) where name = 'alerter'",
-        [(datetime.now(UTC) - 2 * OLD_STOCK).isoformat()],
-    )
+    until(lambda: rows.value(BEGAN, [(datetime.now(UTC) - 2 * OLD_STOCK).isoformat()]), what="the alerter to begin")
     page.goto(f"{product.url}/alerts/?state=all")
     before = _taken_over(page)
     fail_long_ago(rows, "Shop.TakenOverOne", 3)
@@ -198,6 +198,8 @@ def test_one_locked_queue_takes_no_other_page_away(page: Page, product: Product,
     def asked(path: str) -> httpx.Response:
         return httpx.get(f"{product.url}{path}", cookies=cookies, timeout=60)
 
+    # not of before: another journey may have stopped the sampler, or ended a process
+    until(lambda: asked("/readyz").status_code == 200, what="all parts to be fresh")
     with ThreadPoolExecutor(12) as people, rows.transaction():
         rows.run('lock table public."Mailer" in access exclusive mode')
         waiting = [people.submit(asked, "/queues/public/Mailer/messages/") for _ in range(12)]

@@ -43,9 +43,11 @@ def test_a_schedule_from_the_first_letter_to_its_message(page: Page, product: Pr
     page.reload()
     expect(row).to_contain_text("waits")
     row.get_by_role("button", name=re.compile("Run now")).click()
-    page.get_by_role("button", name="Run once now").click()
+    with page.expect_navigation():  # what follows is told to the page of before, too
+        page.get_by_role("button", name="Run once now").click()
     expect(row).to_contain_text("by ")
-    row.get_by_role("button", name="Pause").click()
+    with page.expect_navigation():
+        row.get_by_role("button", name="Pause").click()
     expect(row).to_contain_text("paused by")
     shoot(page, "schedules")
     assert Axe().run(page, options=AXE).response["violations"] == []

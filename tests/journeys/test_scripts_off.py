@@ -6,21 +6,19 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.journeys.conftest import sign_in
+from tests.journeys.conftest import opened, sign_in
 from tests.journeys.product import Product
-from tests.waiting import PATIENCE, until
+from tests.waiting import until
 
 pytestmark = pytest.mark.journey
 
 
 @pytest.fixture
 def page(browser: Browser, product: Product) -> Iterator[Page]:
-    context = browser.new_context(java_script_enabled=False)
-    context.set_default_timeout(PATIENCE * 1000)
-    page = context.new_page()
-    sign_in(page, product)
-    yield page
-    context.close()
+    with opened(browser, java_script_enabled=False) as context:
+        page = context.new_page()
+        sign_in(page, product)
+        yield page
 
 
 def test_one_is_retried(page: Page, product: Product) -> None:

@@ -18,6 +18,7 @@ NOTHING = re.compile("^Nothing was done: you had been signed out")
 def test_the_page_says_it_and_is_come_back_to(page: Page, product: Product, complaints: Complaints) -> None:
     page.goto(f"{product.url}/archive/?q=state:dead type:RefundCard")
     page.locator("main tbody th a").first.click()
+    page.wait_for_url("**/archive/*/**")
     here = page.url
     expect(page.locator("[data-live-word]")).to_have_text("Live")  # its keys are heard from then on
     page.context.clear_cookies(name=re.compile("^sessionid_"))
