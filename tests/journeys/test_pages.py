@@ -242,6 +242,26 @@ def test_the_bar_fits_a_phone_whatever_it_says(browser: Browser, product: Produc
     assert wide == []
 
 
+# as a search says them that stopped before its end, which a machine does that is slow
+LED_ON = """() => document.querySelector(".covered").append(
+  ...["Search the next 50,000 messages of it", "Narrow by queue, type, error, endpoint, state"].map((said) => {
+    const link = Object.assign(document.createElement("a"), { href: "#", textContent: said });
+    const place = document.createElement("span");
+    place.append(link);
+    return place;
+  }))"""
+
+
+def test_a_finger_hits_each_link_of_what_was_searched(browser: Browser, product: Product) -> None:
+    with opened(browser, **WINDOWS["phone"], timezone_id="UTC") as context:
+        page = context.new_page()
+        sign_in(page, product)
+        page.goto(f"{product.url}/archive/?q=state:dead")
+        page.evaluate(LED_ON)
+        found = Axe().run(page, ".covered", RULES["phone"])
+        assert not found.response["violations"], found.generate_report()
+
+
 @pytest.mark.parametrize("address", ["/workers/", "/endpoints/Demo.Billing/"])
 def test_a_process_is_in_sight_with_all_its_figures(address: str, browser: Browser, product: Product) -> None:
     """On a window of 1280 px, too: what lies beyond the edge of its table nobody reads at night."""
