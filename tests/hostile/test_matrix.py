@@ -14,7 +14,7 @@ from pgqueue_admin.models import Alert, InFlightAtCrash, Operation, QueueScope, 
 from pgqueue_admin.services import operations
 from tests.hostile import crawl
 from tests.hostile.hostile_site import World
-from tests.hostile.test_scoped import INSIDE, NAME, SECRET, _send, planted
+from tests.hostile.test_scoped import INSIDE, MARK, NAME, SECRET, _send, planted
 
 __all__ = ["planted"]
 MISSING = "needs a group that may act on"
@@ -75,6 +75,7 @@ def examples(world: World, planted: SimpleNamespace) -> dict[str, dict[str, dict
             "queue": address, "row": {**address, "row_id": row_id}, "archived": {"archive_id": dead},
             "operation": {"number": frozen.pk}, "alert": {"number": alert.pk}, "trial": {"number": trial.pk},
             "failure": {"fingerprint": digest}, "undo": {**address, "entry_id": 1},
+            "endpoint": {"name": "Ours" if place == "own" else f"{MARK}.Orders"},
             "crashing": {"row_id": _crashed(address, row_id)},
         }  # fmt: skip
     return places
@@ -108,7 +109,7 @@ def _kind(name: str, pattern: str) -> str:
     ):  # fmt: skip
         if says in pattern:
             return "crashing" if kind == "row" and "<name:table>" not in pattern else kind
-    for kind in ("operation", "alert", "trial"):
+    for kind in ("operation", "alert", "trial", "endpoint"):
         if name.startswith(kind):
             return kind
     raise AssertionError(f"{name}: say here of which queue {pattern} is")

@@ -421,7 +421,8 @@ def test_workers_are_those_of_their_endpoints(world: World, narrow: Client, plan
     others = Process._base_manager.exclude(pk=mine.pk).values_list("pk", flat=True)
     page = narrow.get("/workers/").content.decode()
     assert f'id="process-{mine.pk}"' in page
-    assert "needs somebody who sees all queues" in page
+    assert 'action="/endpoints/Ours/stop/"' in page
+    assert narrow.get("/endpoints/Ours/").status_code == 403
     assert "/log/" not in page
     assert "upervisor" not in page.partition("<main")[2]
     with visible_queues.within(queue_access.of(User.objects.get(username="narrow"))):

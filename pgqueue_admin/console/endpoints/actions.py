@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 from pgqueue_admin.console import permissions, responses
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.console.responses import Said, Way
+from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import AuditEntry, Endpoint, settings_words
@@ -135,7 +136,9 @@ def _scaled_back(name: str, before: int | None) -> tuple[Way, ...]:
 
 
 def _processes(name: str) -> Way:
-    return Way("See its processes", f"{_page(name)}#processes")
+    """On its page; who sees some queues has them on Workers."""
+    of_one = addresses.is_open("endpoint")
+    return Way("See its processes", f"{_page(name)}#processes" if of_one else reverse("workers"))
 
 
 def _post(word: str, view: str, name: str, **fields: str) -> Way:

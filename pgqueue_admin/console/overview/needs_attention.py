@@ -19,6 +19,7 @@ from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import Alert
 from pgqueue_admin.models.endpoint_standings import Standing
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import queue_access
 from pgqueue_admin.services.queues import subject
 
 MOST = 5  # rows of a part
@@ -89,8 +90,12 @@ class NeedRow:
 
     @property
     def start_path(self) -> str:
-        """Where its endpoint is started."""
-        return reverse("endpoint_start", args=[self.halted.endpoint.name]) if self.halted else ""
+        """Where its endpoint is started; empty for whom may only look at its queue."""
+        if self.halted is None:
+            return ""
+        endpoint = self.halted.endpoint
+        refused = queue_access.refusal_for(Address(endpoint.schema, endpoint.table))
+        return "" if refused else reverse("endpoint_start", args=[endpoint.name])
 
     @property
     def numbers(self) -> str:

@@ -16,7 +16,6 @@ from pgqueue_admin.console.overview.needs_attention import MOST, NeedRow
 from pgqueue_admin.console.overview.page_data import CAUSES, OverviewData
 from pgqueue_admin.console.queue_row import cells
 from pgqueue_admin.console.queue_row import rows as board
-from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.models import Alert, Operation, database_clock
 from pgqueue_admin.models.failure_group import FailureWords, words_of
@@ -46,7 +45,7 @@ def page(request: HttpRequest) -> HttpResponse:
             "more_new": len(needs.new) - MOST,
             "more_older": len(needs.older) - MOST,
             "refusal": permissions.refusal_on_page(request.user, "acknowledge"),
-            "run_refusal": permissions.refusal_on_page(request.user, "run") or not addresses.is_open("endpoint_start"),
+            "run_refusal": permissions.refusal_on_page(request.user, "run"),
             "backlog": [(row, cells.strip(row, longest), cells.spark(row)) for row in backlog],
             "topics": f"overview:{last_visit.said(needs.since)} rows:" + ",".join(str(row.queue.pk) for row in backlog),
             "ribbon": timeline.draw(request.GET.get("w", ""), view.now, view.alerts, latest),

@@ -10,7 +10,8 @@ from pgqueue_admin.dialects import visible_queues
 NARROWED = frozenset(
     {
         "person", "keys", "password", "sign_in", "sign_out", "live", "views", "view", "view_rename", "view_remove",
-        "view_default",
+        "view_default", "endpoint_start", "endpoint_stop", "endpoint_scale", "endpoint_pause", "endpoint_resume",
+        "endpoint_restart",
         "overview", "queues", "queue", "queue_ends", "messages", "waiting_message", "waiting_body", "waiting_acts",
         "queue_send", "copy_waiting", "copy_archived", "edit_message", "delayed",
         "lease_message", "lease_publish", "lease_acts", "lease_release", "lease_end",

@@ -20,12 +20,12 @@ from pgqueue_admin.dialects import Address, visible_queues
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.visible_queues import LEASE_NAME, VisibleQueues
-from pgqueue_admin.models import Alert, Operation, TrialItem, crashing_messages
+from pgqueue_admin.models import Alert, Endpoint, Operation, TrialItem, crashing_messages
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import queue_access
 
 BEYOND = "This page shows all queues together, and you may see some of them: it is not shown to you."
-NOWHERE = "There is no such queue, message, warning, operation or trial."
+NOWHERE = "There is no such queue, message, warning, operation, trial or endpoint."
 _UNKNOWN = "Nothing was shown or done: whether you may see this message could not be asked. Reload to try again."
 
 
@@ -78,6 +78,8 @@ def _meant(name: str, kwargs: dict[str, Any]) -> list[str]:
         return [_died_in(kwargs["archive_id"])]
     if name.startswith("operation") and "number" in kwargs:
         return _acted_on_by(kwargs["number"])
+    if name.startswith("endpoint_") and "name" in kwargs:
+        return [_received_by(kwargs["name"])]
     if name == "trial":
         return _tried_in(kwargs["number"])
     if name in ("crashing_message", "move_out"):
@@ -103,6 +105,14 @@ def _tried_in(number: int) -> list[str]:
     if not ids or len(found) < len(ids):
         raise Http404(NOWHERE)
     return sorted(set(found.values()))
+
+
+def _received_by(endpoint: str) -> str:
+    """Whoever acts on an endpoint acts on its input queue."""
+    found = Endpoint._base_manager.filter(name=endpoint).first()
+    if found is None:
+        raise Http404(NOWHERE)
+    return postgresql().canonical(Address(found.schema, found.table))
 
 
 def _crashed_in(row_id: UUID) -> list[str]:

@@ -8,9 +8,10 @@ from django.views.decorators.http import require_POST, require_safe
 from pgqueue_admin.console import permissions, responses
 from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.console.workers import log_files, rows
-from pgqueue_admin.models import crashing_messages, endpoint_standings
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.models import Endpoint, crashing_messages, endpoint_standings
 from pgqueue_admin.models import processes as records
-from pgqueue_admin.services import content_access, hosts
+from pgqueue_admin.services import content_access, hosts, queue_access
 from pgqueue_admin.services.endpoint_change import ActRefused
 from pgqueue_admin.services.permissions import Refusal
 
@@ -36,21 +37,29 @@ def page(request: HttpRequest) -> HttpResponse:
             "hosts": by_host,
             "silent": [host for host in by_host if host.silent_since],
             "others": any(host.supervisor and not host.silent_since for host in by_host),
-            "staffed": staffed,
-            "broken": [(row, row.trouble(access), log_files.last_lines(row.process, last, access)) for row in broken],
+            "staffed": [(each, _refusal(request, each.endpoint)) for each in staffed],
+            "broken": [
+                (
+                    row,
+                    row.trouble(access),
+                    log_files.last_lines(row.process, last, access),
+                    _refusal(request, row.endpoint) if row.endpoint else None,
+                )
+                for row in broken
+            ],
             "failing": rows.failing(staffed),
             "may_read": may_read,
             "suspects": suspects,
             "verdict": verdict,
-            "refusal": _refusal(request),
+            "refusal": permissions.refusal_on_page(request.user, "run"),
         },
     )
 
 
-def _refusal(request: HttpRequest) -> Refusal | str | None:
-    if not addresses.is_open("endpoint_start"):
-        return "needs somebody who sees all queues"
-    return permissions.refusal_on_page(request.user, "run")
+def _refusal(request: HttpRequest, endpoint: Endpoint) -> Refusal | None:
+    """Why this person does not start or stop it: by their rights, and as far as they act on its queue."""
+    known = permissions.refusal_on_page(request.user, "run")
+    return known or queue_access.refusal_for(Address(endpoint.schema, endpoint.table))
 
 
 @require_POST
