@@ -54,6 +54,9 @@ KILLING = "tests/history tests/hostile tests/lease tests/outbox tests/services t
 # What is asked of a page itself has no end of its own: a browser that hangs is a failed test, where its process stands
 # is said, and the run ends. pytest-xdist may wait for ever for tests that the next process were to take over.
 ENDED = "-o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true --max-worker-restart=0"
+# Java's second compiler has no time to pay off in a test. Drivers that tests start with nothing of this environment run
+# as they do for an operator.
+SHORT_JAVA = "SPARK_SUBMIT_OPTS=-XX:TieredStopAtLevel=1 SPARK_DAEMON_JAVA_OPTS=-XX:TieredStopAtLevel=1"
 # Three on two processors: tests wait for processes, locks and clocks for a good part of their time.
 MANY = "-n 3 --dist loadgroup"
 
@@ -81,7 +84,7 @@ STEPS = [
     Step("advisories", f"{BIN}/python .ci/advisories.py"),
     Step("tests", "make test", is_pytest=True),
     pytest("journeys", f"-m journey -n 2 --dist loadgroup {ENDED} tests/journeys", "chromium nginx"),
-    pytest("spark", "-m spark tests/history", before="PGQUEUE_TEST_PATIENCE=300 ", runs="beside"),
+    pytest("spark", "-m spark tests/history", before=f"PGQUEUE_TEST_PATIENCE=300 {SHORT_JAVA} ", runs="beside"),
     Step("test-slow", "make test-slow", is_pytest=True),
     pytest(
         "postgresql-15",
