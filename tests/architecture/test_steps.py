@@ -76,3 +76,15 @@ def test_what_is_compiled_once_is_kept_for_the_next_process(
     probe = tmp_path / "Makefile"
     probe.write_text('probe:\n\t@test -z "$$PYTHONDONTWRITEBYTECODE"\n')
     assert subprocess.call(["make", "-f", "Makefile", "-f", str(probe), "probe"], cwd=ROOT) == 0
+
+
+def test_the_browser_without_windows_is_taken_before_the_whole_one(
+    steps: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which takes more than twice the work for the same pages; where nothing can be installed, it does."""
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("chromium", "chromium-headless-shell"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+        assert steps.chromium() == {"CHROMIUM": str(tmp_path / name)}
