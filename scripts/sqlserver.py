@@ -40,7 +40,7 @@ SUITES = [
           "tests/dialects/test_endpoint_on_dialect.py"),
     Suite("outbox", "duplicates are known, both kinds of locking, clean-up", "tests/dialects/test_outbox_store.py"),
     Suite("crossings", "what became of a transaction is told afterwards", "tests/dialects/test_crossing_store.py"),
-    Suite("services", "what waits is discarded, moved, purged; what is dead goes back: each once",
+    Suite("services", "what waits or is delayed is acted on; what is dead goes back: each once",
           "tests/services/test_acts_elsewhere.py"),
     Suite("console", "sampler and pages show what lies there, and change nothing",
           "tests/console/test_each_kind_of_source.py"),
