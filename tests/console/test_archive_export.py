@@ -23,8 +23,9 @@ from pgqueue_admin.dialects.errors import Busy, DatabaseDown
 from pgqueue_admin.models import AuditEntry, MaskingReveal, MaskingRule, database_clock
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.audit_exports import NOT_ENDED
-from pgqueue_admin.services.content_access import HIDDEN, REFUSED
+from pgqueue_admin.services.content_access import REFUSED
 from pgqueue_admin.services.masking import reveals
+from pgqueue_admin.services.masking.headers import HIDDEN
 from tests.console.pages import Answer
 from tests.console.recorded import Recorded
 from tests.databases import Databases

@@ -24,7 +24,8 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Alert, AlertMail, AuditEntry, FailureGroup, Process
 from pgqueue_admin.monitor import delayed, discovery
-from pgqueue_admin.services.content_access import HIDDEN, REFUSED
+from pgqueue_admin.services.content_access import REFUSED
+from pgqueue_admin.services.masking.headers import HIDDEN
 from tests.console.sampled import sample
 from tests.history.files import TEN, message, write
 from tests.hostile import crawl

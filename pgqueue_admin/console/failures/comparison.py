@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pgqueue_admin.archive import long_headers
-from pgqueue_admin.services.content_access import ContentAccess, types_of, types_told
+from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.masking.message_types import types_of, types_told
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.headers import short_type
 

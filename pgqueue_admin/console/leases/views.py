@@ -26,7 +26,7 @@ from pgqueue_admin.monitor.lease_messages import LeaseMessage, Listeners
 from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.services import content_access, leases
 from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.services.masking import reveals
+from pgqueue_admin.services.masking import message_types, reveals
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 
 ROWS = 50
@@ -174,7 +174,7 @@ def _message(connection: Connection, address: Address, number: int, request: Htt
 
     access = content_access.of(request.user)
     reveals.opened_waiting(request.user, address, number)
-    types = content_access.types_of(found.kind)
+    types = message_types.types_of(found.kind)
     shown = body.of_copy(read, found.document_size, "application/json", request.GET.dict(), access, types)
     archived = _archived(connection, number) if address == QUEUE else []
     return ShownLease(known, access.lease(found), _facts(found, address, access), shown, archived)

@@ -15,6 +15,7 @@ from pgqueue_admin.monitor.message import WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess, Payload
+from pgqueue_admin.services.masking import message_types
 from pgqueue_admin.transport.wire import headers as h
 
 Payloads = Mapping[Hashable, tuple[str, Payload]]  # of each row its type and its fields
@@ -61,5 +62,5 @@ def _waiting(
 
 
 def _payload(message: WaitingMessage, start: BodyStart, access: ContentAccess) -> Payload:
-    types = content_access.types_told(message.type, message.headers)
+    types = message_types.types_told(message.type, message.headers)
     return access.payload(start, message.headers.get(h.CONTENT_TYPE), types)

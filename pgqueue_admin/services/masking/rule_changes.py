@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 from django.db import IntegrityError, transaction
 
 from pgqueue_admin.models import AuditEntry, MaskingRule
-from pgqueue_admin.services import content_access
-from pgqueue_admin.services.masking import rule
+from pgqueue_admin.services.masking import headers, rule
 from pgqueue_admin.services.masking.rule import RuleFault
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
 MOST = 50
-_FIGURES = {name.casefold() for name in content_access.FIGURES}
+_FIGURES = {name.casefold() for name in headers.FIGURES}
 
 
 class RuleRefused(Exception):

@@ -17,7 +17,8 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Operation
 from pgqueue_admin.services import content_access
-from pgqueue_admin.services.content_access import ContentAccess, types_of
+from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.masking.message_types import types_of
 from pgqueue_admin.services.operations.errors import AlreadyDecided, OperationNotAllowed, OperationRefused
 from pgqueue_admin.services.permissions import name_of, refusal_for
 from pgqueue_admin.transport.wire import headers as h

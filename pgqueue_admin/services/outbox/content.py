@@ -9,7 +9,8 @@ from typing import Any
 import orjson
 
 from pgqueue_admin.formatting import durations
-from pgqueue_admin.services.content_access import ContentAccess, types_of
+from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.masking.message_types import types_of
 from pgqueue_admin.transport.wire import headers as h
 
 SHOWN = 10_000  # characters of a body

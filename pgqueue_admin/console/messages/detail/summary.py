@@ -14,8 +14,8 @@ from pgqueue_admin.formatting import header_parts, numbers
 from pgqueue_admin.history.storage.message_lookup import FinishedMessage
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor.message import DelayedMessage, StoredMessage, WaitingMessage
-from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.masking import message_types
 from pgqueue_admin.services.outbox.content import RecordedMessage
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers
@@ -64,8 +64,8 @@ class MessageSummary:
     def types(self) -> tuple[str, ...]:
         """By which a masking rule may be told whether it holds."""
         if self.is_lease:
-            return content_access.types_of(self.type)
-        return content_access.types_told(self.type, self.headers)
+            return message_types.types_of(self.type)
+        return message_types.types_told(self.type, self.headers)
 
     @property
     def archive_id(self) -> int | None:

@@ -25,9 +25,10 @@ from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.visible_queues import LEASE_NAME
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import content_access
-from pgqueue_admin.services.content_access import ContentAccess, types_of
+from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.edited_retry import EditChanges, retry_edited
 from pgqueue_admin.services.masking import reveals
+from pgqueue_admin.services.masking.message_types import types_of
 from pgqueue_admin.services.operations.errors import OperationNotAllowed
 from pgqueue_admin.services.operations.targets import Target, judge, parsed
 from pgqueue_admin.services.unattended import without_receiver

@@ -1,0 +1,27 @@
+"""Of which types a message is, as rules are asked: by full names and their last parts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pgqueue_admin.archive import long_headers
+from pgqueue_admin.transport.wire import headers as h
+
+
+def types_of(*said: str | None) -> tuple[str, ...]:
+    """Full names and their last parts, of one or more types as headers and columns have them."""
+    full = [name for each in said for part in (each or "").split(";") if (name := part.split(",")[0].strip())]
+    return tuple(dict.fromkeys([*full, *map(h.short_type, full)]))
+
+
+def types_told(column: str | None, headers: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Of a message whose column names the first of its types alone. None where its headers do not name them all."""
+    said = headers.get(h.ENCLOSED_MESSAGE_TYPES)
+    return types_of(column, said) if said else ()
+
+
+def types_of_row(row: Any) -> tuple[str, ...]:
+    """Of the archive; rows of lists have no headers. The kind of a lease is all of its type."""
+    if getattr(row, "kind", "") == "lease":
+        return types_of(row.message_type)
+    headers, _ = long_headers.read(getattr(row, "headers", None), getattr(row, "headers_length", None))
+    return types_told(row.message_type, headers)
