@@ -1,4 +1,4 @@
-"""What can be wrong with a message of the lease queue."""
+"""What can be wrong with a message of the lease queue, and with a schedule."""
 
 from pgqueue_admin.transport.errors import QueueUnfit
 
@@ -27,3 +27,12 @@ class LockLost(Exception):
 
     def __init__(self) -> None:
         super().__init__(self.__doc__)
+
+
+class ScheduleRefused(ValueError):
+    """A schedule cannot be saved. ``field``: what is wrong, as the form names it; ``part``: of a cron expression, which
+    of the five, from 0."""
+
+    def __init__(self, field: str, sentence: str, part: int | None = None):
+        self.field, self.part = field, part
+        super().__init__(sentence)

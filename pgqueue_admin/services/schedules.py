@@ -14,8 +14,8 @@ from django.db.models import QuerySet
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AddressUnreadable, AlreadyExists
 from pgqueue_admin.dialects.schedule_store import DueTime, Missed, Plan, ScheduledMessage, ScheduleStore
+from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.lease.schedules import content, due_times, timetable
-from pgqueue_admin.lease.schedules.errors import ScheduleRefused
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.audited_act import audited

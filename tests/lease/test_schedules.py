@@ -20,8 +20,8 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.query import literal
 from pgqueue_admin.dialects.schedule_store import DueTime, Missed
 from pgqueue_admin.lease import LeaseQueue
+from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.lease.schedules import content, due_times, runner, timetable
-from pgqueue_admin.lease.schedules.errors import ScheduleRefused
 from pgqueue_admin.transport import Endpoint, Handlers
 from pgqueue_admin.transport.wire import headers as h
 from tests.older_schema import set_back

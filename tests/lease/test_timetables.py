@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.lease.schedules import clock_changes, timetable
-from pgqueue_admin.lease.schedules.errors import ScheduleRefused
 
 WINTER, SUMMER = datetime(2027, 3, 27, 12, tzinfo=UTC), datetime(2027, 10, 30, 12, tzinfo=UTC)
 VIENNA = "Europe/Vienna"

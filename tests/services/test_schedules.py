@@ -9,7 +9,7 @@ import pytest
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.lease.schedules.errors import ScheduleRefused
+from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.services import schedules
 from pgqueue_admin.services.endpoint_change import ActRefused, ChangedMeanwhile

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from pgqueue_admin.console.schedules.form import ScheduleForm
 from pgqueue_admin.console.schedules.rows import said_day
+from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.lease.schedules import clock_changes, timetable
-from pgqueue_admin.lease.schedules.errors import ScheduleRefused
 
 
 class NextRun(NamedTuple):

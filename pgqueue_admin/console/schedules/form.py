@@ -6,8 +6,8 @@ from django import forms
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.formatting import escape_invisible
+from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.lease.schedules import timetable
-from pgqueue_admin.lease.schedules.errors import ScheduleRefused
 from pgqueue_admin.models.queue_database import queue_database, queues_in
 from pgqueue_admin.monitor.queue_table import TableKind
 from pgqueue_admin.services import schedules

@@ -14,8 +14,8 @@ from pgqueue_admin.console import filter_syntax
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.formatting.times import day
+from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.lease.schedules import timetable
-from pgqueue_admin.lease.schedules.errors import ScheduleRefused
 from pgqueue_admin.lease.schedules.timetable import DateTimetable, Timetable
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import browse, discovery

@@ -15,7 +15,7 @@ from pgqueue_admin.console.schedules import expression_preview, rows
 from pgqueue_admin.console.schedules.form import ScheduleForm
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.lease.schedules.errors import ScheduleRefused
+from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.models import database_clock
 from pgqueue_admin.services import schedules
 from pgqueue_admin.services.endpoint_change import ActRefused

@@ -6,8 +6,7 @@ import re
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.schedule_store import ScheduledMessage
 from pgqueue_admin.lease import payload
-from pgqueue_admin.lease.errors import MessageRefused
-from pgqueue_admin.lease.schedules.errors import ScheduleRefused
+from pgqueue_admin.lease.errors import MessageRefused, ScheduleRefused
 from pgqueue_admin.transport.sending.message_factory import MessageFactory
 from pgqueue_admin.transport.sessions.queue_notifications import channel
 from pgqueue_admin.transport.wire import headers as h

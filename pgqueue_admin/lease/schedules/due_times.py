@@ -6,8 +6,8 @@ from itertools import takewhile
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.schedule_store import DueTime, Missed, Plan, ScheduleStore
+from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.lease.schedules import timetable
-from pgqueue_admin.lease.schedules.errors import ScheduleRefused
 from pgqueue_admin.lease.schedules.timetable import Timetable
 
 AHEAD = timedelta(days=31)

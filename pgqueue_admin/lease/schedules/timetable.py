@@ -12,7 +12,7 @@ from cronsim import CronSim, CronSimError
 
 from pgqueue_admin.dialects.schedule_store import DueTime
 from pgqueue_admin.formatting import times
-from pgqueue_admin.lease.schedules.errors import ScheduleRefused
+from pgqueue_admin.lease.errors import ScheduleRefused
 
 MOST_LETTERS = 200
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)", re.ASCII)

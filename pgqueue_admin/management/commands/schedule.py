@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import times
 from pgqueue_admin.formatting.numbers import pluralize
+from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.lease.schedules import clock_changes, runner, timetable
-from pgqueue_admin.lease.schedules.errors import ScheduleRefused
 from pgqueue_admin.management.act_command import caller
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.models import outage
