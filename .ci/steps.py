@@ -222,9 +222,11 @@ class Missing(Exception):
 def chromium() -> dict[str, str]:
     """The same engine without windows that nobody sees takes less than half of a processor's time; where Debian does
     not have it yet, the whole browser."""
-    browser = os.environ.get("CHROMIUM")
-    for package in ("chromium-headless-shell", "chromium"):
-        browser = browser or shutil.which(package) or (shutil.which(package) if installed(package) else None)
+    packages = ("chromium-headless-shell", "chromium")
+    there = [browser for package in packages if (browser := shutil.which(package))]
+    browser = os.environ.get("CHROMIUM") or next(iter(there), None)
+    for package in packages:
+        browser = browser or (shutil.which(package) if installed(package) else None)
     if not browser or not Path(browser).exists():
         raise Missing("No browser: install Debian's package chromium-headless-shell, or set CHROMIUM= to one.")
     return {"CHROMIUM": browser}
