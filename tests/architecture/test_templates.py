@@ -7,6 +7,7 @@ import pytest
 
 TEMPLATES = Path(__file__).resolve().parent.parent.parent / "templates"
 WIDEST = 160
+NAMED = re.compile(r"pgqueue_admin/[\w/]+\.(?:html|txt)")
 
 
 def paths() -> list[str]:
@@ -26,3 +27,10 @@ def test_no_line_is_endless(path: str) -> None:
 def test_it_says_what_it_is(path: str) -> None:
     """<noun>/page.html is the page of that noun; everything else opens with one line that tells."""
     assert re.fullmatch(r"\{# .+ #\}", lines(path)[0])
+
+
+def test_those_that_are_named_are_there() -> None:
+    sources = [*TEMPLATES.rglob("*.html"), *(TEMPLATES.parent / "pgqueue_admin").rglob("*.py")]
+    named = {(path.name, name) for path in sources for name in NAMED.findall(path.read_text("utf-8"))}
+    assert len(named) > 300
+    assert {(where, name) for where, name in named if not (TEMPLATES / name).exists()} == set()

@@ -88,10 +88,10 @@ def _never_seen(request: HttpRequest, address: Address) -> HttpResponse:
 def head_and_tail(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     """The part that looks into the queue itself; loaded by the page, with its own limits and its own error."""
     view = QueueData(_queue(schema, table))
-    part = "leases/look" if view.is_lease else "queue/ends"
+    template = "pgqueue_admin/leases/look.html" if view.is_lease else "pgqueue_admin/queues/detail/ends.html"
     return render(
         request,
-        f"pgqueue_admin/{part}.html",
+        template,
         {"view": view, "row": view.row, **_looked(view, content_access.of(request.user))},
     )
 
