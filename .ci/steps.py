@@ -55,9 +55,10 @@ KILLING = "tests/history tests/hostile tests/lease tests/outbox tests/services t
 # What is asked of a page itself has no end of its own: a browser that hangs is a failed test, where its process stands
 # is said, and the run ends. pytest-xdist may wait for ever for tests that the next process were to take over.
 ENDED = "-o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true --max-worker-restart=0"
-# Java's second compiler has no time to pay off in a test. Drivers that tests start with nothing of this environment run
-# as they do for an operator.
-SHORT_JAVA = "SPARK_SUBMIT_OPTS=-XX:TieredStopAtLevel=1 SPARK_DAEMON_JAVA_OPTS=-XX:TieredStopAtLevel=1"
+# Java's second compiler has no time to pay off in a test; without it Java would keep less room for what it compiles.
+# Drivers that tests start with nothing of this environment run as they do for an operator.
+FIRST_COMPILER = '"-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"'
+SHORT_JAVA = f"SPARK_SUBMIT_OPTS={FIRST_COMPILER} SPARK_DAEMON_JAVA_OPTS={FIRST_COMPILER}"
 # Three on two processors: tests wait for processes, locks and clocks for a good part of their time.
 MANY = "-n 3 --dist loadgroup"
 
