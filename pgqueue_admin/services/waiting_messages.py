@@ -111,6 +111,8 @@ def _table(
             raise OperationRefused(f"{address.table} is of another kind now.")
         why = why_foreign(table) or (why_not_carried(here, there, database) if database.alias else "")
     why = why or (target_refusal(here, address, target) if target else "")
+    if name == "run_now" and table.delayed_of:
+        why = why or others_code(judge(here, [table.delayed_of])[table.delayed_of].runs)
     if why or (name == "move" and target is None):
         raise OperationRefused(why or "Choose the queue that they go to.")
     return table

@@ -379,6 +379,20 @@ def test_a_delayed_one_goes_now_as_it_would_when_due(session: Connection, ana: U
     }  # fmt: skip
 
 
+def test_what_goes_now_runs_nobody_elses_code(session: Connection, ana: User) -> None:
+    """What others attached to the queue that it goes to would run with our rights: it stays until it is due."""
+    seen = delayed(session)
+    session.run("""
+        do $$ begin create role neighbour; exception when duplicate_object then null; end $$;
+        create function public.spy() returns trigger language plpgsql as $$ begin return new; end $$;
+        alter function public.spy() owner to neighbour;
+        create trigger spies before insert on public."From" for each row execute function public.spy();
+    """)
+    with pytest.raises(OperationRefused, match="trigger spies of role neighbour"):
+        act("run_now", seen, ana)
+    assert count(session, "From.Delayed") == 1
+
+
 def test_a_cancelled_one_lies_in_the_bin_and_comes_back_to_its_queue(session: Connection, ana: User) -> None:
     seen = delayed(session, due="infinity")
     (done,) = act("cancel", seen, ana)
