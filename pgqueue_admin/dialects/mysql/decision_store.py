@@ -6,7 +6,8 @@ from typing import Any
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Command, Session
 from pgqueue_admin.dialects.decision_table import DecisionTable
-from pgqueue_admin.dialects.mysql.query import IDENTIFIERS, BoundedQuery
+from pgqueue_admin.dialects.mysql.identifiers import IDENTIFIERS
+from pgqueue_admin.dialects.mysql.query import BoundedQuery
 from pgqueue_admin.dialects.statements import StatementFolder
 from pgqueue_admin.dialects.table_fault import TableFault
 

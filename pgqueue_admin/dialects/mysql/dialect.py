@@ -10,9 +10,10 @@ from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.mysql import connect_options
 from pgqueue_admin.dialects.mysql.decision_store import MySQLDecisions
 from pgqueue_admin.dialects.mysql.external_session import external_session
+from pgqueue_admin.dialects.mysql.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.mysql.outbox_store import MySQLOutbox
 from pgqueue_admin.dialects.mysql.pool import SILENT_SECONDS, SessionPool
-from pgqueue_admin.dialects.mysql.query import IDENTIFIERS, Query, compose, written
+from pgqueue_admin.dialects.mysql.query import Query, compose, written
 from pgqueue_admin.dialects.mysql.session import MySQLSession
 from pgqueue_admin.dialects.mysql.two_phase import MySQLTwoPhase
 from pgqueue_admin.dialects.statements import Compose, StatementFolder

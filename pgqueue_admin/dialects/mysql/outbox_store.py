@@ -10,7 +10,8 @@ from pgqueue_admin import __version__
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Command, Session
 from pgqueue_admin.dialects.errors import AlreadyExists
-from pgqueue_admin.dialects.mysql.query import IDENTIFIERS, BoundedQuery
+from pgqueue_admin.dialects.mysql.identifiers import IDENTIFIERS
+from pgqueue_admin.dialects.mysql.query import BoundedQuery
 from pgqueue_admin.dialects.outbox_store import OutboxRecord, OutboxWork
 from pgqueue_admin.dialects.outbox_table import OutboxTable
 

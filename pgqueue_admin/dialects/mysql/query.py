@@ -2,11 +2,8 @@
 
 from typing import Any
 
-from pgqueue_admin.dialects.identifier_rules import IdentifierRules
+from pgqueue_admin.dialects.mysql.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.text_composer import composed
-
-# Without a schema a table lies in the database of the session.
-IDENTIFIERS = IdentifierRules("``", 64, only_bmp=True, backslashes="hex")
 
 
 class Query(str):

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.oracle.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.oracle.outbox_store import OracleOutbox
-from pgqueue_admin.dialects.oracle.query import IDENTIFIERS, compose
+from pgqueue_admin.dialects.oracle.query import compose
 from pgqueue_admin.dialects.statements import StatementFolder
 
 

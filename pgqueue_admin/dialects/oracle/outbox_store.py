@@ -14,7 +14,8 @@ from pgqueue_admin import __version__
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Command, Session
 from pgqueue_admin.dialects.errors import AlreadyExists
-from pgqueue_admin.dialects.oracle.query import IDENTIFIERS, BoundedQuery
+from pgqueue_admin.dialects.oracle.identifiers import IDENTIFIERS
+from pgqueue_admin.dialects.oracle.query import BoundedQuery
 from pgqueue_admin.dialects.outbox_store import Isolation, OutboxRecord, OutboxWork
 from pgqueue_admin.dialects.outbox_table import OutboxTable
 from pgqueue_admin.dialects.table_fault import TableFault

@@ -7,20 +7,8 @@ text, and bound the wait of a BoundedQuery (``call_timeout``).
 from datetime import timedelta
 from typing import Any
 
-from pgqueue_admin.dialects.identifier_rules import IdentifierRules
+from pgqueue_admin.dialects.oracle.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.text_composer import composed
-
-# As 12.1 and older take them. Without a schema a table lies in the session's.
-IDENTIFIERS = IdentifierRules(
-    '""',
-    30,
-    longest_schema=128,
-    in_bytes=True,
-    longest_prefix=25,
-    suffix="OD",
-    upper_case_ascii=True,
-    forbidden=('"',),
-)
 
 
 class Query(str):

@@ -5,12 +5,6 @@ from functools import lru_cache
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
-from pgqueue_admin.dialects.identifier_rules import IdentifierRules
-
-# Names as a script has them. A longer one is cut, and would be that of another table or index.
-IDENTIFIERS = IdentifierRules(
-    '""', 63, "public", in_bytes=True, longest_prefix=20, derived=len("_DispatchedAt"), backslashes="marked"
-)
 
 _FIRST_DOT_OUTSIDE_QUOTES = re.compile(r'^((?:[^".]|"[^"]*")*)\.(.*)$', re.DOTALL)
 

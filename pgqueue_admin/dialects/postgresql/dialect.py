@@ -12,11 +12,11 @@ from pgqueue_admin.dialects import aliases
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import addressing, connect_options, pooler_check, session
-from pgqueue_admin.dialects.postgresql.addressing import IDENTIFIERS
 from pgqueue_admin.dialects.postgresql.crossing_store import PostgreSQLCrossings
 from pgqueue_admin.dialects.postgresql.decision_store import PostgreSQLDecisions
 from pgqueue_admin.dialects.postgresql.delayed_store import PostgreSQLDelayed
 from pgqueue_admin.dialects.postgresql.external_session import external_session
+from pgqueue_admin.dialects.postgresql.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.postgresql.lease_store import PostgreSQLLeases
 from pgqueue_admin.dialects.postgresql.outbox_store import PostgreSQLOutbox
 from pgqueue_admin.dialects.postgresql.prepared_session import PreparedSession

@@ -6,10 +6,7 @@ from typing import NamedTuple
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
-from pgqueue_admin.dialects.identifier_rules import IdentifierRules
-
-# In $(…) its command line and its Agent put what they have by that name.
-IDENTIFIERS = IdentifierRules("[]", 128, "dbo", forbidden=("$(",), text_quote="N'")
+from pgqueue_admin.dialects.sqlserver.identifiers import IDENTIFIERS
 
 _PART = re.compile(r"@(\[(?:[^\]]|\]\])*\]|[^@\[\]]+)", re.DOTALL)
 _PARTS = re.compile(r"([^@]+)((?:@(?:\[(?:[^\]]|\]\])*\]|[^@\[\]]+)){0,2})", re.DOTALL)

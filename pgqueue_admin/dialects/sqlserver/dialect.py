@@ -8,10 +8,11 @@ from typing import Any, NoReturn
 from pgqueue_admin.dialects import aliases
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.sqlserver import addressing, connect_options, driver
-from pgqueue_admin.dialects.sqlserver.addressing import IDENTIFIERS, Place
+from pgqueue_admin.dialects.sqlserver.addressing import Place
 from pgqueue_admin.dialects.sqlserver.crossing_store import AliasedCrossings, SQLServerCrossings
 from pgqueue_admin.dialects.sqlserver.delayed_store import SQLServerDelayed
 from pgqueue_admin.dialects.sqlserver.external_session import external_session
+from pgqueue_admin.dialects.sqlserver.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.sqlserver.looking_query import LookingQuery, compose_looking
 from pgqueue_admin.dialects.sqlserver.outbox_store import SQLServerOutbox
 from pgqueue_admin.dialects.sqlserver.pool import SILENT_SECONDS, SessionPool

@@ -5,7 +5,7 @@ from typing import Any
 
 from pgqueue_admin.dialects.connection import Params
 from pgqueue_admin.dialects.sqlserver import addressing
-from pgqueue_admin.dialects.sqlserver.addressing import IDENTIFIERS
+from pgqueue_admin.dialects.sqlserver.identifiers import IDENTIFIERS
 from pgqueue_admin.dialects.text_composer import composed
 
 

@@ -1,0 +1,5 @@
+"""Names of MySQL and MariaDB. Without a schema a table lies in the database of the session."""
+
+from pgqueue_admin.dialects.identifier_rules import IdentifierRules
+
+IDENTIFIERS = IdentifierRules("``", 64, only_bmp=True, backslashes="hex")

@@ -1,0 +1,7 @@
+"""PostgreSQL's names, as a script has them. A longer one is cut, and would be that of another table or index."""
+
+from pgqueue_admin.dialects.identifier_rules import IdentifierRules
+
+IDENTIFIERS = IdentifierRules(
+    '""', 63, "public", in_bytes=True, longest_prefix=20, derived=len("_DispatchedAt"), backslashes="marked"
+)
