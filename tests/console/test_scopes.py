@@ -86,8 +86,8 @@ def test_whoever_has_a_scope_is_told_so_and_led_to_their_queues(root: Client, gr
     assert 'id="scope"' in page
     assert f'href="{mine}"' in page
     assert f'href="{other}"' not in page
-    assert 'href="/trends/"' not in page
-    refused = client.get("/trends/")
+    assert 'href="/history/"' not in page
+    refused = client.get("/history/")
     assert refused.status_code == 403
     assert "shows all queues together" in refused.content.decode()
     assert client.get(other).status_code == 404
