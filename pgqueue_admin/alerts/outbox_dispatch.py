@@ -9,7 +9,7 @@ from pgqueue_admin.monitor import outboxes
 from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
 from pgqueue_admin.services.outbox import acts
 from pgqueue_admin.services.outbox.acts import Dispatched
-from pgqueue_admin.services.outbox.checked import engine_for
+from pgqueue_admin.services.outbox.checked_outbox import engine_for
 from pgqueue_admin.services.outbox.switches import ByHandOutbox
 from pgqueue_admin.services.permissions import database_lets, refusal_for
 from pgqueue_admin.transport import Endpoint as Engine

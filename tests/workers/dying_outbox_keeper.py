@@ -8,7 +8,7 @@ from tests.kill_points import dies
 
 if __name__ == "__main__":
     django.setup()
-    from pgqueue_admin.services.outbox.checked import CheckedOutbox
+    from pgqueue_admin.services.outbox.checked_outbox import CheckedOutbox
     from pgqueue_admin.workers.processes import outbox_keeper_process
 
     outbox_keeper_process.EVERY = 0.1

@@ -22,7 +22,7 @@ from pgqueue_admin.models import AuditEntry, Endpoint, ForeignOutbox, OutboxFirs
 from pgqueue_admin.monitor import outboxes
 from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.outbox import acts
-from pgqueue_admin.services.outbox.checked import CheckedOutbox, Relayed, engine_for
+from pgqueue_admin.services.outbox.checked_outbox import CheckedOutbox, Relayed, engine_for
 from pgqueue_admin.services.outbox.switches import ByHandOutbox, keep, this_database
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.workers.processes import outbox_keeper_process

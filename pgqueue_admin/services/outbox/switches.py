@@ -10,7 +10,7 @@ from pgqueue_admin.formatting.durations import plain
 from pgqueue_admin.models import AuditEntry, ForeignOutbox
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
-from pgqueue_admin.services.outbox.checked import CheckedOutbox
+from pgqueue_admin.services.outbox.checked_outbox import CheckedOutbox
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
 MINUTE, DAY = 60, 86_400

@@ -25,7 +25,7 @@ from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
 from pgqueue_admin.outbox.upkeep import BATCH, NEVER, RELAYED_AT_ONCE
 from pgqueue_admin.services.outbox import first_seen
 from pgqueue_admin.services.outbox.acts import note_sent
-from pgqueue_admin.services.outbox.checked import CheckedOutbox, OutboxClosed, Relayed, engine_for
+from pgqueue_admin.services.outbox.checked_outbox import CheckedOutbox, OutboxClosed, Relayed, engine_for
 from pgqueue_admin.services.outbox.switches import here
 from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
 from pgqueue_admin.transport.settings import SettingsRefused
