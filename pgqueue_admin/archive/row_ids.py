@@ -1,15 +1,12 @@
 """Ids of rows that are put into queues, many at once: the library's own take as long as half of what a retry reads."""
 
 import os
-from uuid import uuid4
 
 _BYTES = 16
 
 
 def row_ids(count: int) -> list[str]:
     """As many random ids (RFC 9562, version 4), as the database writes them."""
-    if count == 1:
-        return [str(uuid4())]
     said = os.urandom(_BYTES * count).hex()
     return [_written(said[at : at + 2 * _BYTES]) for at in range(0, len(said), 2 * _BYTES)]
 

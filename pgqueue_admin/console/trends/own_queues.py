@@ -17,7 +17,7 @@ Choices = list[tuple[str, list[str], str]]
 
 
 class NoOwnQueue(Exception):
-    """None of your queues is here yet, so Trends has no figures that are of yours alone."""
+    """Whoever looks sees some queues, and none of them is there. Its text is for them."""
 
 
 def narrowed(window: TimeRange) -> TimeRange:
@@ -26,7 +26,7 @@ def narrowed(window: TimeRange) -> TimeRange:
         return window
     names = _names()
     if not names:
-        raise NoOwnQueue
+        raise NoOwnQueue("None of your queues is here yet, so Trends has no figures that are of yours alone.")
     wanted = window.asked.queue
     faults = [*window.faults, *([ANOTHER] if wanted and wanted not in names else [])]
     queue = wanted if wanted in names else names[0]

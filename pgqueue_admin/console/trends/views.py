@@ -30,7 +30,7 @@ def page(request: HttpRequest) -> HttpResponse:
     try:
         view = _view(request, freshness)
     except own_queues.NoOwnQueue as nothing:
-        return render(request, "pgqueue_admin/errors/beyond_scope.html", {"why": nothing.__doc__}, status=404)
+        return render(request, "pgqueue_admin/errors/beyond_scope.html", {"why": str(nothing)}, status=404)
     if request.GET.get("format") in CSVS:
         return CSVS[request.GET["format"]](view)
     choices = _choices(view.window.asked)
@@ -53,7 +53,7 @@ def slowest(request: HttpRequest) -> HttpResponse:
     try:
         view = _view(request, HistoryFreshness())
     except own_queues.NoOwnQueue as nothing:
-        return HttpResponse(f"{nothing.__doc__}\n", status=404, content_type="text/plain; charset=utf-8")
+        return HttpResponse(f"{nothing}\n", status=404, content_type="text/plain; charset=utf-8")
     return render(request, "pgqueue_admin/trends/types_table.html", {"view": view})
 
 
