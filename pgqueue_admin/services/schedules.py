@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from pgqueue_admin.archive.held_row import others_code
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AddressUnreadable, AlreadyExists
 from pgqueue_admin.dialects.schedule_store import DueTime, Missed, Plan, ScheduledMessage, ScheduleStore
@@ -20,6 +21,7 @@ from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.endpoint_change import ActRefused, ChangedMeanwhile
+from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import name_of
 
 LEASE = "lease queue"  # as where to; a transport queue is named by its address
@@ -106,6 +108,8 @@ def run_now(schedule: int, act: Act) -> str:
     """One message more; its id. The plan stays as it is."""
     with _act("run now", schedule, act) as (session, store, _):
         row = _row(session, store, schedule)
+        if row.kind != "lease" and (why := _others_code(session, Address(row.queue_schema, row.queue_table))):
+            raise ActRefused(f"Nothing was sent. {why}")
         now = store.now(session)
         due = DueTime(now, now.astimezone(timetable.tz_of(row.zone)).replace(tzinfo=None))
         return store.run_by_hand(session, schedule, due, name_of(act.person)) or ""
@@ -161,7 +165,14 @@ def _message(session: Connection, draft: ScheduleDraft) -> ScheduledMessage:
     if not database.allows(queue):
         watched = ", ".join(database.schemas)
         raise ScheduleRefused("to", f"{queue.schema} is no schema that this console writes to. It may: {watched}.")
+    if why := _others_code(session, queue):
+        raise ScheduleRefused("to", why)
     return content.transport_message(session, database.dialect, queue, draft.message_type, draft.message)
+
+
+def _others_code(session: Connection, queue: Address) -> str:
+    """What of other roles would run as ours where a message is inserted, in a sentence; empty: nothing."""
+    return others_code(judge(session, [queue])[queue].runs)
 
 
 @contextmanager

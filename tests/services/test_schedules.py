@@ -106,6 +106,28 @@ def test_where_the_message_cannot_be_sent_nothing_is_audited(engine: Connection)
     assert engine.value("select count(*) from messages.schedule_run where outcome is not null") == 0
 
 
+def test_nothing_is_sent_where_code_of_others_would_run(engine: Connection) -> None:
+    """Neither what is saved, nor what was saved before somebody attached it."""
+    from pgqueue_admin.transport import Endpoint
+
+    Endpoint("Billing", engine.raw.info.dsn + f" password={engine.raw.info.password}").create_queues()
+    billing = replace(NIGHTLY, to="Billing", message_type="Shop.Bill")
+    schedule = schedules.add(billing, ANA)
+    engine.run("""
+        do $$ begin create role neighbour; exception when duplicate_object then null; end $$;
+        create function public.spy() returns trigger language plpgsql as $$ begin return new; end $$;
+        alter function public.spy() owner to neighbour;
+        create trigger spies before insert on public."Billing" for each row execute function public.spy();
+    """)
+    with pytest.raises(ActRefused, match="trigger spies of role neighbour"):
+        schedules.run_now(schedule, ANA)
+    with pytest.raises(ScheduleRefused, match="trigger spies of role neighbour") as refused:
+        schedules.add(replace(billing, name="Hourly"), ANA)
+    assert refused.value.field == "to"
+    assert [verb for verb, *_ in audited()] == ["create"]
+    assert engine.value('select count(*) from "Billing"') == 0
+
+
 def test_without_the_tables_it_says_what_makes_them(engine: Connection) -> None:
     from tests.older_schema import set_back
 
