@@ -116,6 +116,12 @@ def test_first_mail_then_on_doubling_not_sooner_than_5_minutes(clock: Clock) -> 
     assert clock.turn(0, died={"Refused": 1}) != []
 
 
+def test_a_server_whose_clock_is_ahead_delays_no_mail(clock: Clock) -> None:
+    """Deaths carry its time; passes go by the clock of the console's database."""
+    at = START + timedelta(minutes=5)
+    assert len(clock.turn(deaths=[NewDeaths(BILLING, "Refused", 1, at)], lying=[DeadGroup(BILLING, "Refused", 1, at)])) == 1
+
+
 def test_the_last_mail_tells_when_it_is_over(clock: Clock) -> None:
     clock.turn(died={"Refused": 3})
     (over,) = clock.turn(71, lying=[])

@@ -108,5 +108,9 @@ def test_elsewhere_nobody_stays_behind() -> None:
 
 
 def hears_sigterm(pid: int) -> bool:
-    caught = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt"))
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:  # it has ended since it was listed
+        return False
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt"))
     return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
