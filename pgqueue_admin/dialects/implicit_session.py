@@ -160,9 +160,10 @@ class ImplicitSession(ABC):
         self._depth += 1
 
     def end_savepoint(self) -> None:
+        """Where that is refused it stands, to be undone."""
         self._insist()
+        self._dooming(self._release_savepoint, f"pgqueue_{self._depth - 1}")
         self._depth -= 1
-        self._dooming(self._release_savepoint, f"pgqueue_{self._depth}")
 
     def undo_savepoint(self) -> None:
         """Where the server has undone all of the transaction there is no such savepoint, and it stays doomed."""

@@ -137,6 +137,21 @@ def test_a_statement_outside_of_a_transaction_is_committed(open_one: Connect) ->
     assert open_one().value("select count(*) from charges") == 1
 
 
+def test_what_follows_a_savepoint_that_is_gone_is_undone(open_one: Connect) -> None:
+    """Somebody has ended the transaction within: what is written since is not left to whoever comes next."""
+    session = open_one()
+
+    def ended_within() -> None:
+        with session.transaction(), session.transaction():
+            session.raw.rollback()
+            session.run("insert into charges values (1)")
+
+    with pytest.raises(DatabaseError):
+        ended_within()
+    session.run("insert into charges values (2)")
+    assert [row.number for row in open_one().all("select number from charges")] == [2]
+
+
 def test_several_statements_in_one_text_are_refused(open_one: Connect) -> None:
     """What a careless handler lets into its SQL is at most part of one statement."""
     session = open_one()
