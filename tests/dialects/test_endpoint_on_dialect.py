@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -13,7 +14,7 @@ from pgqueue_admin.dialects.errors import Deadlock
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
 from pgqueue_admin.transport.sending import bulk
 from tests import mssql
-from tests.dialects import plain_dialect
+from tests.dialects import implicit_dialect, plain_dialect
 from tests.waiting import until
 
 PING, PLACED = "Shop.Ping", "Shop.Placed"
@@ -38,6 +39,10 @@ class Place:
             found: list[Any] = session.all(text)
         return found
 
+    def run(self, text: str) -> None:
+        with self._dialect.connect(self.dsn, for_handlers=True) as session:
+            session.run(text)
+
     def bodies(self, queue: str) -> list[bytes]:
         order = "RowVersion" if self._is_sql_server else "seq"
         return [bytes(body) for (body,) in self.all(f'select body from "{queue}" order by {order}')]
@@ -48,18 +53,30 @@ class Place:
             session.run(f'alter table "Sales.Delayed" {check}')
 
     def roll_back(self, session: Any) -> None:
-        """As a handler's own code does, behind the session's back."""
-        raw = session.raw.cursor() if self._is_sql_server else session.raw
-        raw.execute("rollback")
+        self.end(session.raw, "rollback")
+
+    def end(self, raw: Any, how: str) -> None:
+        """As a handler's own code does, behind the session's back; an error undoes all, and nothing is said of it."""
+        words = {"error": "set xact_abort on; select 1 / 0"} if self._is_sql_server else {"error": "rollback"}
+        cursor = raw.cursor()
+        with suppress(Exception) if how == "error" else nullcontext():
+            cursor.execute(words.get(how, how))
 
 
-@pytest.fixture(params=["postgresql", plain_dialect.SCHEME, *mssql.METHODS])
+OWN = {
+    plain_dialect.SCHEME: "tests.dialects.plain_dialect:plain",
+    implicit_dialect.SCHEME: "tests.dialects.implicit_dialect:implicit",
+}
+
+
+@pytest.fixture(params=["postgresql", *OWN, *mssql.METHODS])
 def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     if request.param in mssql.METHODS:
         with request.getfixturevalue("mssql").database(request.param) as dsn:
             yield Place(dsn)
         return
-    monkeypatch.setitem(DIALECTS, plain_dialect.SCHEME, "tests.dialects.plain_dialect:plain")
+    for scheme, made_by in OWN.items():
+        monkeypatch.setitem(DIALECTS, scheme, made_by)
     yield Place(f"{request.param}://{request.getfixturevalue('database').split('://', 1)[1]}")
 
 
@@ -219,3 +236,106 @@ def test_a_handler_that_ends_the_transaction_loses_nothing(make: Make, place: Pl
     sales.start()
     until(lambda: len(place.bodies("error")) == 1)
     assert seen == ["rollback", "rollback"]
+
+
+in_batches = pytest.mark.parametrize("place", ["postgresql", implicit_dialect.SCHEME, *mssql.METHODS], indirect=True)
+
+
+@pytest.fixture
+def batch_of_ten(make: Make, place: Place) -> Callable[..., list[int]]:
+    """``batch_of_ten(act)``: each sends, and acts. What is handled, once all is done."""
+
+    def run(act: Callable[[int, Any], None], retries: int = 0) -> list[int]:
+        handled = list[int]()
+        sales = make(settings=replace(SETTINGS, concurrency=1, batch_size=10, immediate_retries=retries))
+        make("Billing")
+
+        @sales.handlers.handle(PING)
+        def ping(number: int, context: Any) -> None:
+            context.send("Billing", number, type=PLACED)
+            handled.append(number)
+            act(number, context)
+
+        sales.send_many("Sales", range(10), type=PING)
+        sales.start()
+        until(lambda: set(range(10)) <= set(handled) and not place.bodies("Sales"))
+        until(lambda: len(place.bodies("Billing")) + len(place.bodies("error")) >= 10)
+        assert sales.stop(drain_seconds=20), "nothing is in hand"
+        return handled
+
+    return run
+
+
+@in_batches
+@pytest.mark.parametrize("retries", [0, 1])
+@pytest.mark.parametrize("how", ["commit", "rollback", "error"])
+def test_who_ends_the_transaction_of_a_batch_harms_no_other_message(
+    batch_of_ten: Callable[..., list[int]], place: Place, how: str, retries: int
+) -> None:
+    def act(number: int, context: Any) -> None:
+        if number == 3:
+            place.end(context.connection.raw, how)
+
+    batch_of_ten(act, retries)
+    assert sorted(map(int, place.bodies("Billing"))) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+    assert place.bodies("error") == [b"3"]
+
+
+@in_batches
+@pytest.mark.parametrize("how", ["rollback", "error"])
+def test_who_ends_it_while_another_message_is_handled_is_noticed(
+    batch_of_ten: Callable[..., list[int]], place: Place, how: str
+) -> None:
+    """By a session kept from before: the message that ends it has no savepoint of its own."""
+    kept = list[Any]()
+
+    def act(number: int, context: Any) -> None:
+        if not kept:
+            kept.append(context.connection.raw)
+        elif number == 1 and len(kept) == 1:
+            kept.append(None)
+            place.end(kept[0], how)
+
+    batch_of_ten(act, 1)
+    assert sorted(map(int, place.bodies("Billing"))) == list(range(10))
+    assert place.bodies("error") == []
+
+
+@in_batches
+def test_what_a_message_of_a_batch_has_written_is_undone_alone(
+    batch_of_ten: Callable[..., list[int]], place: Place
+) -> None:
+    def act(number: int, context: Any) -> None:
+        context.connection.run(f"insert into written values ({number})")
+        if number == 3:
+            raise ValueError("three")
+
+    place.run("create table written (number int)")
+    batch_of_ten(act)
+    assert [row[0] for row in place.all("select number from written order by number")] == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+    assert place.bodies("error") == [b"3"]
+
+
+@in_batches
+def test_what_was_rolled_back_is_not_handled_on_where_another_has_it(make: Make, place: Place) -> None:
+    """As after a commit its row is gone; whoever took it sends for it, and for all that came back with it."""
+    handled, taken = list[int](), list[bool]()
+    sales = make(settings=replace(SETTINGS, concurrency=1, batch_size=10, immediate_retries=0))
+    make("Billing")
+
+    @sales.handlers.handle(PING)
+    def ping(number: int, context: Any) -> None:
+        handled.append(number)
+        context.send("Billing", number, type=PLACED)
+        if number == 3:
+            place.roll_back(context.connection)
+            place.run('delete from "Sales"')
+            taken.append(True)
+
+    sales.send_many("Sales", range(10), type=PING)
+    sales.start()
+    until(lambda: taken == [True])
+    sales.send("Sales", 10, type=PING)
+    until(lambda: place.bodies("Billing"))
+    assert sales.stop(drain_seconds=20)
+    assert (handled, place.bodies("Billing")) == ([0, 1, 2, 3, 10], [b"10"])

@@ -32,7 +32,7 @@ class SQLServer(StatementFolder):
     max_table_bytes = IDENTIFIERS.longest
     default_schema = IDENTIFIERS.default_schema
     supports_notify = False
-    supports_batches = False
+    supports_batches = True
     shows_outboxes = False
     multi_catalog = True
     leases = None

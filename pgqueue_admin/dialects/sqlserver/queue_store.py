@@ -1,7 +1,7 @@
 """A queue table on SQL Server (contract: dialects.queue_store.QueueStore)."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -38,6 +38,14 @@ class Received(NamedTuple):
     expired: bool
     headers: str
     body: bytes | None
+
+
+class BatchReceive(ReadingQuery):
+    """Of several rows: how their transaction ended may be asked."""
+
+    def form_for(self, session: Any) -> "BatchReceive":
+        session.begins_batch()
+        return self
 
 
 class SQLServerQueue(TransportTable):
@@ -112,10 +120,12 @@ class SQLServerQueue(TransportTable):
         return session.run(self._send, {"id": row_id, "ttbr_ms": None, "headers": headers, "body": body})
 
     def receiving(self, low: int = LOWEST, most: int = 1) -> Command:
-        return ReadingQuery.of(self._sql.receive(table=self.address, most=most), received), {"low": low}
+        kind = BatchReceive if most > 1 else ReadingQuery
+        return kind.of(self._sql.receive(table=self.address, most=most), received), {"low": low}
 
-    def is_received(self, session: Session, row: ReceivedRow) -> NoReturn:
-        raise LookupError("A dialect without batches is not asked whether one was received.")
+    def is_received(self, session: Any, row: ReceivedRow) -> bool:
+        """Whether its row is gone says nothing: after a rollback somebody else may have taken it."""
+        return bool(session.batch_is_committed())
 
     def peek(self, session: Any) -> PeekResult:
         """By the method that the DSN asks for (S5); takes no update locks."""

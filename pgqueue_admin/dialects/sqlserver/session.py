@@ -29,7 +29,8 @@ class SQLServerSession(ImplicitSession):
         self.raw, self.peek_method = raw, peek_method
         self._sql, self._wire = sql, wire
         self._answer_seconds = wire.seconds if wire else None
-        self._guarded_id = 0
+        self._guarded_id = self._batch_id = 0
+        self._is_batch = False
         self._is_lost = False
         self.dialect: Any = None  # the one that made it, where somebody looks by it
         self.only_looks = False
@@ -92,6 +93,18 @@ class SQLServerSession(ImplicitSession):
 
     # --- transactions
 
+    def begin(self) -> None:
+        super().begin()
+        self._is_batch = False
+
+    def begins_batch(self) -> None:
+        """The transaction under way: from its first savepoint on it can be asked whether it was committed."""
+        self._is_batch = True
+
+    def batch_is_committed(self) -> bool:
+        """The last batch that had a savepoint; by whoever ended it. Not inside a transaction that is to go on."""
+        return bool(self._batch_id and self.value(self._sql.batch_is_committed(id=self._batch_id)))
+
     def _end(self, is_guarded: bool) -> None:
         self._execute(self._sql.commit_guarded(id=self._guarded_id) if is_guarded else self._sql.commit())
 
@@ -99,17 +112,20 @@ class SQLServerSession(ImplicitSession):
         self._execute(self._sql.rollback())
 
     def _set_savepoint(self, name: str) -> None:
-        self._execute(self._sql.savepoint(name=name))
+        self.guard()
+        self._execute(self._sql.savepoint(name=name, id=self._guarded_id))
 
     def _release_savepoint(self, name: str) -> None:
-        """There is none to be released: its name is taken again."""
+        self._execute(self._sql.release_savepoint(id=self._guarded_id))
 
     def _undo_savepoint(self, name: str) -> None:
-        self._execute(self._sql.undo_savepoint(name=name))
+        self._execute(self._sql.undo_savepoint(name=name, id=self._guarded_id))
 
     def _set_guard(self) -> None:
-        rows, _ = self._execute(self._sql.guard())
+        rows, _ = self._execute(self._sql.guard_batch() if self._is_batch else self._sql.guard())
         self._guarded_id = int(rows[0].id)
+        if self._is_batch:
+            self._batch_id = self._guarded_id
 
     # --- the session itself
 

@@ -54,11 +54,32 @@ while @@trancount > 0 commit transaction
 -- Whoever began it.
 if @@trancount > 0 rollback transaction
 
--- name: savepoint
--- In a transaction: the first statement of a handler may be one.
+-- name: guard_batch
+-- As guard, and what tells afterwards how the transaction ended: a temporary table is rolled back with it.
 if @@trancount = 0 begin transaction;
+if object_id(N'tempdb..#pgqueue_batch') is null create table #pgqueue_batch (Id bigint not null);
+delete from #pgqueue_batch;
+insert into #pgqueue_batch (Id) values (current_transaction_id());
+select current_transaction_id() as id
+
+-- name: batch_is_committed
+-- Where the table came with a transaction that was rolled back it is gone, too.
+if object_id(N'tempdb..#pgqueue_batch') is null select 0 as found
+else select count(*) as found from #pgqueue_batch where Id = {id}
+
+-- name: savepoint
+-- In the guarded transaction and no other: an error may have undone that one, and begun another with whatever came next.
+if @@trancount = 0 or current_transaction_id() <> {id}
+    throw 51000, N'the transaction that was begun is over', 1;
 save transaction {name}
+
+-- name: release_savepoint
+-- There is none to be released, as its name is taken again: what it stands in must be there still.
+if @@trancount = 0 or current_transaction_id() <> {id}
+    throw 51000, N'the transaction that was begun is over', 1
 
 -- name: undo_savepoint
 -- It fails where the server has undone all of the transaction.
+if @@trancount = 0 or current_transaction_id() <> {id}
+    throw 51000, N'the transaction that was begun is over', 1;
 rollback transaction {name}

@@ -1,4 +1,4 @@
-"""A peer that lets a driver log in over TLS and then answers no more than "done": for time limits, and for who it is.
+"""A peer that lets a driver log in over TLS and then answers "done", and a number where a transaction's is asked for.
 
 It is no SQL Server: it understands no statement, and nothing that a statement does is tested by it.
 """
@@ -15,6 +15,9 @@ from tests.tls_relay import CERTIFICATE, TLS
 _HEADER = struct.Struct(">BBHHBB")
 _PRELOGIN, _REPLY, _BATCH, _ATTENTION = 0x12, 0x04, 0x01, 0x06
 DONE = struct.pack("<BHHQ", 0xFD, 0, 0, 0)
+ASKED, NUMBER = "current_transaction_id() as id", 4711
+_COLUMN = struct.pack("<HIHBBB", 1, 0, 1, 0x26, 8, 2) + "id".encode("utf-16-le")
+_ROW = b"\x81" + _COLUMN + struct.pack("<BBq", 0xD1, 8, NUMBER) + struct.pack("<BHHQ", 0xFD, 0x10, 0xC1, 1)
 _STOPPED = struct.pack("<BHHQ", 0xFD, 0x20, 0, 0)
 SILENT = "silence"  # a statement with this word gets no answer, but may be stopped
 DEAF = "deafness"  # nor may one with this
@@ -34,6 +37,12 @@ def _statement(batch: bytes) -> str:
     """Behind its headers, whose length comes first."""
     (length,) = struct.unpack_from("<I", batch)
     return batch[length:].decode("utf-16-le")
+
+
+def refusal(number: int) -> bytes:
+    """As of a statement that throws it (MS-TDS 2.2.7.10)."""
+    said = struct.pack("<iBBH", number, 1, 16, 1) + "x".encode("utf-16-le") + struct.pack("<BBI", 0, 0, 1)
+    return struct.pack("<BH", 0xAA, len(said)) + said + struct.pack("<BHHQ", 0xFD, 2, 0, 0)
 
 
 def redirect(port: int) -> bytes:
@@ -60,6 +69,7 @@ class Peer:
         self.asked = list[str]()  # statements without parameters
         self.called = list[bytes]()  # those with some, as they came
         self.stopped = 0  # how often it was asked to end a statement
+        self.is_over = False  # what asks for the transaction that it has begun is refused
         self._is_deaf = False
         self.gone = threading.Event()  # a client ended its connection
         self._kept = list[socket.socket]()
@@ -112,8 +122,13 @@ class Peer:
         if SLOW in asked:
             wire.trickle(self.gone)
             return False
-        wire.send(_REPLY, DONE)
+        wire.send(_REPLY, self._said_to(asked))
         return True
+
+    def _said_to(self, asked: str) -> bytes:
+        if self.is_over and "throw 51000" in asked:
+            return refusal(51000)
+        return _ROW if ASKED in asked else DONE
 
 
 class _Wire:

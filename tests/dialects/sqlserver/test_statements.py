@@ -35,6 +35,7 @@ UNPARSED = {
     ("table_repair", "disable_trigger"): "DISABLE TRIGGER",
     ("session", "snapshot"): "an isolation level that it does not know",
     ("session", "savepoint"): "SAVE TRANSACTION, behind a condition",
+    ("session", "release_savepoint"): "THROW behind a condition, and nothing else",
 }
 UNKNOWN_WORDS = (" nonclustered (", " clustered (", "option (maxdop 1)")  # of a key; of a delete
 HINT = re.compile(r"\b(?:with|option) \((?!\s*select)([^)]*)\)", re.IGNORECASE)

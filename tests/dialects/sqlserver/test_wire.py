@@ -11,10 +11,10 @@ from urllib.parse import quote
 import pytest
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, NoAnswer
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, NoAnswer, TransactionEndedByHandler
 from pgqueue_admin.dialects.sqlserver.dialect import sqlserver
 from pgqueue_admin.dialects.sqlserver.query import Query
-from tests.dialects.sqlserver.peer import SILENT, SLOW, Peer, peer
+from tests.dialects.sqlserver.peer import NUMBER, SILENT, SLOW, Peer, peer
 from tests.tls_relay import CERTIFICATE
 from tests.waiting import until
 
@@ -81,6 +81,12 @@ def test_parameters_are_sent_beside_the_statement(server: Peer, open_one: Open) 
     assert "drop table x".encode("utf-16-le") not in called
 
 
+SAME = (
+    f"if @@trancount = 0 or current_transaction_id() <> {NUMBER}\n"
+    "    throw 51000, N'the transaction that was begun is over', 1"
+)
+
+
 def _both(dialect: Any) -> Query:
     return Query(", ".join(dialect.queue.row(place=place) for place in range(2)))
 
@@ -95,10 +101,43 @@ def test_a_transactions_end_has_no_parameters(server: Peer, open_one: Open) -> N
             raise ZeroDivisionError
     assert len(server.called) == 1
     assert server.asked[before:] == [
-        "if @@trancount = 0 begin transaction;\nsave transaction [pgqueue_1]",
-        "rollback transaction [pgqueue_1]",
-        "while @@trancount > 0 commit transaction",
+        "if @@trancount = 0 begin transaction;\nselect current_transaction_id() as id",
+        f"{SAME};\nsave transaction [pgqueue_1]",
+        f"{SAME};\nrollback transaction [pgqueue_1]",
+        f"{SAME};\nwhile @@trancount > 0 commit transaction",
     ]
+
+
+def test_a_savepoint_of_a_transaction_that_is_over_is_not_released(server: Peer, open_one: Open) -> None:
+    """An error that a handler met in the driver has undone it, say: what is written since would be committed alone."""
+    session = open_one(server)
+
+    def ended_within() -> None:
+        with session.transaction():
+            with session.transaction():
+                server.is_over = True
+            pytest.fail("it was released")
+
+    with pytest.raises(TransactionEndedByHandler):
+        ended_within()
+    assert server.asked[-3:] == [
+        SAME,
+        f"{SAME};\nrollback transaction [pgqueue_1]",
+        "if @@trancount > 0 rollback transaction",
+    ]
+    assert not session.in_transaction
+
+
+def test_only_of_a_batch_is_it_kept_how_its_transaction_ended(server: Peer, open_one: Open) -> None:
+    session, store = open_one(server), sqlserver().queue_store(Address("dbo", "Sales"))
+    for most, is_kept in ((1, False), (10, True), (1, False)):
+        before = len(server.asked)
+        with session.transaction_with(*store.receiving(0, most)), session.transaction():
+            pass
+        assert any("#pgqueue_batch" in each for each in server.asked[before:]) is is_kept
+    received_row: Any = None
+    assert not store.is_received(session, received_row)
+    assert server.asked[-2].endswith(f"from #pgqueue_batch where Id = {NUMBER}")
 
 
 @pytest.mark.parametrize("isolation", ["repeatable_read", "serializable", "snapshot"])

@@ -44,9 +44,27 @@ while @@trancount > 0 commit transaction
 -- rollback: Whoever began it.
 if @@trancount > 0 rollback transaction
 
--- savepoint: In a transaction: the first statement of a handler may be one.
+-- guard_batch: As guard, and what tells afterwards how the transaction ended: a temporary table is rolled back with it.
 if @@trancount = 0 begin transaction;
+if object_id(N'tempdb..#pgqueue_batch') is null create table #pgqueue_batch (Id bigint not null);
+delete from #pgqueue_batch;
+insert into #pgqueue_batch (Id) values (current_transaction_id());
+select current_transaction_id() as id
+
+-- batch_is_committed: Where the table came with a transaction that was rolled back it is gone, too.
+if object_id(N'tempdb..#pgqueue_batch') is null select 0 as found
+else select count(*) as found from #pgqueue_batch where Id = 4711
+
+-- savepoint: In the guarded transaction and no other: an error may have undone that one, and begun another with whatever came next.
+if @@trancount = 0 or current_transaction_id() <> 4711
+    throw 51000, N'the transaction that was begun is over', 1;
 save transaction [pgqueue_1]
 
+-- release_savepoint: There is none to be released, as its name is taken again: what it stands in must be there still.
+if @@trancount = 0 or current_transaction_id() <> 4711
+    throw 51000, N'the transaction that was begun is over', 1
+
 -- undo_savepoint: It fails where the server has undone all of the transaction.
+if @@trancount = 0 or current_transaction_id() <> 4711
+    throw 51000, N'the transaction that was begun is over', 1;
 rollback transaction [pgqueue_1]
