@@ -68,6 +68,7 @@ def hold(connection: Connection, seen: SeenRow) -> HeldRow:
     if row is None:
         there = connection.value(_sql().is_there(table=seen.table), {"id": seen.row_id})
         raise MessageInFlight if there else MessageGone
+    hold_table(connection, seen.table)
     _raise_for_code(connection, seen.table)
     place = RowPlace(row.part, row.place)
     message = IncomingMessage.of_row(seen.home, row)
@@ -76,7 +77,7 @@ def hold(connection: Connection, seen: SeenRow) -> HeldRow:
 
 def would_run(connection: Connection, table: Address) -> str:
     """A sentence on what of other roles runs as ours where a row of it is held or deleted; empty: nothing."""
-    runs = _sql().runs(calls=postgresql().monitor.calls)
+    runs = _sql().runs(calls=postgresql().monitor.calls, is_engines=postgresql().operation.is_engines)
     return others_code(connection.value(runs, _named(table)) or ())
 
 
@@ -89,7 +90,15 @@ def only_tables(connection: Connection, table: Address) -> Iterator[None]:
     connection.value(_sql().refuse_views())
     yield
     connection.value(_sql().allow_views())
+    hold_table(connection, table)
     _raise_for_code(connection, table)
+
+
+def hold_table(connection: Connection, table: Address) -> None:
+    """As whoever writes to it holds it: until the transaction ends nobody attaches anything. A row that is held keeps
+    nobody from adding a trigger.
+    """
+    connection.run(postgresql().outbox.hold(table=table))
 
 
 def _raise_for_code(connection: Connection, table: Address) -> None:

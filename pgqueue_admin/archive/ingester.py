@@ -2,11 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from pgqueue_admin.archive import row_move
+from pgqueue_admin.archive import held_row, row_move
 from pgqueue_admin.archive.error_queue_parser import read
 from pgqueue_admin.archive.messages import MOST_HEADERS
 from pgqueue_admin.archive.row_move import RowPlace
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 
 BATCH = 200
@@ -27,12 +28,16 @@ class Ingested(NamedTuple):
 def ingest(
     connection: Connection, error_address: Address, limit: int = BATCH, own_code: tuple[str, ...] = ()
 ) -> Ingested:
-    """Move up to ``limit`` rows, exactly as they were received. Where it raises a DatabaseError, nothing has moved."""
+    """Move up to ``limit`` rows, exactly as they were received. Where it raises a DatabaseError, nothing has moved:
+    such as where to take rows out would run code of another role."""
     with connection.transaction():
         rows = connection.all(_sql().take(table=error_address), {"limit": limit, "most": MOST_HEADERS})
         dialect = postgresql()
         meant = [(RowPlace(row.part, row.place), read(row.headers, row.id, error_address, dialect)) for row in rows]
         if meant:
+            held_row.hold_table(connection, error_address)
+            if why := held_row.would_run(connection, error_address):
+                raise DatabaseError(why)
             row_move.move(connection, error_address, meant, own_code)
     dead = sum(message.result != "success" for _, message in meant)
     near = rows[0].near if rows else 0

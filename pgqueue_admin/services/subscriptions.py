@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pgqueue_admin.archive import held_row
+from pgqueue_admin.archive import held_row, held_table
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -82,17 +82,12 @@ def _put_back(connection: Connection, table: Address, was: dict[str, str]) -> No
         found = discovery.readable(connection, table) if queue_database().allows(table) else None
         if found is None or found.kind is not TableKind.SUBSCRIPTION:
             raise OperationRefused(f"{NOT_AGAIN}. {table.table} is no subscription table that is watched here.")
-        if why := _would_run(connection, table) or _leads_nowhere(connection, was["queueaddress"], table):
+        if why := held_table.would_run(connection, table, held_table.INSERT) or _leads_nowhere(
+            connection, was["queueaddress"], table
+        ):
             raise OperationRefused(f"{NOT_AGAIN}. {why}")
         if connection.run(postgresql().subscription.subscribe_seen(table=table), was) != 1:
             raise OperationRefused(f"{NOT_AGAIN}. {was['endpoint']} has subscribed to it since.")
-
-
-def _would_run(connection: Connection, table: Address) -> str:
-    """What of other roles runs as ours when a row is inserted, by the catalog alone; empty: nothing."""
-    asked = {"schemas": [table.schema], "tables": [table.table]}
-    row = connection.one(postgresql().operation.targets(), asked)
-    return held_row.others_code(tuple(row.runs or ()) if row else ())
 
 
 def _leads_nowhere(connection: Connection, queueaddress: str, table: Address) -> str:
@@ -111,6 +106,7 @@ def _delete(connection: Connection, table: Address, was: dict[str, str]) -> None
         found = discovery.readable(connection, table)
         if found is None or found.kind is not TableKind.SUBSCRIPTION:
             raise OperationRefused(f"{NOTHING}. {table.table} is no subscription table now.")
+        held_row.hold_table(connection, table)
         if why := held_row.would_run(connection, table):
             raise OperationRefused(f"{NOTHING}. {why}")
         if connection.run(postgresql().subscription.unsubscribe_seen(table=table), was) != 1:

@@ -13,7 +13,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.ingester import ingest
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import RowsDropped
+from pgqueue_admin.dialects.errors import DatabaseError, RowsDropped
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.wire import headers as h
 from tests.archive.conftest import ERROR
@@ -211,3 +211,18 @@ def put(connection: Connection, headers: str, body: bytes | None = b"{}", table:
     connection.run(postgresql().queue.create(table=table))
     params = {"id": uuid4(), "headers": headers, "body": body, "ttbr_ms": None}
     connection.run(postgresql().queue.send(table=table), params)
+
+
+def test_nothing_is_taken_out_where_that_would_run_code_of_others(engine: Connection) -> None:
+    put(engine, "{}")
+    engine.run("""
+        do $$ begin create role neighbour; exception when duplicate_object then null; end $$;
+        create function public.spy() returns trigger language plpgsql as $$ begin return old; end $$;
+        alter function public.spy() owner to neighbour;
+        create trigger spies before delete on public.error for each row execute function public.spy()
+    """)
+    with pytest.raises(DatabaseError, match=r"Code of others would run .*: trigger spies of role neighbour"):
+        ingest(engine, ERROR)
+    assert engine.value("select count(*) from public.error") == 1
+    engine.run("drop trigger spies on public.error")
+    assert ingest(engine, ERROR).moved == 1

@@ -8,9 +8,10 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import User
 
-from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive import held_row, held_table, replay, store
 from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.history.plan import planning
 from pgqueue_admin.history.sources.partition_queries import selects
@@ -424,3 +425,26 @@ def test_an_id_that_lies_in_the_queue_already_becomes_another(session: Connectio
     session.run("insert into \"From\" (id, headers, body) values (%(id)s, '{}', null)", {"id": seen.row_id})
     assert [each.result for each in act("run_now", seen, ana)] == ["done"]
     assert count(session, "From") == 2
+
+
+def test_nobody_attaches_code_between_the_look_and_the_act(session: Connection, connect: Connect) -> None:
+    """A row that is held keeps nobody from adding a trigger."""
+    seen, other = waits(session), connect()
+    other.run("create function public.spy() returns trigger language plpgsql as $$ begin return old; end $$")
+    other.run("set lock_timeout = '50ms'")
+
+    def hold_them() -> None:
+        with held_row.only_tables(session, FROM):
+            pass
+
+    stores = postgresql().waiting_messages
+    for look in (
+        lambda: held_row.hold(session, seen),
+        hold_them,
+        lambda: stores.hold(session, FROM, seen.row_id, seen.seq),
+        lambda: held_table.would_run(session, FROM, held_table.INSERT),
+    ):
+        with session.transaction():
+            look()
+            with pytest.raises(TimedOut):
+                other.run('create trigger spies before delete on "From" for each row execute function public.spy()')

@@ -30,7 +30,7 @@ select num_nonnulls({column}) > 0 from {table} where ctid = %(place)s::tid and t
 -- What of other roles would run as ours when a row is looked at, held or deleted, by the catalog alone: triggers, rules, policies,
 -- views whoever made them, and what planning computes. Of the table, its parts and what inherits from it: a delete goes to all.
 with recursive asked as (
-    select c.oid, c.relowner from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    select c.oid, c.relowner, c.relname, c.relnamespace from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = %(schema)s and c.relname = %(name)s
 ), family as (
     select oid from asked
@@ -59,8 +59,8 @@ from (
     union all
     select 'function', called.name, asked.relowner, true
     from asked join ({calls}) called on called.oid = asked.oid::bigint
-) found
-where is_in_any_case or owner <> (select u.oid from pg_roles u where u.rolname = current_user)
+) found left join asked c on true
+where is_in_any_case or owner <> (select u.oid from pg_roles u where u.rolname = current_user) and not {is_engines}
 
 -- name: refuse_views
 -- Until the transaction ends or they are allowed again: a table may have become a view since the catalog was asked. Servers

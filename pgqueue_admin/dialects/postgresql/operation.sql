@@ -266,8 +266,6 @@ group by 1, 2, 3, 4, 5, 6 order by 7 desc, 1, 2
 
 -- name: targets
 -- Of each asked address what a retry into it meets, by the catalog alone: no statement reads the table, so nobody's code runs.
--- Runs: triggers and rules of an insert, and what else calls a function or an operator that somebody made (defaults,
--- generated columns, checks, expressions of an index, policies), of another role, with the rights of ours.
 select asked.schema, asked."table", current_user::text as role, shape.columns,
     exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary) as has_primary_key,
     (select d.refobjid::regclass::text from pg_depend d
@@ -309,38 +307,91 @@ cross join lateral (
     select case when shape.columns ?& array['message', 'lock_expires_at'] then array['created_at', 'message', 'retried_from']
                 else array['id', 'expires', 'headers', 'body'] end as columns
 ) written
-left join lateral (
-    select array_agg(distinct concat(what, ' ', quote_ident(name), ' of role ', quote_ident(pg_get_userbyid(owner)))) as runs
-    from (
-        select 'trigger' as what, t.tgname as name, p.proowner as owner
-        from pg_trigger t join pg_proc p on p.oid = t.tgfoid
-        where t.tgrelid in (select c.oid union all select relid from pg_partition_tree(c.oid))
-          and not t.tgisinternal and t.tgenabled in ('O', 'A') and t.tgtype & 4 = 4 and not p.prosecdef
+left join lateral ({runs}) code on true
+
+-- name: runs
+-- Part of targets and would_run, and of schema.send_scheduled: what of other roles runs as ours with these acts on a table c (4 insert,
+-- 8 delete, 16 update), by the catalog alone. Triggers and rules; and functions, operators and domains that defaults, generated columns,
+-- checks, indexes, partition keys, policies and types of columns lead to. To a domain its owner adds a check when he likes, and
+-- to a type of his a cast.
+with recursive family as (
+    select c.oid union select relid from pg_partition_tree(c.oid)
+), reached as (
+    select part.what, part.name, part.classid::oid as classid, part.objid
+    from family cross join lateral (
+        select 'default of column' as what, a.attname as name, 'pg_attrdef'::regclass as classid, f.oid as objid
+        from pg_attrdef f join pg_attribute a on a.attrelid = f.adrelid and a.attnum = f.adnum
+        where f.adrelid = family.oid
         union all
-        select 'rule', r.rulename, c.relowner from pg_rewrite r
-        where r.ev_class = c.oid and r.ev_type in ('3', '1') and r.ev_enabled <> 'D' and r.rulename <> '_RETURN'
+        select 'check', k.conname, 'pg_constraint'::regclass, k.oid from pg_constraint k where k.conrelid = family.oid
         union all
-        select part.what, part.name, coalesce(p.proowner, o.oprowner)
-        from (
-            select 'pg_attrdef'::regclass as classid, f.oid as objid, 'default of column' as what, a.attname as name
-            from pg_attrdef f join pg_attribute a on a.attrelid = f.adrelid and a.attnum = f.adnum
-            where f.adrelid = c.oid
-            union all
-            select 'pg_constraint'::regclass, k.oid, 'check', k.conname from pg_constraint k where k.conrelid = c.oid
-            union all
-            select 'pg_class'::regclass, i.indexrelid, 'index', x.relname
-            from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = c.oid
-            union all
-            select 'pg_policy'::regclass, y.oid, 'policy', y.polname
-            from pg_policy y where y.polrelid = c.oid and row_security_active(c.oid)
-        ) part
-        join pg_depend d on d.classid = part.classid and d.objid = part.objid
-            and d.refclassid in ('pg_proc'::regclass, 'pg_operator'::regclass)
-        left join pg_proc p on d.refclassid = 'pg_proc'::regclass and p.oid = d.refobjid
-        left join pg_operator o on d.refclassid = 'pg_operator'::regclass and o.oid = d.refobjid
-    ) found
-    where owner <> (select u.oid from pg_roles u where u.rolname = current_user)
-) code on true
+        select 'index', x.relname, 'pg_class'::regclass, i.indexrelid
+        from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = family.oid
+        union all
+        select 'partition key', x.relname, 'pg_class'::regclass, x.oid
+        from pg_class x where x.oid = family.oid and x.relkind = 'p'
+        union all
+        select 'policy', y.polname, 'pg_policy'::regclass, y.oid
+        from pg_policy y where y.polrelid = family.oid and y.polrelid = c.oid and row_security_active(c.oid)
+        union all
+        select 'type of column', a.attname, 'pg_type'::regclass, a.atttypid
+        from pg_attribute a where a.attrelid = family.oid and a.attnum > 0 and a.atttypid >= 16384
+    ) part
+    union
+    select reached.what, reached.name, further.classid, further.objid
+    from reached left join pg_type t on reached.classid = 'pg_type'::regclass and t.oid = reached.objid
+    cross join lateral (
+        select d.refclassid as classid, d.refobjid as objid from pg_depend d
+        where d.classid = reached.classid and d.objid = reached.objid and case d.refclassid
+            when 'pg_proc'::regclass then coalesce(t.typtype, 'd') = 'd'
+            when 'pg_operator'::regclass then true
+            when 'pg_type'::regclass then true
+            when 'pg_class'::regclass then t.oid is not null end
+        union all
+        select 'pg_constraint'::regclass, k.oid from pg_constraint k where k.contypid = t.oid
+    ) further
+    where reached.classid <> all (array['pg_proc'::regclass, 'pg_operator'::regclass]::oid[])
+)
+select array_agg(distinct concat(what, ' ', quote_ident(name), ' of role ', quote_ident(pg_get_userbyid(owner)))) as runs
+from (
+    select 'trigger' as what, t.tgname as name, p.proowner as owner
+    from family join pg_trigger t on t.tgrelid = family.oid join pg_proc p on p.oid = t.tgfoid
+    where not t.tgisinternal and t.tgenabled in ('O', 'A') and t.tgtype & {acts} <> 0 and not p.prosecdef
+    union all
+    select 'rule', r.rulename, c.relowner from pg_rewrite r
+    where r.ev_class = c.oid and r.ev_enabled <> 'D' and r.rulename <> '_RETURN'
+      and case r.ev_type when '3' then 4 when '4' then 8 when '2' then 16 else 28 end & {acts} <> 0
+    union all
+    select reached.what, reached.name, coalesce(p.proowner, o.oprowner, t.typowner)
+    from reached
+    left join pg_proc p on reached.classid = 'pg_proc'::regclass and p.oid = reached.objid
+    left join pg_operator o on reached.classid = 'pg_operator'::regclass and o.oid = reached.objid
+    left join pg_type t on reached.classid = 'pg_type'::regclass and t.oid = reached.objid
+        and t.typtype = 'd' and t.oid >= 16384
+    union all
+    select 'type of column', a.attname, t.typowner from pg_attribute a join pg_type t on t.oid = a.atttypid
+    where a.attrelid = c.oid and t.oid >= 16384
+      and a.attname in ('id', 'expires', 'headers', 'body', 'created_at', 'message')
+) found
+where owner <> (select u.oid from pg_roles u where u.rolname = current_user) and not {is_engines}
+
+-- name: is_engines
+-- Part of runs: whoever owns the engine's tables has made what is attached to them, and its functions run in any case.
+exists (
+    select from pg_class e join pg_namespace s on s.oid = e.relnamespace and s.nspname = 'messages'
+    where e.relnamespace = c.relnamespace and e.relname in (c.relname, 'engine_schema') and e.relowner = found.owner
+      and c.relname in ('message', 'message_archive', 'archive_event'))
+
+-- name: of_kind
+-- Part of would_run and of schema.send_scheduled: what is no table now runs the code of whoever made it.
+case when c.relkind in ('r', 'p') then code.runs else array[concat(
+    case c.relkind when 'f' then 'foreign table' else 'view' end, ' ', quote_ident(c.relname), ' of role ',
+    quote_ident(pg_get_userbyid(c.relowner)))] end
+
+-- name: would_run
+-- Of one table; acts as of runs.
+select {of_kind} from pg_class c join pg_namespace n on n.oid = c.relnamespace cross join lateral ({runs}) code
+where n.nspname = %(schema)s and c.relname = %(name)s
 
 -- name: not_done
 -- Outcomes other than done, and what is still open, for whoever reads the result at a prompt.

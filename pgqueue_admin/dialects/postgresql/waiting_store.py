@@ -20,7 +20,7 @@ class _HeldRows:
         self._dialect, self._sql, self._by_hand = dialect, dialect.waiting, dialect.move_to_archive
 
     def runs(self, session: Session, queue: Address) -> Sequence[str]:
-        runs = self._by_hand.runs(calls=self._dialect.monitor.calls)
+        runs = self._by_hand.runs(calls=self._dialect.monitor.calls, is_engines=self._dialect.operation.is_engines)
         return session.value(runs, self._named(queue)) or ()
 
     def own_columns(self, session: Session, queue: Address) -> Sequence[str]:
@@ -32,11 +32,13 @@ class _HeldRows:
         return any(session.value(has_value(table=queue, column=name), _where(row)) for name in own)
 
     @contextmanager
-    def _only_tables(self, session: Session) -> Iterator[None]:
-        """Whatever became of the table since somebody asked, no view is looked into."""
+    def _only_tables(self, session: Session, table: Address) -> Iterator[None]:
+        """Whatever became of it since somebody asked, no view is looked into; and once rows are held nobody adds a
+        trigger, as when they are deleted."""
         session.run(self._by_hand.refuse_views())
         yield
         session.run(self._by_hand.allow_views())
+        session.run(self._dialect.outbox.hold(table=table))
 
     def _named(self, queue: Address) -> dict[str, str]:
         there = self._dialect.native(queue)
@@ -64,16 +66,16 @@ class PostgreSQLWaiting(_HeldRows):
     ) -> Sequence[TakenRow]:
         filled = ("seq", *self.own_columns(session, queue))
         asked = {"limit": limit, "most": most, "lowest": lowest, "up_to": up_to}
-        with self._only_tables(session):
+        with self._only_tables(session, queue):
             return [TakenRow(*row) for row in session.all(self._sql.take(table=queue, filled=filled), asked)]
 
     def hold(self, session: Session, queue: Address, row_id: UUID, seq: int) -> TakenRow | None:
-        with self._only_tables(session):
+        with self._only_tables(session, queue):
             row = session.one(self._sql.hold(table=queue), {"id": row_id, "seq": seq})
         return TakenRow(*row) if row else None
 
     def hold_each(self, session: Session, queue: Address, row_ids: Sequence[UUID]) -> Sequence[TakenRow]:
-        with self._only_tables(session):
+        with self._only_tables(session, queue):
             rows = session.all(self._sql.hold_each(table=queue), {"ids": list(row_ids)})
         return [TakenRow(*row) for row in rows]
 
@@ -87,7 +89,7 @@ class PostgreSQLDelayedActs(_HeldRows):
     moved = ("id", "headers", "body", "due")
 
     def hold(self, session: Session, table: Address, row_id: UUID, due: str) -> TakenRow | None:
-        with self._only_tables(session):
+        with self._only_tables(session, table):
             row = session.one(self._sql.hold_delayed(table=table), {"id": row_id, "due": due})
         return TakenRow(*row) if row else None
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pgqueue_admin.archive import crossings
+from pgqueue_admin.archive import crossings, held_table
 from pgqueue_admin.archive.held_row import others_code
 from pgqueue_admin.dialects import Address, Connection, Dialect, aliases
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
@@ -108,7 +108,8 @@ def _asked(connection: Connection, dialect: Dialect, asked: list[Address]) -> di
     found = {each: _unwatched(each) for each in asked if each not in allowed}
     native = [dialect.native(each) for each in allowed]
     names = {"schemas": [each.schema for each in native], "tables": [each.table for each in native]}
-    rows = connection.all(dialect.operation.targets(), names) if native else []
+    query = dialect.operation.targets(**held_table.parts(held_table.INSERT))
+    rows = connection.all(query, names) if native else []
     by_name = {Address(row.schema, row.table): row for row in rows}
     kinds = _kinds(allowed)
     named = zip(allowed, native, strict=True)

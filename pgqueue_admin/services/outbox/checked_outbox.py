@@ -7,6 +7,7 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from pgqueue_admin.archive import held_table
 from pgqueue_admin.archive.held_row import others_code
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
@@ -132,4 +133,6 @@ def _why_not(session: Connection, outgoing: list[OutgoingMessage]) -> str:
         return beyond  # before that database is asked, while records here are locked
     judged = judge(session, [each.destination for each in outgoing]).values()
     chosen = [each.address for each in judged if each.takes_copies]
-    return next((why for each in judged if (why := each.refusal_by_hand(chosen))), "")
+    found = next((why for each in judged if (why := each.refusal_by_hand(chosen))), "")
+    held = (held_table.would_run(session, each.destination, held_table.INSERT) for each in outgoing)
+    return found or next(filter(None, held), "")  # asked again: what was attached since
