@@ -1,5 +1,6 @@
 """The engine's tables as programs of versions before made them."""
 
+from pgqueue_admin.archive import held_table
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
@@ -83,6 +84,8 @@ drop table messages.failure_tally, messages.failure_change;
 
 def set_back(engine: Connection, version: int) -> None:
     """To what a program of that version had made; rows are kept."""
+    if version < 12:
+        _send_unasked(engine)
     if version < 11:
         engine.run(WITHOUT_TALLIES)
     if version < 10:
@@ -108,6 +111,14 @@ def set_back(engine: Connection, version: int) -> None:
     if version < 2:
         engine.run("drop table messages.history_reader")
     engine.run(f"update messages.engine_schema set version = {version}")
+
+
+def _send_unasked(engine: Connection) -> None:
+    """Whatever others have attached to a queue."""
+    parts = held_table.parts(held_table.INSERT)
+    head, begin, rest = postgresql().schema.create_schedule_functions(**parts).as_string(None).partition("\nbegin\n")
+    _, insert, rest = rest.partition("    if sent.kind = 'lease'")
+    engine.run((head + begin + insert + rest).replace("%%", "%"))
 
 
 def _name_as_before(engine: Connection) -> None:

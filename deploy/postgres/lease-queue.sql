@@ -1,4 +1,4 @@
--- The engine's tables (archive, lease queue, operation items), version 11, where none of them is.
+-- The engine's tables (archive, lease queue, operation items), version 12, where none of them is.
 -- Made by `manage.py engine_schema --print`. Whoever runs it owns them: psql -v ON_ERROR_STOP=1 -f lease-queue.sql
 
 begin;
@@ -346,105 +346,6 @@ create table messages.schedule_look (
 );
 insert into messages.schedule_look (at) values (null);
 
--- rights of whoever calls it. One schedule is in one caller's hands at a time, and each due time has one row: so it is sent once.
--- Braces and percent signs are doubled in these files.
-create or replace function messages.send_scheduled(
-    sent messages.schedule, due timestamptz, local_due timestamp, out message_id text, out row_id uuid
-) language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-    filled text := replace(replace(sent.message,
-        '{{ due }}', to_char(due at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-        '{{ due | date }}', to_char(local_due, 'YYYY-MM-DD'));
-    written integer;
-    inserted messages.message;
-begin
-    if sent.kind = 'lease' then
-        insert into messages.message as m (created_at, message) values (now() at time zone 'utc', filled::jsonb)
-        returning m.id into inserted.id;
-    else
-        message_id := gen_random_uuid()::text;
-        row_id := gen_random_uuid();
-        execute format(
-            'insert into %I.%I (id, expires, headers, body) values ($1, null, $2, $3)', sent.queue_schema, sent.queue_table)
-            using row_id, replace(replace(replace(sent.headers,
-                '{{ message id }}', message_id),
-                '{{ conversation id }}', gen_random_uuid()::text),
-                '{{ time sent }}', to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS:US "Z"')),
-                convert_to(filled, 'UTF8');
-    end if;
-    get diagnostics written = row_count;
-    if written <> 1 then
-        raise exception 'A trigger, a rule or a policy of the queue left the message out.';
-    end if;
-    message_id := coalesce(message_id, inserted.id::text);
-    if sent.channel is not null then
-        perform pg_notify(sent.channel, '');
-    end if;
-end $$;
-create or replace function messages.run_schedules(
-    most integer, grace interval, looker text, out ran integer, out passed_over integer, out failures integer
-) language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '3s' as $$
-declare
-    began timestamptz := clock_timestamp();
-    chosen messages.schedule;
-    due record;
-    made record;
-    latest timestamptz;
-    done integer;
-begin
-    ran := 0;
-    passed_over := 0;
-    failures := 0;
-    perform from messages.schedule_look for update skip locked;
-    if found then
-        update messages.schedule_look set at = began, who = looker;
-    end if;
-    for chosen in
-        select s.* from messages.schedule s
-        where exists (
-            select from messages.schedule_run r where r.schedule = s.id and r.outcome is null and r.due_at <= began)
-        order by s.id limit most for no key update skip locked
-    loop
-        if chosen.paused_at is not null then
-            update messages.schedule_run r set outcome = 'paused', at = began
-            where r.schedule = chosen.id and r.outcome is null and r.due_at <= began;
-            get diagnostics done = row_count;
-            passed_over := passed_over + done;
-            continue;
-        end if;
-        latest := (
-            select max(r.due_at) from messages.schedule_run r
-            where r.schedule = chosen.id and r.outcome is null and r.due_at <= began);
-        begin
-            done := 0;
-            for due in
-                select r.due_at, r.local_due from messages.schedule_run r
-                where r.schedule = chosen.id and r.outcome is null and r.due_at <= began
-                    and (r.due_at >= began - grace or chosen.missed = 'catch_up' and r.due_at = latest)
-                order by r.due_at
-            loop
-                made := messages.send_scheduled(chosen, due.due_at, due.local_due);
-                update messages.schedule_run r
-                set outcome = case when due.due_at >= began - grace then 'sent' else 'caught_up' end,
-                    at = clock_timestamp(), who = looker, message_id = made.message_id, row_id = made.row_id,
-                    queue_schema = chosen.queue_schema, queue_table = chosen.queue_table
-                where r.schedule = chosen.id and r.due_at = due.due_at;
-                done := done + 1;
-            end loop;
-            ran := ran + done;
-            update messages.schedule s set error = null, error_at = null where s.id = chosen.id and s.error is not null;
-        exception when others then
-            failures := failures + 1;
-            update messages.schedule s set error = left(sqlerrm, 1000), error_at = began where s.id = chosen.id;
-        end;
-        update messages.schedule_run r set outcome = 'skipped', at = began
-        where r.schedule = chosen.id and r.outcome is null and r.due_at < began - grace
-            and not (chosen.missed = 'catch_up' and r.due_at = latest);
-        get diagnostics done = row_count;
-        passed_over := passed_over + done;
-    end loop;
-end $$;
-
 -- fingerprint yet: nothing, but where others archive.
 alter table messages.message_archive add column fingerprint text;
 create index message_archive_fingerprint on messages.message_archive (fingerprint, died_at desc, seq desc) include (state)
@@ -621,6 +522,186 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 select messages.recount_failures();
 
-insert into messages.engine_schema (version) values (11);
+-- rights of whoever calls it. One schedule is in one caller's hands at a time, and each due time has one row: so it is sent once.
+-- Braces and percent signs are doubled in these files.
+create or replace function messages.send_scheduled(
+    sent messages.schedule, due timestamptz, local_due timestamp, out message_id text, out row_id uuid
+) language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    to_schema text := case sent.kind when 'lease' then 'messages' else sent.queue_schema end;
+    to_table text := case sent.kind when 'lease' then 'message' else sent.queue_table end;
+    filled text := replace(replace(sent.message,
+        '{{ due }}', to_char(due at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+        '{{ due | date }}', to_char(local_due, 'YYYY-MM-DD'));
+    others text[];
+    written integer;
+    inserted messages.message;
+begin
+    -- as an insert locks it: until the commit nobody attaches anything, and what was attached before is seen by the next statement,
+    -- but at other levels not
+    if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
+        raise exception 'Nothing is sent at isolation level %, only at read committed.', current_setting('transaction_isolation');
+    end if;
+    execute format('lock table %I.%I in row exclusive mode', to_schema, to_table);
+    others := (
+        select case when c.relkind in ('r', 'p') then code.runs else array[concat(
+    case c.relkind when 'f' then 'foreign table' else 'view' end, ' ', quote_ident(c.relname), ' of role ',
+    quote_ident(pg_get_userbyid(c.relowner)))] end from pg_class c join pg_namespace n on n.oid = c.relnamespace cross join lateral (-- 8 delete, 16 update), by the catalog alone. Triggers and rules; and functions, operators and domains that defaults, generated columns,
+-- checks, indexes, partition keys, policies and types of columns lead to. To a domain its owner adds a check when he likes, and
+-- to a type of his a cast.
+with recursive family as (
+    select c.oid union select relid from pg_partition_tree(c.oid)
+), reached as (
+    select part.what, part.name, part.classid::oid as classid, part.objid
+    from family cross join lateral (
+        select 'default of column' as what, a.attname as name, 'pg_attrdef'::regclass as classid, f.oid as objid
+        from pg_attrdef f join pg_attribute a on a.attrelid = f.adrelid and a.attnum = f.adnum
+        where f.adrelid = family.oid
+        union all
+        select 'check', k.conname, 'pg_constraint'::regclass, k.oid from pg_constraint k where k.conrelid = family.oid
+        union all
+        select 'index', x.relname, 'pg_class'::regclass, i.indexrelid
+        from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = family.oid
+        union all
+        select 'partition key', x.relname, 'pg_class'::regclass, x.oid
+        from pg_class x where x.oid = family.oid and x.relkind = 'p'
+        union all
+        select 'policy', y.polname, 'pg_policy'::regclass, y.oid
+        from pg_policy y where y.polrelid = family.oid and y.polrelid = c.oid and row_security_active(c.oid)
+        union all
+        select 'type of column', a.attname, 'pg_type'::regclass, a.atttypid
+        from pg_attribute a where a.attrelid = family.oid and a.attnum > 0 and a.atttypid >= 16384
+    ) part
+    union
+    select reached.what, reached.name, further.classid, further.objid
+    from reached left join pg_type t on reached.classid = 'pg_type'::regclass and t.oid = reached.objid
+    cross join lateral (
+        select d.refclassid as classid, d.refobjid as objid from pg_depend d
+        where d.classid = reached.classid and d.objid = reached.objid and case d.refclassid
+            when 'pg_proc'::regclass then coalesce(t.typtype, 'd') = 'd'
+            when 'pg_operator'::regclass then true
+            when 'pg_type'::regclass then true
+            when 'pg_class'::regclass then t.oid is not null end
+        union all
+        select 'pg_constraint'::regclass, k.oid from pg_constraint k where k.contypid = t.oid
+    ) further
+    where reached.classid <> all (array['pg_proc'::regclass, 'pg_operator'::regclass]::oid[])
+)
+select array_agg(distinct concat(what, ' ', quote_ident(name), ' of role ', quote_ident(pg_get_userbyid(owner)))) as runs
+from (
+    select 'trigger' as what, t.tgname as name, p.proowner as owner
+    from family join pg_trigger t on t.tgrelid = family.oid join pg_proc p on p.oid = t.tgfoid
+    where not t.tgisinternal and t.tgenabled in ('O', 'A') and t.tgtype & 4 <> 0 and not p.prosecdef
+    union all
+    select 'rule', r.rulename, c.relowner from pg_rewrite r
+    where r.ev_class = c.oid and r.ev_enabled <> 'D' and r.rulename <> '_RETURN'
+      and case r.ev_type when '3' then 4 when '4' then 8 when '2' then 16 else 28 end & 4 <> 0
+    union all
+    select reached.what, reached.name, coalesce(p.proowner, o.oprowner, t.typowner)
+    from reached
+    left join pg_proc p on reached.classid = 'pg_proc'::regclass and p.oid = reached.objid
+    left join pg_operator o on reached.classid = 'pg_operator'::regclass and o.oid = reached.objid
+    left join pg_type t on reached.classid = 'pg_type'::regclass and t.oid = reached.objid
+        and t.typtype = 'd' and t.oid >= 16384
+    union all
+    select 'type of column', a.attname, t.typowner from pg_attribute a join pg_type t on t.oid = a.atttypid
+    where a.attrelid = c.oid and t.oid >= 16384
+      and a.attname in ('id', 'expires', 'headers', 'body', 'created_at', 'message')
+) found
+where owner <> (select u.oid from pg_roles u where u.rolname = current_user) and not exists (
+    select from pg_class e join pg_namespace s on s.oid = e.relnamespace and s.nspname = 'messages'
+    where e.relnamespace = c.relnamespace and e.relname in (c.relname, 'engine_schema') and e.relowner = found.owner
+      and c.relname in ('message', 'message_archive', 'archive_event'))) code
+        where n.nspname = to_schema and c.relname = to_table);
+    if others is not null then
+        raise exception 'Code of others would run with the rights of this console: %.', array_to_string(others, ', ');
+    end if;
+    if sent.kind = 'lease' then
+        insert into messages.message as m (created_at, message) values (now() at time zone 'utc', filled::jsonb)
+        returning m.id into inserted.id;
+    else
+        message_id := gen_random_uuid()::text;
+        row_id := gen_random_uuid();
+        execute format('insert into %I.%I (id, expires, headers, body) values ($1, null, $2, $3)', to_schema, to_table)
+            using row_id, replace(replace(replace(sent.headers,
+                '{{ message id }}', message_id),
+                '{{ conversation id }}', gen_random_uuid()::text),
+                '{{ time sent }}', to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS:US "Z"')),
+                convert_to(filled, 'UTF8');
+    end if;
+    get diagnostics written = row_count;
+    if written <> 1 then
+        raise exception 'A trigger, a rule or a policy of the queue left the message out.';
+    end if;
+    message_id := coalesce(message_id, inserted.id::text);
+    if sent.channel is not null then
+        perform pg_notify(sent.channel, '');
+    end if;
+end $$;
+create or replace function messages.run_schedules(
+    most integer, grace interval, looker text, out ran integer, out passed_over integer, out failures integer
+) language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '3s' as $$
+declare
+    began timestamptz := clock_timestamp();
+    chosen messages.schedule;
+    due record;
+    made record;
+    latest timestamptz;
+    done integer;
+begin
+    ran := 0;
+    passed_over := 0;
+    failures := 0;
+    perform from messages.schedule_look for update skip locked;
+    if found then
+        update messages.schedule_look set at = began, who = looker;
+    end if;
+    for chosen in
+        select s.* from messages.schedule s
+        where exists (
+            select from messages.schedule_run r where r.schedule = s.id and r.outcome is null and r.due_at <= began)
+        order by s.id limit most for no key update skip locked
+    loop
+        if chosen.paused_at is not null then
+            update messages.schedule_run r set outcome = 'paused', at = began
+            where r.schedule = chosen.id and r.outcome is null and r.due_at <= began;
+            get diagnostics done = row_count;
+            passed_over := passed_over + done;
+            continue;
+        end if;
+        latest := (
+            select max(r.due_at) from messages.schedule_run r
+            where r.schedule = chosen.id and r.outcome is null and r.due_at <= began);
+        begin
+            done := 0;
+            for due in
+                select r.due_at, r.local_due from messages.schedule_run r
+                where r.schedule = chosen.id and r.outcome is null and r.due_at <= began
+                    and (r.due_at >= began - grace or chosen.missed = 'catch_up' and r.due_at = latest)
+                order by r.due_at
+            loop
+                made := messages.send_scheduled(chosen, due.due_at, due.local_due);
+                update messages.schedule_run r
+                set outcome = case when due.due_at >= began - grace then 'sent' else 'caught_up' end,
+                    at = clock_timestamp(), who = looker, message_id = made.message_id, row_id = made.row_id,
+                    queue_schema = chosen.queue_schema, queue_table = chosen.queue_table
+                where r.schedule = chosen.id and r.due_at = due.due_at;
+                done := done + 1;
+            end loop;
+            ran := ran + done;
+            update messages.schedule s set error = null, error_at = null where s.id = chosen.id and s.error is not null;
+        exception when others then
+            failures := failures + 1;
+            update messages.schedule s set error = left(sqlerrm, 1000), error_at = began where s.id = chosen.id;
+        end;
+        update messages.schedule_run r set outcome = 'skipped', at = began
+        where r.schedule = chosen.id and r.outcome is null and r.due_at < began - grace
+            and not (chosen.missed = 'catch_up' and r.due_at = latest);
+        get diagnostics done = row_count;
+        passed_over := passed_over + done;
+    end loop;
+end $$;
+
+insert into messages.engine_schema (version) values (12);
 
 commit;

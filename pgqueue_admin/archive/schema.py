@@ -4,21 +4,22 @@ import logging
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
+from pgqueue_admin.archive import held_table
 from pgqueue_admin.archive.errors import SchemaAdoptable, SchemaForeign, SchemaNewer
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
 log = logging.getLogger(__name__)
-VERSION = 11
+VERSION = 12
 
-_SCHEDULES = ["create_schedules", "create_schedule_functions"]
 _NOTE_RETRIED = ["note_retried", "pin_functions"]  # a function that is replaced loses its search path
-_SINCE_10 = ["create_failure_tallies"]
+_SINCE_11 = ["create_schedule_functions"]
+_SINCE_10 = ["create_failure_tallies", *_SINCE_11]
 _SINCE_9 = ["add_lock_holder", "create_lease_rules", *_SINCE_10]
 _SINCE_8 = ["add_crossings", *_SINCE_9]
 _SINCE_6 = ["add_sent_as", *_SINCE_8]
 _SINCE_5 = ["add_fingerprints", *_SINCE_6]
-_SINCE_4 = ["note_retried", "link_retries", "deliver_dead", "pin_functions", *_SCHEDULES, *_SINCE_5]
+_SINCE_4 = ["note_retried", "link_retries", "deliver_dead", "pin_functions", "create_schedules", *_SINCE_5]
 _SINCE_3 = ["add_lease", "mark_endings", *_SINCE_4]
 _SINCE_2 = ["add_tokens", *_SINCE_3]
 # what it lacks, once its columns have the names that all steps know
@@ -33,6 +34,7 @@ _SINCE = {
     8: _SINCE_8,
     9: _SINCE_9,
     10: _SINCE_10,
+    11: _SINCE_11,
 }
 
 _STATUS = {"success", "failed", "rejected", "lock_expired"}
@@ -146,7 +148,7 @@ def _already(connection: Connection, found: int) -> str:
     if found == VERSION:
         return "nothing"
     for step in [*(["rename_columns"] if found < 8 else []), *_SINCE[found]]:
-        connection.run(getattr(_sql(), step)())
+        connection.run(_step(step))
     connection.run(_sql().raise_version(), {"version": VERSION})
     return "updated"
 
@@ -170,8 +172,11 @@ def _statements(skipped: set[str]) -> list[Any]:
         "create_schema", "create_status", "create_original", "add_columns", "take_over", "number", "create_ours",
         "create_readers", "add_tokens", "tell_dead", "create_triggers", *_SINCE_3,
     ]  # fmt: skip
-    given = {"tell_dead": {"payload": _sql().archive_payload}}
-    return [getattr(_sql(), step)(**given.get(step, {})) for step in steps if step not in skipped]
+    return [_step(step) for step in steps if step not in skipped]
+
+
+def _step(name: str) -> Any:
+    return getattr(_sql(), name)(payload=_sql().archive_payload, **held_table.parts(held_table.INSERT))
 
 
 def _sql() -> Any:

@@ -265,6 +265,126 @@ def test_a_table_that_somebody_has_locked_is_not_waited_for_long(
     assert runner.run(engine, postgresql(), "a test") == (1, 0, 0)
 
 
+NEIGHBOUR = """
+do $$ begin create role neighbour; exception when duplicate_object then null; end $$;
+create function public.spy() returns trigger language plpgsql as $$ begin return new; end $$;
+create function public.looks(text) returns boolean language sql immutable as $$ select true $$;
+create domain public.watched as text check (public.looks(value));
+create domain public.ours as text check (public.looks(value));
+create type public.pair as (note public.watched);
+alter function public.spy() owner to neighbour;
+alter function public.looks(text) owner to neighbour;
+alter domain public.watched owner to neighbour
+"""
+# By what is told of it: what attaches it and what takes it off. A rule and a policy are of whoever owns the table.
+ATTACHED = {
+    "trigger spies": (
+        'create trigger spies after insert on "Billing" for each statement execute function public.spy()',
+        'drop trigger spies on "Billing"',
+    ),
+    "default of column seen": (
+        'alter table "Billing" add column seen boolean default public.looks(current_user)',
+        'alter table "Billing" drop column seen',
+    ),
+    "default of column made": (
+        'alter table "Billing" add column made boolean generated always as (public.looks(headers)) stored',
+        'alter table "Billing" drop column made',
+    ),
+    "check checked": (
+        'alter table "Billing" add constraint checked check (public.looks(headers))',
+        'alter table "Billing" drop constraint checked',
+    ),
+    "index hinted": ('create index hinted on "Billing" (public.looks(headers))', "drop index hinted"),
+    "type of column note": (
+        'alter table "Billing" add column note public.watched',
+        'alter table "Billing" drop column note',
+    ),
+    "type of column own": ('alter table "Billing" add column own public.ours', 'alter table "Billing" drop column own'),
+    "default of column twice": (
+        """alter table "Billing" add column twice text default (row('x')::public.pair)::text""",
+        'alter table "Billing" drop column twice',
+    ),
+    "rule also": (
+        'alter table "Billing" owner to neighbour;'
+        'create rule also as on insert to "Billing" do also select public.looks(new.headers)',
+        'drop rule also on "Billing"; alter table "Billing" owner to current_user',
+    ),
+    "view Billing": (
+        'alter table "Billing" rename to "There"; create view "Billing" as select * from "There";'
+        'alter view "Billing" owner to neighbour; grant insert on "There" to neighbour',
+        'drop view "Billing"; alter table "There" rename to "Billing"',
+    ),
+}
+
+
+def test_nothing_is_sent_where_code_of_others_would_run(engine: Connection, engine_database: str) -> None:
+    """They attach it to the queue once the schedule is there. It is tried again, and holds up no other."""
+    Endpoint("Billing", engine_database).create_queues()
+    engine.run(NEIGHBOUR)
+    billing, fine = add(engine, "billing", to=BILLING), add(engine, "fine")
+    due(engine, billing, SECONDS)
+    refused = {}
+    for attach, detach in ATTACHED.values():
+        due(engine, fine, SECONDS)
+        engine.run(attach.replace('"Billing"', 'public."Billing"'))
+        assert runner.run(engine, postgresql(), "a test") == (1, 0, 1), attach
+        refused[attach] = STORE.listed(engine, billing)[0].error
+        engine.run("delete from messages.schedule_run where outcome is not null; " + detach)
+    said = "Code of others would run with the rights of this console: {} of role neighbour."
+    assert list(refused.values()) == [
+        said.format(what.replace("Billing", '"Billing"')) for what in ATTACHED
+    ]  # and of nothing else
+    assert [row.id for row in STORE.unsent(engine, timedelta(minutes=3))] == [billing], "it is warned of"
+    assert engine.value('select count(*) from public."Billing"') == 0
+    assert runner.run(engine, postgresql(), "a test") == (1, 0, 0)
+    assert STORE.listed(engine, billing)[0].error is None
+
+
+def test_nothing_slips_in_between_the_look_and_the_insert(
+    engine: Connection, engine_database: str, connect: Connect
+) -> None:
+    """Whoever is just attaching is waited for, and then seen."""
+    Endpoint("Billing", engine_database).create_queues()
+    engine.run(NEIGHBOUR)
+    due(engine, add(engine, to=BILLING), SECONDS)
+    other, look = connect(engine_database), connect(engine_database)
+    waits = "select exists (select from pg_locks where not granted and relation = 'public.\"Billing\"'::regclass)"
+    with ThreadPoolExecutor(1) as pool:
+        with other.transaction():
+            other.run(ATTACHED["trigger spies"][0])
+            ran = pool.submit(runner.run, engine, postgresql(), "a test")
+            until(lambda: look.value(waits), what="it waits for the table")
+        assert ran.result(60) == (0, 0, 1)
+    assert "trigger spies of role neighbour" in STORE.listed(engine)[0].error
+
+
+def test_an_older_snapshot_sends_nothing(engine: Connection) -> None:
+    """It would not see what was attached since. pg_cron begins with whatever its database has as the default."""
+    due(engine, add(engine), SECONDS)
+    engine.run("set default_transaction_isolation = 'repeatable read'")
+    assert runner.run(engine, postgresql(), "a test") == (0, 0, 1)
+    engine.run("reset default_transaction_isolation")
+    assert "only at read committed" in STORE.listed(engine)[0].error
+    assert runner.run(engine, postgresql(), "a test") == (1, 0, 0)
+
+
+@pytest.mark.parametrize("before", [5, 11])
+def test_a_version_before_that_asked_nobody_asks_once_it_is_upgraded(
+    engine: Connection, engine_database: str, before: int
+) -> None:
+    Endpoint("Billing", engine_database).create_queues()
+    engine.run(NEIGHBOUR)
+    engine.run(ATTACHED["trigger spies"][0])
+    set_back(engine, before)
+    billing = add(engine, to=BILLING)
+    due(engine, billing, SECONDS)
+    assert runner.run(engine, postgresql(), "a test") == (1, 0, 0)
+    schema.install(engine)
+    engine.run("delete from messages.schedule_run")
+    due(engine, billing, SECONDS)
+    assert runner.run(engine, postgresql(), "a test") == (0, 0, 1)
+
+
 def test_more_due_times_are_planned_before_they_end_and_none_twice(engine: Connection) -> None:
     schedule = add(engine)
     engine.run(
@@ -372,17 +492,19 @@ def test_whoever_may_not_insert_into_the_queue_sends_nothing_there(
 ) -> None:
     """It runs with the rights of whoever calls it, not with those of whoever made the tables."""
     Endpoint("Billing", engine_database).create_queues()
-    due(engine, add(engine, to=BILLING), SECONDS)
+    billing = add(engine, to=BILLING)
+    due(engine, billing, SECONDS)
     engine.run(
         "drop role if exists schedule_runner; create role schedule_runner;"
         "grant usage on schema messages, public to schedule_runner;"
         "grant select, insert, update, delete on all tables in schema messages to schedule_runner;"
         "grant usage on all sequences in schema messages to schedule_runner"
     )
+    due(engine, add(engine, "lease"), SECONDS)
     runner_session = connect(engine_database)
     runner_session.run("set role schedule_runner")
-    assert runner.run(runner_session, postgresql(), "a test") == (0, 0, 1)
-    assert "permission denied" in STORE.listed(engine)[0].error
+    assert runner.run(runner_session, postgresql(), "a test") == (1, 0, 1), "the owner of the engine is trusted"
+    assert "permission denied" in STORE.listed(engine, billing)[0].error
     engine.run(
         'grant insert on "Billing" to schedule_runner; grant usage on all sequences in schema public to schedule_runner'
     )

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.postgresql import cron_jobs, postgresql
 from pgqueue_admin.housekeeping import tasks
+from pgqueue_admin.lease.schedules.runner import GRACE
 from pgqueue_admin.models import Process
+from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.workers.processes.lease_clocks import ScheduleClock
-from tests.lease.test_schedules import add, due, outcomes, waiting
+from tests.lease.test_schedules import ATTACHED, BILLING, NEIGHBOUR, STORE, add, due, outcomes, waiting
 from tests.waiting import NOISE, until
 from tests.workers.host import House
 
@@ -87,3 +89,27 @@ def test_the_child_beat_and_the_statement_of_pg_cron_at_once_send_each_once(
         for each in [pool.submit(who) for who in (child, beat, pg_cron) * 2]:
             each.result(60)
     assert (waiting(look), outcomes(look)) == (60, ["sent"] * 60)
+
+
+def _pg_cron(session: Connection) -> None:
+    session.run(cron_jobs.jobs(session, postgresql(), GRACE)[-1].command)
+
+
+@pytest.mark.parametrize(
+    "send",
+    [lambda _: ScheduleClock().turn(), lambda _: tasks.run_schedules(), _pg_cron],
+    ids=["child", "beat", "pg_cron"],
+)
+def test_whoever_sends_runs_no_code_of_others(
+    look: Connection, console_database: str, send: Callable[[Connection], None]
+) -> None:
+    Endpoint("Billing", console_database).create_queues()
+    look.run(NEIGHBOUR)
+    look.run(ATTACHED["trigger spies"][0])
+    billing = add(look, "billing", to=BILLING)
+    for schedule in (billing, add(look, "fine")):
+        due(look, schedule, timedelta(seconds=20))
+    send(look)
+    assert outcomes(look) == [None, "sent"], "it is tried again"
+    assert "trigger spies of role neighbour" in STORE.listed(look, billing)[0].error
+    assert (look.value('select count(*) from "Billing"'), waiting(look)) == (0, 1)

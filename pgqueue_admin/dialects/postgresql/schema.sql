@@ -420,20 +420,34 @@ create or replace function messages.send_scheduled(
     sent messages.schedule, due timestamptz, local_due timestamp, out message_id text, out row_id uuid
 ) language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
+    to_schema text := case sent.kind when 'lease' then 'messages' else sent.queue_schema end;
+    to_table text := case sent.kind when 'lease' then 'message' else sent.queue_table end;
     filled text := replace(replace(sent.message,
         '{{{{ due }}}}', to_char(due at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
         '{{{{ due | date }}}}', to_char(local_due, 'YYYY-MM-DD'));
+    others text[];
     written integer;
     inserted messages.message;
 begin
+    -- as an insert locks it: until the commit nobody attaches anything, and what was attached before is seen by the next statement,
+    -- but at other levels not
+    if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
+        raise exception 'Nothing is sent at isolation level %%, only at read committed.', current_setting('transaction_isolation');
+    end if;
+    execute format('lock table %%I.%%I in row exclusive mode', to_schema, to_table);
+    others := (
+        select {of_kind} from pg_class c join pg_namespace n on n.oid = c.relnamespace cross join lateral ({runs}) code
+        where n.nspname = to_schema and c.relname = to_table);
+    if others is not null then
+        raise exception 'Code of others would run with the rights of this console: %%.', array_to_string(others, ', ');
+    end if;
     if sent.kind = 'lease' then
         insert into messages.message as m (created_at, message) values (now() at time zone 'utc', filled::jsonb)
         returning m.id into inserted.id;
     else
         message_id := gen_random_uuid()::text;
         row_id := gen_random_uuid();
-        execute format(
-            'insert into %%I.%%I (id, expires, headers, body) values ($1, null, $2, $3)', sent.queue_schema, sent.queue_table)
+        execute format('insert into %%I.%%I (id, expires, headers, body) values ($1, null, $2, $3)', to_schema, to_table)
             using row_id, replace(replace(replace(sent.headers,
                 '{{{{ message id }}}}', message_id),
                 '{{{{ conversation id }}}}', gen_random_uuid()::text),
