@@ -1,7 +1,7 @@
 """What a person does with messages of the lease queue by hand: publish one, release a lock, end a message.
 
-Each message is one statement, guarded by the lock that the person looked at: one that was taken meanwhile is not
-touched, and one that somebody is changing is left to them.
+Each message is a transaction of its own, guarded by the lock that the person looked at: one that was taken meanwhile
+is not touched, and one that somebody is changing is left to them. Nothing is done where code of others would run.
 """
 
 import json
@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from pgqueue_admin.archive import held_table
+from pgqueue_admin.archive.held_row import NotMovable
 from pgqueue_admin.archive.messages import LARGEST_ID, clean
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TimedOut
@@ -43,7 +45,16 @@ class LeaseAct:
     look: str
     result: Literal["rejected", "failed"] | None = None
 
+    @property
+    def writes(self) -> list[tuple[Address, int]]:
+        """Which acts on which tables, triggers of ours included."""
+        if self.result is None:
+            return [(QUEUE, held_table.UPDATE)]
+        noted = held_table.INSERT + held_table.UPDATE
+        return [(QUEUE, held_table.DELETE), (_ARCHIVE, noted), (_EVENTS, held_table.INSERT)]
 
+
+_ARCHIVE, _EVENTS = Address("messages", "message_archive"), Address("messages", "archive_event")
 _AS_ENDED = "it is in the queue, or in the archive with your name"
 ACTS: dict[ActName, LeaseAct] = {
     "release": LeaseAct(verb="release", done="released", look="look at it before you do it again"),
@@ -74,13 +85,15 @@ def publish(queue: Address, text: str, person: Any, origin: str, reason: str = "
         with queue_database().writing() as connection, audited(**_about("publish", person, origin, reason)) as entry:
             store = _store(connection)
             try:
-                (number,) = store.publish(connection, [document])
+                with connection.transaction():
+                    _refuse_code(connection, [(QUEUE, held_table.INSERT)])
+                    (number,) = store.publish(connection, [document])
                 entry.note(id=number)
             except DatabaseDown as error:
                 lost = error
                 entry.note(outcome="not known")
             entry.done = 1
-    except DatabaseError as error:
+    except (DatabaseError, NotMovable) as error:
         raise OperationRefused(f"Nothing was published. {error}") from error
     if lost:
         raise OutcomeUnknown(f"It may have been {PUBLISH.done}, or not: {PUBLISH.look}. {lost}") from lost
@@ -190,14 +203,24 @@ def _one(
     if not 0 < number <= LARGEST_ID:
         return LeaseOutcome(number, "skipped", _ENDED)
     try:
-        archive_id = store.end_seen(connection, number, lock, ending) if ending else None
-        if archive_id is not None or (ending is None and store.release_seen(connection, number, lock)):
+        with connection.transaction():
+            _refuse_code(connection, kind.writes)
+            archive_id = store.end_seen(connection, number, lock, ending) if ending else None
+            done = archive_id is not None or (ending is None and store.release_seen(connection, number, lock))
+        if done:
             return LeaseOutcome(number, "done", archive_id=archive_id)
         return LeaseOutcome(number, "skipped", _why_not(kind, store.seen_now(connection, number), lock))
     except (DatabaseDown, TimedOut):
         raise
-    except DatabaseError as error:
+    except (DatabaseError, NotMovable) as error:
         return LeaseOutcome(number, "failed", str(error))
+
+
+def _refuse_code(connection: Connection, writes: Sequence[tuple[Address, int]]) -> None:
+    """In the caller's transaction. Raises NotMovable where that would run code of another role."""
+    for table, acts in writes:
+        if why := held_table.would_run(connection, table, acts):
+            raise NotMovable(why)
 
 
 def refusal(verb: str, queue: Address, person: Any) -> str:

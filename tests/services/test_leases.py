@@ -3,18 +3,23 @@
 from collections.abc import Callable
 from typing import Any
 
+import environ
 import psycopg
 import pytest
 from django.contrib.auth.models import User
 
+from pgqueue_admin.archive.held_row import would_run
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import leases
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
+from pgqueue_admin.services.operations.targets import judge
 from tests.archived_messages import person
+from tests.console.sampled import elsewhere
 from tests.lease import original
 from tests.older_schema import set_back
 
@@ -215,3 +220,65 @@ def test_a_publish_whose_outcome_is_unknown_is_audited(queue: LeaseQueue, sessio
     with pytest.raises(OutcomeUnknown, match="It may have been published, or not"):
         leases.publish(QUEUE, "{}", ana, "console")
     assert audited() == [("publish", "ana", {"outcome": "not known"})]
+
+
+SPIES = """
+do $$ begin create role neighbour; exception when duplicate_object then null; end $$;
+create function public.spy() returns trigger language plpgsql as $$ begin return coalesce(new, old); end $$;
+alter function public.spy() owner to neighbour;
+create trigger spies before {} for each row execute function public.spy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("spied", "refused"),
+    [
+        ("insert on messages.message", {"publish"}),
+        ("update on messages.message", {"release"}),
+        ("delete on messages.message", {"end"}),
+        ("insert on messages.message_archive", {"end"}),
+        ("update on messages.message_archive", {"end"}),  # what becomes of a message that was retried
+        ("insert on messages.archive_event", {"end"}),
+    ],
+)
+def test_no_act_runs_code_of_others(
+    queue: LeaseQueue, session: Connection, ana: User, spied: str, refused: set[str]
+) -> None:
+    """Whoever has TRIGGER on these tables can attach it."""
+    queue.publish_many([1, 2])
+    locked, other = queue.claim(2)
+    session.run(SPIES.format(spied))
+    acts = {
+        "publish": lambda: leases.publish(QUEUE, "1", ana, "console"),
+        "release": lambda: leases.release(QUEUE, locked.id, seen(session, locked.id), ana, "console"),
+        "end": lambda: leases.end(QUEUE, other.id, seen(session, other.id), "failed", ana, "console", "stuck"),
+    }
+    for name, act in acts.items():
+        if name in refused:
+            with pytest.raises(OperationRefused, match=r"Nothing was .*trigger spies of role neighbour"):
+                act()
+        else:
+            act()
+    assert {verb for verb, *_ in audited()} == acts.keys() - refused
+
+
+def test_what_the_engines_owner_attached_is_no_code_of_others(
+    queue: LeaseQueue, session: Connection, archive: str, ana: User
+) -> None:
+    """Where a role without more rights than docs/reference/database-access.md gives it acts on tables of another."""
+    queue.publish_many([1, 2])
+    locked, other = queue.claim(2)
+    session.run("""
+        do $$ begin create role narrow login; exception when duplicate_object then null; end $$;
+        alter role narrow password 'narrow';
+        grant usage on schema messages to narrow; grant select on all tables in schema messages to narrow;
+        grant insert, update, delete on all tables in schema messages to narrow;
+        grant usage on all sequences in schema messages to narrow
+    """)
+    with elsewhere("queues", **{**environ.Env.db_url_config(archive), "USER": "narrow", "PASSWORD": "narrow"}):
+        leases.publish(QUEUE, "1", ana, "console")
+        leases.release(QUEUE, locked.id, seen(session, locked.id), ana, "console")
+        leases.end(QUEUE, other.id, seen(session, other.id), "failed", ana, "console", "stuck")
+        with queue_database().reading() as reading:
+            assert (judge(reading, [QUEUE])[QUEUE].runs, would_run(reading, QUEUE)) == ((), "")
+    session.run("drop owned by narrow; drop role narrow")
