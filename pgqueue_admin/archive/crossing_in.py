@@ -50,18 +50,18 @@ def carry(
     store: CrossingStore,
     queue: Address,
     meant: TakingIn,
-    take: Take | None = None,
+    take: Take,
     intend: Intend = lambda crossing, rows: None,
 ) -> Taken:
     """Take a batch out of it, in one transaction there, which is marked here before it ends. Raises DatabaseError.
     ``beside``: another session there.
 
     The rows are held there while they are copied, so that nobody else takes them; until ``finish`` the copies are no
-    archived messages. The caller's session has the crossing in hand (``crossings.all_let_go``). ``take``: which rows,
-    the lowest where it is not given. ``intend``: asked before anything leaves.
+    archived messages. The caller's session has the crossing in hand (``crossings.all_let_go``). ``take``: which rows;
+    ``intend``: both are asked before anything leaves.
     """
     with there.transaction():
-        rows = take(there) if take else store.take(there, queue, BATCH, MOST)
+        rows = take(there)
         if not rows:  # asked each second: a transaction there takes a number only where something is written
             return NOTHING
         mark = store.mark(there)

@@ -9,6 +9,7 @@ from pytest_django import Settings
 
 from pgqueue_admin.archive import crossing_in
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.models import Process, Queue
@@ -240,6 +241,23 @@ def test_only_what_is_switched_on_is_emptied(
     save_settings(queue, {"ingest": False}, "ana", "console")
     with pytest.raises(ActRefused, match="are only looked at"):
         save_settings(queue, {"ingest": True}, "ana", "console")
+
+
+def test_nothing_is_taken_out_where_that_would_run_code_of_others(here: Connection, there: Connection) -> None:
+    there.run("""
+        do $$ begin create role neighbour; exception when duplicate_object then null; end $$;
+        create or replace function public.spy() returns trigger language plpgsql as $$ begin return old; end $$;
+        alter function public.spy() owner to neighbour;
+        create trigger spies before delete on public.error for each row execute function public.spy()
+    """)
+    try:
+        with pytest.raises(DatabaseError, match="trigger spies of role neighbour"):
+            emptied()
+        assert (number_there(there), open_crossings(here)) == (MANY, 0)
+    finally:
+        there.run("drop trigger spies on public.error")
+    emptied()
+    is_whole(here, there)
 
 
 def test_each_that_is_written_to_has_a_process_of_its_own(settings: Settings) -> None:

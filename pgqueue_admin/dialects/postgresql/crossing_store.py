@@ -67,6 +67,8 @@ class PostgreSQLCrossings:
 
     def take(self, session: Session, queue: Address, limit: int, most: int) -> list[TakenRow]:
         rows = session.all(self._sql.take(table=queue), {"limit": limit, "most": most})
+        if rows:
+            session.run(self._sql.hold(table=queue))
         return [TakenRow(*row) for row in rows]
 
     def body(self, session: Session, queue: Address, row: TakenRow) -> bytes | None:

@@ -5,7 +5,7 @@ the other transaction is marked here before it ends there; what came of it is wr
 """
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -16,13 +16,14 @@ from pgqueue_admin.archive.crossing_in import Intend, Take, Taken, TakingIn
 from pgqueue_admin.archive.crossings import Crossing
 from pgqueue_admin.archive.messages import Outcome
 from pgqueue_admin.dialects import Address, Connection, Dialect
-from pgqueue_admin.dialects.crossing_store import CommitOutcome, CrossingStore
+from pgqueue_admin.dialects.connection import Session
+from pgqueue_admin.dialects.crossing_store import CommitOutcome, CrossingStore, TakenRow
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.waiting_store import MovingStore
 from pgqueue_admin.models.queue_database import QueueDatabase, of_alias, queue_database
 from pgqueue_admin.services import audit_intents
-from pgqueue_admin.services.operations.acts_allowed import home_elsewhere
+from pgqueue_admin.services.operations.acts_allowed import home_elsewhere, others_run
 from pgqueue_admin.services.operations.item_outcomes import record
 
 log = logging.getLogger(__name__)
@@ -59,14 +60,21 @@ def send_out(here: Connection, number: int) -> list[Outcome] | None:
 
 def take_in(database: QueueDatabase, queue: Address) -> Taken:
     """A batch of its error queue into the archive. Raises DatabaseError: then it lies there, or it is being asked."""
-    return take_out(database, queue, TakingIn(database.alias))[0]
+
+    def take(there: Session) -> Sequence[TakenRow]:
+        rows = _store(database).take(there, queue, crossing_in.BATCH, crossing_in.MOST)
+        if rows and (why := others_run(there, database, queue)):
+            raise DatabaseError(why)
+        return rows
+
+    return take_out(database, queue, TakingIn(database.alias), take)[0]
 
 
 def take_out(
     database: QueueDatabase,
     queue: Address,
     meant: TakingIn,
-    take: Take | None = None,
+    take: Take,
     intend: Intend = lambda crossing, rows: None,
 ) -> tuple[Taken, list[Outcome]]:
     """Rows of a queue there into the archive, as somebody means it, and what they became there. Raises likewise.
