@@ -5,6 +5,8 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 
+from pgqueue_admin.osproc import gc_freeze
+
 
 class PgqueueAdmin(AppConfig):
     name = "pgqueue_admin"
@@ -16,6 +18,7 @@ class PgqueueAdmin(AppConfig):
         from pgqueue_admin.alerts import checks  # noqa: F401  (registers them)
 
         connection_created.connect(_apply_session_settings, dispatch_uid="pgqueue")
+        gc_freeze.loaded()
 
 
 def _apply_session_settings(connection: Any, **_: Any) -> None:
