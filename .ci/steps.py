@@ -36,8 +36,9 @@ DEPLOYED = (
 
 QUICK = "not journey and not chaos and not spark and not fresh and not pg_cron and not mariadb"
 # Rooms whose own statements the server answers; what is built on them asks through them, or through Django. Of history
-# what rests on the server's snapshots and log, of the lease queue what needs no processes: tests/dialects has every
-# statement understood.
+# what rests on the server's snapshots and log, of the lease queue what needs no processes. Of services the acts, whose
+# statements are their own or must hold a lock against somebody: what freezes, paces, allows or writes anew asks the
+# same ones, in a course of the console's own that no server changes. tests/dialects has every statement understood.
 HISTORY = " ".join(
     f"tests/history/test_{name}.py" for name in ("committed", "read_sessions", "restored", "xid_continuity")
 )
@@ -48,7 +49,15 @@ LEASE = " ".join(
         *("rights", "schedules", "upkeep"),
     )
 )
-ASKING = f"tests/archive tests/dialects tests/monitor tests/services tests/transport {HISTORY} {LEASE}"
+ACTS = " ".join(
+    f"tests/services/test_{name}.py"
+    for name in (
+        *("acts_elsewhere", "answer_lost", "at_once", "audited_act", "call_back", "foreign_triggers", "killed"),
+        *("lease_purge", "lease_retry", "lease_rules", "leases", "message_copies", "one", "purge", "restore_and_retry"),
+        *("schedules", "two_operators", "waiting_messages", "wake_up"),
+    )
+)
+ASKING = f"tests/archive tests/dialects tests/monitor tests/transport {ACTS} {HISTORY} {LEASE}"
 PG_CRON = "tests/management/test_pg_cron.py tests/outbox/test_script.py tests/architecture/test_deploy_lease.py"
 ON_MARIADB = "tests/dialects tests/outbox tests/console/test_outboxes_elsewhere.py"
 KILLING = "tests/history tests/hostile tests/lease tests/outbox tests/services tests/transport tests/workers"
