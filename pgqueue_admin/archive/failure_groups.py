@@ -5,12 +5,13 @@ Of those in queues that whoever asks may see: a group that has none there does n
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from pgqueue_admin.archive import failure_tallies, store
 from pgqueue_admin.archive.damaged_row import readable
-from pgqueue_admin.archive.fingerprints import seen
+from pgqueue_admin.archive.fingerprints import seen, uncovered
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -84,13 +85,14 @@ class FailureFigures(NamedTuple):
 
 
 class NamedCount(NamedTuple):
-    """What lies dead of one type, queue or endpoint."""
+    """What lies dead of one type, queue or endpoint. ``more``: only the newest were looked at, and there are older."""
 
     name: str
     dead: int
     causes: int
     first_at: datetime
     last_at: datetime
+    more: bool
 
 
 class Place(NamedTuple):
@@ -183,12 +185,25 @@ def bars(connection: Connection, fingerprint: str, step: int, steps: int) -> lis
     return found
 
 
-def by_name(connection: Connection, name: str, asked: ArchiveFilter, most: int) -> list[NamedCount]:
-    """``name``: type, queue or endpoint."""
+def by_name(connection: Connection, name: str, asked: ArchiveFilter, most: int, cap: int) -> list[NamedCount]:
+    """``name``: type, queue or endpoint. Of the newest ``cap`` that are asked for; all that lies dead by queue is
+    counted whole."""
     store.check(connection, asked)
     sql = _sql()
+    if name == "queue" and _asks_for_all(asked) and _all_have_sums(connection, cap):
+        return [NamedCount(*row) for row in _all(connection, sql.tallied_queues, most=most)]
     statement = sql.by_name(name=getattr(sql, _NAMES[name]), **store.matching(asked))
-    return [NamedCount(*row) for row in connection.all(statement, {**asked.params(), "most": most})]
+    return [NamedCount(*row) for row in connection.all(statement, {**asked.params(), "most": most, "cap": cap})]
+
+
+def _asks_for_all(asked: ArchiveFilter) -> bool:
+    """Also for who sees some queues: of these."""
+    return replace(asked, state="", within=None) == ArchiveFilter(state="", within=None)
+
+
+def _all_have_sums(connection: Connection, cap: int) -> bool:
+    """But so many, which are counted one by one."""
+    return failure_tallies.are_kept(connection) and not uncovered(connection, cap).more
 
 
 def members(connection: Connection, fingerprint: str) -> list[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.archive import failure_groups, store
+from pgqueue_admin.archive import failure_groups, failure_tallies, store
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -51,12 +51,39 @@ def test_counts_are_those_of_a_recount(filled: Connection) -> None:
         sum(group.dead for group in failure_groups.groups(filled, asked))
         == store.count(filled, ArchiveFilter(queue="q3"), ROWS).number
     )
-    assert sum(each.dead for each in failure_groups.by_name(filled, "queue", ArchiveFilter(state=""), 100)) == sum(
-        row[1] for row in recount
-    )
+    assert sum(
+        each.dead for each in failure_groups.by_name(filled, "queue", ArchiveFilter(state=""), 100, ROWS)
+    ) == sum(row[1] for row in recount)
     every = filled.all("select distinct fingerprint from messages.message_archive order by 1")
     assert failure_groups.all_fingerprints(filled) == [row[0] for row in every]
     assert len(every) == GROUPS > len(found)
+
+
+def test_of_more_than_a_cap_the_newest_are_counted_by_type(filled: Connection) -> None:
+    """No index has the type of a message: of ten million dead ones no page reads each."""
+    recount = filled.all(
+        "select count(*) as dead, count(distinct fingerprint) as causes, min(died_at), max(died_at) from (select * from"
+        " messages.message_archive where state = 'dead' order by died_at desc, seq desc limit 500) newest"
+    )
+    (found,) = failure_groups.by_name(filled, "type", ArchiveFilter(state=""), 100, 500)
+    assert found == ("", *recount[0], True)
+    (every,) = failure_groups.by_name(filled, "type", ArchiveFilter(state=""), 100, ROWS)
+    assert (every.dead, every.more) == (store.count(filled, ArchiveFilter(), ROWS).number, False)
+
+
+def test_other_names_are_counted_without_a_walk_of_all_that_are_dead(filled: Connection) -> None:
+    while failure_tallies.fold(filled):
+        filled.run("vacuum analyze messages.failure_tally, messages.failure_change")
+    sql = postgresql().failure_groups
+    asked = ArchiveFilter()
+    by_type = sql.by_name(name=sql.of_type, **store.matching(asked))
+    plan = executed(filled, by_type, {**asked.params(), "most": 201, "cap": 500})
+    assert plan.reads("message_archive") <= BY_INDEX
+    assert plan.blocks < 1_500  # of 20,000 dead
+    by_queue = executed(filled, sql.tallied_queues(seen=sql.everywhere), {"most": 201})
+    assert by_queue.reads("message_archive") <= BY_INDEX
+    assert by_queue.indexes <= {"message_archive_dead", "message_archive_no_fingerprint", "failure_tally_pkey"}
+    assert by_queue.blocks < 400
 
 
 def test_who_sees_some_queues_is_told_a_recount_of_these(filled: Connection) -> None:

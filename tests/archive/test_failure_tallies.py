@@ -7,7 +7,7 @@ import pytest
 
 from pgqueue_admin.archive import failure_groups, failure_tallies, replay, store
 from pgqueue_admin.archive.failure_groups import STATES, FailureFigures
-from pgqueue_admin.archive.messages import DeadMessage
+from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.archive.retention import prune
 from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -171,6 +171,33 @@ def test_sums_and_a_count_say_the_same(
         monkeypatch.setattr(failure_tallies, "are_kept", lambda connection: False)
         assert kept == all_of_it()
         assert seen or {each[-1] for each in kept} >= set(STATES)
+
+
+BY_QUEUE = """
+select coalesce(queue, '"messages"."message"') as name, count(*) as dead, count(distinct fingerprint) as causes,
+    greatest(least(min(died_at), now()), '0001-01-02') as first_at,
+    greatest(least(max(died_at), now()), '0001-01-02') as last_at, false
+from messages.message_archive where state = 'dead' and {seen} group by 1 order by 2 desc, 1
+"""
+
+
+@pytest.mark.parametrize("seen", [None, SOME], ids=["all", "some"])
+def test_by_queue_all_that_lies_dead_is_counted(filled: Connection, seen: VisibleQueues | None) -> None:
+    """Also what has no failure yet, and what has no error; a search, or too many with no failure, is counted so far."""
+    filled.run("update messages.message_archive set exception_type = 'E' || id % 4 where id % 3 > 0")
+    failure_tallies.fold(filled)
+    filled.run("update messages.message_archive set fingerprint = null where id % 11 = 0")
+    some = """coalesce(queue, '"messages"."message"') in ('q1', '"messages"."message"')""" if seen else "true"
+    everything, died = ArchiveFilter(state=""), ArchiveFilter(state="", since="-infinity")
+    with filled.transaction(), visible_queues.within(seen):
+        recount = [tuple(row) for row in filled.all(BY_QUEUE.format(seen=some))]
+        assert len(recount) == (2 if seen else 4)
+        few = failure_groups.by_name(filled, "queue", everything, 100, 5)
+        assert sum(each.dead for each in few) == 5
+        assert all(each.more for each in few)
+        assert failure_groups.by_name(filled, "queue", died, 100, 400) == recount
+        assert sum(each[1] for each in recount) > 90
+        assert failure_groups.by_name(filled, "queue", everything, 100, 90) == recount
 
 
 def test_no_page_counts_the_archive(filled: Connection) -> None:

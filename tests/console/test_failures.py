@@ -128,6 +128,17 @@ def test_a_name_leads_to_so_many_as_it_counts(recorded: Recorded, by: str, q: st
         assert found == f"{count:,}", address
 
 
+def test_of_more_than_a_cap_it_says_which_were_counted(recorded: Recorded, settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "CAP": 5}
+    page = shown(recorded.viewer, "/failures/?by=type")
+    assert "there are older" in page
+    assert re.search(r'data-l="Dead"><b>.*?>\d\+<', page)
+    assert "or earlier" in page
+    by_queue = shown(recorded.viewer, "/failures/?by=queue")
+    assert sum(count for _, count in named(by_queue)) == sum(recounted(recorded).values()) > 5
+    assert "or earlier" not in by_queue
+
+
 def test_what_names_no_endpoint_leads_nowhere(recorded: Recorded) -> None:
     """No search finds it: who handled it is no endpoint of a transport message."""
     recorded.connection.run("delete from messages.message_archive")

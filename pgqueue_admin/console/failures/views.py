@@ -26,7 +26,7 @@ from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.dialects import Address, Connection, visible_queues
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting.fingerprint import is_fingerprint
-from pgqueue_admin.formatting.numbers import format_int
+from pgqueue_admin.formatting.numbers import CAPPED, COUNTED, format_int
 from pgqueue_admin.models import FailureGroup, database_clock
 from pgqueue_admin.models.failure_group import FailureWords, of_teams, words_of
 from pgqueue_admin.models.queue_database import queue_database
@@ -61,6 +61,8 @@ def page(request: HttpRequest) -> HttpResponse:
         "found": found if isinstance(found, rows.FailureList) else None,
         "names": found[:NAMES] if isinstance(found, list) else None,
         "more_names": isinstance(found, list) and len(found) > NAMES,
+        "how": _how(found),
+        "cap": settings.PGQUEUE["CAP"],
         "live": _followed(found, query.filter),
         "is_old": found is False,
         "trouble": problem,
@@ -82,7 +84,7 @@ def _read(connection: Connection, request: HttpRequest, asked: ArchiveFilter, by
         return False
     asked = replace(asked, state="")
     if by != "cause":
-        named = failure_groups.by_name(connection, by, asked, NAMES + 1)
+        named = failure_groups.by_name(connection, by, asked, NAMES + 1, settings.PGQUEUE["CAP"])
         return [(each, _search_of(asked, by, each.name)) for each in named]
     start = max(0, pagination.integer(request.GET.get("after")) or 0)
     owner = request.GET.get("owner", "").replace("\0", "")
@@ -96,6 +98,11 @@ def _read(connection: Connection, request: HttpRequest, asked: ArchiveFilter, by
         owner=owner,
         start=start,
     )
+
+
+def _how(found: Any) -> str:
+    """Of names: at least so many where only the newest were looked at."""
+    return CAPPED if isinstance(found, list) and any(each.more for each, _ in found) else COUNTED
 
 
 def _followed(found: Any, asked: ArchiveFilter) -> str:

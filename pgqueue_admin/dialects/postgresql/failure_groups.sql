@@ -213,11 +213,74 @@ where a.fingerprint = %(fingerprint)s and a.died_at > now() - %(step)s::integer 
 group by 1
 
 -- name: by_name
--- What lies dead, by type, queue or endpoint instead, and of how many causes.
-select {name} as name, count(*) as dead, count(distinct a.fingerprint) as causes,
-    greatest(least(min(a.died_at), now()), '0001-01-02') as first_at, greatest(least(max(a.died_at), now()), '0001-01-02') as last_at
-from messages.message_archive a where a.state = 'dead' and {matches}
-group by 1 order by dead desc, name limit %(most)s
+-- What lies dead, by type, queue or endpoint instead, and of how many causes: of the newest so many, and never of more.
+with found as materialized (
+    select {name} as name, a.fingerprint, a.died_at, row_number() over (order by a.died_at desc, a.seq desc) as nth
+    from messages.message_archive a where a.state = 'dead' and {matches}
+    order by a.died_at desc, a.seq desc limit %(cap)s + 1
+), of_cause as (
+    select name, fingerprint, count(*) as dead, min(died_at) as first_at, max(died_at) as last_at
+    from found where nth <= %(cap)s group by 1, 2
+)
+select name, sum(dead)::bigint as dead, count(fingerprint) as causes,
+    greatest(least(min(first_at), now()), '0001-01-02') as first_at, greatest(least(max(last_at), now()), '0001-01-02') as last_at,
+    (select count(*) > %(cap)s from found) as more
+from of_cause group by 1 order by dead desc, name limit %(most)s
+
+-- name: tallied_queues
+-- As by_name by queue, of everything that lies dead: what has no failure yet is counted by its index. When the first and the last died
+-- is probed by error in the index of the dead, however many they are: in its order, lest the planner walk a queue for those with no error.
+-- Original clients name no queue, nor an error.
+with kept as (
+    select a.queue, a.fingerprint, sum(a.number) as dead
+    from (
+        select t.queue, t.fingerprint, t.number from messages.failure_tally t where t.state = 'dead'
+        union all
+        select c.queue, c.fingerprint, c.number from messages.failure_change c where c.state = 'dead'
+        union all
+        select coalesce(u.queue, '"messages"."message"'), null, 1 from messages.message_archive u
+        where u.fingerprint is null and u.result <> 'success' and u.state = 'dead') as a
+    where {seen} group by 1, 2 having sum(a.number) > 0
+), named as materialized (
+    select queue as name, sum(dead)::bigint as dead, count(fingerprint) as causes from kept group by 1
+    order by dead desc, name limit %(most)s
+)
+select n.name, n.dead, n.causes, greatest(least(died.first_at, now()), '0001-01-02') as first_at,
+    greatest(least(died.last_at, now()), '0001-01-02') as last_at, false as more
+from named n, lateral (
+    with recursive error (name) as (
+        select min(d.exception_type) from messages.message_archive d where d.state = 'dead' and d.queue = n.name
+        union all
+        select (select min(d.exception_type) from messages.message_archive d
+            where d.state = 'dead' and d.queue = n.name and d.exception_type > error.name)
+        from error where error.name is not null
+    ), times (first_at, last_at) as (
+        select (select min(d.died_at) from messages.message_archive d
+                where d.state = 'dead' and d.queue = n.name and d.exception_type = error.name),
+            (select max(d.died_at) from messages.message_archive d
+                where d.state = 'dead' and d.queue = n.name and d.exception_type = error.name)
+        from error where error.name is not null
+        union all
+        select (select d.died_at from messages.message_archive d
+                where d.state = 'dead' and d.queue = n.name and d.exception_type is null
+                order by d.exception_type, d.died_at limit 1),
+            (select d.died_at from messages.message_archive d
+                where d.state = 'dead' and d.queue = n.name and d.exception_type is null
+                order by d.exception_type desc, d.died_at desc limit 1)
+        union all
+        select (select d.died_at from messages.message_archive d
+                where d.state = 'dead' and d.queue is null and d.exception_type is null
+                order by d.exception_type, d.died_at limit 1),
+            (select d.died_at from messages.message_archive d
+                where d.state = 'dead' and d.queue is null and d.exception_type is null
+                order by d.exception_type desc, d.died_at desc limit 1)
+        where n.name = '"messages"."message"'
+        union all
+        select min(d.died_at), max(d.died_at) from messages.message_archive d
+        where d.state = 'dead' and d.queue is null and d.exception_type is not null and n.name = '"messages"."message"'
+    )
+    select min(times.first_at) as first_at, max(times.last_at) as last_at from times) as died
+order by n.dead desc, n.name
 
 -- name: of_type
 -- Part of by_name.
