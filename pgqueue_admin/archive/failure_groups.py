@@ -22,6 +22,7 @@ STATES: tuple[State, ...] = ("new", "growing", "back", "quiet")  # in this order
 DAY = timedelta(hours=24)
 LEAST = 3  # deaths within 10 minutes that may be called growing
 LATELY_IN_DAY = 143  # how many times 10 minutes the rest of 24 hours is
+DECIDES = 73  # times as many in 24 hours as in 10 minutes, and it does not grow
 MOST = 3_000  # groups that one page judges; ask for one more to see whether there are
 PLACES = 200  # newest dead ones that say where and of which type a group's are
 PLACES_OF_MANY = 20  # likewise of each of a list, whose rows are read one by one from anywhere in the archive
@@ -43,8 +44,9 @@ class FailureFigures(NamedTuple):
     all_dead: int  # whatever was searched for
     first_at: datetime | None  # None: firsts() tells it
     last_at: datetime
-    died_lately: int  # in the last 10 minutes
-    died_today: int | None  # in the last 24 hours, whatever became of them; None: too few died lately for it to matter
+    died_lately: int | None  # in the last 10 minutes; None: its state does not hang on it, and hours() tells it
+    # in the last 24 hours, whatever became of them: of several, no more than decide whether it grows; None: it does not
+    died_today: int | None
     is_today: bool  # whether one died in the last 24 hours
     before_today: datetime | None
     was_silent: bool  # whether a week lay between the last before these and the first of them
@@ -67,7 +69,7 @@ class FailureFigures(NamedTuple):
 
     @property
     def _grows(self) -> bool:
-        if self.died_today is None or self.died_lately < LEAST:
+        if self.died_today is None or self.died_lately is None or self.died_lately < LEAST:
             return False
         return self.died_lately > 2 * (self.died_today - self.died_lately) / LATELY_IN_DAY
 
@@ -95,6 +97,13 @@ class NamedCount(NamedTuple):
     more: bool
 
 
+class Hours(NamedTuple):
+    """``deaths``: of each of the last 24 hours, the oldest first; ``lately``: in the last 10 minutes."""
+
+    deaths: list[int]
+    lately: int
+
+
 class Place(NamedTuple):
     fingerprint: str
     queue: str
@@ -111,12 +120,14 @@ def groups(
     ``asked``: of what is counted as dead; the state is judged by all of a group. ``with_first``: with when each
     was first.
     """
-    sql = _sql()
-    if asked is None and failure_tallies.are_kept(connection):
-        first = _first() if with_first else sql.first_unasked
+    sql, are_kept = _sql(), failure_tallies.are_kept(connection)
+    first = sql.first_of_group if with_first else sql.first_unasked
+    if asked is None and are_kept:
         return _tallied(connection, sql.tallied_groups, first, most=most)
     if asked:
         store.check(connection, asked)
+    if asked and are_kept:
+        return _found(connection, asked, first, most)
     dead = sql.matching_dead if asked else sql.all_dead
     where, names = seen()
     parts = {"figures": sql.figures, "dead": dead, "seen": where, **(store.matching(asked) if asked else {})}
@@ -124,16 +135,32 @@ def groups(
     return [FailureFigures(*row) for row in connection.all(sql.groups(**parts), params)]
 
 
+def _found(connection: Connection, asked: ArchiveFilter, first: Statement, most: int) -> list[FailureFigures]:
+    """Of a queue alone by the sums; else of what is read."""
+    sql = _sql()
+    if asked.queue and _asks_for_all(replace(asked, queue="")):
+        return _tallied(
+            connection, sql.tallied_found, first, {"found": sql.found_in_queue}, queue=asked.queue, most=most
+        )
+    parts = {"found": sql.found_in_archive, **store.matching(asked)}
+    return _tallied(connection, sql.tallied_found, first, parts, **asked.params(), most=most)
+
+
 def group(connection: Connection, fingerprint: str) -> FailureFigures | None:
-    """None where the archive has no such message any more."""
-    found = some(connection, [fingerprint])
+    """None where the archive has no such message any more. With how many died in the last 24 hours."""
+    found = _some(connection, [fingerprint], least=0, decides=None)
     return found[0] if found else None
 
 
 def some(connection: Connection, fingerprints: Sequence[str]) -> list[FailureFigures]:
-    """As ``group``, of several."""
+    """Of several, whatever became of their messages; with how many died in the last 10 minutes."""
+    return _some(connection, fingerprints)
+
+
+def _some(connection: Connection, fingerprints: Sequence[str], **counted: Any) -> list[FailureFigures]:
     if failure_tallies.are_kept(connection):
-        return _tallied(connection, _sql().tallied_some, _first(), fingerprints=list(fingerprints))
+        params = {"fingerprints": list(fingerprints), "all_lately": True, **counted}
+        return _tallied(connection, _sql().tallied_some, _sql().first_of_group, **params)
     where, names = seen()
     statement = _sql().some(figures=_sql().figures, dead=_sql().all_dead, seen=where)
     rows = connection.all(statement, {"fingerprints": list(fingerprints), **names})
@@ -148,9 +175,18 @@ def firsts(connection: Connection, fingerprints: Sequence[str]) -> dict[str, dat
     return {row.fingerprint: row.first_at for row in rows}
 
 
-def _tallied(connection: Connection, statement: Statement, first: Statement, **params: Any) -> list[FailureFigures]:
-    parts = {"tallied": _sql().tallied, "figures": _sql().tallied_figures, "first": first}
-    return [FailureFigures(*row) for row in _all(connection, statement, parts, **params, least=LEAST)]
+def _tallied(
+    connection: Connection,
+    statement: Statement,
+    first: Statement,
+    found: dict[str, Any] | None = None,
+    **params: Any,
+) -> list[FailureFigures]:
+    sql = _sql()
+    parts = {"tallied": sql.tallied, "figures": sql.tallied_figures, "first": first, "newest": sql.newest_of_group}
+    parts |= {"order": sql.today_first, **(found or {})}
+    asked = {"least": LEAST, "decides": DECIDES, "all_lately": False, **params}
+    return [FailureFigures(*row) for row in _all(connection, statement, parts, **asked)]
 
 
 def newest(connection: Connection, fingerprints: Sequence[str]) -> dict[str, Any]:
@@ -168,11 +204,13 @@ def places(connection: Connection, fingerprints: Sequence[str]) -> list[Place]:
     return [Place(*row) for row in rows]
 
 
-def hours(connection: Connection, fingerprints: Sequence[str]) -> dict[str, list[int]]:
-    """Deaths of each of the last 24 hours, the oldest first."""
-    found = {each: [0] * 24 for each in fingerprints}
+def hours(connection: Connection, fingerprints: Sequence[str]) -> dict[str, Hours]:
+    """Of each: deaths of each of the last 24 hours, and of the last 10 minutes."""
+    found = {each: Hours([0] * 24, 0) for each in fingerprints}
     for row in _all(connection, _sql().hours, fingerprints=list(fingerprints)):
-        found[row.fingerprint][23 - row.ago] += row.count
+        of = found[row.fingerprint]
+        of.deaths[23 - row.ago] += row.count
+        found[row.fingerprint] = of._replace(lately=of.lately + row.lately)
     return found
 
 
@@ -258,11 +296,6 @@ def _all(connection: Connection, statement: Statement, parts: dict[str, Any] | N
     """Of queues that whoever asks may see."""
     where, names = seen()
     return connection.all(statement(**(parts or {}), seen=where), {**params, **names})
-
-
-def _first() -> Statement:
-    found: Statement = _sql().first_of_group
-    return found
 
 
 def _is_before(instant: datetime | None, other: datetime) -> bool:

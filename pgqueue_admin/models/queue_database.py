@@ -253,4 +253,10 @@ def _dsn(entry: dict[str, Any]) -> str:
     said = {**at, "port": entry.get("PORT"), "dbname": entry["NAME"], **entry.get("OPTIONS", {})}
     said["options"] = entry.get("URL_OPTIONS", said.get("options", ""))
     said["target_session_attrs"] = entry.get("URL_TARGET", said.get("target_session_attrs", ""))
-    return address({key: value for key, value in said.items() if isinstance(value, str | int)})
+    return _written(tuple((key, value) for key, value in said.items() if isinstance(value, str | int)))
+
+
+@lru_cache(maxsize=64)
+def _written(said: tuple[tuple[str, str | int], ...]) -> str:
+    """Once: each name of a queue that a page draws asks for it."""
+    return address(dict(said))

@@ -9,6 +9,7 @@ from pgqueue_admin.archive import failure_groups, failure_tallies, replay, store
 from pgqueue_admin.archive.failure_groups import STATES, FailureFigures
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.archive.retention import prune
+from pgqueue_admin.archive.search_terms import Span
 from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.visible_queues import VisibleQueues
@@ -38,6 +39,10 @@ select fingerprint, queue, state, sum(number)::bigint from (
     select * from messages.failure_tally union all select * from messages.failure_change) as each
 group by 1, 2, 3 having sum(number) <> 0 order by 1, 2, 3
 """
+_SQL = postgresql().failure_groups
+PARTS = {"tallied": _SQL.tallied, "figures": _SQL.tallied_figures, "first": _SQL.first_unasked, "seen": _SQL.everywhere}
+PARTS |= {"newest": _SQL.newest_of_group, "order": _SQL.today_first}
+JUDGED = {"least": failure_groups.LEAST, "decides": failure_groups.DECIDES, "all_lately": False, "most": 3_000}
 SOME = VisibleQueues(frozenset(), frozenset(), names=("q1", '"messages"."message"'))
 
 
@@ -151,7 +156,7 @@ def told(connection: Connection) -> list[tuple[Any, ...]]:
 
 def compared(figures: FailureFigures) -> FailureFigures:
     """Without what no state hangs on, which is not asked for then."""
-    figures = figures._replace(died_today=None, counted_at=figures.last_at)
+    figures = figures._replace(died_today=None, died_lately=None, counted_at=figures.last_at)
     return figures if figures.is_today else figures._replace(before_today=None, was_silent=False, dead_before=False)
 
 
@@ -162,14 +167,24 @@ def test_sums_and_a_count_say_the_same(
     """In one moment, of each how many, since when, and in which state; to whoever sees some queues, of these."""
 
     def all_of_it() -> list[Any]:
-        listed = [compared(each) for each in failure_groups.groups(filled, with_first=False)]
+        asked = [None, *(ArchiveFilter(state="", queue=each) for each in ("q1", '"messages"."message"', "none"))]
+        asked += [
+            ArchiveFilter(state="", also=(Span("died", "", 86_400.0, None),)),
+            ArchiveFilter(state="", type_is="T"),
+        ]
+        found = [each for of in asked for each in failure_groups.groups(filled, of, with_first=False)]
+        assert len(found) > 20
+        states.append([each.state() for each in found])
+        listed = [compared(each) for each in found]
         first = failure_groups.firsts(filled, [each.fingerprint for each in listed])
         return [*(each._replace(first_at=first[each.fingerprint]) for each in listed), *told(filled)]
 
+    states = list[Any]()
     with filled.transaction(), visible_queues.within(seen):
         kept = all_of_it()
         monkeypatch.setattr(failure_tallies, "are_kept", lambda connection: False)
         assert kept == all_of_it()
+        assert states[0] == states[1]
         assert seen or {each[-1] for each in kept} >= set(STATES)
 
 
@@ -206,12 +221,28 @@ def test_no_page_counts_the_archive(filled: Connection) -> None:
     failure_tallies.fold(filled)
     filled.run("vacuum analyze messages.message_archive, messages.failure_tally, messages.failure_change")
     sql = postgresql().failure_groups
-    parts = {"tallied": sql.tallied, "figures": sql.tallied_figures, "first": sql.first_unasked, "seen": sql.everywhere}
-    params = {"least": 10**9, "most": 3_000}
-    plan = executed(filled, sql.tallied_groups(**parts), params)
+    plan = executed(filled, sql.tallied_groups(**PARTS), JUDGED)
     assert plan.reads("message_archive") <= BY_INDEX
-    assert plan.blocks < 20 * 20
-    assert executed(filled, sql.tallied_some(**parts), {**params, "fingerprints": [f"{3:016x}"]}).blocks < 40
+    assert plan.blocks < 20 * 25
+    one = {**JUDGED, "fingerprints": [f"{3:016x}"]}
+    assert executed(filled, sql.tallied_some(**PARTS), one).blocks < 40
+    in_queue = sql.tallied_found(found=sql.found_in_queue, **PARTS)
+    found = executed(filled, in_queue, {**JUDGED, "queue": "q1"})
+    assert found.reads("message_archive") <= BY_INDEX
+    assert found.blocks < 20 * 25
+
+
+def test_what_died_lately_is_counted_where_a_state_hangs_on_it(filled: Connection) -> None:
+    """Not of what is new: of an incident with a hundred thousand deaths no page counts them for each failure. Nor
+    more of a day than decide."""
+    filled.run("truncate messages.message_archive")
+    filled.run(DIED.replace("400", "20000").replace("n * n % 100000", "0"))
+    assert {each.died_lately for each in failure_groups.groups(filled) if each.state() == "new"} == {None}
+    failure_tallies.fold(filled)
+    filled.run("vacuum analyze messages.failure_tally, messages.failure_change")
+    filled.run("analyze messages.message_archive")
+    plan = executed(filled, postgresql().failure_groups.tallied_groups(**PARTS), JUDGED)
+    assert plan.blocks < 2_500  # of 20,000 messages, each of which an unvacuumed index has looked at in the table
 
 
 def test_tables_of_a_version_before_are_counted(filled: Connection) -> None:

@@ -130,6 +130,7 @@ def _read(connection: Connection, digests: Sequence[str], access: ContentAccess)
     if not digests or not are_kept(connection):
         return [], 0
     now, known = database_clock.now(), words_of(digests)
-    figures = [found for each in digests if (found := failure_groups.group(connection, each)) and found.dead]
+    found = {each.fingerprint: each for each in failure_groups.some(connection, digests) if each.dead}
+    figures = [found[each] for each in digests if each in found]
     chosen = rows.several(connection, figures, known, now, access)
     return chosen, rows.acted_on(connection, chosen)

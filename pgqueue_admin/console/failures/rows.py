@@ -227,8 +227,8 @@ def acted_on(connection: Connection, rows: Sequence[FailureRow]) -> int:
     if seen is None or seen.acted_on == seen.seen:
         return dead
     with visible_queues.within(seen.acted_on_alone):
-        found = [failure_groups.group(connection, row.fingerprint) for row in rows]
-    return sum(figures.dead for figures in found if figures)
+        found = failure_groups.some(connection, [row.fingerprint for row in rows])
+    return sum(figures.dead for figures in found)
 
 
 def judged(figures: FailureFigures, known: FailureWords | None, now: datetime) -> FailureRow:
@@ -255,13 +255,15 @@ def _detailed(connection: Connection, rows: list[FailureRow], access: ContentAcc
     first = failure_groups.firsts(connection, [row.fingerprint for row in rows if row.figures.first_at is None])
     return [
         FailureRow(
-            row.figures._replace(first_at=row.figures.first_at or first.get(row.fingerprint)),
+            row.figures._replace(
+                first_at=row.figures.first_at or first.get(row.fingerprint), died_lately=hours[row.fingerprint].lately
+            ),
             access.failure(told.get(row.fingerprint) or row.cause),
             known.get(row.fingerprint),
             row.state,
             row.acknowledged,
             places.get(row.fingerprint, ()),
-            hours[row.fingerprint],
+            hours[row.fingerprint].deaths,
             teams.get(row.fingerprint, ()),
         )
         for row in rows

@@ -86,8 +86,9 @@ select coalesce(
     and has_table_privilege(to_regclass('messages.failure_change'), 'select'), false)
 
 -- name: tallied
--- Part of tallied_groups and tallied_some: sums and what was added since are one snapshot, and equal a recount of the archive in it.
-select a.fingerprint, (coalesce(sum(a.number) filter (where a.state = 'dead'), 0))::bigint as dead,
+-- Part of tallied_groups, tallied_some and tallied_found: sums and what was added since are one snapshot, and equal a recount of the
+-- archive in it.
+select a.fingerprint, (coalesce(sum(a.number) filter (where a.state = 'dead'), 0))::bigint as all_dead,
     (coalesce(sum(a.number) filter (where a.state = 'retried'), 0))::bigint as retried,
     (coalesce(sum(a.number) filter (where a.state = 'succeeded'), 0))::bigint as succeeded,
     (coalesce(sum(a.number) filter (where a.state = 'dead_again'), 0))::bigint as dead_again,
@@ -97,36 +98,49 @@ from (
     union all
     select c.fingerprint, c.queue, c.state, c.number from messages.failure_change c) as a
 
--- name: tallied_figures
--- Part of the same, in the order of figures: of times a few probes of the index for each group. A probe that nothing hangs on is not made,
--- nor are deaths of the day counted then.
-select k.fingerprint, k.dead, k.dead as all_dead, {first} as first_at,
-    greatest(coalesce(l.died_at, now()), '0001-01-02') as last_at, r.died_lately,
-    case when l.died_at > now() - interval '24 hours' is not true then 0 when r.died_lately >= %(least)s then (
-        select count(*) from messages.message_archive a where a.fingerprint = k.fingerprint
-            and a.died_at > now() - interval '24 hours' and a.died_at <= now() and {seen}) end as died_today,
-    coalesce(l.died_at > now() - interval '24 hours', false) as is_today,
-    case when b.died_at is not null then greatest(b.died_at, '0001-01-02') end as before_today,
-    case when b.died_at <= now() - interval '6 days' then (
-        select a.died_at from messages.message_archive a where a.fingerprint = k.fingerprint
-            and a.died_at > now() - interval '24 hours' and a.died_at <= now() and {seen}
-        order by a.died_at, a.seq limit 1) - greatest(b.died_at, '0001-01-02') >= interval '7 days' else false end as was_silent,
-    case when b.state = 'dead' then true when b.state is null then false else coalesce((
-        select true from messages.message_archive a where a.fingerprint = k.fingerprint and a.state = 'dead'
-            and a.died_at <= now() - interval '24 hours' and {seen} order by a.died_at desc, a.seq desc limit 1), false) end as dead_before,
-    now() as counted_at, k.retried, k.succeeded, k.dead_again, k.discarded
-from kept k
+-- name: newest_of_group
+-- Part of the same: the last death of each.
 left join lateral (
-    select a.died_at from messages.message_archive a where a.fingerprint = k.fingerprint and a.died_at <= now() and {seen}
-    order by a.died_at desc, a.seq desc limit 1) as l on true
+    select a.died_at as newest_at from messages.message_archive a where a.fingerprint = k.fingerprint and a.died_at <= now() and {seen}
+    order by a.died_at desc, a.seq desc limit 1) as newest on true
+
+-- name: today_first
+-- Part of the same: the order in which so many are judged.
+coalesce(newest_at > now() - interval '24 hours', false) desc, dead desc, fingerprint
+
+-- name: tallied_figures
+-- Part of the same, in the order of figures: of times a few probes of the index for each group that is judged. Deaths are counted where
+-- the state hangs on them, whether it grows, or where all are asked for; and those of the day no further than they decide it.
+select k.fingerprint, k.dead, k.all_dead, {first} as first_at,
+    greatest(coalesce(k.newest_at, now()), '0001-01-02') as last_at, r.died_lately,
+    case when k.newest_at > now() - interval '24 hours' is not true then 0
+        when r.died_lately >= %(least)s then (
+            select count(*) from (
+                select from messages.message_archive a where a.fingerprint = k.fingerprint
+                    and a.died_at > now() - interval '24 hours' and a.died_at <= now() and {seen}
+                limit %(decides)s::integer * r.died_lately) as decisive) end as died_today,
+    coalesce(k.newest_at > now() - interval '24 hours', false) as is_today,
+    case when b.died_at is not null then greatest(b.died_at, '0001-01-02') end as before_today, s.was_silent, s.dead_before,
+    now() as counted_at, k.retried, k.succeeded, k.dead_again, k.discarded
+from judged k
 left join lateral (
     select a.died_at, a.state from messages.message_archive a
-    where a.fingerprint = k.fingerprint and a.died_at <= now() - interval '24 hours' and l.died_at > now() - interval '24 hours' and {seen}
+    where a.fingerprint = k.fingerprint and a.died_at <= now() - interval '24 hours' and k.newest_at > now() - interval '24 hours' and {seen}
     order by a.died_at desc, a.seq desc limit 1) as b on true
 cross join lateral (
-    select case when l.died_at > now() - interval '10 minutes' then (
-        select count(*) from messages.message_archive a where a.fingerprint = k.fingerprint
-            and a.died_at > now() - interval '10 minutes' and a.died_at <= now() and {seen}) else 0 end as died_lately
+    select case when b.died_at <= now() - interval '6 days' then (
+            select a.died_at from messages.message_archive a where a.fingerprint = k.fingerprint
+                and a.died_at > now() - interval '24 hours' and a.died_at <= now() and {seen}
+            order by a.died_at, a.seq limit 1) - greatest(b.died_at, '0001-01-02') >= interval '7 days' else false end as was_silent,
+        case when b.state = 'dead' then true when b.state is null then false else coalesce((
+            select true from messages.message_archive a where a.fingerprint = k.fingerprint and a.state = 'dead'
+                and a.died_at <= now() - interval '24 hours' and {seen} order by a.died_at desc, a.seq desc limit 1), false) end as dead_before
+    offset 0) as s
+cross join lateral (
+    select case when k.newest_at > now() - interval '10 minutes' is not true then 0
+        when %(all_lately)s or s.dead_before and not s.was_silent then (
+            select count(*) from messages.message_archive a where a.fingerprint = k.fingerprint
+                and a.died_at > now() - interval '10 minutes' and a.died_at <= now() and {seen}) end as died_lately
     offset 0) as r
 
 -- name: first_of_group
@@ -150,13 +164,42 @@ cross join lateral (
 -- As groups, of everything that lies dead: what that costs hangs on how many failures there are, not on how many messages.
 with kept as (
     {tallied} where {seen} group by a.fingerprint having sum(a.number) filter (where a.state = 'dead') > 0
+), judged as materialized (
+    select k.*, k.all_dead as dead, newest.newest_at from kept k {newest} order by {order} limit %(most)s
 )
-{figures} order by coalesce(l.died_at > now() - interval '24 hours', false) desc, k.dead desc, k.fingerprint limit %(most)s
+{figures} order by {order}
+
+-- name: tallied_found
+-- As groups, of what a search finds: it alone is read, and of its failures what they are judged by.
+with matched as materialized (
+    {found}
+), kept as (
+    {tallied} where a.fingerprint = any (array(select fingerprint from matched)) and {seen} group by a.fingerprint
+), judged as materialized (
+    select k.*, m.found as dead, newest.newest_at from kept k join matched m using (fingerprint) {newest} order by {order} limit %(most)s
+)
+{figures} order by {order}
+
+-- name: found_in_archive
+-- Part of tallied_found.
+select a.fingerprint, count(*) as found from messages.message_archive a
+where a.state = 'dead' and a.fingerprint is not null and {matches} group by 1
+
+-- name: found_in_queue
+-- In its place, where nothing is asked for but a queue: by the same sums.
+select a.fingerprint, sum(a.number)::bigint as found
+from (
+    select t.fingerprint, t.queue, t.number from messages.failure_tally t where t.state = 'dead' and t.queue = %(queue)s::text
+    union all
+    select c.fingerprint, c.queue, c.number from messages.failure_change c where c.state = 'dead' and c.queue = %(queue)s::text) as a
+where {seen} group by 1 having sum(a.number) > 0
 
 -- name: tallied_some
 -- As some.
 with kept as (
     {tallied} where a.fingerprint = any (%(fingerprints)s::text[]) and {seen} group by a.fingerprint having sum(a.number) > 0
+), judged as materialized (
+    select k.*, k.all_dead as dead, newest.newest_at from kept k {newest}
 )
 {figures}
 
@@ -198,8 +241,9 @@ from unnest(%(fingerprints)s::text[]) as f (fingerprint), lateral (
 group by 1, 2, 3, 4 order by messages desc, 2, 3, 4
 
 -- name: hours
--- Deaths of the last 24 hours, by how many hours ago.
-select a.fingerprint, least(floor(extract(epoch from now() - a.died_at) / 3600), 23)::integer as ago, count(*) as count
+-- Deaths of the last 24 hours, by how many hours ago; and how many of these in the last 10 minutes.
+select a.fingerprint, least(floor(extract(epoch from now() - a.died_at) / 3600), 23)::integer as ago, count(*) as count,
+    count(*) filter (where a.died_at > now() - interval '10 minutes') as lately
 from messages.message_archive a
 where a.fingerprint = any (%(fingerprints)s::text[]) and a.died_at > now() - interval '24 hours' and a.died_at <= now() and {seen}
 group by 1, 2
