@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from pgqueue_admin.archive import failure_tallies, store
 from pgqueue_admin.archive.damaged_row import readable
-from pgqueue_admin.archive.fingerprints import seen, uncovered
+from pgqueue_admin.archive.fingerprints import are_kept, seen, uncovered
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -150,6 +150,16 @@ def group(connection: Connection, fingerprint: str) -> FailureFigures | None:
     """None where the archive has no such message any more. With how many died in the last 24 hours."""
     found = _some(connection, [fingerprint], least=0, decides=None)
     return found[0] if found else None
+
+
+def of_message(connection: Connection, archive_id: int) -> tuple[FailureFigures, int] | None:
+    """Of the failure that this message is of, and how many others died of it in the last 10 minutes.
+
+    None where it is of none, or none is told yet.
+    """
+    row = connection.one(_sql().of_message(), {"id": archive_id}) if are_kept(connection) else None
+    figures = group(connection, row.fingerprint) if row else None
+    return (figures, max(0, (figures.died_lately or 0) - bool(row.died_lately))) if row and figures else None
 
 
 def some(connection: Connection, fingerprints: Sequence[str]) -> list[FailureFigures]:

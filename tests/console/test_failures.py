@@ -190,6 +190,13 @@ def test_the_state_says_what_happened_lately(recorded: Recorded, deaths: list[tu
     assert found.state() == state
 
 
+def test_deaths_of_a_day_are_counted_where_no_state_hangs_on_them(recorded: Recorded) -> None:
+    for ago in ("1 minute", "20 hours", "2 days"):
+        died(recorded, "f" * 16, ago)
+    page = shown(recorded.viewer, f"/failures/{'f' * 16}/")
+    assert re.search(r"<dt>Died in 24 h</dt><dd class=\"v\">(<[^>]*>)*2<", page)
+
+
 def test_one_whose_first_deaths_were_removed_is_not_new(recorded: Recorded) -> None:
     died(recorded, "f" * 16, "1 minute")
     found = failure_groups.group(recorded.connection, "f" * 16)

@@ -51,6 +51,38 @@ def test_a_dead_message_tells_its_story(looked_at: Recorded, card: int) -> None:
         assert said in html
 
 
+def test_a_dead_message_says_of_which_failure_it_is_and_whose_that_is(recorded: Recorded, refused: int) -> None:
+    died = "update messages.message_archive set died_at = now() - interval '2 hours'"
+    recorded.connection.run(died)
+    fingerprint = recorded.connection.value(
+        "select fingerprint from messages.message_archive where id = %(id)s", {"id": refused}
+    )
+    said = {"owner": "Shop team", "ticket": "SHOP-1", "note": "Waits for <7.2.1>"}
+    recorded.operator.post(f"/failures/{fingerprint}/assignment/", said)
+    html = shown(recorded.operator, f"/archive/{refused}/")
+    assert f'<a href="/failures/{fingerprint}/">Open the group</a>' in html
+    for each in ("Shop team", "SHOP-1", "Waits for &lt;7.2.1&gt;"):
+        assert each in html
+    assert "Its cause still happens" not in html
+    recorded.connection.run(
+        f"{died.partition('set')[0]} set died_at = now() where fingerprint = %(f)s", {"f": fingerprint}
+    )
+    others = recorded.connection.value(
+        "select count(*) - 1 from messages.message_archive where fingerprint = %(f)s", {"f": fingerprint}
+    )
+    html = shown(recorded.operator, f"/archive/{refused}/")
+    assert re.search(
+        rf"still happens:</b> .*?{others}.*? other messages? died of it in the last 10 min", html, re.DOTALL
+    )
+
+
+def test_what_succeeded_is_of_no_failure(recorded: Recorded, refused: int) -> None:
+    recorded.connection.run(
+        "update messages.message_archive set result = 'success', fingerprint = null where id = %(id)s", {"id": refused}
+    )
+    assert "Open the group" not in shown(recorded.operator, f"/archive/{refused}/")
+
+
 def test_headers_stand_in_parts_and_say_what_a_retry_does(looked_at: Recorded, card: int) -> None:
     html = shown(looked_at.operator, f"/archive/{card}/")
     for said in ("Identity", "Failure", "Diagnostics", "On retry", "removed", "failure headers"):

@@ -83,6 +83,11 @@ class FailureRow:
         return min(known, found) if known else found
 
     @property
+    def died_today(self) -> int:
+        """Whatever became of them; counted by hours where no state hangs on it."""
+        return sum(self.hours) if self.figures.died_today is None else self.figures.died_today
+
+    @property
     def dead(self) -> str:
         """As buttons name it."""
         return format_int(self.figures.dead)

@@ -18,6 +18,7 @@ from pgqueue_admin.console.messages.detail import (
     body,
     delayed_rows,
     error,
+    failure,
     followed_message,
     prev_next,
     timeline,
@@ -54,6 +55,7 @@ class ArchivedMessageData(NamedTuple):
     retried_as: int | None  # of a lease message
     deaths: store.DeathRecord | None
     first_ending: int | None  # of a lease message: the archive id of the ending before this one
+    failure: failure.FailureOfMessage | None
 
 
 @require_safe
@@ -85,6 +87,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
         "beside": found.beside,
         "retried_as": found.retried_as,
         "deaths": found.deaths,
+        "failure": found.failure,
         "first_ending": found.first_ending,
         "done": [*timeline.done(known, found.events)],
         "reasons": _reasons(archive_id, found.events),
@@ -139,7 +142,8 @@ def _read_archived(connection: Connection, archive_id: int, request: HttpRequest
     retried_as = lease_retry.retried_as(connection, archive_id) if is_lease else None
     deaths = store.deaths(connection, message)
     first = lease_retry.first_endings(connection, [archive_id]).get(archive_id) if is_lease else None
-    return ArchivedMessageData(message, shown, events, beside, judged, retried_as, deaths, first)
+    cause = failure.of_archived(connection, message)
+    return ArchivedMessageData(message, shown, events, beside, judged, retried_as, deaths, first, cause)
 
 
 def _archived_body(connection: Connection, message: ArchivedMessage, request: HttpRequest) -> body.ShownBody:

@@ -338,6 +338,11 @@ coalesce(a.queue, '"messages"."message"')
 -- Part of by_name, as a search finds it: who handled it is an endpoint for lease messages alone.
 coalesce(a.endpoint, case a.kind when 'lease' then a.handled_by end, '')
 
+-- name: of_message
+-- By its key, for the page of one message; and whether it is one of those that died lately.
+select a.fingerprint, a.died_at > now() - interval '10 minutes' and a.died_at <= now() as died_lately
+from messages.message_archive a where a.id = %(id)s and a.fingerprint is not null
+
 -- name: members
 -- The newest dead ones of a group, with the start of what they are: what they share and where they differ is read from these.
 select a.id, coalesce(a.queue, '"messages"."message"') as queue, a.message_type as type, a.endpoint, a.machine, a.attempts,
