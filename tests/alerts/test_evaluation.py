@@ -119,7 +119,8 @@ def test_first_mail_then_on_doubling_not_sooner_than_5_minutes(clock: Clock) -> 
 def test_a_server_whose_clock_is_ahead_delays_no_mail(clock: Clock) -> None:
     """Deaths carry its time; passes go by the clock of the console's database."""
     at = START + timedelta(minutes=5)
-    assert len(clock.turn(deaths=[NewDeaths(BILLING, "Refused", 1, at)], lying=[DeadGroup(BILLING, "Refused", 1, at)])) == 1
+    deaths, lying = [NewDeaths(BILLING, "Refused", 1, at)], [DeadGroup(BILLING, "Refused", 1, at)]
+    assert len(clock.turn(deaths=deaths, lying=lying)) == 1
 
 
 def test_the_last_mail_tells_when_it_is_over(clock: Clock) -> None:

@@ -61,7 +61,7 @@ def due_for(alert: Alert, now: datetime) -> AlertMail.About | None:
     if alert.acknowledged_at or alert.count <= alert.notified_count:
         return None
     if not mails:
-        settle = BY_NAME[alert.kind].settle  # none asks no clock: it may have opened by a server's that is ahead of ours
+        settle = BY_NAME[alert.kind].settle  # none asks no clock: it may have opened by one that is ahead of ours
         return AlertMail.About.OPENED if not settle or now - alert.opened_at >= settle else None
     doubled = alert.count >= 2 * alert.notified_count
     return AlertMail.About.GREW if doubled and now - mails[-1].created_at >= SOONEST else None
