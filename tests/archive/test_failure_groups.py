@@ -121,6 +121,21 @@ def test_of_each_of_a_list_few_rows_are_read(filled: Connection) -> None:
     assert sum(place.messages for place in failure_groups.places(filled, [one])) == alone.dead > 20
 
 
+def test_statements_of_pages_are_prepared() -> None:
+    """A semicolon, also one in a comment, keeps a statement from it: a page planned each of them anew."""
+    sql = postgresql().failure_groups
+    parts = {each.name: each for each in sql} | {"newest": sql.newest_of_group, "order": sql.today_first}
+    parts |= {
+        "seen": sql.everywhere,
+        "first": sql.first_of_group,
+        "found": sql.found_in_queue,
+        "matches": sql.everywhere,
+    }
+    parts |= {"figures": sql.tallied_figures, "dead": sql.all_dead}
+    named = [each for each in sql if f"{{{each.name}}}" not in each.text]
+    assert [each.name for each in named if not each(**{**parts, "name": sql.of_type}).is_single] == []
+
+
 @pytest.mark.parametrize("name", ["places", "hours", "members", "operations"])
 def test_one_group_in_some_queues_is_read_by_its_index(filled: Connection, name: str) -> None:
     sql = postgresql().failure_groups

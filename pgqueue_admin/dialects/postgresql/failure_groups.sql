@@ -110,7 +110,7 @@ coalesce(newest_at > now() - interval '24 hours', false) desc, dead desc, finger
 
 -- name: tallied_figures
 -- Part of the same, in the order of figures: of times a few probes of the index for each group that is judged. Deaths are counted where
--- the state hangs on them, whether it grows, or where all are asked for; and those of the day no further than they decide it.
+-- the state hangs on them, whether it grows, or where all are asked for: those of the day no further than they decide it.
 select k.fingerprint, k.dead, k.all_dead, {first} as first_at,
     greatest(coalesce(k.newest_at, now()), '0001-01-02') as last_at, r.died_lately,
     case when k.newest_at > now() - interval '24 hours' is not true then 0
