@@ -14,36 +14,45 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 VARIABLE = "PGQUEUE_TEST_MSSQL_DSN"
 LIMIT = 300.0  # seconds, of all
+AT_ONCE = 3  # suites, each in a database of its own
 NOT_ASKED = f"No SQL Server was asked: {VARIABLE}=mssql://user:password@host/master names one, whose login may create"
 
 
+_running = list["subprocess.Popen[bytes]"]()
+
+
 class Suite(NamedTuple):
-    """``says``: what holds where its tests pass. ``path``: where these are."""
+    """``says``: what holds where its tests pass. ``paths``: where these are."""
 
     name: str
     says: str
-    path: str
+    paths: tuple[str, ...]
 
 
 SUITES = [
+    Suite("engine", "endpoints receive in three transaction modes, in batches, by both peeks",
+          ("tests/dialects/test_endpoint_on_dialect.py",)),
+    Suite("acts", "what waits or is delayed is acted on; what a retry sent is called back: each once",
+          ("tests/services/test_acts_elsewhere.py",)),
+    Suite("retry", "what is dead goes back by retry, edit or hand: each once, wherever that breaks",
+          ("tests/services/test_crossings.py", "tests/services/test_crossings_by_hand.py")),
     Suite("conformance", "tables are made, checked and mended; send, receive, peek, purge, delay",
-          "tests/dialects/test_stores.py"),
-    Suite("engine", "endpoints receive in three transaction modes, by both peeks",
-          "tests/dialects/test_endpoint_on_dialect.py"),
-    Suite("outbox", "duplicates are known, both kinds of locking, clean-up", "tests/dialects/test_outbox_store.py"),
-    Suite("crossings", "what became of a transaction is told afterwards", "tests/dialects/test_crossing_store.py"),
-    Suite("services", "what waits or is delayed is acted on; what is dead goes back: each once",
-          "tests/services/test_acts_elsewhere.py"),
+          ("tests/dialects/test_stores.py",)),
+    Suite("outbox", "duplicates are known, both kinds of locking, clean-up", ("tests/dialects/test_outbox_store.py",)),
+    Suite("crossings", "what became of a transaction is told afterwards", ("tests/dialects/test_crossing_store.py",)),
+    Suite("ingestion", "error queues are emptied into the archive: each once, wherever that breaks",
+          ("tests/workers/test_ingesting_another_database.py",)),
     Suite("console", "sampler and pages show what lies there, and change nothing",
-          "tests/console/test_each_kind_of_source.py"),
+          ("tests/console/test_each_kind_of_source.py",)),
 ]  # fmt: skip
 
 
@@ -75,7 +84,14 @@ def main(suites: Sequence[Suite] = SUITES, limit: float = LIMIT) -> int:
         print(f"No SQL Server was asked: {trouble}")
         return 2
     began = time.monotonic()
-    found = [_asked(suite, limit - (time.monotonic() - began)) for suite in suites]
+    with ThreadPoolExecutor(AT_ONCE) as several:
+        try:
+            found = list(several.map(lambda suite: _asked(suite, limit - (time.monotonic() - began)), suites))
+        except KeyboardInterrupt:
+            several.shutdown(wait=False, cancel_futures=True)
+            for each in [*_running]:
+                _signal(each, signal.SIGINT)
+            raise
     print(table(found, time.monotonic() - began, limit))
     return 0 if all(each.holds for each in found) else 1
 
@@ -95,27 +111,34 @@ def _trouble() -> str:
 def _asked(suite: Suite, seconds: float) -> Found:
     if seconds <= 0:
         return Found(suite, 0, (), 0.0, "not reached in time")
-    print(f"=== {suite.name}: {suite.path}", flush=True)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        junit = Path(folder) / "junit.xml"
+        junit, said = Path(folder) / "junit.xml", Path(folder) / "said"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-k", "mssql", f"--junitxml={junit}"]
-        ended = _ended([*command, suite.path], seconds)
+        with said.open("wb") as output:
+            ended = _ended([*command, *suite.paths], seconds, output)
         passed, failed = counted(junit)
+        print(f"=== {suite.name}: {' '.join(suite.paths)}\n{said.read_text(errors='replace')}", flush=True)
     return Found(suite, passed, failed, time.monotonic() - began, "" if ended else "not ended in time")
 
 
-def _ended(command: Sequence[str], seconds: float) -> bool:
+def _ended(command: Sequence[str], seconds: float, output: IO[bytes] | None = None) -> bool:
     """Ctrl-C first, so that it drops its database."""
-    with subprocess.Popen(command, cwd=ROOT, start_new_session=True) as tests:
+    both: dict[str, Any] = {"stdout": output, "stderr": subprocess.STDOUT} if output else {}
+    with subprocess.Popen(command, cwd=ROOT, start_new_session=True, **both) as tests:
+        _running.append(tests)
         for patience, name in ((seconds, signal.SIGINT), (20.0, signal.SIGKILL)):
             try:
                 tests.wait(patience)
                 return name is signal.SIGINT
             except subprocess.TimeoutExpired:
-                with suppress(ProcessLookupError):
-                    os.killpg(tests.pid, name)
+                _signal(tests, name)
     return False
+
+
+def _signal(tests: subprocess.Popen[bytes], name: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(tests.pid, name)
 
 
 def counted(junit: Path) -> tuple[int, tuple[str, ...]]:

@@ -5,17 +5,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pgqueue_admin.dialects import Address, Connection
+import pytest
+
+from pgqueue_admin.dialects import Address, Connection, dialect_for
+from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.transport.wire import headers as h
+from tests import mssql
 from tests.own_server import own_server
 
 ORDERS, THERE = Address("billing:public", "Orders"), Address("public", "Orders")
 NAME = '"billing:public"."Orders"'
 _FAILED_THERE = """
-update messages.message_archive set queue = %(name)s, target_schema = 'billing:public', target_table = 'Orders'
+update messages.message_archive set queue = %(name)s, target_schema = %(schema)s, target_table = 'Orders'
 where id = any (array(
     select id from messages.message_archive
     where state = 'dead' and kind = 'transport' and retry_blocked_reason is null and body is not null
@@ -34,33 +38,132 @@ def billing_server() -> Iterator[PostgreSQL]:
         yield server
 
 
-def emptied(server: PostgreSQL) -> None:
-    with postgresql().connect(server.dsn("billing")) as there:
-        there.run('truncate public."Orders"')
+def looked_at(dsn: str, *, writable: bool = True, schema: str = "public") -> dict[str, Any]:
+    return {"billing": {"URL": dsn, "SCHEMAS": [schema], "WRITABLE": writable}}
 
 
-def looked_at(dsn: str, *, writable: bool = True) -> dict[str, Any]:
-    return {"billing": {"URL": dsn, "SCHEMAS": ["public"], "WRITABLE": writable}}
-
-
-def failed_there(number: int) -> list[int]:
+def failed_there(number: int, name: str = NAME, schema: str = ORDERS.schema) -> list[int]:
     """So many of the recorded dead messages as if they had failed there; their archive ids."""
     with queue_database().writing() as here:
-        here.run(_FAILED_THERE, {"name": NAME, "limit": number})
-        rows = here.all("select id from messages.message_archive where queue = %(name)s order by id", {"name": NAME})
+        here.run(_FAILED_THERE, {"name": name, "schema": schema, "limit": number})
+        rows = here.all("select id from messages.message_archive where queue = %(name)s order by id", {"name": name})
     return [row.id for row in rows]
 
 
-def arrived(server: PostgreSQL) -> list[str]:
-    """Message ids in the queue there, in order."""
-    with postgresql().connect(server.dsn("billing")) as there:
-        rows = there.all('select headers from public."Orders" order by seq')
-    return [str(h.parse(row.headers)[h.MESSAGE_ID]) for row in rows]
+class Billing:
+    """The database itself, of either kind, spoken to in words that both understand. ``server``: where we started it."""
+
+    def __init__(self, dsn: str, server: PostgreSQL | None = None):
+        self.dsn = dsn
+        self.dialect = dialect_for(dsn)
+        self.schema = self.dialect.default_schema
+        self.orders = self.dialect.aliased("billing").address(self.schema, "Orders")
+        self.name = postgresql().canonical(self.orders)  # as the archive has it
+        self._server = server
+        self._is_sql_server = self.dialect.name == "sqlserver"
+
+    @property
+    def server(self) -> PostgreSQL:
+        assert self._server, "nobody crashes a server that somebody named"
+        return self._server
+
+    @property
+    def away(self) -> dict[str, Any]:
+        """A server of this kind that nobody answers for."""
+        scheme = self.dsn.partition("://")[0]
+        return looked_at(f"{scheme}://nobody@127.0.0.1:1/none", schema=self.schema)
+
+    def looked_at(self, *, writable: bool = True) -> dict[str, Any]:
+        return looked_at(self.dsn, writable=writable, schema=self.schema)
+
+    def table(self, name: str) -> str:
+        return f'{self.schema}."{name}"'
+
+    def run(self, text: str) -> None:
+        with self.dialect.connect(self.dsn) as there:
+            there.run(text)
+
+    def make(self, name: str) -> Address:
+        """An empty queue."""
+        address = self.dialect.address(self.schema, name)
+        with self.dialect.connect(self.dsn) as there:
+            self.dialect.queue_store(address).create(there)
+            there.run(f"truncate table {self.table(name)}")
+        return address
+
+    def failed_in(self, headers: str) -> str:
+        """With the queue they name written as endpoints there write it."""
+        if not self._is_sql_server:
+            return headers
+        try:
+            known = h.parse(headers)
+            failed = postgresql().parse_address(known.get(h.FAILED_Q) or "")
+        except (h.HeadersUnreadable, AddressUnreadable):
+            return headers
+        name = self.dialect.canonical(self.dialect.address(self.schema, failed.table))
+        return h.dump({**known, h.FAILED_Q: name})
+
+    def rows(self, name: str = "Orders") -> list[Any]:
+        """Those that nobody has in hand, in order; ids as text."""
+        order = "RowVersion" if self._is_sql_server else "seq"
+        columns = "Id as id, Headers as headers, Body as body, Expires as expires"
+        with self.dialect.connect(self.dsn) as there:
+            found = there.all(f"select {columns} from {self.table(name)} order by {order}")
+        return [row._replace(id=str(row.id).lower()) for row in found]
+
+    def arrived(self) -> list[str]:
+        """Message ids in the queue there, in order."""
+        return [str(h.parse(row.headers)[h.MESSAGE_ID]) for row in self.rows()]
+
+    def failed(self, number: int) -> list[int]:
+        return failed_there(number, self.name, self.orders.schema)
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """A queue that takes nothing."""
+        check = "with nocheck add constraint never check (1 = 0)"
+        self._alter(check if self._is_sql_server else "add constraint never check (false) not valid")
+        try:
+            yield
+        finally:
+            self._alter("drop constraint never")
+
+    @contextmanager
+    def without_queue(self) -> Iterator[None]:
+        self._rename("Orders", "Gone")
+        try:
+            yield
+        finally:
+            self._rename("Gone", "Orders")
+
+    def _alter(self, what: str) -> None:
+        self.run(f"alter table {self.table('Orders')} {what}")
+
+    def _rename(self, old: str, new: str) -> None:
+        if self._is_sql_server:
+            self.run(f"exec sys.sp_rename N'{self.schema}.{old}', N'{new}'")
+        else:
+            self.run(f'alter table {self.table(old)} rename to "{new}"')
 
 
-def row_ids(server: PostgreSQL) -> set[str]:
-    with postgresql().connect(server.dsn("billing")) as there:
-        return {row.id for row in there.all('select id::text as id from public."Orders"')}
+KINDS = ["postgresql", *mssql.ONE]  # of a fixture that asks for ``billing_of``
+on_postgresql = pytest.mark.parametrize("billing", ["postgresql"], indirect=True)
+
+
+@contextmanager
+def billing_of(request: pytest.FixtureRequest) -> Iterator[Billing]:
+    """An empty queue Orders: on the module's ``server_there``, or on the SQL Server that somebody named."""
+    if request.param in mssql.ONE:
+        with request.getfixturevalue("mssql").database() as dsn:
+            made = Billing(dsn)
+            made.run(made.dialect.crossings.creation)  # type: ignore[union-attr]
+            made.make("Orders")
+            yield made
+        return
+    server = request.getfixturevalue("server_there")
+    made = Billing(server.dsn("billing"), server)
+    made.make("Orders")
+    yield made
 
 
 def restarted_after_a_crash(server: PostgreSQL) -> None:

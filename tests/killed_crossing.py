@@ -2,7 +2,7 @@
 
 import os
 
-from pgqueue_admin.embedded.postgresql import PostgreSQL
+from tests.billing import Billing
 from tests.killed_process import ROOT, run_killed
 
 # The product's own code; only the moment of its death is chosen here.
@@ -44,17 +44,18 @@ LAST = "runner.run_chunk(int(sys.argv[1]), 100)\n"  # of the script: what it doe
 
 
 def run_and_kill(
-    about: str, dsn: str, billing: PostgreSQL | str, where: str, does: str = LAST, schema: str = "public"
+    about: str, dsn: str, billing: Billing | str, where: str, does: str = LAST, schema: str = "public"
 ) -> None:
-    """``about``: what it is done to, the script's first argument. ``billing``: the server, or a DSN."""
-    known = {**environment(dsn, billing), "PGQUEUE_QUEUE_SCHEMAS_BILLING": schema}
+    """``about``: what it is done to, the script's first argument. ``billing``: the database, or its DSN and schema."""
+    known = environment(dsn, billing, schema)
     run_killed(KILLED.replace(LAST, does), (about, where), known, dsn, known["QUEUES_URL_BILLING"])
 
 
-def environment(dsn: str, billing: PostgreSQL | str) -> dict[str, str]:
-    there = billing if isinstance(billing, str) else billing.dsn("billing")
+def environment(dsn: str, billing: Billing | str, schema: str = "public") -> dict[str, str]:
+    there, schema = (billing, schema) if isinstance(billing, str) else (billing.dsn, billing.schema)
     return {
         "DATABASE_URL": dsn, "QUEUES_URL": dsn, "PGQUEUE_QUEUE_SCHEMAS": "public,Legacy", "PATH": os.environ["PATH"],
         "QUEUES_URL_BILLING": there, "PGQUEUE_WRITABLE_BILLING": "yes", "PYTHONPATH": str(ROOT),
-        "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings", "PGQUEUE_STATE_DIR": "/nonexistent/var",
+        "PGQUEUE_QUEUE_SCHEMAS_BILLING": schema, "PGQUEUE_STATE_DIR": "/nonexistent/var",
+        "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings",
     }  # fmt: skip

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.sqlserver.dialect import sqlserver
+from tests.waiting import until
 
 VARIABLE = "PGQUEUE_TEST_MSSQL_DSN"
 DSN = os.environ.get(VARIABLE, "")
@@ -40,7 +42,17 @@ class MSSQL:
         self._dsn = urlunsplit(parts._replace(path=f"/{self._name}"))
 
     def create(self) -> None:
-        self._as_admin(f"create database {self._name}")
+        until(self._is_created, what=f"database {self._name} is made")
+
+    def _is_created(self) -> bool:
+        """The server makes one at a time, and refuses the others (1807)."""
+        try:
+            self._as_admin(f"create database {self._name}")
+        except DatabaseError as error:
+            if "(1807)" not in error.detail:
+                raise
+            return False
+        return True
 
     def drop(self) -> None:
         self._as_admin(f"alter database {self._name} set single_user with rollback immediate")

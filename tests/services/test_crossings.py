@@ -33,16 +33,16 @@ from pgqueue_admin.services.operations.crossing_decision import decide
 from tests import older_schema
 from tests.archived_messages import archived, events_of
 from tests.billing import (
-    NAME,
+    KINDS,
     ORDERS,
-    arrived,
+    Billing,
+    billing_of,
     billing_server,
-    emptied,
     failed_there,
     looked_at,
+    on_postgresql,
     open_crossings,
     restarted_after_a_crash,
-    row_ids,
 )
 from tests.killed_crossing import KILLED, environment, run_and_kill
 from tests.lost_commit import WAITS, end_who_waits, nobody_stands_by
@@ -55,7 +55,6 @@ MANY = 300
 WAIT_FOR_A_LOCK = (
     "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
 )
-DEAD = ArchiveFilter(queue=NAME)
 Connect = Callable[[str], Connection]
 
 
@@ -65,12 +64,12 @@ def server_there() -> Iterator[PostgreSQL]:
         yield server
 
 
-@pytest.fixture
-def billing(server_there: PostgreSQL, settings: Settings, archive: None) -> Iterator[PostgreSQL]:
-    settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": looked_at(server_there.dsn("billing"))}
-    emptied(server_there)
-    yield server_there
-    source.close()
+@pytest.fixture(params=KINDS)
+def billing(request: pytest.FixtureRequest, settings: Settings, archive: None) -> Iterator[Billing]:
+    with billing_of(request) as there:
+        settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": there.looked_at()}
+        yield there
+        source.close()
 
 
 @pytest.fixture
@@ -78,40 +77,38 @@ def here(archived_console: str, connect: Connect) -> Connection:
     return connect(archived_console)
 
 
-def started(ana: User, number: int = MANY) -> Operation:
-    failed_there(number)
-    operation = operations.freeze("retry", DEAD, ana, "console", "mended")
+def started(billing: Billing, ana: User, number: int = MANY) -> Operation:
+    billing.failed(number)
+    operation = operations.freeze("retry", ArchiveFilter(queue=billing.name), ana, "console", "mended")
     assert operation.count == number
     return operations.start(operation.pk, ana)
 
 
-def is_whole(operation: Operation, billing: PostgreSQL, here: Connection, number: int = MANY) -> None:
+def is_whole(operation: Operation, billing: Billing, here: Connection, number: int = MANY) -> None:
     """Each once: there, in its state, in its events, among the items and in the figures."""
     operation.refresh_from_db()
     assert (operation.state, operation.done, operation.failed) == (Operation.State.DONE, number, 0)
-    there = arrived(billing)
+    there = billing.arrived()
     assert len(there) == len(set(there)) == number
     about = {"pk": operation.pk}
     sent = here.all("select sent_as from messages.operation_item where operation = %(pk)s", about)
-    assert {row.sent_as for row in sent} == row_ids(billing)
+    assert {row.sent_as for row in sent} == {row.id for row in billing.rows()}
     retried = "select count(*) from messages.message_archive where state = 'retried' and operation = %(pk)s"
     assert here.value(retried, about) == events_of(operation.pk) == number
     assert open_crossings(here) == 0
 
 
-def test_dead_messages_go_back_into_the_queue_they_failed_in(billing: PostgreSQL, here: Connection, ana: User) -> None:
-    operation = started(ana)
+def test_dead_messages_go_back_into_the_queue_they_failed_in(billing: Billing, here: Connection, ana: User) -> None:
+    operation = started(billing, ana)
     before = {row.id: row for row in here.all("select id, headers, body from messages.message_archive")}
     operations.run(operation.pk)
     is_whole(operation, billing, here)
     (first,) = operations.items(here, operation.pk, limit=1)
     message = archived(first.archive_id)
     assert (message.state, message.resolved_by) == ("retried", "ana")
-    with postgresql().connect(billing.dsn("billing")) as there:
-        asked = "select sent_as::uuid as id from messages.operation_item where archive_id = %(id)s"
-        sent = {"id": here.value(asked, {"id": first.archive_id})}
-        row = there.one('select * from public."Orders" where id = %(id)s', sent)
-    assert row is not None
+    asked = "select sent_as from messages.operation_item where archive_id = %(id)s"
+    sent = here.value(asked, {"id": first.archive_id})
+    (row,) = [each for each in billing.rows() if each.id == sent]
     assert bytes(row.body) == bytes(before[first.archive_id].body)
     assert "NServiceBus.FailedQ" not in row.headers
     assert "NServiceBus.FailedQ" in before[first.archive_id].headers
@@ -132,22 +129,22 @@ def test_dead_messages_go_back_into_the_queue_they_failed_in(billing: PostgreSQL
     ],
 )
 def test_a_kill_anywhere_loses_and_doubles_nothing(
-    billing: PostgreSQL, here: Connection, archived_console: str, ana: User, where: str, there: int
+    billing: Billing, here: Connection, archived_console: str, ana: User, where: str, there: int
 ) -> None:
-    operation = started(ana)
+    operation = started(billing, ana)
     run_and_kill(str(operation.pk), archived_console, billing, where)
-    assert len(arrived(billing)) == there
+    assert len(billing.arrived()) == there
     operations.settle()
     operations.run(operation.pk)
     is_whole(operation, billing, here)
 
 
 def test_who_is_killed_on_the_way_leaves_a_message_that_nobody_else_acts_on(
-    billing: PostgreSQL, here: Connection, archived_console: str, ana: User
+    billing: Billing, here: Connection, archived_console: str, ana: User
 ) -> None:
-    operation = started(ana, 3)
+    operation = started(billing, ana, 3)
     run_and_kill(str(operation.pk), archived_console, billing, "after the commit there")
-    (one, *_) = failed_there(3)
+    (one, *_) = billing.failed(3)
     message = archived(one)
     assert (message.state, message.crossing) == ("dead", "billing")
     for kind in ("retry", "discard"):
@@ -158,17 +155,18 @@ def test_who_is_killed_on_the_way_leaves_a_message_that_nobody_else_acts_on(
     is_whole_but_state(operation, billing, here, 3)
 
 
-def is_whole_but_state(operation: Operation, billing: PostgreSQL, here: Connection, number: int) -> None:
+def is_whole_but_state(operation: Operation, billing: Billing, here: Connection, number: int) -> None:
     """What is settled before the operation goes on: it ends with its next chunk."""
     operations.run(operation.pk)
     is_whole(operation, billing, here, number)
 
 
+@on_postgresql
 @pytest.mark.chaos
 def test_a_wire_that_breaks_before_the_commit_arrives(
-    billing: PostgreSQL, here: Connection, ana: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    billing: Billing, here: Connection, ana: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    relay = Relay(billing.dsn("billing"))
+    relay = Relay(billing.dsn)
     settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": looked_at(relay.dsn)}
     leave, cut = crossing_rows.leave, list[bool]()
 
@@ -179,7 +177,7 @@ def test_a_wire_that_breaks_before_the_commit_arrives(
             relay.replace()
 
     monkeypatch.setattr(crossing_rows, "leave", left)
-    operation = started(ana)
+    operation = started(billing, ana)
     try:
         with pytest.raises(DatabaseDown):
             runner.run_chunk(operation.pk, 100)
@@ -189,19 +187,20 @@ def test_a_wire_that_breaks_before_the_commit_arrives(
         relay.end()
 
 
+@on_postgresql
 @pytest.mark.chaos
 def test_an_answer_to_the_commit_that_never_comes(
-    billing: PostgreSQL, here: Connection, archived_console: str, ana: User, monkeypatch: pytest.MonkeyPatch
+    billing: Billing, here: Connection, archived_console: str, ana: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was committed, and who asked for it was told that his session is gone: so that is asked."""
-    operation, asked, told = started(ana), list[CommitOutcome](), crossings._told
+    operation, asked, told = started(billing, ana), list[CommitOutcome](), crossings._told
 
     def ask(crossing: crossing_rows.Crossing) -> CommitOutcome:
         asked.append(told(crossing))
         return asked[-1]
 
     monkeypatch.setattr(crossings, "_told", ask)
-    with postgresql().connect(billing.dsn("billing")) as admin:
+    with postgresql().connect(billing.dsn) as admin:
         admin.run("set synchronous_commit = off")
         with nobody_stands_by(admin):
             process = subprocess.Popen(
@@ -216,7 +215,7 @@ def test_an_answer_to_the_commit_that_never_comes(
             assert asked[-1].state == "in_progress", "and it is waited for"
             end_who_waits(admin)
         until(lambda: not admin.one(WAITS), what="the end of it")
-    assert len(arrived(billing)) == 100
+    assert len(billing.arrived()) == 100
     operations.settle()
     assert asked[-1].state == "committed"
     operations.run(operation.pk)
@@ -228,10 +227,11 @@ def held_by_nobody(here: Connection) -> bool:
     return here.value(f"{asked} hashtext('pgqueue crossing')::int8 & 4294967295") == 0
 
 
+@on_postgresql
 @pytest.mark.chaos
 @pytest.mark.parametrize("is_committed", [False, True])
 def test_a_server_that_crashes_at_the_commit(
-    billing: PostgreSQL, here: Connection, ana: User, monkeypatch: pytest.MonkeyPatch, is_committed: bool
+    billing: Billing, here: Connection, ana: User, monkeypatch: pytest.MonkeyPatch, is_committed: bool
 ) -> None:
     """What it had committed it still has after its recovery, and tells so."""
     place, name = (crossings, "_finish") if is_committed else (crossing_rows, "leave")
@@ -243,31 +243,32 @@ def test_a_server_that_crashes_at_the_commit(
         if not (is_committed and is_first):
             real(*about)
         if is_first:
-            restarted_after_a_crash(billing)
+            restarted_after_a_crash(billing.server)
         if is_committed and is_first:
             raise DatabaseDown("this process knows no more")
 
     monkeypatch.setattr(place, name, at)
-    operation = started(ana)
+    operation = started(billing, ana)
     with pytest.raises(DatabaseError):
         runner.run_chunk(operation.pk, 100)
-    assert len(arrived(billing)) == (100 if is_committed else 0)
+    assert len(billing.arrived()) == (100 if is_committed else 0)
     operations.run(operation.pk)
     is_whole(operation, billing, here)
 
 
+@on_postgresql
 @pytest.mark.chaos
 def test_two_workers_killed_again_and_again(
-    billing: PostgreSQL, here: Connection, archived_console: str, ana: User
+    billing: Billing, here: Connection, archived_console: str, ana: User
 ) -> None:
-    operation = started(ana)
+    operation = started(billing, ana)
     loop = KILLED.replace(
         "runner.run_chunk(int(sys.argv[1]), 100)", "while True: runner.run_chunk(int(sys.argv[1]), 7)"
     )
     given = [sys.executable, "-c", loop, str(operation.pk), "nowhere"]
     for kill in range(1, 6):
         pair = [subprocess.Popen(given, env=environment(archived_console, billing)) for _ in range(2)]
-        until(lambda kill=kill: len(arrived(billing)) >= 40 * kill, what=f"{40 * kill} there")  # type: ignore[misc]
+        until(lambda kill=kill: len(billing.arrived()) >= 40 * kill, what=f"{40 * kill} there")  # type: ignore[misc]
         for each in pair:
             each.kill()
             each.wait()
@@ -277,11 +278,12 @@ def test_two_workers_killed_again_and_again(
     is_whole(operation, billing, here)
 
 
+@on_postgresql
 @pytest.mark.parametrize(("what", "is_there"), [("another server", True), ("a time before", False)])
 def test_what_nobody_can_be_told_is_held_for_a_person(
-    billing: PostgreSQL, here: Connection, archived_console: str, ana: User, viewer: User, what: str, is_there: bool
+    billing: Billing, here: Connection, archived_console: str, ana: User, viewer: User, what: str, is_there: bool
 ) -> None:
-    operation = started(ana, 3)
+    operation = started(billing, ana, 3)
     run_and_kill(str(operation.pk), archived_console, billing, "after the commit there")
     (mark,) = (row.mark for row in here.all("select mark from messages.crossing"))
     cluster, timeline, xid, lsn = mark.split()
@@ -291,14 +293,14 @@ def test_what_nobody_can_be_told_is_held_for_a_person(
     operations.run(operation.pk)
     operation.refresh_from_db()
     assert (operation.state, operation.done, operation.failed) == (Operation.State.DONE, 0, 3)
-    assert len(arrived(billing)) == 3, "nothing is sent again"
+    assert len(billing.arrived()) == 3, "nothing is sent again"
     (item, *_) = operations.items(here, operation.pk)
     assert "Nobody knows whether it was put into billing" in item.why
     refused = operations.act("retry", item.archive_id, ana, "console")
     assert (refused.result, "a person decides" in (refused.why or "")) == ("skipped", True)
     assert archived(item.archive_id).state == "dead"
     (one,) = crossings.undecided()
-    assert one.rows == {"billing:public.Orders": sorted(row_ids(billing))}
+    assert one.rows == {f"{billing.orders.schema}.Orders": sorted({row.id for row in billing.rows()})}
     with pytest.raises(operations.OperationNotAllowed):
         decide(one.crossing.id, is_there, viewer, "console", "seen there")
     said = StringIO()
@@ -318,10 +320,10 @@ def test_what_nobody_can_be_told_is_held_for_a_person(
 
 
 def test_one_that_cannot_be_written_down_holds_up_no_other(
-    billing: PostgreSQL, here: Connection, archived_console: str, ana: User
+    billing: Billing, here: Connection, archived_console: str, ana: User
 ) -> None:
     """Somebody has its message locked for longer than an act waits."""
-    ids = failed_there(2)
+    ids = billing.failed(2)
     for each in ids:
         operation = operations.freeze("retry", [each], ana, "console", "mended")
         operations.start(operation.pk, ana)
@@ -336,16 +338,12 @@ def test_one_that_cannot_be_written_down_holds_up_no_other(
 
 
 def test_where_a_queue_there_took_none_nobody_has_to_decide(
-    billing: PostgreSQL, here: Connection, archived_console: str, ana: User
+    billing: Billing, here: Connection, archived_console: str, ana: User
 ) -> None:
     """Whatever became of that transaction: none of its messages is there."""
-    operation = started(ana, 3)
-    with postgresql().connect(billing.dsn("billing")) as there:
-        there.run('alter table public."Orders" add constraint never check (false) not valid')
-        try:
-            run_and_kill(str(operation.pk), archived_console, billing, "after the commit there")
-        finally:
-            there.run('alter table public."Orders" drop constraint never')
+    operation = started(billing, ana, 3)
+    with billing.refusing():
+        run_and_kill(str(operation.pk), archived_console, billing, "after the commit there")
     here.run("update messages.crossing set mark = '1 ' || substr(mark, strpos(mark, ' ') + 1)")
     operations.settle()
     operations.run(operation.pk)
@@ -353,15 +351,16 @@ def test_where_a_queue_there_took_none_nobody_has_to_decide(
     assert (operation.state, operation.done, operation.failed) == (Operation.State.DONE, 0, 3)
     (item, *_) = operations.items(here, operation.pk)
     assert "did not take it" in item.why
-    assert (archived(item.archive_id).state, open_crossings(here), arrived(billing)) == ("dead", 0, [])
+    assert (archived(item.archive_id).state, open_crossings(here), billing.arrived()) == ("dead", 0, [])
 
 
-def test_a_queue_there_that_refuses_fails_its_own(billing: PostgreSQL, here: Connection, ana: User) -> None:
-    (one, *_) = failed_there(3)
-    operation = started(ana, 3)
+@on_postgresql
+def test_a_queue_there_that_refuses_fails_its_own(billing: Billing, here: Connection, ana: User) -> None:
+    (one, *_) = billing.failed(3)
+    operation = started(billing, ana, 3)
     row = here.one("select headers from messages.message_archive where id = %(id)s", {"id": one})
     assert row is not None
-    with postgresql().connect(billing.dsn("billing")) as there:
+    with postgresql().connect(billing.dsn) as there:
         there.run("""create function public.choosy() returns trigger language plpgsql as $$ begin
             if new.headers like '%%' || tg_argv[0] || '%%' then return null; end if; return new; end $$""")
         said = f"execute function public.choosy('{archived(one).message_id}')"
@@ -375,14 +374,14 @@ def test_a_queue_there_that_refuses_fails_its_own(billing: PostgreSQL, here: Con
     (failed,) = operations.not_done(here, operation.pk)
     assert (failed.archive_id, "It took 0 of 1" in failed.why) == (one, True)
     assert archived(one).state == "dead"
-    assert len(arrived(billing)) == 2
+    assert len(billing.arrived()) == 2
 
 
 def test_a_database_that_is_down_is_waited_for(
-    billing: PostgreSQL, here: Connection, ana: User, settings: Settings
+    billing: Billing, here: Connection, ana: User, settings: Settings
 ) -> None:
-    operation = started(ana, 3)
-    away = {**settings.PGQUEUE, "LOOKED_AT": looked_at("postgresql://nobody@127.0.0.1:1/none")}
+    operation = started(billing, ana, 3)
+    away = {**settings.PGQUEUE, "LOOKED_AT": billing.away}
     whole, settings.PGQUEUE = settings.PGQUEUE, away
     with pytest.raises(DatabaseDown):
         operations.run(operation.pk)
@@ -442,39 +441,35 @@ def test_a_message_that_was_sent_elsewhere_meanwhile_goes_nowhere_unasked(here: 
     assert (archived(one).state, open_crossings(here)) == ("dead", 0)
 
 
-def test_one_that_is_only_looked_at_stays_so(
-    billing: PostgreSQL, here: Connection, ana: User, settings: Settings
-) -> None:
-    there = looked_at(billing.dsn("billing"), writable=False)
+def test_one_that_is_only_looked_at_stays_so(billing: Billing, here: Connection, ana: User, settings: Settings) -> None:
+    there = billing.looked_at(writable=False)
     settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": there}
-    (one,) = failed_there(1)
+    (one,) = billing.failed(1)
     refused = operations.act("retry", one, ana, "console")
     assert (refused.result, "are only looked at" in (refused.why or "")) == ("failed", True)
-    with pytest.raises(PermissionError, match="billing is only looked at"), source.database_of(ORDERS).writing():
+    with (
+        pytest.raises(PermissionError, match="billing is only looked at"),
+        source.database_of(billing.orders).writing(),
+    ):
         pass
-    assert arrived(billing) == []
+    assert billing.arrived() == []
 
 
-def test_what_the_preview_says_is_what_the_act_does(billing: PostgreSQL, here: Connection, ana: User) -> None:
-    operation = started(ana, 3)
+def test_what_the_preview_says_is_what_the_act_does(billing: Billing, here: Connection, ana: User) -> None:
+    operation = started(billing, ana, 3)
     (target,) = operations.retry_targets(here, operation).all
-    assert (target.target.name, target.messages, target.target.why_not) == (NAME, 3, "")
-    with postgresql().connect(billing.dsn("billing")) as there:
-        there.run('alter table public."Orders" rename to "Gone"')
-        try:
-            (target,) = operations.retry_targets(here, operation).all
-            assert "there is no queue table 'Orders'" in target.target.why_not
-            operations.run(operation.pk)
-        finally:
-            there.run('alter table public."Gone" rename to "Orders"')
+    assert (target.target.name, target.messages, target.target.why_not) == (billing.name, 3, "")
+    with billing.without_queue():
+        (target,) = operations.retry_targets(here, operation).all
+        assert "there is no queue table 'Orders'" in target.target.why_not
+        operations.run(operation.pk)
     operation.refresh_from_db()
     assert (operation.failed, open_crossings(here)) == (3, 0)
 
 
-def test_engine_tables_of_a_version_before_say_what_is_missing(
-    billing: PostgreSQL, here: Connection, ana: User
-) -> None:
-    (one,) = failed_there(1)
+@on_postgresql
+def test_engine_tables_of_a_version_before_say_what_is_missing(billing: Billing, here: Connection, ana: User) -> None:
+    (one,) = billing.failed(1)
     older_schema.set_back(here, 8)
     source.close()
     refused = operations.act("retry", one, ana, "console")
@@ -483,11 +478,10 @@ def test_engine_tables_of_a_version_before_say_what_is_missing(
     assert schema.install(here).did == "updated"
 
 
-def test_a_role_that_was_granted_older_tables_reads_the_archive(
-    billing: PostgreSQL, here: Connection, ana: User
-) -> None:
+@on_postgresql
+def test_a_role_that_was_granted_older_tables_reads_the_archive(billing: Billing, here: Connection, ana: User) -> None:
     """Grants are given table by table: whoever has none for what is new misses what is on its way, and nothing else."""
-    (one,) = failed_there(1)
+    (one,) = billing.failed(1)
     here.run("create role narrow")
     try:
         here.run("grant usage on schema messages to narrow; grant select on messages.message_archive to narrow")
@@ -500,11 +494,12 @@ def test_a_role_that_was_granted_older_tables_reads_the_archive(
         here.run("drop owned by narrow; drop role narrow")
 
 
+@on_postgresql
 def test_a_role_that_was_granted_some_of_the_tables_crosses_nothing(
-    billing: PostgreSQL, here: Connection, connect: Connect, archived_console: str, ana: User
+    billing: Billing, here: Connection, connect: Connect, archived_console: str, ana: User
 ) -> None:
     """What a person wrote is in the third of them, and each crossing looks there."""
-    (one,) = failed_there(1)
+    (one,) = billing.failed(1)
     narrow = connect(archived_console)
     here.run("create role narrow")
     try:
@@ -512,7 +507,7 @@ def test_a_role_that_was_granted_some_of_the_tables_crosses_nothing(
         here.run("grant select on messages.crossing, messages.crossing_put to narrow")
         with narrow.transaction():
             narrow.run("set local role narrow")
-            judged = targets.judge(narrow, [ORDERS])[ORDERS]
+            judged = targets.judge(narrow, [billing.orders])[billing.orders]
             message = store.get(narrow, one)
         assert judged.refusal() == crossing_rows.NOT_KEPT
         assert message is not None
@@ -542,28 +537,30 @@ def test_an_act_that_waited_for_one_that_set_out_sees_that_it_is_on_its_way(
     assert archived(one).state == "dead"
 
 
-def test_no_crash_gives_the_number_of_a_marked_transaction_to_another(billing: PostgreSQL) -> None:
+@on_postgresql
+def test_no_crash_gives_the_number_of_a_marked_transaction_to_another(billing: Billing) -> None:
     """Else one that never was would be told to be committed, as soon as somebody else writes there."""
     store = postgresql().crossings
     put = "insert into public.\"Orders\" (id, headers, body) values (gen_random_uuid(), '{}', null)"
-    dsn = billing.dsn("billing")
+    dsn = billing.dsn
     with (
         postgresql().connect(dsn) as one, postgresql().connect(dsn) as other, suppress(DatabaseError), one.transaction()
     ):  # fmt: skip
         kept = store.mark(one)
         one.run(put)
         store.pin(other)
-        restarted_after_a_crash(billing)
-    with postgresql().connect(billing.dsn("billing")) as there:
+        restarted_after_a_crash(billing.server)
+    with postgresql().connect(billing.dsn) as there:
         there.run("create table public.of_somebody_else ()")
         there.run("drop table public.of_somebody_else")
         assert store.told(there, kept).state == "not_committed"
 
 
-def test_what_is_not_known_here_is_asked_there(billing: PostgreSQL) -> None:
+@on_postgresql
+def test_what_is_not_known_here_is_asked_there(billing: Billing) -> None:
     """What PostgreSQL tells of a transaction: while it lasts, and for ever after."""
     store = postgresql().crossings
-    with postgresql().connect(billing.dsn("billing")) as one, postgresql().connect(billing.dsn("billing")) as other:
+    with postgresql().connect(billing.dsn) as one, postgresql().connect(billing.dsn) as other:
         with one.transaction():
             kept = store.mark(one)
             assert store.told(other, kept).state == "in_progress"

@@ -32,7 +32,7 @@ from pgqueue_admin.services.operations.errors import OutcomeUnknown
 from pgqueue_admin.services.typed_messages import TypedMessage
 from pgqueue_admin.transport.wire import headers as h
 from tests.archived_messages import OPERATOR, archived, person
-from tests.billing import NAME, ORDERS, arrived, billing_server, emptied, failed_there, looked_at, open_crossings
+from tests.billing import KINDS, NAME, Billing, billing_of, billing_server, on_postgresql, open_crossings
 from tests.killed_crossing import run_and_kill
 
 Connect = Callable[[str], Connection]
@@ -40,14 +40,16 @@ BODY = b'{"Number": 4711}'
 EDIT = """
 from pgqueue_admin.archive.edited_retry import EditedMessage
 from pgqueue_admin.services.edited_retry import EditChanges, retry_edited
-from tests.billing import NAME, ORDERS
+from tests.billing import Billing
+billing = Billing(os.environ["QUEUES_URL_BILLING"])
 edited = EditedMessage({"Customer": "4711"}, b'{"Number": 4711}')
-retry_edited(int(sys.argv[1]), NAME, edited, ORDERS, "ana", "console", "mended", EditChanges({}, {}))
+retry_edited(int(sys.argv[1]), billing.name, edited, billing.orders, "ana", "console", "mended", EditChanges({}, {}))
 """
 SEND = """
 from pgqueue_admin.services import typed_messages
-from tests.services.test_crossings_by_hand import ORDERS, TYPED
-typed_messages.send(ORDERS, TYPED, "ana", "console")
+from tests.billing import Billing
+from tests.services.test_crossings_by_hand import TYPED
+typed_messages.send(Billing(os.environ["QUEUES_URL_BILLING"]).orders, TYPED, "ana", "console")
 """
 TYPED = TypedMessage("Shop.PlaceOrder", BODY.decode(), headers="Customer: 4711")
 PLACES = [
@@ -67,12 +69,12 @@ def server_there() -> Iterator[PostgreSQL]:
         yield server
 
 
-@pytest.fixture
-def billing(server_there: PostgreSQL, settings: Settings, archive: None) -> Iterator[PostgreSQL]:
-    settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": looked_at(server_there.dsn("billing"))}
-    emptied(server_there)
-    yield server_there
-    source.close()
+@pytest.fixture(params=KINDS)
+def billing(request: pytest.FixtureRequest, settings: Settings, archive: None) -> Iterator[Billing]:
+    with billing_of(request) as there:
+        settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": there.looked_at()}
+        yield there
+        source.close()
 
 
 @pytest.fixture
@@ -80,14 +82,11 @@ def here(archived_console: str, connect: Connect) -> Connection:
     return connect(archived_console)
 
 
-def edit(archive_id: int, person: Any, body: bytes | None = BODY) -> EditedRetry:
+def edit(billing: Billing, archive_id: int, person: Any, body: bytes | None = BODY) -> EditedRetry:
     edited = EditedMessage({"Customer": "4711"}, body)
-    return retry_edited(archive_id, NAME, edited, ORDERS, person, "console", "mended", EditChanges({}, {}))
-
-
-def rows_there(billing: PostgreSQL) -> list[Any]:
-    with postgresql().connect(billing.dsn("billing")) as there:
-        return there.all('select id::text as id, headers, body, expires from public."Orders" order by seq')
+    return retry_edited(
+        archive_id, billing.name, edited, billing.orders, person, "console", "mended", EditChanges({}, {})
+    )
 
 
 def verbs(here: Connection, archive_id: int) -> list[str]:
@@ -104,9 +103,9 @@ def audited_once(verb: str) -> bool:
     return bool(entries) and (entries[0].who, "outcome" in (entries[0].after or {})) == ("ana", False)
 
 
-def is_whole(archive_id: int, billing: PostgreSQL, here: Connection) -> None:
+def is_whole(archive_id: int, billing: Billing, here: Connection) -> None:
     """It is there once, as it was written, and here it is marked as edited and retried."""
-    (row,) = rows_there(billing)
+    (row,) = billing.rows()
     sent = h.parse(row.headers)
     assert (bytes(row.body), sent["Customer"], row.expires) == (BODY, "4711", None)
     before = archived(archive_id)
@@ -119,58 +118,58 @@ def is_whole(archive_id: int, billing: PostgreSQL, here: Connection) -> None:
     assert here.value("select count(*) from messages.crossing_copy") == 0
 
 
-def test_an_edited_message_goes_into_another_database(billing: PostgreSQL, here: Connection, ana: User) -> None:
-    (one,) = failed_there(1)
-    sent = edit(one, ana)
-    assert (sent.outcome.result, sent.outcome.target, sent.is_on_its_way) == ("done", NAME, False)
+def test_an_edited_message_goes_into_another_database(billing: Billing, here: Connection, ana: User) -> None:
+    (one,) = billing.failed(1)
+    sent = edit(billing, one, ana)
+    assert (sent.outcome.result, sent.outcome.target, sent.is_on_its_way) == ("done", billing.name, False)
     is_whole(one, billing, here)
-    (row,) = rows_there(billing)
+    (row,) = billing.rows()
     assert (sent.outcome.sent_as, sent.message_id) == (row.id, h.parse(row.headers)[h.MESSAGE_ID])
     entry = AuditEntry.objects.get(verb="edit")
     assert (entry.who, entry.count, entry.reason) == ("ana", 1, "mended")
     assert edited_as(one) == sent.message_id
-    assert edit(one, ana).outcome.result == "skipped"
-    assert len(rows_there(billing)) == 1
+    assert edit(billing, one, ana).outcome.result == "skipped"
+    assert len(billing.rows()) == 1
 
 
-def test_a_body_that_nobody_wrote_anew_is_sent_as_it_was(billing: PostgreSQL, here: Connection, ana: User) -> None:
-    (one,) = failed_there(1)
+def test_a_body_that_nobody_wrote_anew_is_sent_as_it_was(billing: Billing, here: Connection, ana: User) -> None:
+    (one,) = billing.failed(1)
     was = here.value("select body from messages.message_archive where id = %(id)s", {"id": one})
-    assert edit(one, ana, None).outcome.result == "done"
-    (row,) = rows_there(billing)
+    assert edit(billing, one, ana, None).outcome.result == "done"
+    (row,) = billing.rows()
     assert bytes(row.body) == bytes(was)
 
 
-def test_a_message_of_here_is_told_from_where_it_was_sent(billing: PostgreSQL, here: Connection, ana: User) -> None:
-    (one,) = failed_there(1)
+def test_a_message_of_here_is_told_from_where_it_was_sent(billing: Billing, here: Connection, ana: User) -> None:
+    (one,) = billing.failed(1)
     here.run(
         "update messages.message_archive set target_schema = 'public', target_table = 'Billing' where id = %(id)s",
         {"id": one},
     )
-    assert edit(one, ana).outcome.result == "done"
-    assert archived(one).target == ORDERS
+    assert edit(billing, one, ana).outcome.result == "done"
+    assert archived(one).target == billing.orders
 
 
 @pytest.mark.chaos
 @pytest.mark.parametrize(("where", "there"), PLACES)
 def test_a_kill_anywhere_loses_and_doubles_no_edit(
-    billing: PostgreSQL, here: Connection, archived_console: str, ana: User, where: str, there: int
+    billing: Billing, here: Connection, archived_console: str, ana: User, where: str, there: int
 ) -> None:
-    (one,) = failed_there(1)
+    (one,) = billing.failed(1)
     run_and_kill(str(one), archived_console, billing, where, EDIT)
-    assert len(arrived(billing)) == there
+    assert len(billing.arrived()) == there
     operations.settle()
     assert archived(one).crossing is None
     assert audited_once(verb="edit") is bool(there)
     if not there:
         assert (archived(one).state, open_crossings(here)) == ("dead", 0)
-        assert edit(one, ana).outcome.result == "done", "it can be edited again"
+        assert edit(billing, one, ana).outcome.result == "done", "it can be edited again"
     is_whole(one, billing, here)
 
 
-def test_a_database_that_is_down_takes_nothing(billing: PostgreSQL, here: Connection, ana: User) -> None:
+def test_a_database_that_is_down_takes_nothing(billing: Billing, here: Connection, ana: User) -> None:
     """It went away after it was judged."""
-    (one,) = failed_there(1)
+    (one,) = billing.failed(1)
     leave = crossing_rows.leave
 
     def gone(*about: Any) -> None:
@@ -179,28 +178,28 @@ def test_a_database_that_is_down_takes_nothing(billing: PostgreSQL, here: Connec
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crossing_rows, "leave", gone)
         with pytest.raises(crossings.NotCarried, match="the wire was cut"):
-            edit(one, ana)
+            edit(billing, one, ana)
     assert leave is crossing_rows.leave
-    assert (archived(one).state, open_crossings(here), rows_there(billing)) == ("dead", 0, [])
+    assert (archived(one).state, open_crossings(here), billing.rows()) == ("dead", 0, [])
     assert not AuditEntry.objects.filter(verb="edit")
 
 
 def test_an_edit_of_which_nobody_heard_says_so_and_is_settled(
-    billing: PostgreSQL, here: Connection, ana: User, monkeypatch: pytest.MonkeyPatch
+    billing: Billing, here: Connection, ana: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (one,) = failed_there(1)
+    (one,) = billing.failed(1)
 
     def away(*about: Any) -> None:
         raise DatabaseDown("this process hears no more")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crossings, "_finish", away)
-        sent = edit(one, ana)
+        sent = edit(billing, one, ana)
     assert sent.is_on_its_way
     assert "on its way into the database billing" in (sent.outcome.why or "")
     entry = AuditEntry.objects.get(verb="edit")
     assert ((entry.after or {})["outcome"], entry.count) == ("not known", 1)
-    assert edit(one, ana).outcome.result == "skipped"
+    assert edit(billing, one, ana).outcome.result == "skipped"
     operations.settle()
     is_whole(one, billing, here)
     assert edited_as(one) == sent.message_id
@@ -208,10 +207,10 @@ def test_an_edit_of_which_nobody_heard_says_so_and_is_settled(
 
 @pytest.mark.parametrize("kind", [DatabaseDown, TimedOut])
 def test_an_edit_whose_first_database_goes_away_is_in_the_audit(
-    billing: PostgreSQL, here: Connection, ana: User, kind: type[DatabaseError]
+    billing: Billing, here: Connection, ana: User, kind: type[DatabaseError]
 ) -> None:
     """It set out, and it arrives: who changed what is known of it, although nobody could be asked any more."""
-    (one,) = failed_there(1)
+    (one,) = billing.failed(1)
 
     def away(*about: Any) -> Any:
         raise kind("the first database says nothing")
@@ -219,7 +218,7 @@ def test_an_edit_whose_first_database_goes_away_is_in_the_audit(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crossings, "_finish", away)
         patch.setattr(crossing_rows, "get", then_away(crossing_rows.get, away))
-        sent = edit(one, ana)
+        sent = edit(billing, one, ana)
     assert sent.is_on_its_way
     entry = AuditEntry.objects.get(verb="edit")
     assert ((entry.after or {})["outcome"], entry.count, entry.reason) == ("not known", 1, "mended")
@@ -230,7 +229,7 @@ def test_an_edit_whose_first_database_goes_away_is_in_the_audit(
 
 @pytest.mark.parametrize("kind", [DatabaseDown, TimedOut])
 def test_a_typed_message_whose_first_database_goes_away_may_have_been_sent(
-    billing: PostgreSQL, here: Connection, ana: User, known: Queue, kind: type[DatabaseError]
+    billing: Billing, here: Connection, ana: User, known: Queue, kind: type[DatabaseError]
 ) -> None:
     def away(*about: Any) -> Any:
         raise kind("the first database says nothing")
@@ -239,7 +238,7 @@ def test_a_typed_message_whose_first_database_goes_away_may_have_been_sent(
         patch.setattr(crossings, "_finish", away)
         patch.setattr(crossing_rows, "get", then_away(crossing_rows.get, away))
         with pytest.raises(OutcomeUnknown):
-            typed_messages.send(ORDERS, TYPED, ana, "console")
+            typed_messages.send(billing.orders, TYPED, ana, "console")
     assert (AuditEntry.objects.get(verb="send").after or {})["outcome"] == "not known"
     operations.settle()
     assert (open_crossings(here), len(sent(billing))) == (0, 1)
@@ -251,47 +250,43 @@ def then_away(does: Callable[..., Any], away: Callable[..., Any]) -> Callable[..
     return lambda *about: next(answers, away)(*about)
 
 
-def test_a_queue_there_that_refuses_an_edit_keeps_it_dead(billing: PostgreSQL, here: Connection, ana: User) -> None:
-    (one,) = failed_there(1)
-    with postgresql().connect(billing.dsn("billing")) as there:
-        there.run('alter table public."Orders" add constraint never check (false) not valid')
-        try:
-            sent = edit(one, ana)
-        finally:
-            there.run('alter table public."Orders" drop constraint never')
+def test_a_queue_there_that_refuses_an_edit_keeps_it_dead(billing: Billing, here: Connection, ana: User) -> None:
+    (one,) = billing.failed(1)
+    with billing.refusing():
+        sent = edit(billing, one, ana)
     assert (sent.outcome.result, "did not take it" in (sent.outcome.why or "")) == ("failed", True)
     assert (archived(one).state, verbs(here, one), open_crossings(here)) == ("dead", [], 0)
 
 
 def test_an_edit_that_nobody_can_be_told_of_is_decided_by_a_person(
-    billing: PostgreSQL, here: Connection, archived_console: str, ana: User
+    billing: Billing, here: Connection, archived_console: str, ana: User
 ) -> None:
-    (one,) = failed_there(1)
+    (one,) = billing.failed(1)
     run_and_kill(str(one), archived_console, billing, "after the commit there", EDIT)
     here.run("update messages.crossing set mark = '1 ' || substr(mark, strpos(mark, ' ') + 1)")
     operations.settle()
     (undecided,) = crossings.undecided()
-    assert undecided.rows == {"billing:public.Orders": [rows_there(billing)[0].id]}
+    assert undecided.rows == {f"{billing.orders.schema}.Orders": [billing.rows()[0].id]}
     assert decide(undecided.crossing.id, True, ana, "console", "it is there") == 1
     is_whole(one, billing, here)
 
 
 def test_one_that_is_only_looked_at_takes_no_edit(
-    billing: PostgreSQL, here: Connection, ana: User, settings: Settings
+    billing: Billing, here: Connection, ana: User, settings: Settings
 ) -> None:
-    there = looked_at(billing.dsn("billing"), writable=False)
+    there = billing.looked_at(writable=False)
     settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": there}
-    (one,) = failed_there(1)
-    sent = edit(one, ana)
+    (one,) = billing.failed(1)
+    sent = edit(billing, one, ana)
     assert (sent.outcome.result, "are only looked at" in (sent.outcome.why or "")) == ("failed", True)
-    assert rows_there(billing) == []
+    assert billing.rows() == []
 
 
-def test_whoever_may_not_retry_edits_nothing(billing: PostgreSQL, here: Connection, viewer: User) -> None:
-    (one,) = failed_there(1)
+def test_whoever_may_not_retry_edits_nothing(billing: Billing, here: Connection, viewer: User) -> None:
+    (one,) = billing.failed(1)
     with pytest.raises(operations.OperationNotAllowed):
-        edit(one, viewer)
-    assert (rows_there(billing), open_crossings(here)) == ([], 0)
+        edit(billing, one, viewer)
+    assert (billing.rows(), open_crossings(here)) == ([], 0)
 
 
 @pytest.fixture
@@ -302,9 +297,9 @@ def editor(archive: None) -> User:
 MANY = 120
 
 
-def tenants(billing: PostgreSQL) -> dict[str, str | None]:
+def tenants(billing: Billing) -> dict[str, str | None]:
     """By the old message's id, of what is there."""
-    sent = [h.parse(row.headers) for row in rows_there(billing)]
+    sent = [h.parse(row.headers) for row in billing.rows()]
     assert len({headers[h.MESSAGE_ID] for headers in sent}) == len(sent)
     return {str(headers[EDIT_OF]): headers.get("Tenant") for headers in sent}
 
@@ -312,35 +307,35 @@ def tenants(billing: PostgreSQL) -> dict[str, str | None]:
 @pytest.mark.chaos
 @pytest.mark.parametrize(("where", "there"), [(where, there * 50) for where, there in PLACES])
 def test_a_kill_anywhere_loses_and_doubles_no_edit_of_many(
-    billing: PostgreSQL, here: Connection, archived_console: str, editor: User, where: str, there: int
+    billing: Billing, here: Connection, archived_console: str, editor: User, where: str, there: int
 ) -> None:
-    ids = failed_there(MANY)
+    ids = billing.failed(MANY)
     names = {archived(each).message_id for each in ids}
-    operation = operations.freeze("retry", ArchiveFilter(queue=NAME), editor, "console", "it was misspelt")
+    operation = operations.freeze("retry", ArchiveFilter(queue=billing.name), editor, "console", "it was misspelt")
     edits.propose(operation.pk, MessageEdit("header", "Tenant", "add", "blue"), editor)
     operations.start(operation.pk, editor)
     run_and_kill(str(operation.pk), archived_console, billing, where)
-    assert len(rows_there(billing)) == there
+    assert len(billing.rows()) == there
     operations.settle()
     operations.run(operation.pk)
     operation.refresh_from_db()
     assert (operation.state, operation.done, operation.failed) == ("done", MANY, 0)
     assert tenants(billing) == dict.fromkeys(names, "blue")
-    assert len(rows_there(billing)) == MANY
+    assert len(billing.rows()) == MANY
     asked = "select verb, count(*) as number from messages.archive_event where operation = %(pk)s group by verb"
     events = {row.verb: row.number for row in here.all(asked, {"pk": operation.pk})}
     assert events == {"edited and retried": MANY}
     assert open_crossings(here) == 0
 
 
-def test_what_an_edit_of_many_does_not_change_is_not_sent(billing: PostgreSQL, here: Connection, editor: User) -> None:
-    first, second = failed_there(2)
+def test_what_an_edit_of_many_does_not_change_is_not_sent(billing: Billing, here: Connection, editor: User) -> None:
+    first, second = billing.failed(2)
     here.run(
         "update messages.message_archive set headers = replace(headers, '{', '{\"Tenant\":\"blue\",')"
         " where id = %(id)s",
         {"id": first},
     )
-    operation = operations.freeze("retry", ArchiveFilter(queue=NAME), editor, "console", "it was misspelt")
+    operation = operations.freeze("retry", ArchiveFilter(queue=billing.name), editor, "console", "it was misspelt")
     edits.propose(operation.pk, MessageEdit("header", "Tenant", "add", "blue"), editor)
     operations.start(operation.pk, editor)
     operations.run(operation.pk)
@@ -353,31 +348,32 @@ def test_what_an_edit_of_many_does_not_change_is_not_sent(billing: PostgreSQL, h
 
 
 @pytest.fixture
-def known(billing: PostgreSQL) -> Queue:
+def known(billing: Billing) -> Queue:
     """Its queue, where somebody has allowed what is done by hand."""
     about = {"kind": "input", "first_seen_at": timezone.now(), "acts_allowed": True}
-    return Queue.objects.create(schema=ORDERS.schema, table=ORDERS.table, **about)
+    return Queue.objects.create(schema=billing.orders.schema, table=billing.orders.table, **about)
 
 
-def sent(billing: PostgreSQL) -> list[str | None]:
-    return [h.parse(row.headers)[h.ENCLOSED_MESSAGE_TYPES] for row in rows_there(billing)]
+def sent(billing: Billing) -> list[str | None]:
+    return [h.parse(row.headers)[h.ENCLOSED_MESSAGE_TYPES] for row in billing.rows()]
 
 
 def test_a_typed_message_goes_into_another_database(
-    billing: PostgreSQL, here: Connection, ana: User, known: Queue
+    billing: Billing, here: Connection, ana: User, known: Queue
 ) -> None:
-    message_id = typed_messages.send(ORDERS, TYPED, ana, "console", "asked for")
-    (row,) = rows_there(billing)
+    message_id = typed_messages.send(billing.orders, TYPED, ana, "console", "asked for")
+    (row,) = billing.rows()
     headers = h.parse(row.headers)
     assert (headers[h.MESSAGE_ID], headers["Customer"], bytes(row.body)) == (message_id, "4711", BODY)
     assert row.expires is None
     entry = AuditEntry.objects.get(verb="send")
-    assert (entry.who, entry.subject, entry.count, entry.reason) == ("ana", NAME, 1, "asked for")
+    assert (entry.who, entry.subject, entry.count, entry.reason) == ("ana", billing.name, 1, "asked for")
     assert open_crossings(here) == 0
 
 
+@on_postgresql
 def test_the_other_database_is_told_to_forget_what_arrived(
-    billing: PostgreSQL, here: Connection, ana: User, known: Queue, monkeypatch: pytest.MonkeyPatch
+    billing: Billing, here: Connection, ana: User, known: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQL Server has a row for each until then."""
     marks, forgotten, leave = list[str](), list[str](), crossing_rows.leave
@@ -388,14 +384,14 @@ def test_the_other_database_is_told_to_forget_what_arrived(
 
     monkeypatch.setattr(crossing_rows, "leave", left)
     monkeypatch.setattr(PostgreSQLCrossings, "forget", lambda store, session, mark: forgotten.append(mark))
-    typed_messages.send(ORDERS, TYPED, ana, "console")
-    (one,) = failed_there(1)
-    edit(one, ana)
+    typed_messages.send(billing.orders, TYPED, ana, "console")
+    (one,) = billing.failed(1)
+    edit(billing, one, ana)
     assert (len(marks), forgotten) == (2, marks)
 
 
 def test_an_act_is_not_over_before_the_audit_has_it(
-    billing: PostgreSQL, here: Connection, ana: User, known: Queue
+    billing: Billing, here: Connection, ana: User, known: Queue
 ) -> None:
     def away(*about: Any, **more: Any) -> None:
         raise django.db.OperationalError("the console's database is away")
@@ -403,21 +399,21 @@ def test_an_act_is_not_over_before_the_audit_has_it(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(AuditEntry.objects, "create", away)
         with pytest.raises(OutcomeUnknown):
-            typed_messages.send(ORDERS, TYPED, ana, "console")
+            typed_messages.send(billing.orders, TYPED, ana, "console")
         operations.settle()
         assert (len(sent(billing)), open_crossings(here)) == (1, 1)
     assert audited_once(verb="send")
     assert open_crossings(here) == 0
 
 
-def test_without_an_audit_nothing_sets_out(billing: PostgreSQL, here: Connection, ana: User, known: Queue) -> None:
+def test_without_an_audit_nothing_sets_out(billing: Billing, here: Connection, ana: User, known: Queue) -> None:
     def away(*about: Any, **more: Any) -> None:
         raise django.db.OperationalError("the console's database is away")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(AuditIntent.objects, "create", away)
         with pytest.raises(django.db.OperationalError):
-            typed_messages.send(ORDERS, TYPED, ana, "console")
+            typed_messages.send(billing.orders, TYPED, ana, "console")
     assert not audited_once(verb="send")
     assert (sent(billing), open_crossings(here)) == ([], 0)
 
@@ -434,7 +430,7 @@ def test_what_another_console_has_ended_is_audited_as_not_known(here: Connection
 @pytest.mark.chaos
 @pytest.mark.parametrize(("where", "there"), PLACES)
 def test_a_kill_anywhere_doubles_no_typed_message(
-    billing: PostgreSQL, here: Connection, archived_console: str, ana: User, known: Queue, where: str, there: int
+    billing: Billing, here: Connection, archived_console: str, ana: User, known: Queue, where: str, there: int
 ) -> None:
     run_and_kill("0", archived_console, billing, where, SEND)
     operations.settle()
@@ -442,12 +438,12 @@ def test_a_kill_anywhere_doubles_no_typed_message(
     assert audited_once(verb="send") is bool(there)
     assert open_crossings(here) == 0
     assert here.value("select count(*) from messages.crossing_copy") == 0
-    typed_messages.send(ORDERS, TYPED, ana, "console")
+    typed_messages.send(billing.orders, TYPED, ana, "console")
     assert len(sent(billing)) == there + 1
 
 
 def test_a_typed_message_of_which_nobody_heard_says_so(
-    billing: PostgreSQL, here: Connection, ana: User, known: Queue
+    billing: Billing, here: Connection, ana: User, known: Queue
 ) -> None:
     def away(*about: Any) -> None:
         raise DatabaseDown("this process hears no more")
@@ -455,17 +451,17 @@ def test_a_typed_message_of_which_nobody_heard_says_so(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crossings, "_finish", away)
         with pytest.raises(OutcomeUnknown, match="on its way into the database billing"):
-            typed_messages.send(ORDERS, TYPED, ana, "console")
+            typed_messages.send(billing.orders, TYPED, ana, "console")
     assert (AuditEntry.objects.get(verb="send").after or {})["outcome"] == "not known"
     (pending,) = crossings.pending(here)
-    assert (pending.is_typed, pending.rows) == (True, {"billing:public.Orders": [rows_there(billing)[0].id]})
+    assert (pending.is_typed, pending.rows) == (True, {f"{billing.orders.schema}.Orders": [billing.rows()[0].id]})
     operations.settle()
     assert (open_crossings(here), len(sent(billing))) == (0, 1)
 
 
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_typed_message_that_nobody_can_be_told_of_is_decided_by_a_person(
-    billing: PostgreSQL, here: Connection, archived_console: str, ana: User, known: Queue, is_there: bool
+    billing: Billing, here: Connection, archived_console: str, ana: User, known: Queue, is_there: bool
 ) -> None:
     run_and_kill("0", archived_console, billing, "after the commit there", SEND)
     here.run("update messages.crossing set mark = '1 ' || substr(mark, strpos(mark, ' ') + 1)")
@@ -477,12 +473,12 @@ def test_a_typed_message_that_nobody_can_be_told_of_is_decided_by_a_person(
 
 
 def test_a_decision_is_in_the_audit_although_its_process_was_killed(
-    billing: PostgreSQL, here: Connection, ana: User, known: Queue, monkeypatch: pytest.MonkeyPatch
+    billing: Billing, here: Connection, ana: User, known: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(crossings, "_finish", lambda *about: (_ for _ in ()).throw(DatabaseDown("gone")))
     monkeypatch.setattr(crossings, "_told", lambda crossing: CommitOutcome("not_known", "It was promoted."))
     with pytest.raises(OutcomeUnknown):
-        typed_messages.send(ORDERS, TYPED, ana, "console")
+        typed_messages.send(billing.orders, TYPED, ana, "console")
     operations.settle()
     (one,) = crossings.undecided()
     decided = crossings.end_as
@@ -504,7 +500,7 @@ def test_a_decision_is_in_the_audit_although_its_process_was_killed(
 
 
 def test_an_act_that_another_console_has_doubted_is_in_the_audit_beside_the_decision(
-    billing: PostgreSQL, here: Connection, archived_console: str, ana: User, known: Queue
+    billing: Billing, here: Connection, archived_console: str, ana: User, known: Queue
 ) -> None:
     """That console has no intent of it, so this one's is still there when somebody decides here."""
     run_and_kill("0", archived_console, billing, "after the commit there", SEND)
@@ -521,7 +517,7 @@ def test_an_act_that_another_console_has_doubted_is_in_the_audit_beside_the_deci
 
 
 def test_what_nobody_can_be_told_at_once_says_that_a_person_decides(
-    billing: PostgreSQL, here: Connection, ana: User, known: Queue, monkeypatch: pytest.MonkeyPatch
+    billing: Billing, here: Connection, ana: User, known: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer to the commit never came, and another server answers what is asked then."""
     carry = crossing_back.carry
@@ -532,62 +528,58 @@ def test_what_nobody_can_be_told_at_once_says_that_a_person_decides(
 
     monkeypatch.setattr(crossing_back, "carry", cut)
     monkeypatch.setattr(crossings, "_told", lambda crossing: CommitOutcome("not_known", "It was promoted."))
-    (one,) = failed_there(1)
-    sent = edit(one, ana)
+    (one,) = billing.failed(1)
+    sent = edit(billing, one, ana)
     assert (sent.is_on_its_way, "a person decides" in (sent.outcome.why or "")) == (True, True)
     with pytest.raises(OutcomeUnknown, match="a person decides"):
-        typed_messages.send(ORDERS, TYPED, ana, "console")
+        typed_messages.send(billing.orders, TYPED, ana, "console")
     assert [each.number for each in crossings.undecided()] == [1, 1]
 
 
 def test_a_queue_there_that_refuses_a_typed_message_has_none(
-    billing: PostgreSQL, here: Connection, ana: User, known: Queue
+    billing: Billing, here: Connection, ana: User, known: Queue
 ) -> None:
-    with postgresql().connect(billing.dsn("billing")) as there:
-        there.run('alter table public."Orders" add constraint never check (false) not valid')
-        try:
-            with pytest.raises(operations.OperationRefused, match="other database did not take it"):
-                typed_messages.send(ORDERS, TYPED, ana, "console")
-        finally:
-            there.run('alter table public."Orders" drop constraint never')
-    assert (rows_there(billing), open_crossings(here)) == ([], 0)
+    with billing.refusing(), pytest.raises(operations.OperationRefused, match="other database did not take it"):
+        typed_messages.send(billing.orders, TYPED, ana, "console")
+    assert (billing.rows(), open_crossings(here)) == ([], 0)
     assert not AuditEntry.objects.filter(verb="send")
 
 
+@on_postgresql
 @pytest.mark.parametrize(
     ("why", "said"),
     [("not allowed", "can be switched on"), ("looked at", "are only looked at"), ("code", "Code of others would run")],
 )
 def test_where_a_typed_message_does_not_go(
-    billing: PostgreSQL, here: Connection, ana: User, known: Queue, settings: Settings, why: str, said: str
+    billing: Billing, here: Connection, ana: User, known: Queue, settings: Settings, why: str, said: str
 ) -> None:
     if why == "not allowed":
         Queue.objects.update(acts_allowed=False)
     if why == "looked at":
-        there = looked_at(billing.dsn("billing"), writable=False)
+        there = billing.looked_at(writable=False)
         settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": there}
-    with postgresql().connect(billing.dsn("billing")) as admin:
+    with postgresql().connect(billing.dsn) as admin:
         if why == "code":
             admin.run("""create role somebody; create function public.theirs() returns trigger language plpgsql as
                 $$ begin return new; end $$; alter function public.theirs() owner to somebody;
                 create trigger theirs before insert on public."Orders" for each row execute function public.theirs()""")
         try:
             with pytest.raises(operations.OperationRefused, match=said):
-                typed_messages.send(ORDERS, TYPED, ana, "console")
+                typed_messages.send(billing.orders, TYPED, ana, "console")
         finally:
             if why == "code":
                 admin.run('drop trigger theirs on public."Orders"; drop function public.theirs(); drop role somebody')
-    assert (rows_there(billing), open_crossings(here)) == ([], 0)
+    assert (billing.rows(), open_crossings(here)) == ([], 0)
 
 
 def test_an_archived_message_is_copied_into_another_database(
-    billing: PostgreSQL, here: Connection, ana: User, known: Queue
+    billing: Billing, here: Connection, ana: User, known: Queue
 ) -> None:
-    (one,) = failed_there(1)
+    (one,) = billing.failed(1)
     before = archived(one)
-    message_id = message_copies.copy(ArchivedOne(one), ORDERS, ana, "console", "once more")
-    assert (arrived(billing), open_crossings(here)) == ([message_id], 0)
-    (row,) = rows_there(billing)
+    message_id = message_copies.copy(ArchivedOne(one), billing.orders, ana, "console", "once more")
+    assert (billing.arrived(), open_crossings(here)) == ([message_id], 0)
+    (row,) = billing.rows()
     assert bytes(row.body) == bytes(
         here.value("select body from messages.message_archive where id = %(id)s", {"id": one})
     )
@@ -597,11 +589,11 @@ def test_an_archived_message_is_copied_into_another_database(
     assert (entry.who, entry.reason, (entry.before or {})["archive_id"]) == ("ana", "once more", one)
     assert (entry.after or {})["message_id"] == message_id
     with pytest.raises(operations.OperationRefused, match="not waiting ones"):
-        message_copies.copy(WaitingOne(ORDERS, row.id), ORDERS, ana, "console")
+        message_copies.copy(WaitingOne(billing.orders, row.id), billing.orders, ana, "console")
     Queue.objects.update(acts_allowed=False)
     with pytest.raises(operations.OperationRefused, match="can be switched on"):
-        message_copies.copy(ArchivedOne(one), ORDERS, ana, "console")
-    assert len(rows_there(billing)) == 1
+        message_copies.copy(ArchivedOne(one), billing.orders, ana, "console")
+    assert len(billing.rows()) == 1
 
 
 def test_errors_are_of_one_family() -> None:

@@ -44,7 +44,7 @@ def test_a_server_that_does_not_answer_is_not_asked_more(mute: str) -> None:
 
 
 def test_each_suite_asks_a_server_that_is_named() -> None:
-    paths = [suite.path for suite in SUITES]
+    paths = [path for suite in SUITES for path in suite.paths]
     listed = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-k", "mssql", "--collect-only", *paths]
     environment = {**os.environ, VARIABLE: "mssql://sa@127.0.0.1:1/master"}
     said = subprocess.run(listed, cwd=ROOT, env=environment, capture_output=True, text=True)
@@ -67,6 +67,25 @@ def test_what_takes_too_long_is_ended_and_told() -> None:
         for each in (read, write, before):
             os.close(each)
     assert time.monotonic() - began < 15
+
+
+def test_suites_run_beside_each_other_and_the_last_line_says_whether_all_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each waits for the other, as none would in turn."""
+    monkeypatch.setenv(VARIABLE, "mssql://sa@127.0.0.1:1/master")
+    monkeypatch.setattr(command, "_trouble", lambda: "")
+    waits = "import pathlib, time\ndef test_mssql():\n    pathlib.Path({mine!r}).touch()\n"
+    waits += "    while not pathlib.Path({other!r}).exists(): time.sleep(0.01)\n"
+    suites = []
+    for mine, other in (("one", "two"), ("two", "one")):
+        test = tmp_path / f"test_{mine}.py"
+        test.write_text(waits.format(mine=str(tmp_path / mine), other=str(tmp_path / other)))
+        suites.append(command.Suite(mine, "something", (str(test),)))
+    assert command.main(suites, 60) == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[-1].startswith("All of it holds there. ")
+    assert said.count("1 passed") == 2
 
 
 def test_the_table_says_what_holds() -> None:
