@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 
 from pgqueue_admin.alerts import failures_of
 from pgqueue_admin.alerts.mail import metrics
-from pgqueue_admin.archive import failure_groups, fingerprints, store
+from pgqueue_admin.archive import failure_groups, fingerprints, store, text_search
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.console.failures import chosen as chosen_page
 from pgqueue_admin.console.failures.comparison import Comparison, compare
@@ -90,7 +90,7 @@ def test_a_filter_counts_what_the_archive_finds(recorded: Recorded, q: str) -> N
     page = shown(recorded.viewer, f"/failures/?q={q}")
     archive = shown(recorded.viewer, f"/archive/?q={q if 'state' in q else f'state:dead {q}'}")
     counted = re.search(r">\s*([\d,]+)\s+match", archive)
-    groups = re.search(r"groups?, ([\d,]+) messages?, counted", page)
+    groups = re.search(r"groups?, ([\d,]+) messages?,\s+counted", page)
     assert (groups[1] if groups else None) == (counted[1] if counted else None)
 
 
@@ -99,6 +99,38 @@ def test_a_filter_that_is_none_searches_nothing(recorded: Recorded) -> None:
         page = shown(recorded.viewer, f"/failures/?q={q}")
         assert "Nothing was searched" in page
         assert not LISTED.search(page)
+
+
+def test_texts_are_looked_for_in_windows_and_the_page_says_how_far(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A word is read in every body: of an archive of millions nobody waits for all."""
+    monkeypatch.setattr(text_search, "ROWS", 100)
+    monkeypatch.setattr(text_search, "FIRST", 60)
+    recorded.connection.run("update messages.message_archive set body = 'OrderId 4711'")
+    whole = sum(recounted(recorded).values())
+    page = shown(recorded.viewer, "/failures/?q=body:4711&by=queue")
+    assert sum(count for _, count in named(page)) == 100 < whole
+    assert all("body%3A4711" in address for address, _ in named(page))
+    page = shown(recorded.viewer, "/failures/?q=body:4711")
+    assert matched(r"groups?, ([\d,]+) messages?,\s+counted so far", page) == "100"
+    assert "match so far" in page
+    assert "read row by row" in page
+    seen = 100
+    while onward := re.search(r'href="(\?[^"]*from=[^"]*)">Search the next', page):
+        page = shown(recorded.viewer, "/failures/" + unescape(onward[1]))
+        counted = re.search(r"groups?, ([\d,]+) messages?,\s+counted", page)
+        seen += int(counted[1]) if counted else 0  # of the last part none may be left
+    assert seen == whole
+    assert "so far" in shown(recorded.viewer, "/failures/?q=body:nowhere")
+
+
+def test_a_search_is_helped_and_corrected_as_in_the_archive(recorded: Recorded) -> None:
+    page = shown(recorded.viewer, "/failures/?q=queue:Billing age:>1hh type:ChargeCard")
+    assert 'hx-get="/archive/suggestions/' in page
+    assert 'id="grammar" open' in page
+    assert "1hh is no duration" in page
+    assert re.search(r"queue:Billing\s*<mark>age:&gt;1hh</mark>\s*type:ChargeCard", page)
 
 
 @pytest.mark.parametrize("by", ["type", "queue", "endpoint"])
@@ -124,7 +156,7 @@ def test_a_name_leads_to_so_many_as_it_counts(recorded: Recorded, by: str, q: st
     assert ("all dead messages in" in page) == (not q)
     assert len(named(page)) > 0
     for address, count in named(page)[:4]:
-        found = matched(r"groups?, ([\d,]+) messages?, counted", shown(recorded.viewer, f"/failures/{address}"))
+        found = matched(r"groups?, ([\d,]+) messages?,\s+counted", shown(recorded.viewer, f"/failures/{address}"))
         assert found == f"{count:,}", address
 
 

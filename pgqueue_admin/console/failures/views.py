@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,11 +13,12 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
-from pgqueue_admin.archive import failure_groups, search_query
+from pgqueue_admin.archive import failure_groups, search_query, text_search
 from pgqueue_admin.archive.fingerprints import are_kept
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.console import pagination, permissions, query_errors, responses
-from pgqueue_admin.console.archive import search
+from pgqueue_admin.console.archive import search, window
+from pgqueue_admin.console.archive.coverage import CoverageLine, coverage_line
 from pgqueue_admin.console.failures import chosen, detail, rows
 from pgqueue_admin.console.failures.forms import AssignmentForm, FailureAcknowledgementForm
 from pgqueue_admin.console.responses import Way
@@ -49,11 +50,12 @@ def page(request: HttpRequest) -> HttpResponse:
         query = replace(query, error=wrong)
     by = request.GET.get("by", "cause")
     by = by if by in BY else "cause"
-    found, problem, milliseconds = None, None, 0
+    found, covered, problem, milliseconds = None, None, None, 0
     if not query.error:
         started = perf_counter()
-        look = partial(_read, request=request, asked=query.filter, by=by)
-        found, problem = query_errors.read(look, searching=query.reads_rows)
+        look = partial(_look, request=request, query=query, by=by)
+        looked, problem = query_errors.read(look, searching=query.reads_rows)
+        found, covered = looked or (None, None)
         milliseconds = round((perf_counter() - started) * 1000)
     about = {
         "query": query,
@@ -68,6 +70,8 @@ def page(request: HttpRequest) -> HttpResponse:
         "trouble": problem,
         "by": by,
         "ways": list(BY.items()),
+        "covered": covered,
+        "so_far": covered.coverage.so_far if covered else "",
         "state": _state(request),
         "owner": request.GET.get("owner", ""),
         "milliseconds": milliseconds,
@@ -76,6 +80,29 @@ def page(request: HttpRequest) -> HttpResponse:
         "refusal": groups.refusal(request.user) and permissions.refusal_on_page(request.user, "retry"),
     }
     return render(request, "pgqueue_admin/failures/page.html", about)
+
+
+class Covered(NamedTuple):
+    """Of a search of texts: what it looked through."""
+
+    coverage: CoverageLine
+    is_by_index: bool
+
+
+def _look(
+    connection: Connection, request: HttpRequest, query: search.ArchiveSearch, by: str
+) -> tuple[Any, Covered | None]:
+    """What lies dead of what is asked for. Texts are looked for as in the archive: in so many, for so long."""
+    if not query.reads_rows or not are_kept(connection):
+        return _read(connection, request, query.filter, by), None
+    query = replace(query, filter=replace(query.filter, state="dead"))
+    looked = text_search.look_through(connection, query.filter, window.unpack(request.GET.get("from")) or ())
+    line = coverage_line(looked, query, text_search.estimate(connection))
+    found = _read(connection, request, ArchiveFilter(state="", ids=looked.ids), by)
+    if isinstance(found, list):  # each leads to what was typed
+        typed = replace(query.filter, state="")
+        found = [(each, _search_of(typed, by, each.name)) for each, _ in found]
+    return found, Covered(line, looked.is_by_index)
 
 
 def _read(connection: Connection, request: HttpRequest, asked: ArchiveFilter, by: str) -> Any:
