@@ -4,6 +4,7 @@ import json
 import time
 from argparse import ArgumentParser
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ from django.conf import settings
 
 from pgqueue_admin.archive.message_edit import MessageEdit
 from pgqueue_admin.archive.messages import ArchivedMessage, ArchiveFilter
+from pgqueue_admin.console.archive import search
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting import confirmations, edit_words
 from pgqueue_admin.formatting import trials as words
@@ -33,6 +35,7 @@ _ITEM = ("archive_id", "queue", "outcome", "why", "who_before", "when_before", "
 
 
 def add_filters(parser: ArgumentParser) -> None:
+    parser.add_argument("--search", default="", help="As in the archive's box, alone: -type:Ping age:>1h (search.md).")
     parser.add_argument("--queue", default="", help='The queue where it died: Billing, or \'"public"."Billing"\'.')
     parser.add_argument("--type", default="", help="Message type: full name, or its last part.")
     parser.add_argument("--exception", default="", help="Exception type: full name, or its last part.")
@@ -47,6 +50,12 @@ def add_filters(parser: ArgumentParser) -> None:
 
 
 def filter_of(options: dict[str, Any], state: str) -> ArchiveFilter:
+    """``state`` also of a search that names none. Raises OperationRefused where a search cannot be read."""
+    if options["search"]:
+        found = search.read(options["search"], content_access.ALL)
+        if found.error:
+            raise OperationRefused(f"{found.error} Nothing was done.")
+        return replace(found.filter, state=found.filter.state or state)
     names = ("type", "exception", "endpoint", "message_id", "kind")
     same: dict[str, Any] = {name: options[name] or "" for name in names}
     queue = queue_lookup.canonical(options["queue"]) if options["queue"] else ""
@@ -55,6 +64,10 @@ def filter_of(options: dict[str, Any], state: str) -> ArchiveFilter:
 
 
 def narrows(options: dict[str, Any]) -> bool:
+    return bool(options["search"]) or _has_filters(options)
+
+
+def _has_filters(options: dict[str, Any]) -> bool:
     names = ("queue", "type", "exception", "endpoint", "message_id", "kind", "word", "header", "body")
     return any(options[name] for name in names)
 
@@ -65,6 +78,8 @@ def fault(options: dict[str, Any]) -> str:
         return said
     if not 1 <= options.get("limit", 1) <= MOST:
         return f"--limit takes a number from 1 to {MOST:,}."
+    if options.get("search") and _has_filters(options):
+        return "Give --search or other filters, not both."
     return ""
 
 

@@ -56,6 +56,17 @@ def test_list() -> None:
     )
 
 
+def test_what_the_archives_box_takes_is_taken_here(archive: Connection) -> None:
+    """All that the filters cannot say: what is left out, either of two, ranges, and how it ended."""
+    q = "(queue:Billing OR queue:Newsletter) -error:RefusedException size:>1"
+    found = json.loads(run("list", "--search", q, "--json", "--limit", "1000")[1])["messages"]
+    assert {each["queue"] for each in found} == {BILLING, '"public"."Newsletter"'}
+    assert REFUSED not in {each["exception_type"] for each in found}
+    code, said = run("discard", "--search", f"{q} queue:Newsletter", "--yes", "--json")
+    assert (code, json.loads(said)["done"]) == (0, 10)
+    assert len(json.loads(run("list", "--search", "state:discarded", "--json")[1])["messages"]) == 10
+
+
 def test_a_bare_name_with_a_dot_is_the_table_that_is_called_so(archive: Connection) -> None:
     """Demo.Billing in public, and no Billing of a schema Demo; where two schemas have it, no guess is made."""
     known = {"to": '"public"."Demo.Billing"', "from": BILLING}
@@ -151,6 +162,10 @@ def test_a_large_discard_asks_for_its_count(monkeypatch: pytest.MonkeyPatch, typ
         (["retry", "--yes"], command.WRONG, "Say which messages to retry: ids, filters, or --all. Nothing was done."),
         (["retry", "5", "--queue", "Billing", "--yes"], command.WRONG, "Give ids or filters, not both."),
         (["retry", "--queue", '""', "--yes"], command.WRONG, "names no queue table"),
+        (["retry", "--search", "age:>1hh", "--yes"], command.WRONG, "age:>1hh: 1hh is no duration. Try 1h, 90m, 2d."),
+        (["list", "--search", "e", "--type", "Ping"], command.WRONG, "Give --search or other filters, not both."),
+        (["discard", "--search", "queue:Nowhere", "--yes"], command.NOTHING, "No message matches"),
+        (["discard", "--search", "state:retried", "--yes"], command.WRONG, "is for dead messages, these are retried"),
         (["discard", "--queue", "Nowhere", "--yes"], command.NOTHING, "No message matches"),
         (["retry", "999999", "--yes"], command.NOTHING, "No message matches"),
         *((["list", "--limit", each], command.WRONG, "--limit takes a number from 1 to 1,000,000") for each in LIMITS),
