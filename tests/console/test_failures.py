@@ -368,6 +368,20 @@ def test_a_group_shows_what_its_messages_share_and_leads_to_them(recorded: Recor
     shown(recorded.viewer, message[1].replace("&amp;", "&"))
 
 
+def test_its_messages_have_columns_from_bodies_and_a_search_of_their_own(recorded: Recorded, largest: str) -> None:
+    recorded.connection.run(
+        "update messages.message_archive set body = '{\"OrderId\": \"ORD-4711\", \"Total\": 12.50}'"
+        " where fingerprint = %(f)s", {"f": largest}
+    )  # fmt: skip
+    page = shown(recorded.operator, f"/failures/{largest}/?w=7d")
+    assert re.search(r'data-l="OrderId"[^>]*>\s*ORD-4711', page)
+    assert '<input type="hidden" name="w" value="7d">' in page
+    assert re.search(rf'<form [^>]*action="/archive/">.*?name="q" value="[^"]*fp:{largest} "', page, re.DOTALL)
+    page = shown(recorded.operator, f"/failures/{largest}/?cols=Total")
+    assert re.search(r'data-l="Total"[^>]*>\s*12.50', page)
+    assert 'data-l="OrderId"' not in page
+
+
 def test_what_no_failure_has_is_not_there(recorded: Recorded) -> None:
     for name in ("0" * 16, "nothing", "A" * 16):
         assert recorded.viewer.get(f"/failures/{name}/").status_code == 404

@@ -21,6 +21,8 @@ from pgqueue_admin.console.archive import search, window
 from pgqueue_admin.console.archive.coverage import CoverageLine, coverage_line
 from pgqueue_admin.console.failures import chosen, detail, rows
 from pgqueue_admin.console.failures.forms import AssignmentForm, FailureAcknowledgementForm
+from pgqueue_admin.console.messages import columns
+from pgqueue_admin.console.messages.detail import archive_rows
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.console.saved_views import links
 from pgqueue_admin.console.scopes import addresses
@@ -230,16 +232,19 @@ def _page_of(
     acknowledge: FailureAcknowledgementForm | None = None,
 ) -> HttpResponse:
     known = words_of([fingerprint]).get(fingerprint)
-    window = request.GET.get("w", "24h")
+    shown_of = request.GET.get("w", "24h")
     now, access = database_clock.now(), content_access.of(request.user)
 
     def read(connection: Connection) -> tuple[detail.FailureDetail | None, bool]:
         """With whether there is anything to read it from."""
         is_kept = are_kept(connection)
-        return detail.read(connection, fingerprint, known, now, window, access) if is_kept else None, is_kept
+        return detail.read(connection, fingerprint, known, now, shown_of, access) if is_kept else None, is_kept
 
     found, problem = query_errors.read(read)
     view, is_read = found or (None, False)
+    payload = columns.of_archive(request, [each.message.id for each in view.samples]) if view else None
+    if view and payload:
+        view = replace(view, samples=archive_rows.with_columns(view.samples, payload))
     if view is None and known is None and problem is None:
         if visible_queues.current() is not None:
             raise Http404(NOT_SEEN)
@@ -257,6 +262,8 @@ def _page_of(
         "withheld": access.refusal,
         "trouble": problem,
         "is_read": is_read,
+        "columns": payload,
+        "kept_in_address": [("w", shown_of)] if shown_of != "24h" else [],
         "q": q,
         "q_all": search_query.of_failure(fingerprint, ""),
         "assign": assign or AssignmentForm(initial=_said(known)),
