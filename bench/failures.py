@@ -1,9 +1,11 @@
 """Failures, a group, the archive and its searches over ten million messages in three thousand groups.
 
 Pages are asked over HTTP as a browser asks, one after another: what the server takes is in it, what a browser draws is
-not. The floor is the page that does nothing. Each field is searched for what the oldest few have, or nobody, which is
-what costs most; a page's statement may take as long as the target says. ``ROWS``, ``GROUPS``, ``FIELD_ROWS`` and
-``ROUNDS`` in the environment make it smaller, ``PARTS`` names some of its parts; ``make bench-failures``.
+not. The floor is the page that does nothing. Beside it stands what web server and database used of the processors for
+one, which says more where others use them too: bench/results/failures.json says the load. Each field is searched for
+what the oldest few have, or nobody, which is what costs most; a page's statement may take as long as the target says.
+``ROWS``, ``GROUPS``, ``FIELD_ROWS`` and ``ROUNDS`` in the environment make it smaller, ``PARTS`` names some of its
+parts; ``make bench-failures``.
 """
 
 import http.client
@@ -29,6 +31,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.connect_options import LOOK_SECONDS
 from pgqueue_admin.embedded import ports
 from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.osproc.process_tree import seconds_of
 
 ROWS = int(os.environ.get("ROWS", 10_000_000))
 GROUPS = int(os.environ.get("GROUPS", 3_000))
@@ -41,6 +44,11 @@ CONF = {"max_wal_size": "4GB", "shared_buffers": "1GB"}
 PAGES = {
     "Failures": "/failures/",
     "a group": f"/failures/{GROUP}/",
+    "Failures, the next groups": "/failures/?after=50",
+    "Failures by type": "/failures/?by=type",
+    "Failures by queue": "/failures/?by=queue",
+    "Failures by endpoint": "/failures/?by=endpoint",
+    "Failures of a queue": "/failures/?q=queue:Q10",
     "Archive, dead ones": "/archive/",
     "Archive, all": "/archive/?q=",
     "Archive, dead ones of a queue": "/archive/?q=state:dead+queue:Q10",
@@ -73,7 +81,7 @@ FIELDS: dict[str, list[Node]] = {
 
 class Bench:
     def __init__(self, stack: ExitStack, server: PostgreSQL, port: int):
-        self._stack, self._port = stack, port
+        self._stack, self._server, self._port = stack, server, port
         with postgresql().connect(server.dsn(), for_handlers=True) as admin:
             admin.run("create database bench")
         self.dsn = server.dsn("bench")
@@ -101,27 +109,34 @@ class Bench:
         self.fill(ROWS)
         web = ("-m", "uvicorn", "pgqueue_admin.config.asgi:application", "--port", str(self._port), "--no-access-log")
         settings = "pgqueue_admin.config.web_settings"
-        self._stack.enter_context(process(*web, DJANGO_SETTINGS_MODULE=settings))
+        serving = self._stack.enter_context(process(*web, DJANGO_SETTINGS_MODULE=settings))
         wait_until(lambda: ports.answers(self._port, "127.0.0.1"))
-        taken = self._asked({**PAGES, "floor": "/healthz"}, ROUNDS)
+        pids = [serving.pid, self._server.pid or 0]
+        taken, used = self._asked({**PAGES, "floor": "/healthz"}, ROUNDS, pids)
         floor = p95(taken.pop("floor"))
         rows = [row(f"{name}, p95", p95(each), "ms", floor=floor, target=50) for name, each in taken.items()]
-        texts = self._asked(TEXTS, LOOKS)
+        rows += [row(f"{name}, processor time", used[name], "ms", floor=used["floor"], target=50) for name in PAGES]
+        texts, _ = self._asked(TEXTS, LOOKS, pids)
         rows += [
             row(f"{name}, first window", max(each), "ms", floor=floor, target=2000) for name, each in texts.items()
         ]
         return measured_in(ROUNDS, ROWS, rows)
 
-    def _asked(self, pages: dict[str, str], rounds: int) -> dict[str, list[float]]:
-        """Interleaved; the first rounds warm up."""
+    def _asked(
+        self, pages: dict[str, str], rounds: int, pids: list[int]
+    ) -> tuple[dict[str, list[float]], dict[str, float]]:
+        """Interleaved; the first rounds warm up. What each took, and what one took of the processors; in ms."""
         client = http.client.HTTPConnection("127.0.0.1", self._port)
         taken: dict[str, list[float]] = {name: [] for name in pages}
+        used = dict.fromkeys(pages, 0.0)
         for number in range(rounds + 2):
             for name, path in pages.items():
+                before = sum(map(seconds_of, pids))
                 spent = get(client, path, self._cookie)
                 if number >= 2:
                     taken[name].append(spent)
-        return taken
+                    used[name] += 1000 * (sum(map(seconds_of, pids)) - before) / rounds
+        return taken, used
 
     def fill(self, rows: int) -> None:
         if self._rows == rows:

@@ -25,6 +25,7 @@ class Row:
     processors: int | None = None
     rounds: int | None = None
     rows: int | None = None
+    load: float | None = None  # processes that ran or waited for a processor, ours too: the mean of a minute
 
     @property
     def met(self) -> bool:
@@ -54,7 +55,8 @@ def publish(room: str, rows: list[Row], part: str = "") -> None:
     path = RESULTS / f"{room}.json"
     known = json.loads(path.read_text()) if part and path.exists() else []
     kept = [each for each in known if each.get("part") not in (None, part)]
-    kept += [asdict(replace(each, part=part, **circumstances())) for each in rows]
+    load = round(os.getloadavg()[0], 1)
+    kept += [asdict(replace(each, part=part, load=load, **circumstances())) for each in rows]
     path.write_text(json.dumps(kept, indent=1) + "\n")
     print(f"{'measure':58} {'value':>10} {'unit':10} {'floor':>10} {'ratio':>7} {'target':>7}")
     for r in rows:

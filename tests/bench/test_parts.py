@@ -53,6 +53,7 @@ def test_each_row_says_when_and_with_what_it_was_measured(results: Path) -> None
     kept, new = json.loads(results.read_text())
     assert kept == old
     assert (new["rounds"], new["rows"], new["part"]) == (3, 500, "second")
+    assert new["load"] >= 0
     assert {name: new[name] for name in ("date", "processors")} == table.circumstances()
 
 

@@ -1,6 +1,5 @@
 """Values of other people's tables that Python cannot hold: one would end the whole answer it is in."""
 
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,8 +16,10 @@ class _Instant(TimestamptzLoader):
     def load(self, data: Buffer) -> datetime:
         said = bytes(data)
         if said[4:5] == b"-" and said[-3:] == b"+00":  # as nearly all are: by Python's own reader, three times as fast
-            with suppress(ValueError):
+            try:
                 return datetime.fromisoformat(said.decode()).astimezone(self._timezone)
+            except ValueError:
+                pass  # 44 BC ends otherwise, the year 294276 begins otherwise: what else is left, the driver knows
         try:
             return super().load(data)
         except psycopg.DataError:
