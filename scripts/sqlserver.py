@@ -51,8 +51,9 @@ SUITES = [
     Suite("crossings", "what became of a transaction is told afterwards", ("tests/dialects/test_crossing_store.py",)),
     Suite("ingestion", "error queues are emptied into the archive: each once, wherever that breaks",
           ("tests/workers/test_ingesting_another_database.py",)),
-    Suite("console", "sampler and pages show what lies there, and change nothing",
-          ("tests/console/test_each_kind_of_source.py",)),
+    Suite("console", "sampler, pages and warnings show what lies there, and change nothing",
+          ("tests/console/test_each_kind_of_source.py", "tests/console/test_other_databases.py",
+           "tests/alerts/test_table_faults.py")),
 ]  # fmt: skip
 
 

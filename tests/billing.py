@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.dialects import Address, Connection, dialect_for
+from pgqueue_admin.dialects.delayed_store import DelayedRow, DelayedStore
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
@@ -91,6 +92,24 @@ class Billing:
             there.run(f"truncate table {self.table(name)}")
         return address
 
+    def send(self, name: str, *messages: tuple[str, bytes]) -> None:
+        queue = self.dialect.queue_store(self.dialect.address(self.schema, name))
+        with self.dialect.connect(self.dsn) as there:
+            there.run_all(queue.insertions([(headers, body, None) for headers, body in messages]))
+
+    def make_delayed(self, name: str) -> None:
+        with self.dialect.connect(self.dsn) as there:
+            self._delayed(name).create(there)
+
+    def delay(self, name: str, number: int) -> None:
+        """So many messages, by five minutes."""
+        with self.dialect.connect(self.dsn) as there:
+            there.run_all(self._delayed(name).insertions([DelayedRow("{}", b"", None, 300_000)] * number))
+
+    def _delayed(self, name: str) -> DelayedStore:
+        table, queue = (self.dialect.address(self.schema, each) for each in (f"{name}.Delayed", name))
+        return self.dialect.delayed_store(table, queue)
+
     def failed_in(self, headers: str) -> str:
         """With the queue they name written as endpoints there write it."""
         if not self._is_sql_server:
@@ -130,16 +149,16 @@ class Billing:
 
     @contextmanager
     def without_queue(self) -> Iterator[None]:
-        self._rename("Orders", "Gone")
+        self.rename("Orders", "Gone")
         try:
             yield
         finally:
-            self._rename("Gone", "Orders")
+            self.rename("Gone", "Orders")
 
     def _alter(self, what: str) -> None:
         self.run(f"alter table {self.table('Orders')} {what}")
 
-    def _rename(self, old: str, new: str) -> None:
+    def rename(self, old: str, new: str) -> None:
         if self._is_sql_server:
             self.run(f"exec sys.sp_rename N'{self.schema}.{old}', N'{new}'")
         else:

@@ -59,7 +59,10 @@ def target_refusal(connection: Connection, source: Address, target: Address) -> 
     if target == source:
         return f"They are in {target.table} already."
     if database_of(target) != database_of(source):
-        return f"{target.table} is in another database: they are moved within one."
+        return (
+            f"{target.table} is in another database, and no commit spans two: move them to the dead, then retry them "
+            "with a redirect."
+        )
     judged = judge(connection, [target])[target]
     if why := judged.refusal() or others_code(judged.runs):
         return why

@@ -1,6 +1,8 @@
 """A table that lacks what receivers need is warned of, in whichever database it lies."""
 
+import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -13,12 +15,13 @@ from pgqueue_admin.alerts.table_faults import TableFaultWatch
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import queue_database as source
 from pgqueue_admin.transport import Endpoint as Engine
+from tests import mssql
 from tests.alerts.test_kinds import look
-from tests.billing import looked_at
+from tests.billing import KINDS, Billing
 from tests.databases import Databases
 
 KIND = BY_NAME["table_fault"]
-NO_INDEX = 'alter table "Sales" drop constraint "Sales_seq_key"'
+NO_INDEX = 'alter table public."Sales" drop constraint "Sales_seq_key"'
 
 
 @pytest.fixture
@@ -28,13 +31,21 @@ def here(console_database: str, connect: Callable[[str], Connection]) -> Iterato
     source.close()
 
 
-@pytest.fixture
-def there(here: Connection, databases: Databases, connect: Callable[[str], Connection], settings: Any) -> Any:
+@pytest.fixture(params=KINDS)
+def there(request: pytest.FixtureRequest, here: Connection, databases: Databases, settings: Any) -> Iterator[Billing]:
     """A second database, which is only looked at as ``billing``."""
-    with databases.clone("empty") as dsn:
-        Engine("Sales", dsn).create_queues()
-        settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": looked_at(dsn, writable=False)}
-        yield connect(dsn)
+    with ExitStack() as kept:
+        is_sql_server = request.param in mssql.ONE
+        database = request.getfixturevalue("mssql").database() if is_sql_server else databases.clone("empty")
+        billing = Billing(kept.enter_context(database))
+        Engine("Sales", billing.dsn).create_queues()
+        settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": billing.looked_at(writable=False)}
+        yield billing
+
+
+def without_index(there: Billing) -> None:
+    is_sql_server = there.dialect.name == "sqlserver"
+    there.run("drop index Index_RowVersion on dbo.Sales" if is_sql_server else NO_INDEX)
 
 
 def found(watch: TableFaultWatch) -> list[Finding]:
@@ -42,21 +53,22 @@ def found(watch: TableFaultWatch) -> list[Finding]:
     return list(KIND.find(look(faulty_tables=watch.newest())))
 
 
-def test_of_each_database_its_own_table_with_the_cure(here: Connection, there: Connection) -> None:
+def test_of_each_database_its_own_table_with_the_cure(here: Connection, there: Billing) -> None:
     watch = TableFaultWatch()
     assert found(watch) == []
-    there.run(NO_INDEX)
+    without_index(there)
     (told,) = found(watch)
-    assert told.queue == '"billing:public"."Sales"'
-    assert "no index on seq" in told.said.fact
+    name = f'"{there.orders.schema}"."Sales"'
+    assert told.queue == name
+    assert re.search("no index on (seq|RowVersion)", told.said.fact)
     here.run(NO_INDEX)
-    assert {each.queue for each in found(watch)} == {'"public"."Sales"', '"billing:public"."Sales"'}
-    here.run(told.said.meaning.partition("run: ")[2].partition(" Its queue's page")[0])
-    assert [each.queue for each in found(watch)] == ['"billing:public"."Sales"']
+    assert {each.queue for each in found(watch)} == {'"public"."Sales"', name}
+    there.run(told.said.meaning.partition("run: ")[2].partition(" Its queue's page")[0])
+    assert [each.queue for each in found(watch)] == ['"public"."Sales"']
 
 
 def test_a_database_that_is_away_keeps_what_was_seen_there(
-    here: Connection, there: Connection, monkeypatch: pytest.MonkeyPatch
+    here: Connection, there: Billing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here.run(NO_INDEX)
     watch = TableFaultWatch()
@@ -66,8 +78,8 @@ def test_a_database_that_is_away_keeps_what_was_seen_there(
     assert not KIND.can_tell(look(faulty_tables=TableFaultWatch().newest()))  # of one that never saw it
 
 
-def test_check_looks_at_each_database(here: Connection, there: Connection) -> None:
-    there.run(NO_INDEX)
+def test_check_looks_at_each_database(here: Connection, there: Billing) -> None:
+    without_index(there)
     (told,) = [each for each in run_checks(databases=["queues"]) if each.id == "pgqueue.W005"]
     assert told.msg.startswith("Database billing: ")
 
