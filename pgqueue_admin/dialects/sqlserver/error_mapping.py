@@ -23,6 +23,7 @@ _BY_NUMBER: dict[int, type[errors.DatabaseError]] = {
     945: errors.DatabaseDown,
     952: errors.DatabaseDown,  # it is in transition
     976: errors.DatabaseDown,  # a replica that does not let anybody in, as after a failover
+    978: errors.DatabaseDown,  # a replica that lets in who only reads
     983: errors.DatabaseDown,  # a replica of which nobody knows yet what it is
     1088: errors.TableMissing,
     1205: errors.Deadlock,
@@ -39,15 +40,20 @@ _BY_NUMBER: dict[int, type[errors.DatabaseError]] = {
     3952: errors.SnapshotNotAllowed,
     3960: errors.Deadlock,  # snapshot: somebody else has changed the row
     4060: errors.DatabaseDown,  # no such database, at the login
+    4221: errors.DatabaseDown,  # a replica that waits for transactions of before its start
     4902: errors.TableMissing,
     6005: errors.DatabaseDown,  # it is being stopped
     6401: errors.TransactionEndedByHandler,  # a savepoint is not there any more
     10928: errors.DatabaseDown,  # Azure: as many requests as it takes
+    10929: errors.DatabaseDown,
     15247: errors.NotPermitted,
     18456: errors.DatabaseDown,  # the login failed
     40197: errors.DatabaseDown,
     40501: errors.DatabaseDown,
     40613: errors.DatabaseDown,
+    49918: errors.DatabaseDown,  # Azure: it has no resources for it, for now
+    49919: errors.DatabaseDown,
+    49920: errors.DatabaseDown,
     ENDED_WITHIN: errors.TransactionEndedByHandler,
 }
 
