@@ -213,3 +213,13 @@ def test_a_conversation_is_followed_there(source: Source, as_operator: Client) -
     html = shown(as_operator, f"/conversations/{quote('c-é')}/")
     assert len(rows_of(html, source.path)) == 1
     assert "billing" in html
+
+
+def test_an_endpoint_there_is_told_of_with_its_queue(source: Source, as_operator: Client) -> None:
+    """And judged by what is sampled there."""
+    source.sample()
+    queue = f'"billing:{source.dialect.default_schema}"."Sales"'
+    told = as_operator.post("/endpoints/", {"name": "Billing", "queue": queue, "peek_delay_ms": "1 s"})
+    assert told.status_code == 303
+    assert source.path in shown(as_operator, "/endpoints/")
+    assert source.path in shown(as_operator, "/endpoints/Billing/")
