@@ -50,12 +50,16 @@ class OperationAdmin(ReadOnlyAdmin):
     def resume(self, request: HttpRequest, chosen: QuerySet[Operation]) -> None:
         self._steer(request, chosen, operations.go_on, "resumed")
 
-    @admin.action(description="Cancel the rest", permissions=["retry"])
+    @admin.action(description="Cancel the rest", permissions=["act"])
     def cancel_rest(self, request: HttpRequest, chosen: QuerySet[Operation]) -> None:
         self._steer(request, chosen, operations.cancel, "cancelled")
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         return refusal_for(request.user, "retry") is None
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        """Some kind of operation is theirs; of each that is chosen the service asks for its own right."""
+        return any(refusal_for(request.user, kind) is None for kind in ("retry", "discard"))
 
     def _steer(
         self, request: HttpRequest, chosen: QuerySet[Operation], act: Callable[[int, Any], Any], past: str

@@ -383,6 +383,16 @@ def test_who_may_not_retry_steers_nothing(sign_in: SignIn) -> None:
     assert operation.state == "waiting"
 
 
+def test_who_may_discard_cancels_a_discard_and_no_retry(sign_in: SignIn) -> None:
+    client = sign_in("bob", ("discard_message",))
+    found = [operations.freeze(kind, [dead(exception=REFUSED)[0].id], "ana", "admin") for kind in ("discard", "retry")]
+    about = {"action": "cancel_rest", "_selected_action": [each.pk for each in found]}
+    client.post("/admin/pgqueue/operation/", about, follow=True)
+    for each in found:
+        each.refresh_from_db()
+    assert [each.state for each in found] == ["cancelled", "frozen"]
+
+
 def test_what_a_retry_changes_in_each_is_asked_too(sign_in: SignIn) -> None:
     client = sign_in("ana", (*OPERATOR, "read_message"))
     confirm = ask(client, "retry", [dead(exception=REFUSED)[0].id]).redirect_chain[0][0]
