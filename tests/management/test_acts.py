@@ -61,6 +61,24 @@ def count(connection: Connection, address: Address) -> int:
     return int(connection.value(f'select count(*) from "{address.schema}"."{address.table}"') or 0)
 
 
+def test_waiting_messages_are_searched_as_on_their_page(queues: Connection) -> None:
+    queues.run('delete from "public"."Billing"')
+    one, two, three = (put(queues) for _ in range(3))
+    queues.run('update "public"."Billing" set body = \'{"order": 4711}\' where id <> %(id)s', {"id": three})
+    found = json.loads(run("waiting", "list", "Billing", "--search", "body.order:4711 type:Try", "--json")[1])
+    assert {each["row"] for each in found["messages"]} == {one, two}
+    assert (found["looked_at"], found["more"]) == (3, False)
+    code, said = run("waiting", "list", "Billing", "--search", "body:order", "--limit", "1")
+    assert code == 0
+    first = queues.value('select min(seq) from "public"."Billing"')
+    assert said.splitlines()[-1] == f"1 message of Billing. Looked through 3 rows; there are more: seq:>{first}."
+    assert run("waiting", "list", "Billing", "--search", f"body:order seq:>{first}")[1].count("Shop.Try") == 1
+    assert run("waiting", "list", "Billing", "--search", "age:>1hh")[0] == 2
+    assert run("waiting", "list", "Billing", "--search", "is:expired")[0] == 0
+    code, said = run("waiting", "list", "Billing", "--search", "host:x")
+    assert (code, "no machine has handled what waits" in said) == (2, True)
+
+
 def test_waiting_messages_are_listed_and_acted_on(queues: Connection) -> None:
     queues.run('delete from "public"."Billing"')
     one, two, three, four = (put(queues) for _ in range(4))
@@ -105,6 +123,8 @@ def test_a_delayed_message_is_run_or_cancelled(queues: Connection) -> None:
     queues.run(postgresql().delayed.store(table=table), late)
     Queue.objects.update_or_create(schema="public", table=table.table, defaults={"kind": "delayed", "gone_since": None})
     found = json.loads(run("waiting", "list", '"public"."Billing.Delayed"', "--json")[1])["messages"]
+    assert run("waiting", "list", '"public"."Billing.Delayed"', "--search", "seq:>1")[0] == 2
+    assert "0 messages" in run("waiting", "list", '"public"."Billing.Delayed"', "--search", "body:nowhere")[1]
     assert len(found) == 2
     before = count(queues, QUEUE)
     name = '"public"."Billing.Delayed"'

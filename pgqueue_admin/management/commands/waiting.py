@@ -11,6 +11,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.archive.message_copy import WaitingOne
+from pgqueue_admin.console.messages.detail import delayed_rows, message_list
+from pgqueue_admin.console.messages.detail.message_list import MessageListQuery
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting import waiting_acts as words
 from pgqueue_admin.formatting.numbers import pluralize
@@ -19,9 +21,11 @@ from pgqueue_admin.management.act_command import EXIT_CODES, NOT_ALL, WRONG
 from pgqueue_admin.management.dead_messages import dump
 from pgqueue_admin.models.queue_database import database_of
 from pgqueue_admin.monitor import browse, delayed
+from pgqueue_admin.monitor.browse import MessagePage
+from pgqueue_admin.monitor.delayed import DelayedPage
 from pgqueue_admin.monitor.message import DelayedMessage, WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
-from pgqueue_admin.services import message_copies, typed_messages, waiting_messages
+from pgqueue_admin.services import content_access, message_copies, typed_messages, waiting_messages
 from pgqueue_admin.services.operations import acts_allowed
 from pgqueue_admin.services.operations.acts_allowed import looked_at
 from pgqueue_admin.services.operations.confirmation import REASON_ABOVE
@@ -51,6 +55,9 @@ class Command(BaseCommand):
         verbs = parser.add_subparsers(dest="verb", required=True)
         listing = act_command.listing(verbs.add_parser("list", help="Head of a queue, or soonest of a delayed table."))
         listing.add_argument("--limit", type=int, default=50, help="How many, 1 to 500. Default: 50.")
+        listing.add_argument(
+            "--search", default="", help="Those that fit, as in its page's box: type:Ping age:>1h."
+        )
         for verb, (_, said) in ACTS.items():
             act_command.asking(verbs.add_parser(verb, help=said))
         copy = act_command.named(verbs.add_parser("copy", help="Sends one again with a new id; the original stays."))
@@ -84,16 +91,27 @@ class Command(BaseCommand):
         limit = options["limit"]
         if not 1 <= limit <= 500:
             self._wrong("--limit is 1 to 500.")
-        with database_of(address).reading(address) as connection:
+        asked = message_list.asked({"q": options["search"]}, content_access.ALL)
+        with database_of(address).reading(address, searching=asked.wanted is not None) as connection:
             table = looked_at(connection, address)
-            read = delayed.page if table.kind is TableKind.DELAYED else browse.page
-            messages: Sequence[Message] = read(connection, table, limit=limit).messages
-        found = [_told(each) for each in messages]
+            page = self._page(connection, table, asked, limit)
+        found = [_told(each) for each in page.messages]
+        looked = {"looked_at": page.looked_at, "more": page.next is not None} if options["search"] else {}
         if options["json"]:
-            return dump(self.stdout, {"messages": found})
+            return dump(self.stdout, {"messages": found, **looked})
         for each in found:
             self.stdout.write(act_command.line(*(value for value in each.values() if value not in (None, ""))))
-        self.stdout.write(f"{pluralize(len(found), 'message')} of {address.table}.")
+        self.stdout.write(f"{pluralize(len(found), 'message')} of {address.table}.{_covered(page)}")
+
+    def _page(
+        self, connection: Connection, table: QueueTable, asked: MessageListQuery, limit: int
+    ) -> MessagePage | DelayedPage:
+        asked = asked.fitting(table, connection.dialect.searches_waiting)
+        if asked.error:
+            self._wrong(f"{asked.error} Nothing was looked for.")
+        if table.kind is TableKind.DELAYED:
+            return delayed_rows.listed(connection, table, asked, limit=limit)
+        return message_list.page(connection, table, asked, None, limit)
 
     def _act(self, name: str, address: Address, options: dict[str, Any]) -> None:
         rows: list[UUID] = list(dict.fromkeys(options["rows"]))
@@ -156,6 +174,17 @@ class Command(BaseCommand):
 def _one(connection: Connection, table: QueueTable, row: UUID) -> Message | None:
     read = delayed.message if table.kind is TableKind.DELAYED else browse.message
     return read(connection, table, row)
+
+
+def _covered(page: MessagePage | DelayedPage) -> str:
+    """Of a search: how far it looked, and with which place the next look begins."""
+    if page.looked_at is None:
+        return ""
+    said = f" Looked through {pluralize(page.looked_at, 'row')}"
+    if page.next is None:
+        return f"{said}, which are all from there."
+    seq = page.next.get("after") if isinstance(page, MessagePage) and isinstance(page.next, dict) else None
+    return f"{said}; there are more{f': seq:>{seq}' if isinstance(seq, int) else ''}."
 
 
 def _as_seen(address: Address, row: UUID, message: Message) -> SeenRow:

@@ -77,20 +77,26 @@ def found(
     after, before = _cursor(query.get("after")), _cursor(query.get("before"))
     if query.get("from") == "now" and not (after or before):
         after = _instant(now + told.zone if told else now)
-    page = _page(connection, table, asked, after, before)
+    page = listed(connection, table, asked, after, before)
     rows = [DelayedMessageRow(each, meant(each, told), now) for each in page.messages]
     return DelayedPageRows(table, page, rows, told, asked)
 
 
-def _page(
-    connection: Connection, table: QueueTable, asked: MessageListQuery, after: Cursor | None, before: Cursor | None
+def listed(
+    connection: Connection,
+    table: QueueTable,
+    asked: MessageListQuery,
+    after: Cursor | None = None,
+    before: Cursor | None = None,
+    limit: int = ROWS,
 ) -> delayed.DelayedPage:
     """Of a search only forwards: the next page goes on behind what was looked through."""
     if asked.error:
         return delayed.DelayedPage([])
     if asked.wanted is None:
-        return delayed.page(connection, table, after=after, before=before, limit=ROWS)
-    looked = waiting_search.delayed(connection, table, waiting_query.condition(connection, asked.wanted), after, ROWS)
+        return delayed.page(connection, table, after=after, before=before, limit=limit)
+    condition = waiting_query.condition(connection, asked.wanted)
+    looked = waiting_search.delayed(connection, table, condition, after, limit)
     return delayed.DelayedPage(looked.messages, None, looked.onward, looked.looked_at)
 
 

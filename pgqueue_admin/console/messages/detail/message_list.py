@@ -88,29 +88,33 @@ def _seq(sign: str, seq: int) -> dict[str, Any]:
     return {"after": seq - (sign != ">")}
 
 
-def page(connection: Connection, table: QueueTable, wanted: MessageListQuery, head: int | None) -> MessagePage:
+def page(
+    connection: Connection, table: QueueTable, wanted: MessageListQuery, head: int | None, limit: int = ROWS
+) -> MessagePage:
     """``head`` is the sampled head's seq: a first page need not walk the dead rows before it."""
     if wanted.wanted is not None:
-        return _searched(connection, table, wanted, wanted.wanted)
+        return _searched(connection, table, wanted, wanted.wanted, limit)
     return browse.page(
         connection,
         table,
         after=_place(wanted.after, wanted.row_id),
         before=_place(wanted.before, wanted.row_id),
         order=wanted.order,
-        limit=ROWS,
+        limit=limit,
         only_expired=wanted.only_expired,
         low_water=None if head is None else head - LATE,
     )
 
 
-def _searched(connection: Connection, table: QueueTable, asked: MessageListQuery, wanted: AllOf) -> MessagePage:
+def _searched(
+    connection: Connection, table: QueueTable, asked: MessageListQuery, wanted: AllOf, limit: int
+) -> MessagePage:
     """Only forwards, as what has expired: the next page goes on behind what was looked through."""
     is_newest = asked.order == "newest" and (asked.after is None or asked.before is not None)
     start = asked.before if is_newest else asked.after
     condition = waiting_query.condition(connection, wanted)
     found = waiting_search.waiting(
-        connection, table, condition, start, ROWS, newest_first=is_newest, only_expired=asked.only_expired
+        connection, table, condition, start, limit, newest_first=is_newest, only_expired=asked.only_expired
     )
     onward = None if found.onward is None else {"before" if is_newest else "after": found.onward}
     return MessagePage(found.messages, None, onward, found.looked_at)
