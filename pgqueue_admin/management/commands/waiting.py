@@ -55,9 +55,7 @@ class Command(BaseCommand):
         verbs = parser.add_subparsers(dest="verb", required=True)
         listing = act_command.listing(verbs.add_parser("list", help="Head of a queue, or soonest of a delayed table."))
         listing.add_argument("--limit", type=int, default=50, help="How many, 1 to 500. Default: 50.")
-        listing.add_argument(
-            "--search", default="", help="Those that fit, as in its page's box: type:Ping age:>1h."
-        )
+        listing.add_argument("--search", default="", help="Those that fit, as in its page's box: type:Ping age:>1h.")
         for verb, (_, said) in ACTS.items():
             act_command.asking(verbs.add_parser(verb, help=said))
         copy = act_command.named(verbs.add_parser("copy", help="Sends one again with a new id; the original stays."))
