@@ -315,27 +315,27 @@ left join lateral ({runs}) code on true
 -- checks, indexes, partition keys, policies and types of columns lead to. To a domain its owner adds a check when he likes, and
 -- to a type of his a cast.
 with recursive family as (
-    select c.oid union select relid from pg_partition_tree(c.oid)
+    select array(select c.oid union select relid from pg_partition_tree(c.oid)) as oids
 ), reached as (
     select part.what, part.name, part.classid::oid as classid, part.objid
     from family cross join lateral (
         select 'default of column' as what, a.attname as name, 'pg_attrdef'::regclass as classid, f.oid as objid
         from pg_attrdef f join pg_attribute a on a.attrelid = f.adrelid and a.attnum = f.adnum
-        where f.adrelid = family.oid
+        where f.adrelid = any (family.oids)
         union all
-        select 'check', k.conname, 'pg_constraint'::regclass, k.oid from pg_constraint k where k.conrelid = family.oid
+        select 'check', k.conname, 'pg_constraint'::regclass, k.oid from pg_constraint k where k.conrelid = any (family.oids)
         union all
         select 'index', x.relname, 'pg_class'::regclass, i.indexrelid
-        from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = family.oid
+        from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = any (family.oids)
         union all
         select 'partition key', x.relname, 'pg_class'::regclass, x.oid
-        from pg_class x where x.oid = family.oid and x.relkind = 'p'
+        from pg_class x where x.oid = any (family.oids) and x.relkind = 'p'
         union all
         select 'policy', y.polname, 'pg_policy'::regclass, y.oid
-        from pg_policy y where y.polrelid = family.oid and y.polrelid = c.oid and row_security_active(c.oid)
+        from pg_policy y where y.polrelid = c.oid and row_security_active(c.oid)
         union all
         select 'type of column', a.attname, 'pg_type'::regclass, a.atttypid
-        from pg_attribute a where a.attrelid = family.oid and a.attnum > 0 and a.atttypid >= 16384
+        from pg_attribute a where a.attrelid = any (family.oids) and a.attnum > 0 and a.atttypid >= 16384
     ) part
     union
     select reached.what, reached.name, further.classid, further.objid
@@ -347,27 +347,30 @@ with recursive family as (
             when 'pg_operator'::regclass then true
             when 'pg_type'::regclass then true
             when 'pg_class'::regclass then t.oid is not null end
-        union all
-        select 'pg_constraint'::regclass, k.oid from pg_constraint k where k.contypid = t.oid
+        union all -- as a list, of which the planner expects few
+        select 'pg_constraint'::regclass, of_domain
+        from unnest(array(select k.oid from pg_constraint k where k.contypid = t.oid)) as of_domain
     ) further
-    where reached.classid <> all (array['pg_proc'::regclass, 'pg_operator'::regclass]::oid[])
+    -- these and not the other two; and any number: of both the planner expects few, and compiles nothing that runs for a millisecond
+    where reached.classid = any (array['pg_attrdef'::regclass, 'pg_constraint'::regclass, 'pg_class'::regclass,
+        'pg_policy'::regclass, 'pg_type'::regclass]::oid[]) and reached.objid between 1 and 4294967295
 )
 select array_agg(distinct concat(what, ' ', quote_ident(name), ' of role ', quote_ident(pg_get_userbyid(owner)))) as runs
 from (
     select 'trigger' as what, t.tgname as name, p.proowner as owner
-    from family join pg_trigger t on t.tgrelid = family.oid join pg_proc p on p.oid = t.tgfoid
+    from family join pg_trigger t on t.tgrelid = any (family.oids) join pg_proc p on p.oid = t.tgfoid
     where not t.tgisinternal and t.tgenabled in ('O', 'A') and t.tgtype & {acts} <> 0 and not p.prosecdef
     union all
     select 'rule', r.rulename, c.relowner from pg_rewrite r
     where r.ev_class = c.oid and r.ev_enabled <> 'D' and r.rulename <> '_RETURN'
       and case r.ev_type when '3' then 4 when '4' then 8 when '2' then 16 else 28 end & {acts} <> 0
     union all
-    select reached.what, reached.name, coalesce(p.proowner, o.oprowner, t.typowner)
+    select reached.what, reached.name, case reached.classid
+        when 'pg_proc'::regclass then (select p.proowner from pg_proc p where p.oid = reached.objid)
+        when 'pg_operator'::regclass then (select o.oprowner from pg_operator o where o.oid = reached.objid)
+        else (select t.typowner from pg_type t where t.oid = reached.objid and t.typtype = 'd' and t.oid >= 16384) end
     from reached
-    left join pg_proc p on reached.classid = 'pg_proc'::regclass and p.oid = reached.objid
-    left join pg_operator o on reached.classid = 'pg_operator'::regclass and o.oid = reached.objid
-    left join pg_type t on reached.classid = 'pg_type'::regclass and t.oid = reached.objid
-        and t.typtype = 'd' and t.oid >= 16384
+    where reached.classid = any (array['pg_proc'::regclass, 'pg_operator'::regclass, 'pg_type'::regclass]::oid[])
     union all
     select 'type of column', a.attname, t.typowner from pg_attribute a join pg_type t on t.oid = a.atttypid
     where a.attrelid = c.oid and t.oid >= 16384
