@@ -64,7 +64,10 @@ def filter_of(options: dict[str, Any], state: str) -> ArchiveFilter:
 
 
 def narrows(options: dict[str, Any]) -> bool:
-    return bool(options["search"]) or _has_filters(options)
+    """Raises OperationRefused. Of a search the state alone leaves none out: an act is for one state in any case."""
+    if _has_filters(options):
+        return True
+    return bool(options["search"]) and replace(filter_of(options, ""), state="") != ArchiveFilter(state="")
 
 
 def _has_filters(options: dict[str, Any]) -> bool:

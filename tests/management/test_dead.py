@@ -67,6 +67,12 @@ def test_what_the_archives_box_takes_is_taken_here(archive: Connection) -> None:
     assert len(json.loads(run("list", "--search", "state:discarded", "--json")[1])["messages"]) == 10
 
 
+@pytest.mark.parametrize("search", [" ", "state:dead"])
+def test_a_search_that_leaves_none_out_is_no_choice(search: str) -> None:
+    code, said = run("discard", "--search", search, "--yes")
+    assert (code, said) == (command.WRONG, "Say which messages to discard: ids, filters, or --all. Nothing was done.")
+
+
 def test_a_bare_name_with_a_dot_is_the_table_that_is_called_so(archive: Connection) -> None:
     """Demo.Billing in public, and no Billing of a schema Demo; where two schemas have it, no guess is made."""
     known = {"to": '"public"."Demo.Billing"', "from": BILLING}
@@ -165,7 +171,11 @@ def test_a_large_discard_asks_for_its_count(monkeypatch: pytest.MonkeyPatch, typ
         (["retry", "--search", "age:>1hh", "--yes"], command.WRONG, "age:>1hh: 1hh is no duration. Try 1h, 90m, 2d."),
         (["list", "--search", "e", "--type", "Ping"], command.WRONG, "Give --search or other filters, not both."),
         (["discard", "--search", "queue:Nowhere", "--yes"], command.NOTHING, "No message matches"),
-        (["discard", "--search", "state:retried", "--yes"], command.WRONG, "is for dead messages, these are retried"),
+        (
+            ["discard", "--search", "state:retried queue:Billing", "--yes"],
+            command.WRONG,
+            "is for dead messages, these are retried",
+        ),
         (["discard", "--queue", "Nowhere", "--yes"], command.NOTHING, "No message matches"),
         (["retry", "999999", "--yes"], command.NOTHING, "No message matches"),
         *((["list", "--limit", each], command.WRONG, "--limit takes a number from 1 to 1,000,000") for each in LIMITS),
