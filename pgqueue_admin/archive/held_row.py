@@ -98,7 +98,7 @@ def hold_table(connection: Connection, table: Address) -> None:
     """As whoever writes to it holds it: until the transaction ends nobody attaches anything. A row that is held keeps
     nobody from adding a trigger.
     """
-    connection.run(postgresql().outbox.hold(table=table))
+    connection.run(postgresql().operation.hold_table(table=table))
 
 
 def _raise_for_code(connection: Connection, table: Address) -> None:

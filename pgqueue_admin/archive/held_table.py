@@ -22,4 +22,4 @@ def would_run(connection: Connection, table: Address, acts: int) -> str:
 def parts(acts: int) -> dict[str, Any]:
     """Of statements that ask for it; those of another dialect have none of these."""
     ours = postgresql().operation
-    return {"runs": ours.runs, "is_engines": ours.is_engines, "of_kind": ours.of_kind, "acts": acts}
+    return {"runs_as_ours": ours.runs_as_ours, "is_engines": ours.is_engines, "of_kind": ours.of_kind, "acts": acts}

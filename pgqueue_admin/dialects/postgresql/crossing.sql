@@ -49,10 +49,6 @@ select part, place, id, expires, headers, seq from (
     from near window up_to as (order by seq rows unbounded preceding)
 ) batch where nth = 1 or carried <= %(most)s order by nth
 
--- name: hold
--- As whoever deletes holds it: a row that is held keeps nobody from adding a trigger.
-lock table {table} in row exclusive mode
-
 -- name: body
 -- By where the held row lies.
 select body from {table} where ctid = %(place)s::tid and tableoid = %(part)s::oid

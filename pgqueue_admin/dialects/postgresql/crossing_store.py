@@ -8,7 +8,7 @@ from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.dialects.crossing_store import CommitOutcome, TakenRow
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.dialects.statements import Statements
+from pgqueue_admin.dialects.statements import Statement, Statements
 
 _IN_THE_FUTURE = "22023"
 _STATES = {"committed": "committed", "aborted": "not_committed", "in progress": "in_progress"}
@@ -21,8 +21,8 @@ _TOO_OLD = "The transaction is older than what the server remembers."
 class PostgreSQLCrossings:
     """A transaction is asked about by its number, so nothing of ours has to be made there."""
 
-    def __init__(self, sql: Statements):
-        self._sql = sql
+    def __init__(self, sql: Statements, hold_table: Statement):
+        self._sql, self._hold_table = sql, hold_table
 
     def fault(self, session: Session) -> str:
         return ""
@@ -68,7 +68,7 @@ class PostgreSQLCrossings:
     def take(self, session: Session, queue: Address, limit: int, most: int) -> list[TakenRow]:
         rows = session.all(self._sql.take(table=queue), {"limit": limit, "most": most})
         if rows:
-            session.run(self._sql.hold(table=queue))
+            session.run(self._hold_table(table=queue))
         return [TakenRow(*row) for row in rows]
 
     def body(self, session: Session, queue: Address, row: TakenRow) -> bytes | None:

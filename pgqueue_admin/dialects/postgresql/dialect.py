@@ -125,7 +125,7 @@ class PostgreSQL(StatementFolder):
 
     @cached_property
     def crossings(self) -> PostgreSQLCrossings:
-        return PostgreSQLCrossings(self.crossing)
+        return PostgreSQLCrossings(self.crossing, self.operation.hold_table)
 
     @cached_property
     def waiting_messages(self) -> PostgreSQLWaiting:

@@ -307,9 +307,9 @@ cross join lateral (
     select case when shape.columns ?& array['message', 'lock_expires_at'] then array['created_at', 'message', 'retried_from']
                 else array['id', 'expires', 'headers', 'body'] end as columns
 ) written
-left join lateral ({runs}) code on true
+left join lateral ({runs_as_ours}) code on true
 
--- name: runs
+-- name: runs_as_ours
 -- Part of targets and would_run, and of schema.send_scheduled: what of other roles runs as ours with these acts on a table c (4 insert,
 -- 8 delete, 16 update), by the catalog alone. Triggers and rules; and functions, operators and domains that defaults, generated columns,
 -- checks, indexes, partition keys, policies and types of columns lead to. To a domain its owner adds a check when he likes, and
@@ -379,7 +379,7 @@ from (
 where owner <> (select u.oid from pg_roles u where u.rolname = current_user) and not {is_engines}
 
 -- name: is_engines
--- Part of runs: whoever owns the engine's tables has made what is attached to them, and its functions run in any case.
+-- Part of runs_as_ours: whoever owns the engine's tables has made what is attached to them, and its functions run in any case.
 exists (
     select from pg_class e join pg_namespace s on s.oid = e.relnamespace and s.nspname = 'messages'
     where e.relnamespace = c.relnamespace and e.relname in (c.relname, 'engine_schema') and e.relowner = found.owner
@@ -391,9 +391,14 @@ case when c.relkind in ('r', 'p') then code.runs else array[concat(
     case c.relkind when 'f' then 'foreign table' else 'view' end, ' ', quote_ident(c.relname), ' of role ',
     quote_ident(pg_get_userbyid(c.relowner)))] end
 
+-- name: hold_table
+-- As whoever writes to it: nobody adds a trigger or swaps the table until our commit, which no lock of a row prevents, and no other writer
+-- waits.
+lock table {table} in row exclusive mode
+
 -- name: would_run
--- Of one table; acts as of runs.
-select {of_kind} from pg_class c join pg_namespace n on n.oid = c.relnamespace cross join lateral ({runs}) code
+-- Of one table; acts as of runs_as_ours.
+select {of_kind} from pg_class c join pg_namespace n on n.oid = c.relnamespace cross join lateral ({runs_as_ours}) code
 where n.nspname = %(schema)s and c.relname = %(name)s
 
 -- name: not_done

@@ -121,10 +121,6 @@ select "MessageId"::text as id, "Dispatched" as dispatched, "Operations"::text a
 from {table} where "Dispatched" = false and {is_over} and "MessageId" <> all(%(without)s::text[])
 limit {most} for update skip locked
 
--- name: hold
--- As whoever marks or deletes holds it; nobody adds a trigger or swaps the table until our commit, and no other writer waits.
-lock table {table} in row exclusive mode
-
 -- name: hold_pending
 -- Of these records what waits; one that somebody is just sending is left to them.
 select "MessageId"::text as id, "Dispatched" as dispatched, "Operations"::text as operations

@@ -436,7 +436,7 @@ begin
     end if;
     execute format('lock table %%I.%%I in row exclusive mode', to_schema, to_table);
     others := (
-        select {of_kind} from pg_class c join pg_namespace n on n.oid = c.relnamespace cross join lateral ({runs}) code
+        select {of_kind} from pg_class c join pg_namespace n on n.oid = c.relnamespace cross join lateral ({runs_as_ours}) code
         where n.nspname = to_schema and c.relname = to_table);
     if others is not null then
         raise exception 'Code of others would run with the rights of this console: %%.', array_to_string(others, ', ');

@@ -38,7 +38,7 @@ class _HeldRows:
         session.run(self._by_hand.refuse_views())
         yield
         session.run(self._by_hand.allow_views())
-        session.run(self._dialect.outbox.hold(table=table))
+        session.run(self._dialect.operation.hold_table(table=table))
 
     def _named(self, queue: Address) -> dict[str, str]:
         there = self._dialect.native(queue)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from pgqueue_admin.archive import held_table
-from pgqueue_admin.archive.held_row import others_code
+from pgqueue_admin.archive.held_row import hold_table, others_code
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.outbox_store import OutboxStore
@@ -107,7 +107,7 @@ class CheckedOutbox:
             return self._outbox.store.purge(session, keep, most)
 
     def _hold(self, session: Connection, act: Act) -> None:
-        session.run(postgresql().outbox.hold(table=self.table))
+        hold_table(session, self.table)
         found = outboxes.find(session, [self.table.schema])
         table = next((each for each in found if each.address == self.table), None)
         if table is None or table.why_unread:
