@@ -133,7 +133,7 @@ def test_nothing_is_asked_of_the_database_where_nothing_is_revealed(recorded: Re
 
 
 def process(said: str, role: str = "endpoint") -> Process:
-    now = database_clock.now()
+    now = database_clock.counted()
     about = {"host": "app-1", "pid": 7, "started_at": now, "heartbeat_at": now, "last_error_at": now}
     return Process(role=role, last_error=said, state="running", **about)
 
