@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -25,12 +26,14 @@ Start = Callable[[str], "First"]
 
 
 class First:
-    """``pid``: of the process that orphans come to, as it is seen from here."""
-
     def __init__(self, started: "subprocess.Popen[str]", is_wrapped: bool, file: Path):
         self.started = started
-        self.pid = until(lambda: next(iter(children(started.pid)), 0)) if is_wrapped else started.pid
-        self._file = file
+        self._is_wrapped, self._file = is_wrapped, file
+
+    @cached_property
+    def pid(self) -> int:
+        """Of the process that orphans come to, as it is seen from here. One that ends by itself may be gone by then."""
+        return until(lambda: next(iter(children(self.started.pid)), 0)) if self._is_wrapped else self.started.pid
 
     def orphan_is_gone(self) -> bool:
         """By what the kernel has of the first process's children: neither asleep nor a zombie."""
