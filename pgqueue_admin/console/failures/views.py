@@ -100,21 +100,22 @@ def _look(
     query = replace(query, filter=replace(query.filter, state="dead"))
     looked = text_search.look_through(connection, query.filter, window.unpack(request.GET.get("from")) or ())
     line = coverage_line(looked, query, text_search.estimate(connection))
-    found = _read(connection, request, ArchiveFilter(state="", ids=looked.ids), by)
-    if isinstance(found, list):  # each leads to what was typed
-        typed = replace(query.filter, state="")
-        found = [(each, _search_of(typed, by, each.name)) for each, _ in found]
+    found = _read(connection, request, ArchiveFilter(ids=looked.ids), by, query.filter)
     return found, Covered(line, looked.is_by_index)
 
 
-def _read(connection: Connection, request: HttpRequest, asked: ArchiveFilter, by: str) -> Any:
-    """The list, or what lies dead by another name; False where the archive keeps no fingerprints."""
+def _read(
+    connection: Connection, request: HttpRequest, asked: ArchiveFilter, by: str, typed: ArchiveFilter | None = None
+) -> Any:
+    """The list, or what lies dead by another name, each with where to look; False where the archive keeps no
+    fingerprints. ``typed``: where that was looked for first."""
     if not are_kept(connection):
         return False
     asked = replace(asked, state="")
     if by != "cause":
         named = failure_groups.by_name(connection, by, asked, NAMES + 1, settings.PGQUEUE["CAP"])
-        return [(each, _search_of(asked, by, each.name)) for each in named]
+        typed = replace(typed or asked, state="")
+        return [(each, _search_of(typed, by, each.name)) for each in named]
     start = max(0, pagination.integer(request.GET.get("after")) or 0)
     owner = request.GET.get("owner", "").replace("\0", "")
     now, state = database_clock.now(), _state(request)

@@ -134,5 +134,6 @@ def _why_not(session: Connection, outgoing: list[OutgoingMessage]) -> str:
     judged = judge(session, [each.destination for each in outgoing]).values()
     chosen = [each.address for each in judged if each.takes_copies]
     found = next((why for each in judged if (why := each.refusal_by_hand(chosen))), "")
-    held = (held_table.would_run(session, each.destination, held_table.INSERT) for each in outgoing)
+    asked = dict.fromkeys(each.destination for each in outgoing)
+    held = (held_table.would_run(session, each, held_table.INSERT) for each in asked)
     return found or next(filter(None, held), "")  # asked again: what was attached since
