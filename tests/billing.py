@@ -6,12 +6,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from pgqueue_admin.dialects import Address, Connection, dialect_for
 from pgqueue_admin.dialects.delayed_store import DelayedRow, DelayedStore
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.models import queue_database as source
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.transport.wire import headers as h
 from tests import mssql
@@ -170,7 +172,16 @@ on_postgresql = pytest.mark.parametrize("billing", ["postgresql"], indirect=True
 
 
 @contextmanager
-def billing_of(request: pytest.FixtureRequest) -> Iterator[Billing]:
+def billing_of(request: pytest.FixtureRequest, settings: Settings) -> Iterator[Billing]:
+    """Looked at by the console. Of the module's ``server_there``, or of the SQL Server that somebody named."""
+    with _made(request) as there:
+        settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": there.looked_at()}
+        yield there
+        source.close()
+
+
+@contextmanager
+def _made(request: pytest.FixtureRequest) -> Iterator[Billing]:
     """An empty queue Orders: on the module's ``server_there``, or on the SQL Server that somebody named."""
     if request.param in mssql.ONE:
         with request.getfixturevalue("mssql").database() as dsn:

@@ -66,10 +66,8 @@ def server_there() -> Iterator[PostgreSQL]:
 
 @pytest.fixture(params=KINDS)
 def billing(request: pytest.FixtureRequest, settings: Settings, archive: None) -> Iterator[Billing]:
-    with billing_of(request) as there:
-        settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": there.looked_at()}
+    with billing_of(request, settings) as there:
         yield there
-        source.close()
 
 
 @pytest.fixture

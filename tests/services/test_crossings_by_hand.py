@@ -23,7 +23,6 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.crossing_store import PostgreSQLCrossings
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.models import AuditEntry, AuditIntent, Queue
-from pgqueue_admin.models import queue_database as source
 from pgqueue_admin.services import audit_intents, message_copies, operations, typed_messages
 from pgqueue_admin.services.edited_retry import EditChanges, edited_as, retry_edited
 from pgqueue_admin.services.operations import crossing_decision, crossings, edits
@@ -71,10 +70,8 @@ def server_there() -> Iterator[PostgreSQL]:
 
 @pytest.fixture(params=KINDS)
 def billing(request: pytest.FixtureRequest, settings: Settings, archive: None) -> Iterator[Billing]:
-    with billing_of(request) as there:
-        settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": there.looked_at()}
+    with billing_of(request, settings) as there:
         yield there
-        source.close()
 
 
 @pytest.fixture

@@ -72,16 +72,15 @@ def test_what_takes_too_long_is_ended_and_told() -> None:
 def test_suites_run_beside_each_other_and_the_last_line_says_whether_all_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each waits for the other, as none would in turn."""
+    """Each waits until the other has opened the same pipe, as none would in turn."""
     monkeypatch.setenv(VARIABLE, "mssql://sa@127.0.0.1:1/master")
     monkeypatch.setattr(command, "_trouble", lambda: "")
-    waits = "import pathlib, time\ndef test_mssql():\n    pathlib.Path({mine!r}).touch()\n"
-    waits += "    while not pathlib.Path({other!r}).exists(): time.sleep(0.01)\n"
-    suites = []
-    for mine, other in (("one", "two"), ("two", "one")):
-        test = tmp_path / f"test_{mine}.py"
-        test.write_text(waits.format(mine=str(tmp_path / mine), other=str(tmp_path / other)))
-        suites.append(command.Suite(mine, "something", (str(test),)))
+    pipe, suites = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    for name, end in (("one", "r"), ("two", "w")):
+        test = tmp_path / f"test_{name}.py"
+        test.write_text(f"def test_mssql():\n    open({str(pipe)!r}, {end!r}).close()\n")
+        suites.append(command.Suite(name, "something", (str(test),)))
     assert command.main(suites, 60) == 0
     said = capsys.readouterr().out
     assert said.splitlines()[-1].startswith("All of it holds there. ")
