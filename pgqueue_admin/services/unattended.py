@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from django.db.models import Q
-
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.models import Alert, Queue, database_clock, endpoint_standings, processes
@@ -23,10 +21,11 @@ class UnattendedQueue(NamedTuple):
 
 def without_receiver(addresses: Iterable[str]) -> list[UnattendedQueue]:
     """By the newest sample, the processes of now, and open warnings."""
-    asked = Q()
-    for address in filter(None, map(_parsed, addresses)):
-        asked |= Q(schema=address.schema, table=address.table)
-    queues = list(Queue.objects.filter(asked, gone_since=None).select_related("latest")) if asked else []
+    asked = set(filter(None, map(_parsed, addresses)))
+    schemas, tables = {each.schema for each in asked}, {each.table for each in asked}
+    # some ten thousand pairs would be planned for longer than all of these rows take to read
+    near = Queue.objects.filter(schema__in=schemas, table__in=tables, gone_since=None).select_related("latest")
+    queues = [each for each in near if Address(each.schema, each.table) in asked] if asked else []
     if not queues:
         return []
     open_alerts = Alert.objects.filter(resolved_at=None, kind="no_consumer", queue__in=map(subject, queues))

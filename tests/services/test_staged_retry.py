@@ -5,12 +5,14 @@ from itertools import pairwise
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection as console_database
+from django.test.utils import CaptureQueriesContext
 
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.models import AuditEntry, Endpoint, Operation, Queue, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import staged_retry
+from pgqueue_admin.services.operations import plans, staged_retry
 from pgqueue_admin.services.operations.plans import Planned
 from tests.archived_messages import BILLING, events_of, number_in
 from tests.older_schema import set_back
@@ -358,3 +360,13 @@ def test_a_ceiling_of_which_nothing_is_known_holds(ana: User) -> None:
     assert "what is ready in Billing is not known" in plan_of(operation).says
     assert classes(operation) == {"open": 88}, "nothing was sent, and nothing failed"
     assert not look(operation, clock).held
+
+
+def test_the_ceiling_is_asked_for_once_whatever_number_of_queues_there_are() -> None:
+    """Of some ten thousand one at a time, a preview would never be there in time."""
+    for table, depth in (("q7", 600), ("elsewhere", 5_000)):
+        Queue.objects.create(schema="public", table=table, kind="input", target_depth=depth)
+    retry = Operation(kind=Operation.Kind.RETRY, queues={f'"public"."q{number}"': 1 for number in range(30)})
+    with CaptureQueriesContext(console_database) as asked:
+        assert plans.careful(retry).hold_above == 600
+    assert len(asked) == 1

@@ -104,8 +104,13 @@ def _elsewhere(connection: Connection, database: QueueDatabase, asked: list[Addr
 
 def _asked(connection: Connection, dialect: Dialect, asked: list[Address]) -> dict[Address, Target]:
     """``connection``: where they lie; ``dialect``: by which they are named."""
-    allowed = [each for each in asked if is_watched(each)]
-    found = {each: _unwatched(each) for each in asked if each not in allowed}
+    allowed: list[Address] = []
+    found: dict[Address, Target] = {}
+    for each in asked:  # one retry may be for some ten thousand queues: once through
+        if is_watched(each):
+            allowed.append(each)
+        else:
+            found[each] = _unwatched(each)
     native = [dialect.native(each) for each in allowed]
     names = {"schemas": [each.schema for each in native], "tables": [each.table for each in native]}
     query = dialect.operation.targets(**held_table.parts(held_table.INSERT))
@@ -156,12 +161,13 @@ def judge_with(chosen: Chosen) -> Callable[[Connection, Iterable[Address]], Mapp
 
 def parsed(names: Iterable[str]) -> set[Address]:
     """Addresses as a person or a form wrote them; what is none names nothing."""
-    return {address for each in names if (address := _address(each))}
+    schema = queue_database().default_schema
+    return {address for each in names if (address := _address(each, schema))}
 
 
-def _address(text: str) -> Address | None:
+def _address(text: str, default_schema: str) -> Address | None:
     try:
-        return postgresql().parse_address(text, queue_database().default_schema)
+        return postgresql().parse_address(text, default_schema)
     except AddressUnreadable:
         return None
 
