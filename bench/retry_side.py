@@ -17,17 +17,16 @@ def main(way: str) -> None:
 
     from pgqueue_admin.archive.messages import ArchiveFilter
     from pgqueue_admin.models import Operation
-    from pgqueue_admin.services import operations
-    from pgqueue_admin.services.operations import staged_retry
+    from pgqueue_admin.services.operations import lifecycle, runner, selection, staged_retry
     from pgqueue_admin.services.operations.plans import FASTEST, Planned
 
     person = get_user_model().objects.get(username="bench")
-    frozen = operations.freeze("retry", ArchiveFilter(state="dead"), person, "command")
+    frozen = selection.freeze("retry", ArchiveFilter(state="dead"), person, "command")
     fast = Planned(try_first=0, then_some=0, rest_rate=FASTEST, stop_dead=0, waits=False)
     began = time.monotonic()
-    operations.start(frozen.pk, person, planned=fast if way == "in stages" else None)
+    lifecycle.start(frozen.pk, person, planned=fast if way == "in stages" else None)
     if way == "at once":
-        operations.run(frozen.pk)
+        runner.run(frozen.pk)
     while way == "in stages" and Operation.objects.get(pk=frozen.pk).state != Operation.State.FOLLOWING:
         time.sleep(staged_retry.step(frozen.pk))
     seconds = time.monotonic() - began

@@ -7,8 +7,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.models import Operation, RetryPlan, database_clock
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import staged_retry
+from pgqueue_admin.services.operations import lifecycle, selection, staged_retry
 from pgqueue_admin.services.operations.plans import Planned
 from tests.archived_messages import BILLING, REFUSED, succeed
 
@@ -18,8 +17,8 @@ CALM: dict[str, Any] = {"hold_above": None, "waits": False}
 def planned(person: Any, plan: Planned | None = None, **filter: Any) -> Operation:
     """A started one: of the 88 that died of REFUSED, unless a filter says else."""
     chosen = ArchiveFilter(**(filter or {"exception": REFUSED}))
-    operation = operations.freeze("retry", chosen, person, "console", "it is back")
-    return operations.start(operation.pk, person, planned=plan or Planned(**CALM))
+    operation = selection.freeze("retry", chosen, person, "console", "it is back")
+    return lifecycle.start(operation.pk, person, planned=plan or Planned(**CALM))
 
 
 class Clock:

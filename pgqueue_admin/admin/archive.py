@@ -20,8 +20,10 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.out_of_range_times import Beyond
 from pgqueue_admin.models import ArchivedMessage
 from pgqueue_admin.models.queue_database import queue_database, through_django
-from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services import content_access
 from pgqueue_admin.services.masking import reveals
+from pgqueue_admin.services.operations import selection
+from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.permissions import database_lets, refusal_for
 
@@ -203,9 +205,9 @@ class ArchiveAdmin(EngineTableAdmin):
         try:
             with through_django():
                 ids = list(chosen.order_by().values_list("pk", flat=True))
-            operation = operations.freeze(kind, ids, request.user, "admin")
+            operation = selection.freeze(kind, ids, request.user, "admin")
             return redirect("admin:pgqueue_operation_confirm", operation.pk)
-        except operations.OperationRefused as error:
+        except OperationRefused as error:
             why = str(error)
         except DatabaseError as error:
             why = f"Nothing was {kind_of(kind).past}: {engine_table.said(error)}"

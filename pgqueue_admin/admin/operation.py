@@ -22,8 +22,9 @@ from pgqueue_admin.formatting import confirmations, edit_words
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import content_access, operations
-from pgqueue_admin.services.operations import confirmation, edits, plans
+from pgqueue_admin.services import content_access
+from pgqueue_admin.services.operations import confirmation, edits, lifecycle, plans, queries, retry_controls
+from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.permissions import database_lets, refusal_for
 
@@ -44,15 +45,15 @@ class OperationAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Pause", permissions=["retry"])
     def pause(self, request: HttpRequest, chosen: QuerySet[Operation]) -> None:
-        self._steer(request, chosen, operations.pause, "paused")
+        self._steer(request, chosen, retry_controls.pause, "paused")
 
     @admin.action(description="Resume", permissions=["retry"])
     def resume(self, request: HttpRequest, chosen: QuerySet[Operation]) -> None:
-        self._steer(request, chosen, operations.go_on, "resumed")
+        self._steer(request, chosen, retry_controls.go_on, "resumed")
 
     @admin.action(description="Cancel the rest", permissions=["act"])
     def cancel_rest(self, request: HttpRequest, chosen: QuerySet[Operation]) -> None:
-        self._steer(request, chosen, operations.cancel, "cancelled")
+        self._steer(request, chosen, lifecycle.cancel, "cancelled")
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         return refusal_for(request.user, "retry") is None
@@ -70,7 +71,7 @@ class OperationAdmin(ReadOnlyAdmin):
             try:
                 act(operation.pk, request.user)
                 done.append(str(operation.pk))
-            except (operations.OperationRefused, DatabaseError) as error:
+            except (OperationRefused, DatabaseError) as error:
                 self.message_user(request, str(error), messages.ERROR)
         if done:
             self.message_user(request, f"Operations {past}: {', '.join(done)}.", messages.SUCCESS)
@@ -104,20 +105,20 @@ class OperationAdmin(ReadOnlyAdmin):
     def _answer(self, request: HttpRequest, operation: Operation) -> HttpResponse:
         try:
             self._decide(request, operation)
-        except operations.OperationRefused as error:
+        except OperationRefused as error:
             self.message_user(request, str(error), messages.ERROR)
         return redirect("admin:pgqueue_archivedmessage_changelist")
 
     def _decide(self, request: HttpRequest, operation: Operation) -> None:
         if "keep" in request.POST:
-            operations.cancel(operation.pk, request.user)
+            lifecycle.cancel(operation.pk, request.user)
             return self.message_user(request, "Nothing was done.", messages.INFO)
         if refusal := database_lets(operation.kind):
             return self.message_user(request, f"Nothing was {kind_of(operation.kind).past}: {refusal}.", messages.ERROR)
         reason = confirmation.reason(request.POST.get("reason", ""))
         planned = _planned(operation, request.POST.get("plan", ""))
         seen = request.POST.get("edit", "") if operation.kind == Operation.Kind.RETRY else None
-        operations.start(operation.pk, request.user, reason, request.POST.getlist("target"), planned, edit=seen)
+        lifecycle.start(operation.pk, request.user, reason, request.POST.getlist("target"), planned, edit=seen)
         self.message_user(request, _started(operation), messages.SUCCESS)
 
     def _asked(self, request: HttpRequest, operation: Operation) -> dict[str, Any]:
@@ -130,7 +131,7 @@ class OperationAdmin(ReadOnlyAdmin):
             "operation": operation,
             "verb": confirmations.VERBS[kind],
             "keep": confirmations.KEEP[kind],
-            "minutes": round(operations.lapses_in(operation).total_seconds() / 60),
+            "minutes": round(lifecycle.lapses_in(operation).total_seconds() / 60),
             "opts": self.opts,
         }
 
@@ -175,11 +176,11 @@ def _looked(operation: Operation) -> dict[str, Any]:
     retry = operation.kind == "retry"
     try:
         with queue_database().reading() as connection:
-            samples = operations.samples(connection, operation, SAMPLES)
-            kept, removed = operations.header_changes(connection, samples) if retry else ([], [])
+            samples = queries.samples(connection, operation, SAMPLES)
+            kept, removed = queries.header_changes(connection, samples) if retry else ([], [])
             return {
-                "targets": operations.retry_targets(connection, operation) if retry else None,
-                "changed": operations.changed(connection, operation),
+                "targets": queries.retry_targets(connection, operation) if retry else None,
+                "changed": queries.changed(connection, operation),
                 "samples": [list_cells.Sample.of(row) for row in samples],
                 "kept": pluralize(len(kept), "other header"),
                 "removed": removed,

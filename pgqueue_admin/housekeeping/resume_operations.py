@@ -10,7 +10,7 @@ import django.db
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import Operation, database_clock
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import runner, staged_retry
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -22,9 +22,9 @@ def run_started(seconds: float = SECONDS) -> None:
     """Every started operation, oldest first, until all are done or the time is over."""
     deadline = time.monotonic() + seconds
     _go_by_plan(0.0)  # a step of each, before those that take all the time
-    unplanned = Operation.objects.filter(state__in=operations.UNFINISHED, plan=None)
+    unplanned = Operation.objects.filter(state__in=runner.UNFINISHED, plan=None)
     for pk in unplanned.order_by("pk").values_list("pk", flat=True):
-        _try(pk, lambda number: operations.run(number, until=lambda: time.monotonic() > deadline))
+        _try(pk, lambda number: runner.run(number, until=lambda: time.monotonic() > deadline))
     _go_by_plan(deadline)
 
 
@@ -35,7 +35,7 @@ def _go_by_plan(deadline: float) -> None:
     if not _PACING.acquire(blocking=False):
         return
     try:
-        while (wait := _soonest()) < operations.staged_retry.LOOK_EVERY and time.monotonic() + wait < deadline:
+        while (wait := _soonest()) < staged_retry.LOOK_EVERY and time.monotonic() + wait < deadline:
             time.sleep(wait)
     finally:
         _PACING.release()
@@ -43,8 +43,8 @@ def _go_by_plan(deadline: float) -> None:
 
 def _soonest() -> float:
     """Take a step of each; in how many seconds the next one is due."""
-    waits = [_try(pk, operations.staged_retry.step) for pk in operations.staged_retry.open_plans()]
-    return min((each for each in waits if each is not None), default=operations.staged_retry.LOOK_EVERY)
+    waits = [_try(pk, staged_retry.step) for pk in staged_retry.open_plans()]
+    return min((each for each in waits if each is not None), default=staged_retry.LOOK_EVERY)
 
 
 def _try(pk: int, act: Callable[[int], T]) -> T | None:

@@ -14,7 +14,8 @@ from pgqueue_admin.lease import upkeep
 from pgqueue_admin.lease.schedules import runner
 from pgqueue_admin.models import database_clock, depth_history, samples
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import lease_rules, login_throttle, marks, operations
+from pgqueue_admin.services import lease_rules, login_throttle, marks
+from pgqueue_admin.services.operations import reconcile, selection
 from pgqueue_admin.workers.reporting import process_identity
 
 MARKS_KEPT_FOR = timedelta(days=365)
@@ -30,8 +31,8 @@ def run_operations() -> None:
 @shared_task
 def lapse_operations() -> int:
     """Give up frozen sets that nobody started, and settle what given-up operations left behind."""
-    lapsed = operations.lapse()
-    operations.settle()
+    lapsed = selection.lapse()
+    reconcile.settle()
     return lapsed
 
 

@@ -9,13 +9,12 @@ from pgqueue_admin.formatting import duration_input
 from pgqueue_admin.management import dead_messages as said
 from pgqueue_admin.models import Operation, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import plans, staged_retry
+from pgqueue_admin.services.operations import lifecycle, plans, retry_controls, runner, staged_retry
 from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.plans import Planned
 
 VERB, ACTS = "plan", ("show", "pause", "resume", "rate", "cancel")
-_MOVES = operations.UNFINISHED  # nobody has to decide, and there is something to send
+_MOVES = runner.UNFINISHED  # nobody has to decide, and there is something to send
 _OPTIONS = {
     "try_first": ("--try", int, "K", "Send so many first, and watch them. 0: no trial."),
     "watch_seconds": ("--watch", str, "LENGTH", "How long, such as 60s or 2min."),
@@ -89,14 +88,14 @@ def do(out: Any, act: str, number: int, rate: float | None, who: str, reason: st
     if (act == "rate") != (rate is not None):
         raise OperationRefused("Nothing was changed: dead plan rate NUMBER RATE takes messages a second, as 20.")
     if act == "pause":
-        operations.pause(number, who)
+        retry_controls.pause(number, who)
     elif act == "resume":
-        operations.go_on(number, who, reason)
+        retry_controls.go_on(number, who, reason)
     elif act == "rate":
         assert rate is not None
-        operations.change_rate(number, who, rate)
+        retry_controls.change_rate(number, who, rate)
     elif act == "cancel":
-        operations.cancel(number, who)
+        lifecycle.cancel(number, who)
     show(out, number, as_json)
 
 

@@ -19,8 +19,7 @@ from pgqueue_admin.admin.list_cells import WIDEST
 from pgqueue_admin.archive.message_edit import MessageEdit
 from pgqueue_admin.models import AuditEntry, Operation, RetryPlan, database_role
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import edits
+from pgqueue_admin.services.operations import edits, lifecycle, runner, selection, single
 from pgqueue_admin.services.operations.plans import Planned
 from tests.admin.conftest import VIEWER
 from tests.archived_messages import BILLING, OPERATOR, REFUSED, archived, dead, number_in
@@ -158,7 +157,7 @@ def test_retry_asks_with_count_queues_and_environment(sign_in: SignIn, settings:
         f'<a href="/admin/pgqueue/operation/{operation.pk}/change/">Operation {operation.pk}</a>'
         in done.content.decode()
     )
-    operations.run(operation.pk)
+    runner.run(operation.pk)
     assert number_in(BILLING) == before + 3
     entry = AuditEntry.objects.get()
     assert (entry.origin, entry.verb, entry.count) == ("admin", "retry", 3)
@@ -235,7 +234,7 @@ def test_who_may_only_look_has_no_acts(sign_in: SignIn) -> None:
     assert page.context["action_form"] is None
     ask(viewer, "retry", [message.id])
     assert not Operation.objects.exists()
-    frozen = operations.freeze("retry", [message.id], "ana", "console")
+    frozen = selection.freeze("retry", [message.id], "ana", "console")
     confirm = reverse("admin:pgqueue_operation_confirm", args=[frozen.pk])
     assert viewer.post(confirm, {"go": "1"}).status_code == 403
     frozen.refresh_from_db()
@@ -258,7 +257,7 @@ def test_nobody_adds_changes_or_deletes(sign_in: SignIn) -> None:
 
 def test_the_object_page_opens_in_the_console_and_tells_its_history(sign_in: SignIn) -> None:
     message = dead(words=("<script>",))[0]
-    operations.act("discard", message.id, "bob", "command")
+    single.act("discard", message.id, "bob", "command")
     page = sign_in("ana").get(f"{LIST}{message.id}/change/")
     assert f'<a href="/archive/{message.id}/">Open in the console</a>' in page.content.decode()
     assert "bob: discarded" in text(page)
@@ -284,7 +283,7 @@ def test_every_noun_is_there_for_staff_that_may_view_it(sign_in: SignIn, noun: s
 
 def test_no_page_needs_more_than_the_strict_policy(sign_in: SignIn) -> None:
     client, message = sign_in("ana"), dead()[0]
-    operation = operations.freeze("retry", [message.id], "ana", "console")
+    operation = selection.freeze("retry", [message.id], "ana", "console")
     pages = (LIST, f"{LIST}{message.id}/change/", f"/admin/pgqueue/operation/{operation.pk}/confirm/", "/admin/")
     for url in (*pages, f"/admin/pgqueue/operation/{operation.pk}/change/", "/admin/pgqueue/auditentry/"):
         page = client.get(url)
@@ -376,8 +375,8 @@ def test_a_retry_of_many_is_offered_in_stages_and_steered(sign_in: SignIn) -> No
 
 def test_who_may_not_retry_steers_nothing(sign_in: SignIn) -> None:
     client = sign_in("bob", ("discard_message",))
-    operation = operations.freeze("retry", [dead(exception=REFUSED)[0].id], "ana", "admin")
-    operations.start(operation.pk, "ana", planned=Planned())
+    operation = selection.freeze("retry", [dead(exception=REFUSED)[0].id], "ana", "admin")
+    lifecycle.start(operation.pk, "ana", planned=Planned())
     client.post("/admin/pgqueue/operation/", {"action": "pause", "_selected_action": [operation.pk]}, follow=True)
     operation.refresh_from_db()
     assert operation.state == "waiting"
@@ -385,7 +384,7 @@ def test_who_may_not_retry_steers_nothing(sign_in: SignIn) -> None:
 
 def test_who_may_discard_cancels_a_discard_and_no_retry(sign_in: SignIn) -> None:
     client = sign_in("bob", ("discard_message",))
-    found = [operations.freeze(kind, [dead(exception=REFUSED)[0].id], "ana", "admin") for kind in ("discard", "retry")]
+    found = [selection.freeze(kind, [dead(exception=REFUSED)[0].id], "ana", "admin") for kind in ("discard", "retry")]
     about = {"action": "cancel_rest", "_selected_action": [each.pk for each in found]}
     client.post("/admin/pgqueue/operation/", about, follow=True)
     for each in found:

@@ -8,7 +8,7 @@ from django.test import Client
 
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import runner
 from tests.admin.test_archive import LIST, ask, text
 from tests.archived_messages import OPERATOR
 
@@ -32,5 +32,5 @@ def test_they_are_found_opened_and_retried(sign_in: SignIn, queue: LeaseQueue) -
     page = ask(client, "retry", archived)  # type: ignore[arg-type]
     assert "&quot;messages&quot;.&quot;message&quot; 2" in text(page)
     client.post(page.redirect_chain[0][0], {"go": "Retry 2"}, follow=True)
-    operations.run(Operation.objects.get().pk)
+    runner.run(Operation.objects.get().pk)
     assert [lease.message["asset"] for lease in queue.claim(10)] == ["kettle", "lamp"]

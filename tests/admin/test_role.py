@@ -9,7 +9,7 @@ from django.test import Client
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import AuditEntry, Operation, database_role
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import selection
 from tests.archived_messages import REFUSED, dead
 from tests.console.sampled import elsewhere
 from tests.hostile.payloads import TURNED
@@ -80,7 +80,7 @@ def test_one_that_is_sent_all_the_same_does_nothing(sign_in: SignIn, only_select
 
 def test_what_was_frozen_before_is_not_started(sign_in: SignIn, request: pytest.FixtureRequest) -> None:
     client = sign_in("ana")
-    operation = operations.freeze("retry", [dead(exception=REFUSED)[0].id], "ana", "admin")
+    operation = selection.freeze("retry", [dead(exception=REFUSED)[0].id], "ana", "admin")
     name = request.getfixturevalue("only_select")
     page = client.post(f"/admin/pgqueue/operation/{operation.pk}/confirm/", {"go": "yes"}, follow=True)
     assert f"Nothing was retried: the database role {name} may only SELECT." in page.content.decode()

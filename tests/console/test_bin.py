@@ -9,7 +9,8 @@ from django.test import Client
 from pgqueue_admin.console.bin import rows
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation, database_clock
-from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services import content_access
+from pgqueue_admin.services.operations import runner
 from tests.console.operating import choose, follow, start
 from tests.console.pages import shown
 from tests.console.recorded import Recorded
@@ -39,7 +40,7 @@ def test_ticked_ones_are_restored(recorded: Recorded, cards: list[int]) -> None:
     answer = recorded.operator.post("/operations/", {"act": "restore", "id": cards[0]})
     number = int(re.findall(r"\d+", answer["Location"])[0])
     recorded.operator.post(answer["Location"] + "start/")
-    operations.run_chunk(number)
+    runner.run_chunk(number)
     assert recorded.state(cards[0]) == "dead"
     assert "The bin is empty" in shown(recorded.operator, "/bin/")
 
@@ -103,7 +104,7 @@ def test_ticked_ones_are_restored_and_retried(recorded: Recorded, cards: list[in
     before = recorded.rows("Billing")
     frozen = choose(recorded.operator, "discard", cards)
     start(recorded.operator, frozen["Location"])
-    operations.run(Operation.objects.get().pk)
+    runner.run(Operation.objects.get().pk)
     assert "Restore and retry…" in shown(recorded.operator, "/bin/")
     asked = choose(recorded.operator, "restore and retry", cards[:2])
     preview = follow(recorded.operator, asked)
@@ -111,7 +112,7 @@ def test_ticked_ones_are_restored_and_retried(recorded: Recorded, cards: list[in
     assert "one that cannot be retried stays there" in preview
     assert re.search("(Their|of their) causes struck", preview)
     start(recorded.operator, asked["Location"])
-    operations.run(Operation.objects.latest("pk").pk)
+    runner.run(Operation.objects.latest("pk").pk)
     assert "2 retried." in shown(recorded.operator, asked["Location"])
     assert recorded.rows("Billing") == before + 2
     assert choose(recorded.viewer, "restore and retry", cards[2:]).status_code == 303

@@ -22,7 +22,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import conversations as monitor
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import single
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers, MessageContext
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import headers as wire
@@ -142,7 +142,7 @@ def test_a_conversation_reads_true_line_by_line(
     assert next(line for line in story(page) if "archived" in line).startswith("Dead: archived as")
 
     shop.gateway_is_down = False
-    operations.act("retry", archive_id, operator, "console", "gateway is back")
+    single.act("retry", archive_id, operator, "console", "gateway is back")
     until(lambda: count(connection, "audit")() == 3)
     page = shown(looks, f"{address}?m={archive_id}")
     assert [re.sub(r"\d+(\.\d)? m?s", "…", step) for step in story(page)] == [

@@ -15,7 +15,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Operation, Queue
 from pgqueue_admin.models import queue_database as source
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations.crossings import one_pending, undecided
 from pgqueue_admin.services.operations.selection import freeze
 from tests.archived_messages import archived
 from tests.billing import NAME, ORDERS, failed_there, looked_at
@@ -249,8 +249,8 @@ def test_a_message_is_edited_for_another_database(billing: Connection, recorded:
 
 def test_the_queue_is_named_as_everywhere(here: Connection) -> None:
     crossing = in_doubt(here)
-    found = operations.crossings.one_pending(here, crossing)
+    found = one_pending(here, crossing)
     assert found is not None
     assert list(found.queues) == [Address("billing:public", "Orders")]
-    assert operations.crossings.undecided()[0].rows.keys() == {"billing:public.Orders"}
+    assert undecided()[0].rows.keys() == {"billing:public.Orders"}
     assert NAME == '"billing:public"."Orders"'

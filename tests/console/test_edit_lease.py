@@ -11,7 +11,7 @@ from django.test import Client
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import AuditEntry, MaskingRule
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import lifecycle, runner, selection, single
 
 HOSTILE = "</textarea><script>alert(1)</script>"
 MESSAGE = {"kind": "render", "asset": HOSTILE, "big": 12345678901234567890}
@@ -122,7 +122,7 @@ def test_the_page_compares_before_anything_is_sent(look: Connection, as_operator
 
 
 def test_who_was_quicker_has_it(look: Connection, as_operator: Client, died: int) -> None:
-    operations.act("retry", died, "somebody", "command")
+    single.act("retry", died, "somebody", "command")
     answer = send(as_operator, died, "1")
     assert answer.status_code == 409
     assert "was retried by somebody" in said(answer)
@@ -176,7 +176,7 @@ def test_what_a_rule_hides_is_not_typed_over(look: Connection, as_operator: Clie
 def test_of_many_one_field_is_changed_before_they_go(
     queue: LeaseQueue, look: Connection, as_operator: Client, died: int
 ) -> None:
-    operation = operations.freeze("retry", [died], "ana", "console", "")
+    operation = selection.freeze("retry", [died], "ana", "console", "")
     page = f"/operations/{operation.pk}/edit/"
     first = as_operator.get(page)
     assert '<option value="field" selected>' in first.content.decode(), "it has no headers"
@@ -186,8 +186,8 @@ def test_of_many_one_field_is_changed_before_they_go(
     assert "1 change" in " ".join(said(looked).split())
     assert "<script>alert" not in looked.content.decode()
     as_operator.post(page, {**change, "keep": "1"})
-    operations.start(operation.pk, "ana", "renamed")
-    operations.run(operation.pk)
+    lifecycle.start(operation.pk, "ana", "renamed")
+    runner.run(operation.pk)
     (row,) = waiting(look)
     assert row.text == '{"big": 12345678901234567890, "kind": "render", "asset": "kettle.png"}'
     page = as_operator.get(f"/archive/{died}/").content.decode()

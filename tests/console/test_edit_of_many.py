@@ -7,8 +7,7 @@ from html import unescape
 import pytest
 
 from pgqueue_admin.models import AuditEntry, MaskingRule, Operation
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import edits
+from pgqueue_admin.services.operations import edits, runner
 from pgqueue_admin.transport.wire import headers as h
 from tests.archived_messages import archived
 from tests.console.operating import choose, follow, start
@@ -43,7 +42,7 @@ def test_from_tick_to_sent(recorded: Recorded, cards: list[int]) -> None:
     assert seen
     answer = follow(recorded.operator, start(recorded.operator, page.removesuffix("edit/"), edit=seen[1]))
     assert "Cancel the remaining" in answer, text(answer)
-    operations.run(Operation.objects.get().pk)
+    runner.run(Operation.objects.get().pk)
     assert recorded.rows("Billing") == before + 5
     ended = text(shown(recorded.operator, page.removesuffix("edit/")))
     assert "it sets header Tenant to “blue”" in ended

@@ -10,7 +10,7 @@ from pgqueue_admin.archive import store, text_index
 from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Queue
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import single
 from tests.console.pages import shown
 from tests.console.recorded import Recorded
 from tests.console.sampled import signed_in
@@ -157,7 +157,7 @@ def test_who_may_not_read_messages_is_told_nothing_of_their_texts(recorded: Reco
 
 def test_several_sightings_are_listed(recorded: Recorded) -> None:
     card = recorded.refused_card()
-    operations.act("retry", card, "ana", "console")
+    single.act("retry", card, "ana", "console")
     message_id = recorded.connection.value("select message_id from messages.message_archive where id = %s", [card])
     recorded.connection.run(
         """insert into messages.message_archive (created_at, message, result, handled_by, message_id)

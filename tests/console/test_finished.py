@@ -16,7 +16,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.history.sources.tables import ARCHIVE, sources
 from pgqueue_admin.history.storage import message_lookup
 from pgqueue_admin.models import DataFile
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import single
 from tests.console.pages import matched
 from tests.history.events import buried, event, kept, midnight, midnight_passes, moved_back
 from tests.history.files import HEADERS, TEN, message, write
@@ -117,8 +117,8 @@ def test_what_became_of_a_message_is_told_when_the_archive_has_forgotten_it(
     history: Path, as_viewer: Client, archive: Connection
 ) -> None:
     ana, dead = User.objects.create_superuser("ana"), buried(archive)
-    operations.act("discard", dead, ana, "console", "a <b>test</b> order")
-    operations.act("restore", dead, ana, "console")
+    single.act("discard", dead, ana, "console", "a <b>test</b> order")
+    single.act("restore", dead, ana, "console")
     event(archive, buried(archive), verb="retried")  # another message
     moved_back(archive, 1)
     kept(archive, history)

@@ -8,7 +8,7 @@ from django.test import Client
 
 from pgqueue_admin.live import topics
 from pgqueue_admin.models import Queue
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import single
 from tests.archived_messages import succeed
 from tests.console.pages import matched, shown
 from tests.console.recorded import Recorded
@@ -34,7 +34,7 @@ def test_a_dead_message_that_is_retried_elsewhere(recorded: Recorded) -> None:
     before = told(followed)
     assert (before["message.was.dead"], before["message.acts.dead"]) == ("", "acts")
     assert "Retried by" not in before["message.steps"]
-    operations.act("retry", card, recorded.second.get("/").wsgi_request.user, "console")
+    single.act("retry", card, recorded.second.get("/").wsgi_request.user, "console")
     now = told(followed)
     assert "This message is retried now." in now["message.was.dead"]
     assert "Load it again" in now["message.was.dead"]
@@ -51,9 +51,9 @@ def test_one_that_is_dead_again_has_its_buttons_again(recorded: Recorded) -> Non
     card = recorded.refused_card()
     followed = topic(recorded.operator, f"/archive/{card}/")
     person = recorded.second.get("/").wsgi_request.user
-    operations.act("discard", card, person, "console")
+    single.act("discard", card, person, "console")
     assert told(followed)["message.acts.dead"] == "off"
-    operations.act("restore", card, person, "console")
+    single.act("restore", card, person, "console")
     assert (told(followed)["message.was.dead"], told(followed)["message.acts.dead"]) == ("", "acts")
 
 

@@ -14,7 +14,8 @@ from django.test import Client
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import AuditEntry, Operation
-from pgqueue_admin.services import endpoints, operations
+from pgqueue_admin.services import endpoints
+from pgqueue_admin.services.operations import runner
 from tests.console.sampled import sample
 from tests.console.test_payload_columns import keeping
 from tests.older_schema import set_back
@@ -315,7 +316,7 @@ def test_all_that_waits_is_purged_from_its_page(queue: LeaseQueue, as_operator: 
     wrong = as_operator.post(f"{page}start/", {"reason": "flood", "count": "4"})
     assert wrong.status_code == 422
     as_operator.post(f"{page}start/", {"reason": "flood", "count": "3"})
-    operations.run(Operation.objects.get().pk)
+    runner.run(Operation.objects.get().pk)
     said = text(as_operator, page)
     assert "3 purged." in said
     assert "Restore all 3…" in said

@@ -14,7 +14,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Operation, Queue, RetryRule
 from pgqueue_admin.models import queue_database as queue_databases
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import runner, single
 from tests import strangers_code
 from tests.console.operating import choose, follow, start
 from tests.console.pages import Connect, matched, shown
@@ -39,7 +39,7 @@ def test_from_tick_to_outcome(recorded: Recorded, cards: list[int]) -> None:
     assert "Cancel the remaining" in waiting
     assert "Refresh" in waiting
 
-    operations.run(Operation.objects.get().pk)
+    runner.run(Operation.objects.get().pk)
     ended = shown(recorded.operator, frozen["Location"])
     assert "5 retried." in ended
     assert ended.count("into <span") == 5
@@ -49,10 +49,10 @@ def test_from_tick_to_outcome(recorded: Recorded, cards: list[int]) -> None:
 
 def test_a_frozen_set_skips_what_somebody_else_did(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
-    operations.act("discard", cards[0], "tomas", "console")
+    single.act("discard", cards[0], "tomas", "console")
     assert "1 changed since the freeze, by tomas" in shown(recorded.operator, frozen["Location"])
     start(recorded.operator, frozen["Location"])
-    operations.run(Operation.objects.earliest("pk").pk)
+    runner.run(Operation.objects.earliest("pk").pk)
     recorded.operator.cookies["zone"] = "Asia/Tokyo"
     html = shown(recorded.operator, f"{frozen['Location']}?o=skipped")
     assert "4 retried, 1 skipped" in html
@@ -64,7 +64,7 @@ def test_one_that_lost_its_set_says_so(recorded: Recorded, cards: list[int]) -> 
     start(recorded.operator, frozen["Location"])
     with queue_database().writing() as connection:
         connection.run("delete from messages.operation_item where position > 2")
-    operations.run(Operation.objects.get().pk)
+    runner.run(Operation.objects.get().pk)
     html = shown(recorded.operator, frozen["Location"])
     for said in ("It ended early.", "3 of its 5 messages are in its set no more", "cancelled by the console"):
         assert said in html
@@ -109,12 +109,12 @@ def test_many_ask_for_a_reason_and_discarding_hundreds_for_the_count(recorded: R
 def test_discards_of_an_operation_can_be_restored_together(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "discard", cards)
     start(recorded.operator, frozen["Location"])
-    operations.run(Operation.objects.get().pk)
+    runner.run(Operation.objects.get().pk)
     html = shown(recorded.operator, frozen["Location"])
     assert "Restore all 5" in html
     again = choose(recorded.operator, "restore", all="matching", q=matched(r'name="q" value="([^"]+)"', html))
     start(recorded.operator, again["Location"])
-    operations.run(Operation.objects.latest("pk").pk)
+    runner.run(Operation.objects.latest("pk").pk)
     assert {recorded.state(each) for each in cards} == {"dead"}
     html = shown(recorded.operator, frozen["Location"])
     assert "Restore" not in html
@@ -126,23 +126,23 @@ def test_those_alone_are_restored_that_are_as_the_operation_left_them(recorded: 
     """One was restored since, and another one discarded anew by somebody else."""
     frozen = choose(recorded.operator, "discard", cards)
     start(recorded.operator, frozen["Location"])
-    operations.run(Operation.objects.get().pk)
+    runner.run(Operation.objects.get().pk)
     for card in cards[:2]:
-        operations.act("restore", card, "tomas", "console")
-    operations.act("discard", cards[1], "tomas", "console")
+        single.act("restore", card, "tomas", "console")
+    single.act("discard", cards[1], "tomas", "console")
     html = shown(recorded.operator, frozen["Location"])
     assert "Restore the 3 still discarded" in html
     again = choose(recorded.operator, "restore", all="matching", q=matched(r'name="q" value="([^"]+)"', html))
     assert Operation.objects.latest("pk").count == 3
     start(recorded.operator, again["Location"])
-    operations.run(Operation.objects.latest("pk").pk)
+    runner.run(Operation.objects.latest("pk").pk)
     assert [recorded.state(each) for each in cards] == ["dead", "discarded", "dead", "dead", "dead"]
 
 
 def test_cancelling_leaves_the_rest_as_it_is(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
     start(recorded.operator, frozen["Location"])
-    operations.run_chunk(Operation.objects.get().pk, size=2)
+    runner.run_chunk(Operation.objects.get().pk, size=2)
     html = follow(recorded.operator, recorded.operator.post(f"{frozen['Location']}cancel/"))
     assert "2 retried, 3 not touched and still dead where they were" in html
     assert sorted(recorded.state(each) for each in cards) == ["dead"] * 3 + ["retried"] * 2
@@ -154,7 +154,7 @@ def test_the_result_of_a_cancel_waits_for_what_is_in_hand(
     frozen = choose(recorded.operator, "discard", cards)
     start(recorded.operator, frozen["Location"])
     operation = Operation.objects.get()
-    operations.run_chunk(operation.pk, size=2)
+    runner.run_chunk(operation.pk, size=2)
     worker = connect(recorded.dsn)
     with worker.transaction():
         worker.run(postgresql().operation.begin_chunk(), {"operation_id": operation.pk})
@@ -180,10 +180,10 @@ def test_what_is_left_to_cancel_is_counted_on_an_open_page(
         in html
     )
     assert html.count(f'Cancel the remaining <span data-live="op.{number}.left">5</span>') == 2
-    operations.run_chunk(int(number), size=2)
+    runner.run_chunk(int(number), size=2)
     told = live_progress.live(number)
     assert (told[f"op.{number}.left"], told[f"op.{number}.acts"]) == ("3", "b bad")
-    operations.run(int(number))
+    runner.run(int(number))
     told = live_progress.live(number)
     assert (told[f"op.{number}.left"], told[f"op.{number}.acts"]) == ("0", "off")
 
@@ -230,7 +230,7 @@ def test_an_open_page_is_told_of_progress(recorded: Recorded, cards: list[int]) 
     number = str(Operation.objects.get().pk)
     start(recorded.operator, frozen["Location"])
     assert live_progress.live(number)["@say"] == ""
-    operations.run(int(number))
+    runner.run(int(number))
     told = live_progress.live(number)
     assert "5 retried" in told["@say"]
     assert "5 retried" in told[f"op.{number}.progress"]
@@ -297,7 +297,7 @@ def test_what_still_waits_is_called_back_from_the_page_of_the_retry(recorded: Re
     before = recorded.rows("Billing")
     frozen = choose(recorded.operator, "retry", cards)
     start(recorded.operator, frozen["Location"])
-    operations.run(Operation.objects.get().pk)
+    runner.run(Operation.objects.get().pk)
     assert "Call back 5 that still wait…" in shown(recorded.operator, frozen["Location"])
     assert "needs the right" in shown(recorded.viewer, frozen["Location"]).split("Call back 5")[1][:900]
 
@@ -311,7 +311,7 @@ def test_what_still_waits_is_called_back_from_the_page_of_the_retry(recorded: Re
     assert "no receiver waits" in preview
     assert recorded.rows("Billing") == before + 5
     start(recorded.operator, back["Location"])
-    operations.run(Operation.objects.latest("pk").pk)
+    runner.run(Operation.objects.latest("pk").pk)
     assert recorded.rows("Billing") == before
     assert "5 called back." in shown(recorded.operator, back["Location"])
     sent = shown(recorded.operator, f"{frozen['Location']}?o=skipped")
@@ -336,7 +336,7 @@ def test_a_queue_is_purged_from_its_page_by_typing_the_count(recorded: Recorded)
     wrong = start(recorded.operator, frozen["Location"], count="1", reason="flood")
     assert wrong.status_code == 422
     start(recorded.operator, frozen["Location"], count=str(before), reason="flood")
-    operations.run(Operation.objects.get().pk)
+    runner.run(Operation.objects.get().pk)
     ended = shown(recorded.operator, frozen["Location"])
     assert f"{before:,} purged." in ended
     assert f"Restore all {before:,}…" in ended
@@ -366,7 +366,7 @@ def test_a_retry_shows_what_a_rule_would_do_before_it_starts(recorded: Recorded,
     preview = re.sub(r"\s+", " ", unescape(follow(recorded.operator, frozen)))
     assert f"5 of 5 go to {V2} by rule {number}" in preview
     start(recorded.operator, frozen["Location"], rule=str(number))
-    operations.run(Operation.objects.latest("pk").pk)
+    runner.run(Operation.objects.latest("pk").pk)
     assert recorded.rows("Billing.V2") == 5
     ended = shown(recorded.operator, frozen["Location"])
     assert f"Rule {number}</dt>" in ended

@@ -9,7 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from pgqueue_admin.models import AuditEntry, Endpoint, Trial, database_clock
-from pgqueue_admin.services import operations, trials
+from pgqueue_admin.services import trials
+from pgqueue_admin.services.operations import selection
 from tests.archived_messages import person
 from tests.console.recorded import REFUSED, Recorded
 
@@ -124,7 +125,7 @@ def test_what_nobody_tried_in_time_is_not_known(as_ana: Client, billing: list[in
 
 
 def test_where_it_is_offered(as_ana: Client, billing: list[int], ana: User) -> None:
-    operation = operations.freeze("retry", billing, ana, "console")
+    operation = selection.freeze("retry", billing, ana, "console")
     made = trials.start(billing, ana, "console", operation=operation.pk)
     preview = shown(as_ana, reverse("operation", args=[operation.pk]))
     assert f"{reverse('trial_new')}?operation={operation.pk}" in preview

@@ -7,7 +7,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.console.operations import live_progress
 from pgqueue_admin.models import Operation, database_clock
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import runner, single
 from tests.archived_messages import succeed
 from tests.console.operating import choose, start
 from tests.console.pages import shown
@@ -18,7 +18,7 @@ def retried(recorded: Recorded, cards: list[int]) -> str:
     """The address of an operation that has retried them all."""
     address = choose(recorded.operator, "retry", cards)["Location"]
     start(recorded.operator, address)
-    operations.run(Operation.objects.get().pk)
+    runner.run(Operation.objects.get().pk)
     return str(address)
 
 
@@ -73,8 +73,8 @@ def test_an_open_page_is_told_what_came_of_them_and_speaks_when_all_is_known(
 def test_what_others_retried_is_counted_with_them(recorded: Recorded, cards: list[int]) -> None:
     address = choose(recorded.operator, "retry", cards)["Location"]
     start(recorded.operator, address)
-    operations.act("retry", cards[0], "tomas", "console")
-    operations.run(Operation.objects.earliest("pk").pk)
+    single.act("retry", cards[0], "tomas", "console")
+    runner.run(Operation.objects.earliest("pk").pk)
     die_again(recorded, cards[:1])
     html = shown(recorded.operator, address)
     assert "4 retried, 1 skipped." in html

@@ -10,8 +10,9 @@ from django.test.utils import CaptureQueriesContext
 
 from pgqueue_admin.console.archive import shown_search
 from pgqueue_admin.models import AuditEntry, Endpoint, MaskingReveal, MaskingRule, Operation, Process, database_clock
-from pgqueue_admin.services import audit_exports, content_access, operations
+from pgqueue_admin.services import audit_exports, content_access
 from pgqueue_admin.services.masking import reveals
+from pgqueue_admin.services.operations import lifecycle, selection
 from tests.console.operating import choose
 from tests.console.pages import shown
 from tests.console.recorded import Recorded
@@ -22,7 +23,7 @@ SEARCH = f"state:dead {SECRET}"
 
 @pytest.fixture
 def searched(recorded: Recorded, cards: list[int]) -> Operation:
-    frozen = operations.freeze("retry", cards, "ana", "console", selection=SEARCH)
+    frozen = selection.freeze("retry", cards, "ana", "console", selection=SEARCH)
     audit_exports.begin("ana", SEARCH, "csv")
     audit_exports.begin("ana", f"{SEARCH} {'x' * 500}", "csv")
     return frozen
@@ -38,7 +39,7 @@ def test_a_typed_search_is_shown_to_who_might_search_so(recorded: Recorded, sear
     for path in (page, "/audit/"):
         assert SECRET not in shown(recorded.viewer, path), path
     MaskingRule.objects.all().delete()
-    operations.start(searched.pk, "ana")
+    lifecycle.start(searched.pk, "ana")
     assert SECRET not in shown(recorded.counter, page)
     assert "which you may not see" in shown(recorded.counter, page)
     for client in (recorded.operator, recorded.counter):

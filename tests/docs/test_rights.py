@@ -12,7 +12,7 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models import Operation, database_role
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import lifecycle, runner, selection
 from pgqueue_admin.services.permissions import PERMISSIONS, database_lets
 from tests.archived_messages import REFUSED
 from tests.console.sampled import elsewhere, sample
@@ -54,9 +54,9 @@ def _everything() -> None:
     sample()
     Alerter().turn()
     for kind, state in (("discard", "dead"), ("restore", "discarded"), ("retry", "dead")):
-        operation = operations.freeze(kind, ArchiveFilter(exception=REFUSED, state=state), "ana", "console", "tried")
-        operations.start(operation.pk, "ana")
-        operations.run(operation.pk)
+        operation = selection.freeze(kind, ArchiveFilter(exception=REFUSED, state=state), "ana", "console", "tried")
+        lifecycle.start(operation.pk, "ana")
+        runner.run(operation.pk)
         operation.refresh_from_db()
         assert (operation.state, operation.done) == (Operation.State.DONE, 88)
     with queue_database().writing() as connection:

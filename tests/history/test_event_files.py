@@ -25,7 +25,7 @@ from pgqueue_admin.history.storage import event_files, layout
 from pgqueue_admin.history.storage.orphan_cleanup import OLD, sweep
 from pgqueue_admin.history.storage.retention import retain
 from pgqueue_admin.models import DataFile, HistorySource
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import single
 from tests.history.events import buried, event, filed, kept, midnight, midnight_passes, moved_back
 from tests.history.pause_points import Point, held_at, is_waited_for
 from tests.history.test_killed import start
@@ -52,7 +52,7 @@ def test_a_day_that_is_over_becomes_a_file_with_who_and_why(
 ) -> None:
     dead = buried(database, message_id="m-1")
     ana = User.objects.create_superuser("ana")
-    operation = operations.act("discard", dead, ana, "console", "a test order").operation
+    operation = single.act("discard", dead, ana, "console", "a test order").operation
     assert kept(database, tmp_path) == 0  # its day goes on
     moved_back(database, 1)
     midnight_passes()

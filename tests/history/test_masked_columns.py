@@ -18,7 +18,7 @@ from pgqueue_admin.history.sources.masking import MASKED
 from pgqueue_admin.history.sources.partition_queries import selects
 from pgqueue_admin.history.sources.tables import sources
 from pgqueue_admin.models import DataFile
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import single
 from pgqueue_admin.transport.wire import headers as h
 from tests.archived_messages import succeed
 from tests.history.events import kept, midnight_passes, moved_back
@@ -118,7 +118,7 @@ def test_files_of_events_have_none_either(
     header: str, dead: int, database: Any, settings: Any, one_day: None, tmp_path: Path
 ) -> None:
     mask(settings, header)
-    operations.act("retry", dead, User.objects.create_superuser("ana"), "console")
+    single.act("retry", dead, User.objects.create_superuser("ana"), "console")
     assert succeed(database, dead, VALUES[h.PROCESSING_ENDPOINT])
     sources(database)
     moved_back(database, 1)

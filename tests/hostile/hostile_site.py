@@ -44,7 +44,8 @@ from pgqueue_admin.models import (
     queue_database,
 )
 from pgqueue_admin.monitor import delayed, discovery
-from pgqueue_admin.services import operations, schedules, trials
+from pgqueue_admin.services import schedules, trials
+from pgqueue_admin.services.operations import lifecycle, selection
 from pgqueue_admin.services.operations.plans import Planned
 from pgqueue_admin.services.schedules import Act, ScheduleDraft
 from tests.console.sampled import elsewhere, sample
@@ -282,9 +283,9 @@ def _schedules() -> None:
 
 def _operations(made: World) -> None:
     person = User.objects.get(username="operator")
-    operations.freeze("retry", made.dead[:30], person, "console", MARKUP, MARKUP)
-    staged = operations.freeze("retry", made.dead[:30], person, "console", MARKUP, MARKUP)
-    operations.start(staged.pk, person, planned=Planned(hold_above=9))
+    selection.freeze("retry", made.dead[:30], person, "console", MARKUP, MARKUP)
+    staged = selection.freeze("retry", made.dead[:30], person, "console", MARKUP, MARKUP)
+    lifecycle.start(staged.pk, person, planned=Planned(hold_above=9))
     Operation.objects.filter(pk=staged.pk).update(state="running")
     RetryPlan.objects.filter(pk=staged.pk).update(says=MARKUP, decided_by=MARKUP[:100], held=True)
     trial = trials.start(made.dead[:5], person, "console", MARKUP, selection=MARKUP)

@@ -19,7 +19,7 @@ from pgqueue_admin.history.sources.tables import sources
 from pgqueue_admin.history.storage import event_files
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import lifecycle, runner, selection, single
 from tests.console.sampled import sample
 from tests.hostile import crawl
 from tests.hostile.hostile_site import World
@@ -46,7 +46,7 @@ def spoilt(world: World) -> World:
     """Each column gets each of them, in rows beside each other; and a document that cannot be read."""
     queues = world.queues
     for archive_id in world.dead[:8]:
-        operations.act("discard", archive_id, "ana", "console")
+        single.act("discard", archive_id, "ana", "console")
     with queues.transaction():
         queues.run("set local session_replication_role = replica")  # the archive's events are append-only
         runs = "messages.schedule_run"  # a time is part of their key: each row gets another
@@ -133,15 +133,15 @@ def test_the_command_line_lists_them(spoilt: World, state: str) -> None:
 
 def test_acts_and_previews_know_them(spoilt: World) -> None:
     client = spoilt.client("root")
-    operation = operations.freeze("discard", ArchiveFilter(), "ana", "console")
+    operation = selection.freeze("discard", ArchiveFilter(), "ana", "console")
     assert "impossible time" in client.get(f"/operations/{operation.pk}/").content.decode()
-    operations.cancel(operation.pk, "ana")
+    lifecycle.cancel(operation.pk, "ana")
     (discarded,) = (each for each in spoilt.dead[:1])
-    outcome = operations.act("discard", discarded, "ana", "console")
+    outcome = single.act("discard", discarded, "ana", "console")
     assert (outcome.result, "impossible time" in (outcome.why or "")) == ("skipped", True) or outcome.when_before
-    again = operations.freeze("discard", spoilt.dead[:3], "ana", "console")
-    operations.start(again.pk, "ana")
-    operations.run(again.pk)
+    again = selection.freeze("discard", spoilt.dead[:3], "ana", "console")
+    lifecycle.start(again.pk, "ana")
+    runner.run(again.pk)
     assert Operation.objects.get(pk=again.pk).state == "done"
     assert client.get(f"/operations/{again.pk}/").status_code == 200
 

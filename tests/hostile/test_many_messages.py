@@ -19,7 +19,7 @@ from pgqueue_admin.archive import ingester
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import lifecycle, runner, selection
 from tests.hostile import markup
 from tests.hostile.hostile_site import World
 from tests.hostile.payloads import BODIES, LINK, MARKUP, NAMES, TURNED, UNREADABLE, headers
@@ -69,10 +69,10 @@ def filled(world: World) -> World:
         pass
     root = User.objects.get(username="root")
     dead = world.dead
-    discarded = operations.freeze("discard", dead[: len(dead) // 10], root, "console", MARKUP)
-    operations.start(discarded.pk, root)
-    operations.run(discarded.pk)
-    operations.freeze("retry", ArchiveFilter(state="dead"), root, "console", MARKUP, MARKUP)
+    discarded = selection.freeze("discard", dead[: len(dead) // 10], root, "console", MARKUP)
+    lifecycle.start(discarded.pk, root)
+    runner.run(discarded.pk)
+    selection.freeze("retry", ArchiveFilter(state="dead"), root, "console", MARKUP, MARKUP)
     return world
 
 

@@ -11,7 +11,7 @@ from django.urls import NoReverseMatch, reverse
 from pgqueue_admin.console.scopes.addresses import NARROWED, OF_MACHINES
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.models import Alert, InFlightAtCrash, Operation, QueueScope, Trial, TrialItem, database_clock
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import selection
 from tests.hostile import crawl
 from tests.hostile.hostile_site import World
 from tests.hostile.test_scoped import INSIDE, MARK, NAME, SECRET, _send, planted
@@ -67,7 +67,7 @@ def examples(world: World, planted: SimpleNamespace) -> dict[str, dict[str, dict
             kind="off_target", subject=f"matrix {place}", queue=queue, severity="critical", sentence="late",
             opened_at=now, last_seen_at=now,
         )  # fmt: skip
-        frozen = operations.freeze("retry", [dead], "root", "console", "matrix")
+        frozen = selection.freeze("retry", [dead], "root", "console", "matrix")
         asked = {"id": dead}
         digest = world.queues.value("select fingerprint from messages.message_archive where id = %(id)s", asked)
         row_id = _send(world, Address(**address), "{}")

@@ -45,7 +45,8 @@ from pgqueue_admin.models import (
     SavedView,
     TeamFailure,
 )
-from pgqueue_admin.services import operations, queue_access
+from pgqueue_admin.services import queue_access
+from pgqueue_admin.services.operations import selection
 from tests.console.pages import matched
 from tests.console.sampled import sample
 from tests.history.files import TEN, message, write
@@ -185,7 +186,7 @@ def _of_both(world: World) -> str:
     digest = str(
         world.queues.value("select fingerprint from messages.message_archive where id = %(id)s", {"id": inside})
     )
-    both = operations.freeze("retry", [retried, *beyond[:1]], "root", "console", f"because of {MARK}")
+    both = selection.freeze("retry", [retried, *beyond[:1]], "root", "console", f"because of {MARK}")
     world.queues.run(
         "update messages.message_archive set resolution = 'retried', operation = %(op)s where id = any (%(ids)s)",
         {"op": both.pk, "ids": [retried, beyond[0]]},
@@ -215,7 +216,7 @@ def _of_both(world: World) -> str:
 
 
 def _console(world: World, dead: int) -> list[Any]:
-    frozen = operations.freeze("retry", [dead], "root", "console", f"because of {MARK}")
+    frozen = selection.freeze("retry", [dead], "root", "console", f"because of {MARK}")
     asked = "select fingerprint from messages.message_archive where id = %(id)s"
     digest = str(world.queues.value(asked, {"id": dead}))
     FailureGroup.objects.filter(pk=digest).delete()
@@ -692,7 +693,7 @@ def _compared(world: World, narrow: Client, planted: SimpleNamespace, paths: lis
     AuditEntry.objects.create(
         who="ana", verb="set", noun="queue", subject=NAME, origin="console", after={"target_age": 1}
     )
-    both = operations.freeze("retry", [planted.inside, planted.dead], "root", "console", "both")
+    both = selection.freeze("retry", [planted.inside, planted.dead], "root", "console", "both")
     Operation._base_manager.filter(pk=both.pk).update(state="running", started_by="root", started_at=now)
     Process.objects.create(
         role="endpoint", endpoint=f"{MARK}.Orders", host="h", pid=4_713, start_ticks=1, state="crashed", started_at=now,

@@ -20,7 +20,7 @@ from pgqueue_admin.dialects.postgresql import connect_options
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.models import Alert, LatestSample, Operation, notify
 from pgqueue_admin.models.queue_database import console_dsn, queue_database
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import lifecycle, runner, selection
 from tests.console.sampled import sample
 from tests.databases import Databases
 from tests.hostile import crawl, overloads
@@ -109,11 +109,11 @@ def test_the_alerter_judges(world: World) -> None:
 
 
 def test_an_operation(world: World) -> None:
-    frozen = operations.freeze(
+    frozen = selection.freeze(
         "retry", ArchiveFilter(), User.objects.get(username="operator"), "console", "after the outage"
     )
-    operations.start(frozen.pk, "operator")
-    operations.run(frozen.pk)
+    lifecycle.start(frozen.pk, "operator")
+    runner.run(frozen.pk)
     assert Operation.objects.get(pk=frozen.pk).done > 0
 
 

@@ -9,7 +9,7 @@ from pgqueue_admin.config.celery import app
 from pgqueue_admin.housekeeping import resume_operations, tasks
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import lifecycle, runner, selection
 from pgqueue_admin.services.operations.plans import Planned
 from tests.archived_messages import BILLING, REFUSED, dead, number_in
 from tests.staged_retries import CALM, planned, sent
@@ -23,18 +23,18 @@ def archive(archived_console: str) -> None:
 
 def run_to_the_end() -> None:
     """A task may take so many seconds and no more: a busy machine needs several."""
-    until(lambda: tasks.run_operations() or not Operation.objects.filter(state__in=operations.UNFINISHED).exists())
+    until(lambda: tasks.run_operations() or not Operation.objects.filter(state__in=runner.UNFINISHED).exists())
 
 
 def test_a_started_operation_is_picked_up_without_any_message_about_it() -> None:
     before = number_in(BILLING)
-    frozen = operations.freeze("retry", [dead()[0].id], "ana", "console")
+    frozen = selection.freeze("retry", [dead()[0].id], "ana", "console")
     started = [
-        operations.freeze("retry", ArchiveFilter(exception=each), "ana", "console")
+        selection.freeze("retry", ArchiveFilter(exception=each), "ana", "console")
         for each in (REFUSED, "TimeoutException")
     ]
     for operation in started:
-        operations.start(operation.pk, "ana")
+        lifecycle.start(operation.pk, "ana")
     run_to_the_end()
     assert list(Operation.objects.order_by("pk").values_list("state", flat=True)) == ["frozen", "done", "done"]
     assert Operation.objects.get(pk=frozen.pk).done == 0
@@ -45,8 +45,8 @@ def test_a_started_operation_is_picked_up_without_any_message_about_it() -> None
 
 def test_a_staged_one_goes_by_its_plan_beside_one_without() -> None:
     staged = planned("ana", Planned(try_first=0, then_some=0, rest_rate=200, **CALM))
-    flat = operations.freeze("retry", ArchiveFilter(exception="TimeoutException"), "ana", "console")
-    operations.start(flat.pk, "ana")
+    flat = selection.freeze("retry", ArchiveFilter(exception="TimeoutException"), "ana", "console")
+    lifecycle.start(flat.pk, "ana")
     until(lambda: tasks.run_operations() or Operation.objects.get(pk=staged.pk).state == "following")
     assert Operation.objects.get(pk=flat.pk).state == "done"
     assert len(sent(staged)) == 88
@@ -66,8 +66,8 @@ def test_a_fault_in_a_staged_one_is_said_and_it_is_tried_again() -> None:
 
 
 def test_one_in_trouble_says_so_and_is_tried_again() -> None:
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), "ana", "console")
-    operations.start(operation.pk, "ana")
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), "ana", "console")
+    lifecycle.start(operation.pk, "ana")
     with queue_database().writing() as connection:
         connection.run("alter table messages.archive_event add constraint full_disk check (verb <> 'retried')")
     tasks.run_operations()
@@ -82,13 +82,11 @@ def test_one_in_trouble_says_so_and_is_tried_again() -> None:
 
 
 def test_one_that_a_fault_of_ours_stops_keeps_no_other_from_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    stuck, other = (
-        operations.freeze("retry", [message.id], "ana", "console") for message in dead(2, exception=REFUSED)
-    )
+    stuck, other = (selection.freeze("retry", [message.id], "ana", "console") for message in dead(2, exception=REFUSED))
     for operation in (stuck, other):
-        operations.start(operation.pk, "ana")
-    run = operations.run
-    monkeypatch.setattr(operations, "run", lambda pk, until: 1 / 0 if pk == stuck.pk else run(pk, until))
+        lifecycle.start(operation.pk, "ana")
+    run = runner.run
+    monkeypatch.setattr(runner, "run", lambda pk, until: 1 / 0 if pk == stuck.pk else run(pk, until))
     tasks.run_operations()
     for operation in (stuck, other):
         operation.refresh_from_db()
@@ -97,8 +95,8 @@ def test_one_that_a_fault_of_ours_stops_keeps_no_other_from_being_done(monkeypat
 
 
 def test_a_long_one_leaves_the_worker_free_to_stop() -> None:
-    operation = operations.freeze("retry", ArchiveFilter(), "ana", "console")
-    operations.start(operation.pk, "ana")
+    operation = selection.freeze("retry", ArchiveFilter(), "ana", "console")
+    lifecycle.start(operation.pk, "ana")
     resume_operations.run_started(seconds=0)
     operation.refresh_from_db()
     assert (operation.state, operation.done + operation.failed) == ("running", 200)

@@ -14,7 +14,7 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.embedded.valkey import Valkey
 from pgqueue_admin.housekeeping.celery_heartbeat import RunningTasks
 from pgqueue_admin.models import Operation, Process
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import lifecycle, selection
 from tests.archived_messages import events_of
 from tests.waiting import until
 
@@ -50,8 +50,8 @@ def start(archived_console: str, tmp_path: Path) -> Iterator[Start]:
 def test_a_killed_worker_costs_seconds_and_nothing_else(start: Start, tmp_path: Path) -> None:
     start(*BEAT)
     first = start(*WORKER)
-    operation = operations.freeze("retry", ArchiveFilter(), "ana", "console")
-    operations.start(operation.pk, "ana")
+    operation = selection.freeze("retry", ArchiveFilter(), "ana", "console")
+    lifecycle.start(operation.pk, "ana")
 
     def now() -> Operation:
         operation.refresh_from_db()

@@ -22,9 +22,18 @@ from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.models import AuditEntry, AuditIntent, Operation, Queue
 from pgqueue_admin.models import queue_database as source
 from pgqueue_admin.monitor import delayed, discovery
-from pgqueue_admin.services import operations, purges, waiting_elsewhere, waiting_messages
+from pgqueue_admin.services import purges, waiting_elsewhere, waiting_messages
 from pgqueue_admin.services.operations import call_back as acts
-from pgqueue_admin.services.operations import crossing_decision, crossings
+from pgqueue_admin.services.operations import (
+    crossing_decision,
+    crossings,
+    lifecycle,
+    queries,
+    reconcile,
+    runner,
+    selection,
+    single,
+)
 from pgqueue_admin.services.operations.errors import OperationRefused
 from tests import mssql
 from tests.archived_messages import archived
@@ -177,9 +186,9 @@ def test_what_is_discarded_lies_in_the_bin_and_goes_back(there: There, here: Con
     entry = AuditEntry.objects.get(verb="discard")
     assert (entry.who, entry.count, entry.reason) == ("ana", 2, "mended")
     assert (entry.after or {})["rows"] == [str(first.row_id), str(second.row_id)]
-    restored = operations.act("restore", rows[0].id, ana, "console")
+    restored = single.act("restore", rows[0].id, ana, "console")
     assert restored.result == "done"
-    assert operations.act("retry", rows[0].id, ana, "console").result == "done"
+    assert single.act("retry", rows[0].id, ana, "console").result == "done"
     assert there.number(there.orders) == 4
 
 
@@ -248,13 +257,13 @@ def test_a_kill_anywhere_leaves_each_in_one_place_and_audited(
     said = " ".join([name, there.orders.schema, *(f"{each.row_id}:{each.seq}" for each in seen)])
     run_and_kill(said, archived_console, there.dsn, where, ACT, there.dialect.default_schema)
     assert there.number(there.orders) == (3 if is_done else 5)
-    operations.settle()
+    reconcile.settle()
     assert (there.number(there.orders), open_crossings(here)) == (3 if is_done else 5, 0)
     state = {"discard": "discarded", "move_out": "dead"}.get(name, "")
     elsewhere = len(archived_rows(here, state)) if state else there.number(there.returns)
     assert elsewhere == (2 if is_done else 0)
     assert (AuditEntry.objects.count(), AuditIntent.objects.count()) == (int(is_done), 0)
-    operations.settle()
+    reconcile.settle()
     assert AuditEntry.objects.count() == int(is_done)
 
 
@@ -269,7 +278,7 @@ def test_an_answer_that_never_comes_is_asked_for(there: There, here: Connection,
         patch.setattr(crossings, "_finish", away)
         assert [each.result for each in there.act("discard", seen, ana)] == ["unknown"] * 2
     assert (AuditEntry.objects.get(verb="discard").after or {})["outcome"] == "not known"
-    operations.settle()
+    reconcile.settle()
     assert (len(archived_rows(here, "discarded")), open_crossings(here)) == (2, 0)
     assert AuditEntry.objects.count() == 1
 
@@ -307,8 +316,8 @@ def test_a_delayed_one_that_is_cancelled_lies_in_the_bin_and_goes_to_its_queue_w
     assert (message.state, message.target, message.headers) == ("discarded", there.orders, HEADERS % 0)
     assert "while it waited" in (message.exception_message or "")
     assert (AuditEntry.objects.get(verb="cancel delayed").count, open_crossings(here)) == (1, 0)
-    assert operations.act("restore", done.archive_id, ana, "console").result == "done"
-    assert operations.act("retry", done.archive_id, ana, "console").result == "done"
+    assert single.act("restore", done.archive_id, ana, "console").result == "done"
+    assert single.act("retry", done.archive_id, ana, "console").result == "done"
     assert there.number(there.orders) == 6
 
 
@@ -350,7 +359,7 @@ def test_a_kill_anywhere_leaves_each_delayed_one_in_one_place_and_audited(
     said = json.dumps([name, there.delayed.schema, [[str(each.row_id), each.due] for each in seen]])
     run_and_kill(said, archived_console, there.dsn, where, ACT_ON_DELAYED, there.dialect.default_schema)
     assert len(there.delays()) == (1 if is_done else 3)
-    operations.settle()
+    reconcile.settle()
     assert (len(there.delays()), open_crossings(here)) == (1 if is_done else 3, 0)
     came = there.number(there.orders) - 5 if name == "run_now" else len(archived_rows(here, "discarded"))
     assert came == (2 if is_done else 0)
@@ -361,7 +370,7 @@ def test_a_kill_anywhere_leaves_each_delayed_one_in_one_place_and_audited(
 
 
 def purged(operation: Operation) -> Operation:
-    operations.run(operation.pk)
+    runner.run(operation.pk)
     operation.refresh_from_db()
     return operation
 
@@ -370,7 +379,7 @@ def test_a_queue_is_purged_into_the_bin_and_what_comes_later_stays(there: There,
     operation = purges.prepare(there.orders, ana, "console")
     assert operation.count == 5
     there.fill(2)
-    operations.start(operation.pk, ana, "flood of a test")
+    lifecycle.start(operation.pk, ana, "flood of a test")
     operation = purged(operation)
     assert (operation.state, operation.done, operation.skipped) == (Operation.State.DONE, 5, 0)
     assert (there.number(there.orders), open_crossings(here)) == (2, 0)
@@ -378,15 +387,15 @@ def test_a_queue_is_purged_into_the_bin_and_what_comes_later_stays(there: There,
     assert (len(rows), {row.operation for row in rows}) == (5, {operation.pk})
     assert AuditEntry.objects.get(verb="purge").count == 5
     still = ArchiveFilter(state="discarded", last_operation=operation.pk)
-    restored = operations.freeze("restore", still, ana, "console")
-    operations.start(restored.pk, ana)
+    restored = selection.freeze("restore", still, ana, "console")
+    lifecycle.start(restored.pk, ana)
     assert purged(restored).done == 5
-    assert operations.act("retry", rows[0].id, ana, "console").result == "done"
+    assert single.act("retry", rows[0].id, ana, "console").result == "done"
 
 
 def test_what_somebody_has_in_hand_stays_at_a_purge(there: There, ana: User) -> None:
     operation = purges.prepare(there.orders, ana, "console")
-    operations.start(operation.pk, ana)
+    lifecycle.start(operation.pk, ana)
     with there.session.transaction():
         assert there.session.all(*there.dialect.queue_store(there.orders).receiving())
         operation = purged(operation)
@@ -398,7 +407,7 @@ def test_a_table_that_was_made_anew_is_not_purged(there: There, ana: User) -> No
     there.session.run(f'drop table {there.dialect.default_schema}."Orders"')
     there.dialect.queue_store(there.orders).create(there.session)
     there.fill(3)
-    operations.start(operation.pk, ana)
+    lifecycle.start(operation.pk, ana)
     operation = purged(operation)
     assert "made anew" in operation.last_error
     assert (operation.done, there.number(there.orders)) == (0, 3)
@@ -413,7 +422,7 @@ def test_a_purge_that_is_killed_goes_on(
     there: There, here: Connection, archived_console: str, ana: User, where: str, is_done: bool
 ) -> None:
     operation = purges.prepare(there.orders, ana, "console")
-    operations.start(operation.pk, ana, "flood of a test")
+    lifecycle.start(operation.pk, ana, "flood of a test")
     run_and_kill(str(operation.pk), archived_console, there.dsn, where, PURGE, there.dialect.default_schema)
     assert there.number(there.orders) == (3 if is_done else 5)
     operation = purged(operation)
@@ -428,12 +437,12 @@ def test_a_killed_purge_is_ended_by_another_console_on_this_archive(
 ) -> None:
     """That one has no such operation, or another one of this number: what was taken is written down all the same."""
     operation = purges.prepare(there.orders, ana, "console")
-    operations.start(operation.pk, ana, "flood of a test")
+    lifecycle.start(operation.pk, ana, "flood of a test")
     run_and_kill(
         str(operation.pk), archived_console, there.dsn, "after the commit there", PURGE, there.dialect.default_schema
     )
     with databases.clone("console") as dsn, databases.as_django(dsn, ("default",)):
-        operations.settle()
+        reconcile.settle()
         assert open_crossings(here) == 0
     done = "select queue from messages.operation_item where operation = %(id)s and outcome = 'done'"
     assert [row.queue for row in here.all(done, {"id": operation.pk})] == [*operation.queues] * 2
@@ -447,16 +456,16 @@ def sent_there(there: There, person: User, number: int = 3) -> tuple[Operation, 
     """Of what waits there, so many as they are after they died and were retried; and their archive ids."""
     moved = there.act("move_out", there.waits(there.orders)[:number], person)
     ids = [each.archive_id for each in moved if each.archive_id]
-    operation = operations.freeze("retry", ids, person, "console")
-    operations.start(operation.pk, person)
-    operations.run(operation.pk)
+    operation = selection.freeze("retry", ids, person, "console")
+    lifecycle.start(operation.pk, person)
+    runner.run(operation.pk)
     assert there.number(there.orders) == 5
     return operation, ids
 
 
 def call_back(operation: Operation, person: User) -> Operation:
     back = acts.prepare(operation.pk, person, "console")
-    operations.start(back.pk, person, "sent too early")
+    lifecycle.start(back.pk, person, "sent too early")
     return back
 
 
@@ -468,12 +477,12 @@ def test_what_a_retry_has_put_there_and_waits_is_called_back(there: There, here:
     assert {archived(each).state for each in ids} == {"dead"}
     operation.refresh_from_db()
     assert (operation.done, operation.skipped) == (0, 3), "the retry says what it did not send in the end"
-    assert {each.why for each in operations.not_done(here, operation.pk)} == {
+    assert {each.why for each in queries.not_done(here, operation.pk)} == {
         f"Called back by ana, operation {back.pk}, while it waited."
     }
     assert [each.verb for each in store.events(here, ids[0])][-2:] == ["retried", "called back"]
     assert AuditEntry.objects.get(verb="call back").count == 3
-    assert operations.act("retry", ids[0], ana, "console").result == "done", "and can be retried as before"
+    assert single.act("retry", ids[0], ana, "console").result == "done", "and can be retried as before"
     assert there.number(there.orders) == 3
 
 
@@ -488,7 +497,7 @@ def test_what_somebody_has_or_has_changed_there_stays_sent(there: There, here: C
         there.session.run(f"update {table} set expires = null where id = %(id)s", {"id": in_hand})
         back = purged(back)
     assert (back.state, back.done, back.skipped, back.failed) == (Operation.State.DONE, 1, 1, 1)
-    whys = {each.archive_id: each.why for each in operations.not_done(here, back.pk)}
+    whys = {each.archive_id: each.why for each in queries.not_done(here, back.pk)}
     assert whys == {ids[0]: archive_call_back.PICKED_UP, ids[1]: archive_call_back.CHANGED}
     assert [archived(each).state for each in ids] == ["retried", "retried", "dead"]
     assert there.number(there.orders) == 4
@@ -502,7 +511,7 @@ def test_nothing_is_called_back_from_where_nothing_is_written(
     settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": {"billing": {**about, "WRITABLE": False}}}
     back = purged(call_back(operation, ana))
     assert (back.done, back.failed, there.number(there.orders)) == (0, 3, 5)
-    assert "only looked at" in operations.not_done(here, back.pk)[0].why
+    assert "only looked at" in queries.not_done(here, back.pk)[0].why
     assert {archived(each).state for each in ids} == {"retried"}
 
 
@@ -514,7 +523,7 @@ def test_what_is_being_called_back_is_acted_on_by_nobody_else_and_not_forgotten(
     run_and_kill(
         str(back.pk), archived_console, there.dsn, "after the commit there", schema=there.dialect.default_schema
     )
-    done = operations.act("retry", ids[0], ana, "console")
+    done = single.act("retry", ids[0], ana, "console")
     assert done.result == "skipped"
     assert "called back from the database billing" in (done.why or "")
     died = "update messages.message_archive set resolution = 'dead_again', ended_at = now() where id = %(id)s"
@@ -536,7 +545,7 @@ def test_a_call_back_that_is_killed_anywhere_leaves_each_in_one_place(
     back = call_back(operation, ana)
     run_and_kill(str(back.pk), archived_console, there.dsn, where, schema=there.dialect.default_schema)
     assert there.number(there.orders) == (2 if is_done else 5)
-    operations.settle()
+    reconcile.settle()
     assert open_crossings(here) == 0
     assert {archived(each).state for each in ids} == {"dead" if is_done else "retried"}, "each is in one place"
     back = purged(back)
@@ -556,15 +565,15 @@ def test_a_person_says_whether_they_have_left(
         str(back.pk), archived_console, there.dsn, "before the commit there", schema=there.dialect.default_schema
     )
     here.run("update messages.crossing set mark = 'another 1 1 0/0' where mark is not null")
-    operations.settle()
+    reconcile.settle()
     (pending,) = crossings.undecided()
     assert (pending.number, pending.takes_back) == (3, True)
     back.refresh_from_db()
-    why = operations.not_done(here, back.pk)[0].why
+    why = queries.not_done(here, back.pk)[0].why
     assert "Nobody knows whether it was taken out of billing" in why
     crossing_decision.decide(pending.crossing.id, arrived, ana, "console", "I looked")
     assert {archived(each).state for each in ids} == {state}
     back.refresh_from_db()
     assert (back.done, back.failed) == ((3, 0) if arrived else (0, 3))
     if not arrived:
-        assert "stays sent" in operations.not_done(here, back.pk)[0].why
+        assert "stays sent" in queries.not_done(here, back.pk)[0].why

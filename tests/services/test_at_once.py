@@ -10,8 +10,7 @@ from django.db import connections, transaction
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import runner
+from pgqueue_admin.services.operations import lifecycle, runner, selection
 from tests.archived_messages import BILLING, REFUSED, number_in
 from tests.waiting import PATIENCE, held_up, until
 
@@ -25,7 +24,7 @@ def other(archived_console: str, connect: Callable[[str], Connection]) -> Connec
 @pytest.fixture
 def operation(ana: User) -> Operation:
     """Started, of 88."""
-    return operations.start(operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console").pk, ana)
+    return lifecycle.start(selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console").pk, ana)
 
 
 def begun(act: Callable[[int], object], operation: Operation) -> threading.Thread:
@@ -44,9 +43,9 @@ def test_a_chunk_looks_again_before_it_acts(operation: Operation, other: Connect
     with other.transaction():
         lock = "select pg_advisory_xact_lock(hashtext('pgqueue operation'), %s::integer)"
         other.run(lock, [operation.pk])
-        chunk = begun(operations.run_chunk, operation)
+        chunk = begun(runner.run_chunk, operation)
         until(lambda: held_up(other), what="the chunk begins")
-        operations.cancel(operation.pk, "bob")
+        lifecycle.cancel(operation.pk, "bob")
     chunk.join(PATIENCE)
     operation.refresh_from_db()
     assert (operation.state, operation.done) == (Operation.State.CANCELLED, 0)
@@ -59,7 +58,7 @@ def test_who_counts_waits_before_counting(operation: Operation, other: Connectio
         Operation.objects.select_for_update().get(pk=operation.pk)
         counting = begun(runner.recount, operation)
         until(lambda: held_up(other), what="it waits for its turn")
-        assert operations.run_chunk(operation.pk, 40)
+        assert runner.run_chunk(operation.pk, 40)
     counting.join(PATIENCE)
     operation.refresh_from_db()
     assert (operation.state, operation.done) == (Operation.State.RUNNING, 40)

@@ -13,8 +13,8 @@ from pgqueue_admin.archive.store import get
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import AuditEntry, AuditIntent, Endpoint, database_clock
-from pgqueue_admin.services import operations
 from pgqueue_admin.services.audited_act import audited
+from pgqueue_admin.services.operations import reconcile
 from tests.archived_messages import dead
 from tests.killed_process import ROOT, run_killed
 from tests.waiting import PATIENCE
@@ -76,8 +76,8 @@ def run_and_kill(does: str, dsn: str, number: int, where: str) -> None:
 
 
 def the_only_entry() -> AuditEntry:
-    operations.settle(database_clock.now() + LATER)
-    operations.settle(database_clock.now() + LATER)
+    reconcile.settle(database_clock.now() + LATER)
+    reconcile.settle(database_clock.now() + LATER)
     assert not AuditIntent.objects.exists()
     return AuditEntry.objects.get(who="ana")
 
@@ -152,7 +152,7 @@ def test_an_act_in_hand_is_waited_for_however_long_it_takes(archive: str) -> Non
     thread = threading.Thread(target=does)
     thread.start()
     assert acting.wait(PATIENCE)
-    operations.settle(database_clock.now() + timedelta(hours=1))
+    reconcile.settle(database_clock.now() + timedelta(hours=1))
     assert (AuditIntent.objects.count(), AuditEntry.objects.filter(who="ana").count()) == (1, 0)
     goes_on.set()
     thread.join(PATIENCE)

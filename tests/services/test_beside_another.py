@@ -18,7 +18,8 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import lifecycle, queries, reconcile, runner, selection
+from pgqueue_admin.services.operations.errors import AlreadyDecided
 from tests.archived_messages import BILLING, REFUSED, dead, number_in, person
 from tests.console.sampled import elsewhere
 from tests.databases import Databases
@@ -35,16 +36,16 @@ def other(databases: Databases, archive: None) -> Iterator[Other]:
 
 
 def frozen(person: User | str) -> Operation:
-    return operations.freeze("retry", ArchiveFilter(exception=REFUSED), person, "console", "gateway is back")
+    return selection.freeze("retry", ArchiveFilter(exception=REFUSED), person, "console", "gateway is back")
 
 
 def cancel(operation: Operation) -> None:
-    operations.cancel(operation.pk, "ana")
+    lifecycle.cancel(operation.pk, "ana")
 
 
 def let_lapse(operation: Operation) -> None:
     Operation.objects.filter(pk=operation.pk).update(created_at=timezone.now() - timedelta(minutes=31))
-    assert operations.lapse() == 1
+    assert selection.lapse() == 1
 
 
 @pytest.mark.parametrize("give_up", [cancel, let_lapse])
@@ -56,8 +57,8 @@ def test_a_number_that_one_console_gave_up_is_no_other_ones(other: Other, give_u
     with other():
         theirs = frozen("bob")
         assert (theirs.pk > ours.pk, theirs.count) == (True, 88)
-        operations.start(theirs.pk, "bob")
-        operations.run(theirs.pk)
+        lifecycle.start(theirs.pk, "bob")
+        runner.run(theirs.pk)
         theirs.refresh_from_db()
     assert (theirs.state, theirs.done, theirs.last_error) == (State.DONE, 88, "")
     assert not dead(operation=ours.pk), "what keeps the number names no message"
@@ -104,7 +105,7 @@ def test_a_right_that_is_missing_is_told_as_that(ana: User) -> None:
 
 def left_of(operation: Operation) -> list[Any]:
     with queue_database().reading() as connection:
-        return operations.items(connection, operation.pk)
+        return queries.items(connection, operation.pk)
 
 
 def as_older_versions_did() -> None:
@@ -122,8 +123,8 @@ def test_a_set_of_another_console_under_a_number_of_ours_stays(other: Other) -> 
         assert (theirs.pk, theirs.count) == (ours.pk, 88)
     tasks.lapse_operations()
     with other():
-        operations.start(theirs.pk, "bob")
-        operations.run(theirs.pk)
+        lifecycle.start(theirs.pk, "bob")
+        runner.run(theirs.pk)
         theirs.refresh_from_db()
     assert (theirs.state, theirs.done, theirs.last_error) == (State.DONE, 88, "")
 
@@ -136,9 +137,9 @@ def test_what_another_console_did_is_told_as_its_own(other: Other, is_known_here
         as_older_versions_did()
     (message,) = dead(1, exception=REFUSED)
     with other():
-        theirs = operations.freeze("discard", [message.id], "bob", "console")
-        operations.start(theirs.pk, "bob")
-        operations.run(theirs.pk)
+        theirs = selection.freeze("discard", [message.id], "bob", "console")
+        lifecycle.start(theirs.pk, "bob")
+        runner.run(theirs.pk)
     client = Client()
     client.force_login(person("ivo"))
     told = client.get(f"/archive/{message.id}/").content.decode()
@@ -152,17 +153,17 @@ def test_what_another_console_did_is_told_as_its_own(other: Other, is_known_here
 @pytest.mark.parametrize("done", [0, 30])
 def test_one_whose_set_is_gone_is_not_called_done(ana: User, done: int) -> None:
     operation, before = frozen(ana), number_in(BILLING)
-    operations.start(operation.pk, ana)
+    lifecycle.start(operation.pk, ana)
     if done:
-        operations.run_chunk(operation.pk, done)
+        runner.run_chunk(operation.pk, done)
     with queue_database().writing() as connection:
         connection.run("delete from messages.operation_item where outcome is null")
-    operations.run(operation.pk)
-    operations.settle()
+    runner.run(operation.pk)
+    reconcile.settle()
     operation.refresh_from_db()
     assert (operation.state, operation.cancelled_by, operation.done) == (State.CANCELLED, "the console", done)
     assert operation.last_error.startswith(f"{88 - done} of its 88 messages are in its set no more")
     assert number_in(BILLING) == before + done
     assert len(dead(100, exception=REFUSED)) == 88 - done
-    with pytest.raises(operations.AlreadyDecided, match="the console cancelled operation"):
-        operations.start(operation.pk, ana)
+    with pytest.raises(AlreadyDecided, match="the console cancelled operation"):
+        lifecycle.start(operation.pk, ana)

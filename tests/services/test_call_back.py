@@ -13,9 +13,10 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Endpoint, Operation, Queue
 from pgqueue_admin.services import edited_retry as edited_retries
-from pgqueue_admin.services import operations, waiting_messages
+from pgqueue_admin.services import waiting_messages
 from pgqueue_admin.services.operations import call_back as acts
-from pgqueue_admin.services.operations import retry_figures
+from pgqueue_admin.services.operations import lifecycle, queries, retry_figures, runner, selection, single, staged_retry
+from pgqueue_admin.services.operations.errors import EmptySelection, OperationNotAllowed, OperationRefused
 from pgqueue_admin.services.operations.plans import Planned
 from tests import strangers_code
 from tests.archived_messages import BILLING, REFUSED, archived, dead, number_in
@@ -33,15 +34,15 @@ def session(archived_console: str) -> Iterator[Connection]:
 
 def retried(person: User) -> Operation:
     """All 88 that died of REFUSED."""
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), person, "console")
-    operations.start(operation.pk, person)
-    operations.run(operation.pk)
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), person, "console")
+    lifecycle.start(operation.pk, person)
+    runner.run(operation.pk)
     return operation
 
 
 def go(operation: Operation, person: Any) -> Operation:
-    operations.start(operation.pk, person, "sent too early")
-    operations.run(operation.pk)
+    lifecycle.start(operation.pk, person, "sent too early")
+    runner.run(operation.pk)
     operation.refresh_from_db()
     return operation
 
@@ -67,9 +68,9 @@ def test_what_waits_lies_dead_again_and_what_was_taken_stays_sent(ana: User) -> 
     assert acts.waiting(operation).number == 0
     entry = AuditEntry.objects.get(verb="call back")
     assert (entry.who, entry.count, entry.reason, entry.operation_id) == ("ana", 80, "sent too early", back.pk)
-    with pytest.raises(operations.EmptySelection, match="nothing is known to wait"):
+    with pytest.raises(EmptySelection, match="nothing is known to wait"):
         acts.prepare(operation.pk, ana, "console")
-    assert operations.act("retry", ids[9], ana, "console").result == "done", "and can be retried as before"
+    assert single.act("retry", ids[9], ana, "console").result == "done", "and can be retried as before"
 
 
 def test_what_waits_behind_many_that_left_is_found(ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +105,7 @@ def row_of(session: Connection, operation: Operation, archive_id: int) -> str:
 
 
 def operations_not_done(session: Connection, operation: Operation) -> list[Any]:
-    return operations.not_done(session, operation.pk)
+    return queries.not_done(session, operation.pk)
 
 
 @pytest.mark.parametrize("change", ["body = 'another'", "headers = '{}'", "id = gen_random_uuid()"])
@@ -164,22 +165,22 @@ def test_code_of_others_that_came_since_the_retry_is_run_by_no_look_and_no_act(
 def test_a_staged_retry_says_that_they_were_skipped_and_ends(ana: User) -> None:
     operation = planned(ana, TRIED)
     clock = Clock()
-    operations.staged_retry.step(operation.pk, clock.now)
+    staged_retry.step(operation.pk, clock.now)
     assert classes(operation)["sent"] == 10
-    operations.cancel(operation.pk, ana)
+    lifecycle.cancel(operation.pk, ana)
     assert call_all_back(operation, ana).done == 10
     assert classes(operation) == {"skipped": 10, "open": 78}
-    operations.staged_retry.step(operation.pk, clock.after(600))
+    staged_retry.step(operation.pk, clock.after(600))
     operation.refresh_from_db()
     assert (operation.state, operation.done, operation.skipped) == (Operation.State.CANCELLED, 0, 10)
 
 
 def test_only_a_retry_that_was_started_and_only_who_may(ana: User, viewer: User) -> None:
-    frozen = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    frozen = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     for number in (frozen.pk, frozen.pk + 999):
-        with pytest.raises(operations.OperationRefused, match="has sent no messages"):
+        with pytest.raises(OperationRefused, match="has sent no messages"):
             acts.prepare(number, ana, "console")
-    with pytest.raises(operations.OperationNotAllowed):
+    with pytest.raises(OperationNotAllowed):
         acts.prepare(retried(ana).pk, viewer, "console")
 
 
@@ -190,11 +191,11 @@ def test_nothing_is_lost_or_doubled_by_a_kill(
     before = number_in(BILLING)
     operation = retried(ana)
     back = acts.prepare(operation.pk, ana, "console")
-    operations.start(back.pk, ana, "sent too early")
+    lifecycle.start(back.pk, ana, "sent too early")
     run_and_kill(back, archived_console, where)
     assert number_in(BILLING) == before + 88 - done_by_the_killed
     assert len(all_dead()) == done_by_the_killed, "each is in one place"
-    operations.run(back.pk)
+    runner.run(back.pk)
     for each in (back, operation):
         each.refresh_from_db()
     assert (back.state, back.done, back.skipped) == (Operation.State.DONE, 88, 0)
@@ -213,9 +214,9 @@ def test_a_lease_message_is_called_back_while_nobody_has_locked_it(session: Conn
         " (now(), '{\"kind\": \"Thumb\"}', 'failed', 'x', %(id)s) returning id"
     )
     ids = [int(session.value(put, {"id": number})) for number in ("900001", "900002")]
-    operation = operations.freeze("retry", ids, "ana", "command")
-    operations.start(operation.pk, "ana")
-    operations.run(operation.pk)
+    operation = selection.freeze("retry", ids, "ana", "command")
+    lifecycle.start(operation.pk, "ana")
+    runner.run(operation.pk)
     session.run("update messages.message set lock_expires_at = now() where retried_from = %(id)s", {"id": ids[0]})
     back = call_all_back(operation, "ana")
     assert (back.done, back.skipped) == (1, 1)
@@ -240,7 +241,7 @@ def test_a_retried_one_that_is_discarded_while_it_waits_lies_in_the_bin_once(ses
     operation.refresh_from_db()
     assert (operation.done, operation.skipped) == (87, 1)
     assert [each.verb for each in store.events(session, first)][-2:] == ["retried", "discarded"]
-    assert operations.act("restore", first, ana, "console").result == "done"
+    assert single.act("restore", first, ana, "console").result == "done"
     assert archived(first).state == "dead"
 
 

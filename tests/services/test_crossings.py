@@ -27,9 +27,18 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.models import AuditEntry, Operation
 from pgqueue_admin.models import queue_database as source
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import crossings, runner, targets
+from pgqueue_admin.services.operations import (
+    crossings,
+    lifecycle,
+    queries,
+    reconcile,
+    runner,
+    selection,
+    single,
+    targets,
+)
 from pgqueue_admin.services.operations.crossing_decision import decide
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
 from tests import older_schema
 from tests.archived_messages import archived, events_of
 from tests.billing import (
@@ -77,9 +86,9 @@ def here(archived_console: str, connect: Connect) -> Connection:
 
 def started(billing: Billing, ana: User, number: int = MANY) -> Operation:
     billing.failed(number)
-    operation = operations.freeze("retry", ArchiveFilter(queue=billing.name), ana, "console", "mended")
+    operation = selection.freeze("retry", ArchiveFilter(queue=billing.name), ana, "console", "mended")
     assert operation.count == number
-    return operations.start(operation.pk, ana)
+    return lifecycle.start(operation.pk, ana)
 
 
 def is_whole(operation: Operation, billing: Billing, here: Connection, number: int = MANY) -> None:
@@ -99,9 +108,9 @@ def is_whole(operation: Operation, billing: Billing, here: Connection, number: i
 def test_dead_messages_go_back_into_the_queue_they_failed_in(billing: Billing, here: Connection, ana: User) -> None:
     operation = started(billing, ana)
     before = {row.id: row for row in here.all("select id, headers, body from messages.message_archive")}
-    operations.run(operation.pk)
+    runner.run(operation.pk)
     is_whole(operation, billing, here)
-    (first,) = operations.items(here, operation.pk, limit=1)
+    (first,) = queries.items(here, operation.pk, limit=1)
     message = archived(first.archive_id)
     assert (message.state, message.resolved_by) == ("retried", "ana")
     asked = "select sent_as from messages.operation_item where archive_id = %(id)s"
@@ -132,8 +141,8 @@ def test_a_kill_anywhere_loses_and_doubles_nothing(
     operation = started(billing, ana)
     run_and_kill(str(operation.pk), archived_console, billing, where)
     assert len(billing.arrived()) == there
-    operations.settle()
-    operations.run(operation.pk)
+    reconcile.settle()
+    runner.run(operation.pk)
     is_whole(operation, billing, here)
 
 
@@ -146,16 +155,16 @@ def test_who_is_killed_on_the_way_leaves_a_message_that_nobody_else_acts_on(
     message = archived(one)
     assert (message.state, message.crossing) == ("dead", "billing")
     for kind in ("retry", "discard"):
-        done = operations.act(kind, one, ana, "console")
+        done = single.act(kind, one, ana, "console")
         assert done.result == "skipped"
         assert "on its way into the database billing" in (done.why or "")
-    operations.settle()
+    reconcile.settle()
     is_whole_but_state(operation, billing, here, 3)
 
 
 def is_whole_but_state(operation: Operation, billing: Billing, here: Connection, number: int) -> None:
     """What is settled before the operation goes on: it ends with its next chunk."""
-    operations.run(operation.pk)
+    runner.run(operation.pk)
     is_whole(operation, billing, here, number)
 
 
@@ -179,7 +188,7 @@ def test_a_wire_that_breaks_before_the_commit_arrives(
     try:
         with pytest.raises(DatabaseDown):
             runner.run_chunk(operation.pk, 100)
-        operations.run(operation.pk)
+        runner.run(operation.pk)
         is_whole(operation, billing, here)
     finally:
         relay.end()
@@ -214,9 +223,9 @@ def test_an_answer_to_the_commit_that_never_comes(
             end_who_waits(admin)
         until(lambda: not admin.one(WAITS), what="the end of it")
     assert len(billing.arrived()) == 100
-    operations.settle()
+    reconcile.settle()
     assert asked[-1].state == "committed"
-    operations.run(operation.pk)
+    runner.run(operation.pk)
     is_whole(operation, billing, here)
 
 
@@ -250,7 +259,7 @@ def test_a_server_that_crashes_at_the_commit(
     with pytest.raises(DatabaseError):
         runner.run_chunk(operation.pk, 100)
     assert len(billing.arrived()) == (100 if is_committed else 0)
-    operations.run(operation.pk)
+    runner.run(operation.pk)
     is_whole(operation, billing, here)
 
 
@@ -271,8 +280,8 @@ def test_two_workers_killed_again_and_again(
             each.kill()
             each.wait()
     until(lambda: held_by_nobody(here), what="their sessions have ended")
-    operations.settle()
-    operations.run(operation.pk)
+    reconcile.settle()
+    runner.run(operation.pk)
     is_whole(operation, billing, here)
 
 
@@ -287,30 +296,30 @@ def test_what_nobody_can_be_told_is_held_for_a_person(
     cluster, timeline, xid, lsn = mark.split()
     other = {"another server": f"1 {timeline} {xid} {lsn}", "a time before": f"{cluster} {timeline} {xid} FF/0"}
     here.run("update messages.crossing set mark = %(mark)s", {"mark": other[what]})
-    operations.settle()
-    operations.run(operation.pk)
+    reconcile.settle()
+    runner.run(operation.pk)
     operation.refresh_from_db()
     assert (operation.state, operation.done, operation.failed) == (Operation.State.DONE, 0, 3)
     assert len(billing.arrived()) == 3, "nothing is sent again"
-    (item, *_) = operations.items(here, operation.pk)
+    (item, *_) = queries.items(here, operation.pk)
     assert "Nobody knows whether it was put into billing" in item.why
-    refused = operations.act("retry", item.archive_id, ana, "console")
+    refused = single.act("retry", item.archive_id, ana, "console")
     assert (refused.result, "a person decides" in (refused.why or "")) == ("skipped", True)
     assert archived(item.archive_id).state == "dead"
     (one,) = crossings.undecided()
     assert one.rows == {f"{billing.orders.schema}.Orders": sorted({row.id for row in billing.rows()})}
-    with pytest.raises(operations.OperationNotAllowed):
+    with pytest.raises(OperationNotAllowed):
         decide(one.crossing.id, is_there, viewer, "console", "seen there")
     said = StringIO()
     call_command("crossings", "list", stdout=said)
     assert f"{one.crossing.id}  3 messages put into billing?" in said.getvalue()
     call_command("crossings", "arrived" if is_there else "lost", str(one.crossing.id), "--reason", "seen", "--as", "bo")
-    with pytest.raises(operations.OperationRefused, match="no crossing"):
+    with pytest.raises(OperationRefused, match="no crossing"):
         decide(one.crossing.id, is_there, ana, "console", "seen there")
     operation.refresh_from_db()
     assert (operation.done, operation.failed) == ((3, 0) if is_there else (0, 3))
     assert archived(item.archive_id).state == ("retried" if is_there else "dead")
-    whys = {each.why for each in operations.items(here, operation.pk)}
+    whys = {each.why for each in queries.items(here, operation.pk)}
     assert whys == ({None} if is_there else {"It was not put into billing, as bo has found: it may be retried."})
     entry = AuditEntry.objects.get(verb="decide")
     assert (entry.who, entry.count, entry.reason, (entry.after or {})["arrived"]) == ("bo", 3, "seen", is_there)
@@ -323,14 +332,14 @@ def test_one_that_cannot_be_written_down_holds_up_no_other(
     """Somebody has its message locked for longer than an act waits."""
     ids = billing.failed(2)
     for each in ids:
-        operation = operations.freeze("retry", [each], ana, "console", "mended")
-        operations.start(operation.pk, ana)
+        operation = selection.freeze("retry", [each], ana, "console", "mended")
+        lifecycle.start(operation.pk, ana)
         run_and_kill(str(operation.pk), archived_console, billing, "after the commit there")
     with here.transaction():
         here.all("select id from messages.message_archive where id = %(id)s for update", {"id": ids[0]})
-        operations.settle()
+        reconcile.settle()
         assert [archived(each).state for each in ids] == ["dead", "retried"]
-    operations.settle()
+    reconcile.settle()
     assert [archived(each).state for each in ids] == ["retried", "retried"]
     assert open_crossings(here) == 0
 
@@ -343,11 +352,11 @@ def test_where_a_queue_there_took_none_nobody_has_to_decide(
     with billing.refusing():
         run_and_kill(str(operation.pk), archived_console, billing, "after the commit there")
     here.run("update messages.crossing set mark = '1 ' || substr(mark, strpos(mark, ' ') + 1)")
-    operations.settle()
-    operations.run(operation.pk)
+    reconcile.settle()
+    runner.run(operation.pk)
     operation.refresh_from_db()
     assert (operation.state, operation.done, operation.failed) == (Operation.State.DONE, 0, 3)
-    (item, *_) = operations.items(here, operation.pk)
+    (item, *_) = queries.items(here, operation.pk)
     assert "did not take it" in item.why
     assert (archived(item.archive_id).state, open_crossings(here), billing.arrived()) == ("dead", 0, [])
 
@@ -364,12 +373,12 @@ def test_a_queue_there_that_refuses_fails_its_own(billing: Billing, here: Connec
         said = f"execute function public.choosy('{archived(one).message_id}')"
         there.run(f'create trigger choosy before insert on public."Orders" for each row {said}')
         try:
-            operations.run(operation.pk)
+            runner.run(operation.pk)
         finally:
             there.run('drop trigger choosy on public."Orders"; drop function public.choosy()')
     operation.refresh_from_db()
     assert (operation.state, operation.done, operation.failed) == (Operation.State.DONE, 2, 1)
-    (failed,) = operations.not_done(here, operation.pk)
+    (failed,) = queries.not_done(here, operation.pk)
     assert (failed.archive_id, "It took 0 of 1" in failed.why) == (one, True)
     assert archived(one).state == "dead"
     assert len(billing.arrived()) == 2
@@ -382,12 +391,12 @@ def test_a_database_that_is_down_is_waited_for(
     away = {**settings.PGQUEUE, "LOOKED_AT": billing.away}
     whole, settings.PGQUEUE = settings.PGQUEUE, away
     with pytest.raises(DatabaseDown):
-        operations.run(operation.pk)
+        runner.run(operation.pk)
     operation.refresh_from_db()
     assert operation.state == Operation.State.RUNNING
     assert open_crossings(here) == 0
     settings.PGQUEUE = whole
-    operations.run(operation.pk)
+    runner.run(operation.pk)
     is_whole(operation, billing, here, 3)
 
 
@@ -443,7 +452,7 @@ def test_one_that_is_only_looked_at_stays_so(billing: Billing, here: Connection,
     there = billing.looked_at(writable=False)
     settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": there}
     (one,) = billing.failed(1)
-    refused = operations.act("retry", one, ana, "console")
+    refused = single.act("retry", one, ana, "console")
     assert (refused.result, "are only looked at" in (refused.why or "")) == ("failed", True)
     with (
         pytest.raises(PermissionError, match="billing is only looked at"),
@@ -455,12 +464,12 @@ def test_one_that_is_only_looked_at_stays_so(billing: Billing, here: Connection,
 
 def test_what_the_preview_says_is_what_the_act_does(billing: Billing, here: Connection, ana: User) -> None:
     operation = started(billing, ana, 3)
-    (target,) = operations.retry_targets(here, operation).all
+    (target,) = queries.retry_targets(here, operation).all
     assert (target.target.name, target.messages, target.target.why_not) == (billing.name, 3, "")
     with billing.without_queue():
-        (target,) = operations.retry_targets(here, operation).all
+        (target,) = queries.retry_targets(here, operation).all
         assert "there is no queue table 'Orders'" in target.target.why_not
-        operations.run(operation.pk)
+        runner.run(operation.pk)
     operation.refresh_from_db()
     assert (operation.failed, open_crossings(here)) == (3, 0)
 
@@ -470,9 +479,9 @@ def test_engine_tables_of_a_version_before_say_what_is_missing(billing: Billing,
     (one,) = billing.failed(1)
     older_schema.set_back(here, 8)
     source.close()
-    refused = operations.act("retry", one, ana, "console")
+    refused = single.act("retry", one, ana, "console")
     assert (refused.result, "run manage.py engine_schema" in (refused.why or "")) == ("failed", True)
-    assert operations.act("discard", one, ana, "console").result == "done"
+    assert single.act("discard", one, ana, "console").result == "done"
     assert schema.install(here).did == "updated"
 
 

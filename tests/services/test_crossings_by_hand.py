@@ -23,11 +23,19 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.crossing_store import PostgreSQLCrossings
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.models import AuditEntry, AuditIntent, Queue
-from pgqueue_admin.services import audit_intents, message_copies, operations, typed_messages
+from pgqueue_admin.services import audit_intents, message_copies, typed_messages
 from pgqueue_admin.services.edited_retry import EditChanges, edited_as, retry_edited
-from pgqueue_admin.services.operations import crossing_decision, crossings, edits
+from pgqueue_admin.services.operations import (
+    crossing_decision,
+    crossings,
+    edits,
+    lifecycle,
+    reconcile,
+    runner,
+    selection,
+)
 from pgqueue_admin.services.operations.crossing_decision import decide
-from pgqueue_admin.services.operations.errors import OutcomeUnknown
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.typed_messages import TypedMessage
 from pgqueue_admin.transport.wire import headers as h
 from tests.archived_messages import OPERATOR, archived, person
@@ -93,7 +101,7 @@ def verbs(here: Connection, archive_id: int) -> list[str]:
 
 def audited_once(verb: str) -> bool:
     """What arrived has one entry, what did not has none, and nothing is left that could become another."""
-    operations.settle()
+    reconcile.settle()
     entries = AuditEntry.objects.filter(verb=verb)
     assert not AuditIntent.objects.exists()
     assert len(entries) <= 1
@@ -155,7 +163,7 @@ def test_a_kill_anywhere_loses_and_doubles_no_edit(
     (one,) = billing.failed(1)
     run_and_kill(str(one), archived_console, billing, where, EDIT)
     assert len(billing.arrived()) == there
-    operations.settle()
+    reconcile.settle()
     assert archived(one).crossing is None
     assert audited_once(verb="edit") is bool(there)
     if not there:
@@ -197,7 +205,7 @@ def test_an_edit_of_which_nobody_heard_says_so_and_is_settled(
     entry = AuditEntry.objects.get(verb="edit")
     assert ((entry.after or {})["outcome"], entry.count) == ("not known", 1)
     assert edit(billing, one, ana).outcome.result == "skipped"
-    operations.settle()
+    reconcile.settle()
     is_whole(one, billing, here)
     assert edited_as(one) == sent.message_id
 
@@ -219,7 +227,7 @@ def test_an_edit_whose_first_database_goes_away_is_in_the_audit(
     assert sent.is_on_its_way
     entry = AuditEntry.objects.get(verb="edit")
     assert ((entry.after or {})["outcome"], entry.count, entry.reason) == ("not known", 1, "mended")
-    operations.settle()
+    reconcile.settle()
     is_whole(one, billing, here)
     assert edited_as(one) == sent.message_id
 
@@ -237,7 +245,7 @@ def test_a_typed_message_whose_first_database_goes_away_may_have_been_sent(
         with pytest.raises(OutcomeUnknown):
             typed_messages.send(billing.orders, TYPED, ana, "console")
     assert (AuditEntry.objects.get(verb="send").after or {})["outcome"] == "not known"
-    operations.settle()
+    reconcile.settle()
     assert (open_crossings(here), len(sent(billing))) == (0, 1)
 
 
@@ -261,7 +269,7 @@ def test_an_edit_that_nobody_can_be_told_of_is_decided_by_a_person(
     (one,) = billing.failed(1)
     run_and_kill(str(one), archived_console, billing, "after the commit there", EDIT)
     here.run("update messages.crossing set mark = '1 ' || substr(mark, strpos(mark, ' ') + 1)")
-    operations.settle()
+    reconcile.settle()
     (undecided,) = crossings.undecided()
     assert undecided.rows == {f"{billing.orders.schema}.Orders": [billing.rows()[0].id]}
     assert decide(undecided.crossing.id, True, ana, "console", "it is there") == 1
@@ -281,7 +289,7 @@ def test_one_that_is_only_looked_at_takes_no_edit(
 
 def test_whoever_may_not_retry_edits_nothing(billing: Billing, here: Connection, viewer: User) -> None:
     (one,) = billing.failed(1)
-    with pytest.raises(operations.OperationNotAllowed):
+    with pytest.raises(OperationNotAllowed):
         edit(billing, one, viewer)
     assert (billing.rows(), open_crossings(here)) == ([], 0)
 
@@ -308,13 +316,13 @@ def test_a_kill_anywhere_loses_and_doubles_no_edit_of_many(
 ) -> None:
     ids = billing.failed(MANY)
     names = {archived(each).message_id for each in ids}
-    operation = operations.freeze("retry", ArchiveFilter(queue=billing.name), editor, "console", "it was misspelt")
+    operation = selection.freeze("retry", ArchiveFilter(queue=billing.name), editor, "console", "it was misspelt")
     edits.propose(operation.pk, MessageEdit("header", "Tenant", "add", "blue"), editor)
-    operations.start(operation.pk, editor)
+    lifecycle.start(operation.pk, editor)
     run_and_kill(str(operation.pk), archived_console, billing, where)
     assert len(billing.rows()) == there
-    operations.settle()
-    operations.run(operation.pk)
+    reconcile.settle()
+    runner.run(operation.pk)
     operation.refresh_from_db()
     assert (operation.state, operation.done, operation.failed) == ("done", MANY, 0)
     assert tenants(billing) == dict.fromkeys(names, "blue")
@@ -332,10 +340,10 @@ def test_what_an_edit_of_many_does_not_change_is_not_sent(billing: Billing, here
         " where id = %(id)s",
         {"id": first},
     )
-    operation = operations.freeze("retry", ArchiveFilter(queue=billing.name), editor, "console", "it was misspelt")
+    operation = selection.freeze("retry", ArchiveFilter(queue=billing.name), editor, "console", "it was misspelt")
     edits.propose(operation.pk, MessageEdit("header", "Tenant", "add", "blue"), editor)
-    operations.start(operation.pk, editor)
-    operations.run(operation.pk)
+    lifecycle.start(operation.pk, editor)
+    runner.run(operation.pk)
     operation.refresh_from_db()
     assert (operation.state, operation.done) == ("done", 1)
     assert operation.skipped + operation.failed == 1
@@ -397,7 +405,7 @@ def test_an_act_is_not_over_before_the_audit_has_it(
         patch.setattr(AuditEntry.objects, "create", away)
         with pytest.raises(OutcomeUnknown):
             typed_messages.send(billing.orders, TYPED, ana, "console")
-        operations.settle()
+        reconcile.settle()
         assert (len(sent(billing)), open_crossings(here)) == (1, 1)
     assert audited_once(verb="send")
     assert open_crossings(here) == 0
@@ -417,10 +425,10 @@ def test_without_an_audit_nothing_sets_out(billing: Billing, here: Connection, a
 
 def test_what_another_console_has_ended_is_audited_as_not_known(here: Connection, ana: User) -> None:
     audit_intents.keep(4711, who="ana", verb="send", noun="message", subject=NAME, origin="console")
-    operations.settle()
+    reconcile.settle()
     assert not AuditEntry.objects.exists(), "whoever sends may still be at it"
     AuditIntent.objects.update(at=timezone.now() - timedelta(minutes=11))
-    operations.settle()
+    reconcile.settle()
     assert (AuditEntry.objects.get().after, AuditIntent.objects.count()) == ({"outcome": "not known"}, 0)
 
 
@@ -430,7 +438,7 @@ def test_a_kill_anywhere_doubles_no_typed_message(
     billing: Billing, here: Connection, archived_console: str, ana: User, known: Queue, where: str, there: int
 ) -> None:
     run_and_kill("0", archived_console, billing, where, SEND)
-    operations.settle()
+    reconcile.settle()
     assert sent(billing) == ["Shop.PlaceOrder"] * there
     assert audited_once(verb="send") is bool(there)
     assert open_crossings(here) == 0
@@ -452,7 +460,7 @@ def test_a_typed_message_of_which_nobody_heard_says_so(
     assert (AuditEntry.objects.get(verb="send").after or {})["outcome"] == "not known"
     (pending,) = crossings.pending(here)
     assert (pending.is_typed, pending.rows) == (True, {f"{billing.orders.schema}.Orders": [billing.rows()[0].id]})
-    operations.settle()
+    reconcile.settle()
     assert (open_crossings(here), len(sent(billing))) == (0, 1)
 
 
@@ -462,7 +470,7 @@ def test_a_typed_message_that_nobody_can_be_told_of_is_decided_by_a_person(
 ) -> None:
     run_and_kill("0", archived_console, billing, "after the commit there", SEND)
     here.run("update messages.crossing set mark = '1 ' || substr(mark, strpos(mark, ' ') + 1)")
-    operations.settle()
+    reconcile.settle()
     (undecided,) = crossings.undecided()
     assert (undecided.number, undecided.is_typed) == (1, True)
     assert decide(undecided.crossing.id, is_there, ana, "console", "seen") == 1
@@ -476,7 +484,7 @@ def test_a_decision_is_in_the_audit_although_its_process_was_killed(
     monkeypatch.setattr(crossings, "_told", lambda crossing: CommitOutcome("not_known", "It was promoted."))
     with pytest.raises(OutcomeUnknown):
         typed_messages.send(billing.orders, TYPED, ana, "console")
-    operations.settle()
+    reconcile.settle()
     (one,) = crossings.undecided()
     decided = crossings.end_as
 
@@ -490,7 +498,7 @@ def test_a_decision_is_in_the_audit_although_its_process_was_killed(
             decide(one.crossing.id, False, ana, "console", "it is not there")
     assert open_crossings(here) == 0
     AuditIntent.objects.update(at=timezone.now() - timedelta(minutes=11))
-    operations.settle()
+    reconcile.settle()
     entry = AuditEntry.objects.get(verb="decide")
     assert (entry.who, entry.reason, (entry.after or {})["arrived"]) == ("ana", "it is not there", False)
     assert not AuditIntent.objects.exists()
@@ -504,7 +512,7 @@ def test_an_act_that_another_console_has_doubted_is_in_the_audit_beside_the_deci
     here.run("update messages.crossing set mark = '1 ' || substr(mark, strpos(mark, ' ') + 1)")
     with pytest.MonkeyPatch.context() as another:
         another.setattr(audit_intents, "write", lambda crossing, **after: None)
-        operations.settle()
+        reconcile.settle()
     (undecided,) = crossings.undecided()
     decide(undecided.crossing.id, False, ana, "console", "it is not there")
     entries = {entry.verb: (entry.who, entry.after or {}) for entry in AuditEntry.objects.all()}
@@ -536,7 +544,7 @@ def test_what_nobody_can_be_told_at_once_says_that_a_person_decides(
 def test_a_queue_there_that_refuses_a_typed_message_has_none(
     billing: Billing, here: Connection, ana: User, known: Queue
 ) -> None:
-    with billing.refusing(), pytest.raises(operations.OperationRefused, match="other database did not take it"):
+    with billing.refusing(), pytest.raises(OperationRefused, match="other database did not take it"):
         typed_messages.send(billing.orders, TYPED, ana, "console")
     assert (billing.rows(), open_crossings(here)) == ([], 0)
     assert not AuditEntry.objects.filter(verb="send")
@@ -561,7 +569,7 @@ def test_where_a_typed_message_does_not_go(
                 $$ begin return new; end $$; alter function public.theirs() owner to somebody;
                 create trigger theirs before insert on public."Orders" for each row execute function public.theirs()""")
         try:
-            with pytest.raises(operations.OperationRefused, match=said):
+            with pytest.raises(OperationRefused, match=said):
                 typed_messages.send(billing.orders, TYPED, ana, "console")
         finally:
             if why == "code":
@@ -585,10 +593,10 @@ def test_an_archived_message_is_copied_into_another_database(
     entry = AuditEntry.objects.get(verb="copy")
     assert (entry.who, entry.reason, (entry.before or {})["archive_id"]) == ("ana", "once more", one)
     assert (entry.after or {})["message_id"] == message_id
-    with pytest.raises(operations.OperationRefused, match="not waiting ones"):
+    with pytest.raises(OperationRefused, match="not waiting ones"):
         message_copies.copy(WaitingOne(billing.orders, row.id), billing.orders, ana, "console")
     Queue.objects.update(acts_allowed=False)
-    with pytest.raises(operations.OperationRefused, match="can be switched on"):
+    with pytest.raises(OperationRefused, match="can be switched on"):
         message_copies.copy(ArchivedOne(one), billing.orders, ana, "console")
     assert len(billing.rows()) == 1
 

@@ -11,8 +11,9 @@ from pgqueue_admin.archive.message_edit import BOM, Edited, MessageEdit, NotEdit
 from pgqueue_admin.archive.messages import EDIT_OF, ArchiveFilter
 from pgqueue_admin.models import AuditEntry, MaskingRule, Operation
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import content_access, operations
-from pgqueue_admin.services.operations import edits
+from pgqueue_admin.services import content_access
+from pgqueue_admin.services.operations import call_back, edits, lifecycle, queries, runner, selection
+from pgqueue_admin.services.operations.errors import AlreadyDecided, OperationNotAllowed, OperationRefused
 from pgqueue_admin.services.operations.plans import Planned
 from pgqueue_admin.transport.wire import headers as h
 from tests.archived_messages import BILLING, OPERATOR, REFUSED, archived, dead, events_of, number_in, person, succeed
@@ -29,13 +30,13 @@ def editor(archive: None) -> User:
 
 def edited(who: Any, edit: MessageEdit | None, **filter: Any) -> Operation:
     chosen = ArchiveFilter(**(filter or {"exception": REFUSED}))
-    operation = operations.freeze("retry", chosen, who, "console", "it was misspelt")
+    operation = selection.freeze("retry", chosen, who, "console", "it was misspelt")
     return edits.propose(operation.pk, edit, who)
 
 
 def run(operation: Operation, who: Any, **more: Any) -> Operation:
-    operations.start(operation.pk, who, **more)
-    operations.run(operation.pk)
+    lifecycle.start(operation.pk, who, **more)
+    runner.run(operation.pk)
     operation.refresh_from_db()
     return operation
 
@@ -91,7 +92,7 @@ def test_what_lacks_it_or_has_another_value_stays_dead(editor: User) -> None:
     operation = run(edited(editor, MessageEdit("header", "Tenant", "set", "blue")), editor)
     assert (operation.done, operation.skipped, operation.failed) == (0, 88, 0)
     with queue_database().reading() as connection:
-        assert {item.why for item in operations.not_done(connection, operation.pk)} == {"It has no header Tenant."}
+        assert {item.why for item in queries.not_done(connection, operation.pk)} == {"It has no header Tenant."}
     assert len(dead(100, exception=REFUSED)) == 88
     assert not rows_in()
 
@@ -136,7 +137,7 @@ def test_locked_headers_and_bad_paths_are_refused(editor: User) -> None:
         (MessageEdit("field", "a", "replace", "1", "[1]", is_json=True), "not compared"),
         (MessageEdit("field", "a[0]", "add", "x"), "never added"),
     ):
-        with pytest.raises(operations.OperationRefused, match=why):
+        with pytest.raises(OperationRefused, match=why):
             edits.propose(operation.pk, edit, editor)
     operation.refresh_from_db()
     assert operation.edit is None
@@ -144,10 +145,10 @@ def test_locked_headers_and_bad_paths_are_refused(editor: User) -> None:
 
 def test_it_needs_the_right_to_read_and_a_set_that_is_not_started(editor: User, ana: User) -> None:
     operation = edited(editor, None)
-    with pytest.raises(operations.OperationNotAllowed, match="read"):
+    with pytest.raises(OperationNotAllowed, match="read"):
         edits.propose(operation.pk, TENANT, ana)
     run(operation, editor)
-    with pytest.raises(operations.AlreadyDecided, match="not started"):
+    with pytest.raises(AlreadyDecided, match="not started"):
         edits.propose(operation.pk, TENANT, editor)
 
 
@@ -155,8 +156,8 @@ def test_an_edit_that_was_set_anew_is_not_started_unseen(editor: User) -> None:
     operation = edited(editor, TENANT)
     looked_at = edits.seen(operation)
     edits.propose(operation.pk, MessageEdit("header", "Tenant", "add", "green"), editor)
-    with pytest.raises(operations.AlreadyDecided, match="since you looked"):
-        operations.start(operation.pk, editor, edit=looked_at)
+    with pytest.raises(AlreadyDecided, match="since you looked"):
+        lifecycle.start(operation.pk, editor, edit=looked_at)
     operation.refresh_from_db()
     assert operation.state == "frozen"
 
@@ -178,15 +179,15 @@ def test_what_rules_hide_is_neither_compared_nor_changed(editor: User) -> None:
 
 def test_what_was_sent_edited_cannot_be_called_back(editor: User) -> None:
     operation = run(edited(editor, TENANT), editor)
-    with pytest.raises(operations.OperationRefused, match="new messages wait there"):
-        operations.call_back.prepare(operation.pk, editor, "console")
-    assert operations.call_back.waiting(operation).number == 0
+    with pytest.raises(OperationRefused, match="new messages wait there"):
+        call_back.prepare(operation.pk, editor, "console")
+    assert call_back.waiting(operation).number == 0
 
 
 def test_in_stages_it_is_told_what_became_of_each(editor: User) -> None:
     """An edited message has another id: its death is found by that."""
     operation = edited(editor, TENANT)
-    operation = operations.start(operation.pk, editor, planned=Planned(try_first=5, **CALM))
+    operation = lifecycle.start(operation.pk, editor, planned=Planned(try_first=5, **CALM))
     clock = Clock()
     look(operation, clock)
     ids = sent(operation)

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import lifecycle, runner, selection
 from tests.archived_messages import BILLING, REFUSED, archived, dead, events_of, number_in
 from tests.killed_process import run_killed
 
@@ -42,8 +42,8 @@ def run_and_kill(operation: Operation, dsn: str, where: str, schemas: str = "pub
 )
 def test_nothing_is_lost_or_done_twice(archived_console: str, ana: User, where: str, done_by_the_killed: int) -> None:
     before = number_in(BILLING)
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    operations.start(operation.pk, ana)
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    lifecycle.start(operation.pk, ana)
     run_and_kill(operation, archived_console, where)
 
     operation.refresh_from_db()
@@ -51,7 +51,7 @@ def test_nothing_is_lost_or_done_twice(archived_console: str, ana: User, where: 
     assert number_in(BILLING) == before + done_by_the_killed
     assert events_of(operation.pk) == done_by_the_killed
 
-    operations.run(operation.pk)
+    runner.run(operation.pk)
     operation.refresh_from_db()
     assert (operation.state, operation.done, operation.skipped) == (Operation.State.DONE, 88, 0)
     assert number_in(BILLING) == before + 88

@@ -12,7 +12,9 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import AuditEntry, Operation
-from pgqueue_admin.services import operations, purges
+from pgqueue_admin.services import purges
+from pgqueue_admin.services.operations import edits, lifecycle, runner, selection, single
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
 from tests.archived_messages import OPERATOR, person
 from tests.lease import original
 from tests.services.test_killed import run_and_kill
@@ -29,11 +31,11 @@ def archive(console_database: str, settings: Any) -> str:
 
 
 def started(person: Any) -> Operation:
-    return operations.start(purges.prepare(QUEUE, person, "console").pk, person, "flood of a test")
+    return lifecycle.start(purges.prepare(QUEUE, person, "console").pk, person, "flood of a test")
 
 
 def ended(operation: Operation) -> Operation:
-    operations.run(operation.pk)
+    runner.run(operation.pk)
     operation.refresh_from_db()
     return operation
 
@@ -52,10 +54,10 @@ def retried(queue: LeaseQueue, ana: User, number: int, edit: MessageEdit | None 
     queue.publish_many([{"kind": "render", "n": each} for each in range(number)])
     for lease in queue.claim(number):
         queue.finish(lease, "failed", "no encoder")
-    retry = operations.freeze("retry", ArchiveFilter(state="dead", kind="lease"), ana, "console")
+    retry = selection.freeze("retry", ArchiveFilter(state="dead", kind="lease"), ana, "console")
     if edit:
-        operations.edits.propose(retry.pk, edit, ana)
-    operations.start(retry.pk, ana)
+        edits.propose(retry.pk, edit, ana)
+    lifecycle.start(retry.pk, ana)
     return ended(retry)
 
 
@@ -71,7 +73,7 @@ def test_what_waits_lies_in_the_bin_and_the_rest_stays(
     assert (operation.count, operation.queues) == (249, {LEASE: 249})
     queue.publish_many(["later"] * 3)
     assert number_in_queue(session) == 253, "nothing has happened yet"
-    operations.start(operation.pk, ana, "flood of a test")
+    lifecycle.start(operation.pk, ana, "flood of a test")
     operation = ended(operation)
     assert (operation.state, operation.done, operation.skipped) == (Operation.State.DONE, 249, 0)
     assert number_in_queue(session) == 4
@@ -89,10 +91,10 @@ def test_what_waits_lies_in_the_bin_and_the_rest_stays(
     assert ended_as.result == "success"
 
     still = ArchiveFilter(state="discarded", last_operation=operation.pk)
-    back = operations.freeze("restore", still, ana, "console")
-    operations.start(back.pk, ana)
+    back = selection.freeze("restore", still, ana, "console")
+    lifecycle.start(back.pk, ana)
     assert ended(back).done == 249
-    assert operations.act("retry", rows[0].id, ana, "console").result == "done"
+    assert single.act("retry", rows[0].id, ana, "console").result == "done"
     assert session.value("select message from messages.message order by id desc limit 1") == rows[0].message
 
 
@@ -161,11 +163,11 @@ def test_where_it_may_not_be_done_nothing_is_purged(
     queue: LeaseQueue, session: Connection, ana: User, viewer: User, settings: Any
 ) -> None:
     queue.publish("render")
-    with pytest.raises(operations.OperationNotAllowed):
+    with pytest.raises(OperationNotAllowed):
         purges.prepare(QUEUE, viewer, "console")
     operation = started(ana)
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public"]}
-    with pytest.raises(operations.OperationRefused, match="The schema messages is not watched here"):
+    with pytest.raises(OperationRefused, match="The schema messages is not watched here"):
         purges.prepare(QUEUE, ana, "console")
     assert (ended(operation).failed, number_in_queue(session)) == (1, 1)
 

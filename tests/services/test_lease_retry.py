@@ -15,7 +15,8 @@ from pgqueue_admin.dialects.errors import EngineTablesOlder
 from pgqueue_admin.housekeeping import failure_groups
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import AuditEntry, MaskingRule, Operation
-from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services import content_access
+from pgqueue_admin.services.operations import edits, lifecycle, queries, runner, selection, single
 from pgqueue_admin.services.operations.plans import Planned
 from tests.archived_messages import OPERATOR, person
 from tests.lease import original
@@ -57,7 +58,7 @@ def verbs(session: Connection, archive_id: int) -> list[str]:
 def test_one_goes_back_as_it_was_and_both_know_the_other(queue: LeaseQueue, session: Connection, ana: User) -> None:
     message = {"kind": "render", "big": 12345678901234567890, "text": "ü"}
     (archived,) = failed(queue, message)
-    outcome = operations.act("retry", archived, ana, "console")
+    outcome = single.act("retry", archived, ana, "console")
     assert (outcome.result, outcome.target) == ("done", LEASE)
     waiting = session.one("select * from messages.message")
     assert waiting is not None
@@ -65,7 +66,7 @@ def test_one_goes_back_as_it_was_and_both_know_the_other(queue: LeaseQueue, sess
     assert lease_retry.retried_as(session, archived) == waiting.id != int(row(session, archived).message_id)
     assert row(session, archived).state == "retried"
     assert AuditEntry.objects.get(verb="retry").who == "ana"
-    assert operations.act("retry", archived, ana, "console").result == "skipped"
+    assert single.act("retry", archived, ana, "console").result == "skipped"
     assert session.value("select count(*) from messages.message") == 1
 
 
@@ -81,7 +82,7 @@ def test_how_it_ends_stands_at_its_former_row(
     queue: LeaseQueue, session: Connection, ana: User, result: Any, became: str, said: str
 ) -> None:
     (archived,) = failed(queue, 1)
-    operations.act("retry", archived, ana, "console")
+    single.act("retry", archived, ana, "console")
     (lease,) = queue.claim(1)
     queue.finish(lease, result)
     assert (row(session, archived).state, verbs(session, archived)) == (became, ["retried", said])
@@ -89,7 +90,7 @@ def test_how_it_ends_stands_at_its_former_row(
 
 def test_a_success_that_is_not_archived_is_one_too(queue: LeaseQueue, session: Connection, ana: User) -> None:
     (archived,) = failed(queue, 1)
-    operations.act("retry", archived, ana, "console")
+    single.act("retry", archived, ana, "console")
     (lease,) = queue.claim(1)
     queue.finish(lease, "success", archive_success=False)
     assert row(session, archived).state == "succeeded"
@@ -97,7 +98,7 @@ def test_a_success_that_is_not_archived_is_one_too(queue: LeaseQueue, session: C
 
 def test_an_expired_lock_makes_it_dead_again(queue: LeaseQueue, session: Connection, ana: User) -> None:
     (archived,) = failed(queue, 1)
-    operations.act("retry", archived, ana, "console")
+    single.act("retry", archived, ana, "console")
     (lease,) = queue.claim(1)
     queue.renew(lease, 1e-6)
     queue.expire()
@@ -106,7 +107,7 @@ def test_an_expired_lock_makes_it_dead_again(queue: LeaseQueue, session: Connect
 
 def test_an_original_worker_tells_it_too(queue: LeaseQueue, session: Connection, ana: User, archive: str) -> None:
     (archived,) = failed(queue, ["ok"])
-    operations.act("retry", archived, ana, "console")
+    single.act("retry", archived, ana, "console")
     with psycopg.connect(archive, autocommit=True) as worker:
         worker.execute("set timezone = 'UTC'")
         taken = original.retrieve(worker, session.value("select id from messages.message"))
@@ -116,7 +117,7 @@ def test_an_original_worker_tells_it_too(queue: LeaseQueue, session: Connection,
 
 def test_what_somebody_deletes_by_hand_is_told_nothing_of(queue: LeaseQueue, session: Connection, ana: User) -> None:
     (archived,) = failed(queue, 1)
-    operations.act("retry", archived, ana, "console")
+    single.act("retry", archived, ana, "console")
     session.run("delete from messages.message")
     assert row(session, archived).state == "retried"
 
@@ -125,7 +126,7 @@ def test_a_worker_without_the_right_to_note_it_ends_it_all_the_same(
     queue: LeaseQueue, session: Connection, ana: User, archive: str, connect: Connect
 ) -> None:
     (archived,) = failed(queue, 1)
-    operations.act("retry", archived, ana, "console")
+    single.act("retry", archived, ana, "console")
     session.run("drop role if exists lease_ending; create role lease_ending")
     session.run("grant usage on schema messages to lease_ending; grant all on messages.message to lease_ending")
     session.run("grant select, insert on messages.message_archive to lease_ending")
@@ -142,11 +143,11 @@ def test_a_worker_without_the_right_to_note_it_ends_it_all_the_same(
 
 def test_many_are_one_operation(queue: LeaseQueue, session: Connection, ana: User) -> None:
     archived = failed(queue, *range(30))
-    operation = operations.freeze("retry", ArchiveFilter(kind="lease"), ana, "console", "encoder is back")
-    (goes_to,) = operations.retry_targets(session, operation).all
+    operation = selection.freeze("retry", ArchiveFilter(kind="lease"), ana, "console", "encoder is back")
+    (goes_to,) = queries.retry_targets(session, operation).all
     assert (goes_to.target.name, goes_to.messages, goes_to.target.refusal()) == (LEASE, 30, "")
-    operations.start(operation.pk, ana, "encoder is back")
-    while operations.run_chunk(operation.pk):
+    lifecycle.start(operation.pk, ana, "encoder is back")
+    while runner.run_chunk(operation.pk):
         pass
     operation = Operation.objects.get(pk=operation.pk)
     assert (operation.state, operation.done, operation.failed) == ("done", 30, 0)
@@ -158,14 +159,14 @@ def test_one_field_of_many_is_changed_and_each_is_linked(queue: LeaseQueue, sess
     kept = {"kind": "render", "big": 12345678901234567890, "asset": "ü"}
     first, second, unlike, other = failed(queue, {**kept, "width": "1"}, {**kept, "width": 7}, ["render"], {"width": 8})
     (huge,) = failed(queue, {"width": "x" * 500_000})
-    operation = operations.freeze("retry", ArchiveFilter(kind="lease"), editor, "console", "misspelt")
+    operation = selection.freeze("retry", ArchiveFilter(kind="lease"), editor, "console", "misspelt")
     edit = MessageEdit("field", "width", "set", "7", is_json=True)
-    looked = operations.edits.look(session, operation, edit, content_access.ALL)
+    looked = edits.look(session, operation, edit, content_access.ALL)
     assert looked.counts == {"changed": 2, "same": 1, "lacks": 1, "unread": 1}
     assert looked.new_kinds == 1
-    operations.edits.propose(operation.pk, edit, editor)
-    operations.start(operation.pk, editor, "misspelt")
-    operations.run(operation.pk)
+    edits.propose(operation.pk, edit, editor)
+    lifecycle.start(operation.pk, editor, "misspelt")
+    runner.run(operation.pk)
     operation.refresh_from_db()
     assert (operation.state, operation.done, operation.failed, operation.skipped) == ("done", 2, 1, 2)
     back = {
@@ -192,10 +193,10 @@ def test_what_a_rule_hides_of_one_is_not_changed(queue: LeaseQueue, session: Con
     hidden, seen = failed(queue, {"kind": "pay", "card": "4"}, {"kind": "render", "card": "4"})
     session.run("update messages.message_archive set message_type = message ->> 'kind'")
     MaskingRule.objects.create(name="card", kind="path", pattern="card", types=["pay"])
-    operation = operations.freeze("retry", ArchiveFilter(kind="lease"), editor, "console", "misspelt")
-    operations.edits.propose(operation.pk, MessageEdit("field", "card", "set", "5"), editor)
-    operations.start(operation.pk, editor, "misspelt")
-    operations.run(operation.pk)
+    operation = selection.freeze("retry", ArchiveFilter(kind="lease"), editor, "console", "misspelt")
+    edits.propose(operation.pk, MessageEdit("field", "card", "set", "5"), editor)
+    lifecycle.start(operation.pk, editor, "misspelt")
+    runner.run(operation.pk)
     assert {each.retried_from: each.message["card"] for each in session.all("select * from messages.message")} == {
         seen: "5"
     }  # fmt: skip
@@ -208,10 +209,10 @@ def test_a_second_ending_among_many_is_left(queue: LeaseQueue, session: Connecti
         "insert into messages.message_archive (created_at, message, result, handled_by)"
         " select created_at, message, 'failed', 'worker' from messages.message_archive"
     )
-    operation = operations.freeze("retry", ArchiveFilter(kind="lease"), editor, "console", "misspelt")
-    operations.edits.propose(operation.pk, MessageEdit("field", "a", "set", "2", is_json=True), editor)
-    operations.start(operation.pk, editor, "misspelt")
-    operations.run(operation.pk)
+    operation = selection.freeze("retry", ArchiveFilter(kind="lease"), editor, "console", "misspelt")
+    edits.propose(operation.pk, MessageEdit("field", "a", "set", "2", is_json=True), editor)
+    lifecycle.start(operation.pk, editor, "misspelt")
+    runner.run(operation.pk)
     (back,) = session.all("select * from messages.message")
     assert (back.retried_from, back.message) == (first, {"a": 2})
 
@@ -222,7 +223,7 @@ def test_a_queue_that_drops_rows_takes_none(queue: LeaseQueue, session: Connecti
         create function public.nothing() returns trigger language plpgsql as 'begin return null; end';
         create trigger nothing before insert on messages.message for each row execute function public.nothing()
     """)
-    outcome = operations.act("retry", archived, ana, "console")
+    outcome = single.act("retry", archived, ana, "console")
     assert (outcome.result, row(session, archived).state) == ("failed", "dead")
 
 
@@ -233,7 +234,7 @@ def test_a_second_ending_is_not_retried(queue: LeaseQueue, session: Connection, 
         " select created_at, message, 'failed', 'worker' from messages.message_archive"
     )
     second = session.value("select max(id) from messages.message_archive")
-    outcome = operations.act("retry", second, ana, "console")
+    outcome = single.act("retry", second, ana, "console")
     assert (outcome.result, outcome.why) == (
         "failed", f"An original client ended it a second time. Retry archived message {archived}."
     )  # fmt: skip
@@ -243,7 +244,7 @@ def test_tables_of_the_version_before_refuse_with_what_to_do(queue: LeaseQueue, 
     (archived,) = failed(queue, 1)
     set_back(session, 4)
     with pytest.raises(EngineTablesOlder, match=r"run manage\.py engine_schema\."):
-        operations.act("retry", archived, ana, "console")
+        single.act("retry", archived, ana, "console")
 
 
 def test_a_schema_that_is_not_watched_is_not_written_to(
@@ -251,7 +252,7 @@ def test_a_schema_that_is_not_watched_is_not_written_to(
 ) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public"]}
     (archived,) = failed(queue, 1)
-    outcome = operations.act("retry", archived, ana, "console")
+    outcome = single.act("retry", archived, ana, "console")
     assert (outcome.result, "PGQUEUE_QUEUE_SCHEMAS" in (outcome.why or "")) == ("failed", True)
 
 

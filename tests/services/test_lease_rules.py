@@ -17,8 +17,10 @@ from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.services import lease_rules as rules
-from pgqueue_admin.services import leases, operations
+from pgqueue_admin.services import leases
 from pgqueue_admin.services.lease_rules import RuleDraft
+from pgqueue_admin.services.operations import single
+from pgqueue_admin.services.operations.errors import AlreadyDecided, OperationNotAllowed, OperationRefused
 from tests.archived_messages import person
 from tests.lease import original
 from tests.older_schema import set_back
@@ -171,7 +173,7 @@ def test_what_somebody_has_decided_meanwhile_is_his(queue: LeaseQueue, session: 
     """A retry by hand begins a count of its own."""
     keep(chief, RuleDraft("render", ("failed",), 1, 60))
     died = dies(queue, message={"kind": "render"})
-    operations.act("retry", died, chief, "console")
+    single.act("retry", died, chief, "console")
     pass_time(session, 61)
     assert (rules.apply(1), kept(session)) == (0, 0)
     dies(queue)
@@ -283,7 +285,7 @@ def test_one_that_is_removed_retries_no_more(queue: LeaseQueue, session: Connect
     assert (rules.apply(1), kept(session)) == (0, 0)
     entry = AuditEntry.objects.get(verb="remove")
     assert (entry.reason, (entry.before or {})["times"]) == ("repaired", 2)
-    with pytest.raises(operations.AlreadyDecided):
+    with pytest.raises(AlreadyDecided):
         rules.remove(number, chief, "console")
     dies(queue, message={"kind": "render"})
     assert kept(session) == 0, "without a rule nothing is kept"
@@ -298,7 +300,7 @@ def test_one_that_is_removed_retries_no_more(queue: LeaseQueue, session: Connect
     ],
 )  # fmt: skip
 def test_what_is_no_rule_is_not_kept(session: Connection, chief: User, draft: RuleDraft) -> None:
-    with pytest.raises(operations.OperationRefused):
+    with pytest.raises(OperationRefused):
         keep(chief, draft)
     assert not AuditEntry.objects.exists()
     assert rules.all_rules(session) == []
@@ -306,19 +308,19 @@ def test_what_is_no_rule_is_not_kept(session: Connection, chief: User, draft: Ru
 
 def test_there_is_one_for_just_that(chief: User) -> None:
     keep(chief)
-    with pytest.raises(operations.AlreadyDecided, match="Remove it first"):
+    with pytest.raises(AlreadyDecided, match="Remove it first"):
         keep(chief)
     assert AuditEntry.objects.count() == 1
 
 
 def test_only_who_may_change_settings(ana: User) -> None:
-    with pytest.raises(operations.OperationNotAllowed):
+    with pytest.raises(OperationNotAllowed):
         keep(ana)
 
 
 def test_tables_of_the_version_before(session: Connection, chief: User) -> None:
     set_back(session, 9)
-    with pytest.raises(operations.OperationRefused, match=r"manage\.py engine_schema"):
+    with pytest.raises(OperationRefused, match=r"manage\.py engine_schema"):
         keep(chief)
     assert rules.all_rules(session) == []
     assert rules.apply(1) == 0

@@ -10,36 +10,41 @@ from django.utils import timezone
 from pgqueue_admin.archive.messages import MOST_HEADERS, ArchiveFilter
 from pgqueue_admin.models import AuditEntry, Operation
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import runner
+from pgqueue_admin.services.operations import lifecycle, queries, runner, selection, single
+from pgqueue_admin.services.operations.errors import (
+    AlreadyDecided,
+    EmptySelection,
+    OperationNotAllowed,
+    OperationRefused,
+)
 from tests.archived_messages import BILLING, REFUSED, archived, dead, events_of, number_in
 
 State = Operation.State
 
 
 def finished(operation: Operation) -> Operation:
-    operations.run(operation.pk)
+    runner.run(operation.pk)
     operation.refresh_from_db()
     return operation
 
 
 def test_freezing_counts_and_does_nothing(ana: User) -> None:
     before = number_in(BILLING)
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console", "gateway is back")
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console", "gateway is back")
     assert (operation.state, operation.count, operation.queues) == (State.FROZEN, 88, {BILLING: 88})
     assert operation.selection == f"state:dead error:{REFUSED}"
     assert number_in(BILLING) == before
-    assert not operations.run_chunk(operation.pk)
+    assert not runner.run_chunk(operation.pk)
     assert number_in(BILLING) == before
 
 
 def test_the_set_never_grows(ana: User) -> None:
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     newcomer = dead(exception="TimeoutException")[0]
     with queue_database().writing() as connection:
         change = "update messages.message_archive set exception_type = %(type)s where id = %(id)s"
         connection.run(change, {"type": REFUSED, "id": newcomer.id})
-    operations.start(operation.pk, ana)
+    lifecycle.start(operation.pk, ana)
     assert finished(operation).done == 88
     assert archived(newcomer.id).state == "dead"
 
@@ -48,8 +53,8 @@ def test_thousands_run_to_the_end(ana: User) -> None:
     """All 2,597 recorded dead: each back in its queue, the 27 whose queue is not there still dead with why."""
     targets = ('"public"."Sales"', '"public"."Billing"', '"public"."Shipping"', '"public"."Shop.Web"')
     before = {queue: number_in(queue) for queue in targets}
-    operation = operations.freeze("retry", ArchiveFilter(state="dead"), ana, "console", "all mended")
-    operations.start(operation.pk, ana)
+    operation = selection.freeze("retry", ArchiveFilter(state="dead"), ana, "console", "all mended")
+    lifecycle.start(operation.pk, ana)
     finished(operation)
     assert (operation.state, operation.count) == (State.DONE, 2597)
     assert (operation.done, operation.skipped, operation.failed) == (2570, 0, 27)
@@ -61,9 +66,9 @@ def test_thousands_run_to_the_end(ana: User) -> None:
 
 def test_all_of_them_are_done_in_chunks_and_nothing_twice(ana: User) -> None:
     before = number_in(BILLING)
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    operations.start(operation.pk, ana)
-    assert operations.run_chunk(operation.pk, 30)
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    lifecycle.start(operation.pk, ana)
+    assert runner.run_chunk(operation.pk, 30)
     operation.refresh_from_db()
     assert (operation.state, operation.done) == (State.RUNNING, 30)
     assert number_in(BILLING) == before + 30
@@ -71,7 +76,7 @@ def test_all_of_them_are_done_in_chunks_and_nothing_twice(ana: User) -> None:
     assert (operation.state, operation.done, operation.skipped, operation.failed) == (State.DONE, 88, 0, 0)
     assert number_in(BILLING) == before + 88
     assert events_of(operation.pk) == 88
-    assert not operations.run_chunk(operation.pk)
+    assert not runner.run_chunk(operation.pk)
     assert number_in(BILLING) == before + 88
 
 
@@ -85,8 +90,8 @@ def test_the_set_is_counted_at_the_end_and_not_by_each_chunk(ana: User, monkeypa
     monkeypatch.setattr(runner, "CHUNK", 10)
     monkeypatch.setattr(runner, "COUNT_EVERY", 3600.0)
     monkeypatch.setattr(runner, "_counted", noted)
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    operations.start(operation.pk, ana)
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    lifecycle.start(operation.pk, ana)
     counted.clear()
     assert (finished(operation).done, operation.state) == (88, State.DONE)
     assert counted == [operation.pk]
@@ -105,15 +110,15 @@ def test_chunks_grow_while_they_are_quick(
 
     for name, value in {"CHUNK": 10, "LARGEST_CHUNK": 40, "CHUNK_SECONDS": seconds, "chunk": noted}.items():
         monkeypatch.setattr(runner, name, value)
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    operations.start(operation.pk, ana)
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    lifecycle.start(operation.pk, ana)
     assert finished(operation).done == 88
     assert asked == sizes
 
 
 def test_a_chunk_ends_where_its_headers_are_large_enough(ana: User) -> None:
     """A retry reads them: two hundred of some megabytes would be more than the process can hold."""
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     with queue_database().writing() as connection:
         more = """left(headers, -1) || ',"x":"' || repeat('x', %(size)s) || '"}'"""
         items = (
@@ -121,27 +126,27 @@ def test_a_chunk_ends_where_its_headers_are_large_enough(ana: User) -> None:
         )
         asked = {"pk": operation.pk, "positions": [2, 3], "size": MOST_HEADERS}
         connection.run(f"update messages.message_archive set headers = {more} where id in ({items})", asked)
-    operations.start(operation.pk, ana)
+    lifecycle.start(operation.pk, ana)
     for done in (1, 2, 3, 88):
-        assert operations.run_chunk(operation.pk) is (done < 88)
+        assert runner.run_chunk(operation.pk) is (done < 88)
         operation.refresh_from_db()
         assert (operation.done, operation.failed) == (done, 0)
 
 
 def test_each_message_has_its_outcome(ana: User) -> None:
     first = dead(exception=REFUSED)[0]
-    operation = operations.freeze("retry", ArchiveFilter(), ana, "console")
-    again = operations.freeze("retry", ArchiveFilter(exception="QueueNotFoundException"), ana, "console")
-    operations.act("discard", first.id, "bob", "command")
-    operations.start(operation.pk, ana)
+    operation = selection.freeze("retry", ArchiveFilter(), ana, "console")
+    again = selection.freeze("retry", ArchiveFilter(exception="QueueNotFoundException"), ana, "console")
+    single.act("discard", first.id, "bob", "command")
+    lifecycle.start(operation.pk, ana)
     finished(operation)
     assert (operation.count, operation.done, operation.skipped, operation.failed) == (2597, 2569, 1, 27)
     with queue_database().reading() as connection:
-        [skipped] = operations.items(connection, operation.pk, outcome="skipped")
-        failed = operations.items(connection, operation.pk, outcome="failed", limit=100)
-        states = {now.state: now.count for now in operations.states(connection, operation.pk)}
-        targets = operations.retry_targets(connection, again)
-        assert operations.changed(connection, operation).number == 0
+        [skipped] = queries.items(connection, operation.pk, outcome="skipped")
+        failed = queries.items(connection, operation.pk, outcome="failed", limit=100)
+        states = {now.state: now.count for now in queries.states(connection, operation.pk)}
+        targets = queries.retry_targets(connection, again)
+        assert queries.changed(connection, operation).number == 0
     assert sorted(each.target.name for each in targets.refused) == [
         '"Decommissioned"."Reminders"',
         '"public"."Newsletter"',
@@ -154,30 +159,28 @@ def test_each_message_has_its_outcome(ana: User) -> None:
 
 
 def test_the_preview_says_what_changed_since(ana: User) -> None:
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    operations.act("discard", dead(exception=REFUSED)[0].id, "bob", "command")
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    single.act("discard", dead(exception=REFUSED)[0].id, "bob", "command")
     with queue_database().reading() as connection:
-        assert operations.changed(connection, operation) == (1, "bob")
-        made_of = operations.made_of(connection, operation.pk)
+        assert queries.changed(connection, operation) == (1, "bob")
+        made_of = queries.made_of(connection, operation.pk)
     assert [(row.name, row.count) for row in made_of if row.what == "cause"] == [(REFUSED, 88)]
     assert [row.count for row in made_of if row.what == "all"] == [88]
 
 
 def test_the_second_start_is_told_who_and_when(ana: User) -> None:
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    operations.start(operation.pk, ana)
-    with pytest.raises(
-        operations.AlreadyDecided, match=r"Nothing more was retried: ana started operation \d+ at "
-    ) as refused:
-        operations.start(operation.pk, "bob")
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    lifecycle.start(operation.pk, ana)
+    with pytest.raises(AlreadyDecided, match=r"Nothing more was retried: ana started operation \d+ at ") as refused:
+        lifecycle.start(operation.pk, "bob")
     operation.refresh_from_db()
     assert (refused.value.who, refused.value.when) == ("ana", operation.started_at)
     assert AuditEntry.objects.filter(operation_id=operation.pk).count() == 1
 
 
 def test_starting_is_audited_with_count_and_reason(ana: User) -> None:
-    operation = operations.freeze("discard", ArchiveFilter(exception=REFUSED), "bob", "command", "test data")
-    operations.start(operation.pk, ana)
+    operation = selection.freeze("discard", ArchiveFilter(exception=REFUSED), "bob", "command", "test data")
+    lifecycle.start(operation.pk, ana)
     [entry] = AuditEntry.objects.all()
     assert (entry.who, entry.verb, entry.noun, entry.subject) == ("ana", "discard", "message", BILLING)
     assert (entry.count, entry.reason, entry.operation_id) == (88, "test data", operation.pk)
@@ -186,69 +189,69 @@ def test_starting_is_audited_with_count_and_reason(ana: User) -> None:
 
 
 def test_what_is_not_done_yet_can_be_cancelled(ana: User) -> None:
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    operations.start(operation.pk, ana)
-    operations.run_chunk(operation.pk, 40)
-    operations.cancel(operation.pk, "bob")
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    lifecycle.start(operation.pk, ana)
+    runner.run_chunk(operation.pk, 40)
+    lifecycle.cancel(operation.pk, "bob")
     finished(operation)
     assert (operation.state, operation.cancelled_by, operation.done) == (State.CANCELLED, "bob", 40)
     assert len(dead(100, exception=REFUSED)) == 48
-    with pytest.raises(operations.AlreadyDecided, match="bob cancelled operation"):
-        operations.start(operation.pk, ana)
-    with pytest.raises(operations.AlreadyDecided, match="bob cancelled operation"):
-        operations.cancel(operation.pk, ana)
+    with pytest.raises(AlreadyDecided, match="bob cancelled operation"):
+        lifecycle.start(operation.pk, ana)
+    with pytest.raises(AlreadyDecided, match="bob cancelled operation"):
+        lifecycle.cancel(operation.pk, ana)
 
 
 def test_a_frozen_one_lapses_after_half_an_hour(ana: User) -> None:
-    old = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    young = operations.freeze("retry", [dead()[0].id], ana, "console")
+    old = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    young = selection.freeze("retry", [dead()[0].id], ana, "console")
     # A minute more than it has: the database's clock, which decides, is this host's but for some milliseconds.
     Operation.objects.filter(pk=old.pk).update(created_at=timezone.now() - timedelta(minutes=31))
-    with pytest.raises(operations.AlreadyDecided, match="was not started within 30 minutes"):
-        operations.start(old.pk, ana)
-    assert operations.lapse() == 0
-    assert operations.lapse(timezone.now() + timedelta(minutes=31)) == 1
+    with pytest.raises(AlreadyDecided, match="was not started within 30 minutes"):
+        lifecycle.start(old.pk, ana)
+    assert selection.lapse() == 0
+    assert selection.lapse(timezone.now() + timedelta(minutes=31)) == 1
     old.refresh_from_db()
     young.refresh_from_db()
     assert (old.state, young.state) == (State.LAPSED, State.LAPSED)
     with queue_database().reading() as connection:
-        assert operations.items(connection, old.pk) == []
+        assert queries.items(connection, old.pk) == []
 
 
 def test_who_may_not_changes_nothing(ana: User, viewer: User) -> None:
     said = (
         "Nothing was retried: needs the right “Can retry dead messages”, which an administrator gives in Django admin"
     )
-    with pytest.raises(operations.OperationNotAllowed, match=said):
-        operations.freeze("retry", ArchiveFilter(), viewer, "console")
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    for decide in (operations.start, operations.cancel):
-        with pytest.raises(operations.OperationNotAllowed):
+    with pytest.raises(OperationNotAllowed, match=said):
+        selection.freeze("retry", ArchiveFilter(), viewer, "console")
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    for decide in (lifecycle.start, lifecycle.cancel):
+        with pytest.raises(OperationNotAllowed):
             decide(operation.pk, viewer)
-    with pytest.raises(operations.OperationNotAllowed):
-        operations.act("discard", dead()[0].id, viewer, "console")
+    with pytest.raises(OperationNotAllowed):
+        single.act("discard", dead()[0].id, viewer, "console")
     assert not AuditEntry.objects.exists()
 
 
 def test_a_choice_without_messages_makes_no_operation(ana: User) -> None:
     for chosen in (ArchiveFilter(queue="nowhere"), [999_999, -1, 2**40], []):
-        with pytest.raises(operations.EmptySelection):
-            operations.freeze("retry", chosen, ana, "console")
-    with pytest.raises(operations.OperationRefused, match="that is for dead messages, these are succeeded"):
-        operations.freeze("retry", ArchiveFilter(state="succeeded"), ana, "console")
+        with pytest.raises(EmptySelection):
+            selection.freeze("retry", chosen, ana, "console")
+    with pytest.raises(OperationRefused, match="that is for dead messages, these are succeeded"):
+        selection.freeze("retry", ArchiveFilter(state="succeeded"), ana, "console")
     assert not Operation.objects.exists()
 
 
 def test_a_failing_chunk_leaves_all_of_it_undone(ana: User) -> None:
     from pgqueue_admin.dialects.errors import DatabaseError
 
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    operations.start(operation.pk, ana)
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    lifecycle.start(operation.pk, ana)
     with queue_database().writing() as connection:
         connection.run("alter table messages.archive_event add constraint full_disk check (verb <> 'retried')")
     before = number_in(BILLING)
     with pytest.raises(DatabaseError):
-        operations.run_chunk(operation.pk)
+        runner.run_chunk(operation.pk)
     assert number_in(BILLING) == before
     with queue_database().writing() as connection:
         connection.run("alter table messages.archive_event drop constraint full_disk")
@@ -260,7 +263,7 @@ def test_a_new_console_beside_an_old_archive_takes_numbers_that_are_free(ana: Us
     with queue_database().writing() as connection:
         taken = "insert into messages.operation_item (operation, position, archive_id) select n, 1, 1"
         connection.run(f"{taken} from generate_series(1, 40) n")
-    first = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    second = operations.freeze("discard", [dead()[0].id], ana, "console")
+    first = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    second = selection.freeze("discard", [dead()[0].id], ana, "console")
     assert (first.pk, first.count, second.pk) == (41, 88, 42)
     assert list(Operation.objects.values_list("pk", flat=True)) == [42, 41]

@@ -11,17 +11,16 @@ from pgqueue_admin.archive.messages import RETRIED_FROM, retried_from
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.models import AuditEntry, Endpoint, Operation
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import runner
+from pgqueue_admin.services.operations import runner, single
 from pgqueue_admin.transport.wire import headers as h
 from tests.archived_messages import BILLING, REFUSED, archived, dead, number_in
 
 
 def test_retry_discard_restore(ana: User) -> None:
     message, before = dead(exception=REFUSED)[0], number_in(BILLING)
-    assert operations.act("discard", message.id, ana, "console").result == "done"
-    assert operations.act("restore", message.id, ana, "console").result == "done"
-    outcome = operations.act("retry", message.id, ana, "console")
+    assert single.act("discard", message.id, ana, "console").result == "done"
+    assert single.act("restore", message.id, ana, "console").result == "done"
+    outcome = single.act("retry", message.id, ana, "console")
     assert outcome.operation
     operation = Operation.objects.get(pk=outcome.operation)
     assert (outcome.result, outcome.target) == ("done", BILLING)
@@ -36,8 +35,8 @@ def test_retry_discard_restore(ana: User) -> None:
 
 def test_the_second_press_is_told_and_makes_no_operation(ana: User) -> None:
     message, before = dead(exception=REFUSED)[0], number_in(BILLING)
-    operations.act("retry", message.id, ana, "console")
-    second = operations.act("retry", message.id, "bob", "console")
+    single.act("retry", message.id, ana, "console")
+    second = single.act("retry", message.id, "bob", "console")
     assert (second.result, second.who_before, second.operation) == ("skipped", "ana", None)
     assert second.when_before == archived(message.id).resolved_at
     assert number_in(BILLING) == before + 1
@@ -51,7 +50,7 @@ def test_two_presses_at_the_same_moment_send_once(ana: User) -> None:
 
     def press(who: str) -> None:
         barrier.wait(60)
-        outcomes.append(operations.act("retry", message.id, who, "console"))
+        outcomes.append(single.act("retry", message.id, who, "console"))
         connections.close_all()
 
     threads = [threading.Thread(target=press, args=[who]) for who in ("ana", "bob")]
@@ -65,9 +64,9 @@ def test_two_presses_at_the_same_moment_send_once(ana: User) -> None:
 
 def test_what_cannot_be_retried_says_why(ana: User) -> None:
     message = dead(exception="QueueNotFoundException")[0]
-    outcome = operations.act("retry", message.id, ana, "console")
+    outcome = single.act("retry", message.id, ana, "console")
     assert (outcome.result, outcome.why) == ("failed", message.why_no_retry)
-    assert operations.act("retry", 999_999, ana, "console").why == "It is no longer in the archive."
+    assert single.act("retry", 999_999, ana, "console").why == "It is no longer in the archive."
     assert not Operation.objects.exists()
 
 
@@ -75,7 +74,7 @@ def test_only_our_endpoints_are_told_which_message_it_was(ana: User) -> None:
     Endpoint.objects.create(name="Billing", ours=True, schema="public", table="Billing")
     for exception, table in ((REFUSED, "Billing"), ("InvalidCouponException", "Sales")):
         message = dead(exception=exception)[0]
-        operations.act("retry", message.id, ana, "console")
+        single.act("retry", message.id, ana, "console")
         with queue_database().reading() as connection:
             headers = connection.value(f'select headers from "public"."{table}" order by seq desc limit 1')
         said = retried_from(h.parse(headers).get(RETRIED_FROM))
@@ -84,7 +83,7 @@ def test_only_our_endpoints_are_told_which_message_it_was(ana: User) -> None:
 
 def test_a_schema_that_is_not_watched_is_not_written_to(ana: User, settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public"]}
-    outcome = operations.act("retry", dead(queue='"Legacy"."Invoicing"')[0].id, ana, "console")
+    outcome = single.act("retry", dead(queue='"Legacy"."Invoicing"')[0].id, ana, "console")
     assert (outcome.result, "PGQUEUE_QUEUE_SCHEMAS" in str(outcome.why)) == ("failed", True)
 
 
@@ -93,11 +92,11 @@ def test_what_fails_now_is_not_done_later(ana: User) -> None:
     with queue_database().writing() as connection:
         connection.run("alter table messages.archive_event add constraint full_disk check (verb <> 'retried')")
     with pytest.raises(DatabaseError):
-        operations.act("retry", message.id, ana, "console")
+        single.act("retry", message.id, ana, "console")
     with queue_database().writing() as connection:
         connection.run("alter table messages.archive_event drop constraint full_disk")
     operation = Operation.objects.get()
-    operations.run(operation.pk)
+    runner.run(operation.pk)
     assert operation.state == Operation.State.CANCELLED
     assert (archived(message.id).state, number_in(BILLING)) == ("dead", before)
 
@@ -105,7 +104,7 @@ def test_what_fails_now_is_not_done_later(ana: User) -> None:
 def test_what_was_done_is_not_called_undone_when_only_its_counting_failed(ana: User, away_while_counting: None) -> None:
     """The act is committed beside the queues; the console's row is set a moment later, by whoever comes next."""
     message, before = dead(exception=REFUSED)[0], number_in(BILLING)
-    outcome = operations.act("retry", message.id, ana, "console")
+    outcome = single.act("retry", message.id, ana, "console")
     assert (outcome.result, outcome.target, number_in(BILLING)) == ("done", BILLING, before + 1)
     operation = Operation.objects.get()
     assert operation.state == Operation.State.RUNNING

@@ -10,7 +10,9 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Operation, Queue
-from pgqueue_admin.services import operations, purges
+from pgqueue_admin.services import purges
+from pgqueue_admin.services.operations import lifecycle, runner, selection, single
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
 from tests import strangers_code
 from tests.archived_messages import REFUSED, archived, number_in
 from tests.services.test_killed import run_and_kill
@@ -36,11 +38,11 @@ def fill(session: Connection, number: int, headers: str = '{"NServiceBus.Message
 
 def started(person: Any) -> Operation:
     operation = purges.prepare(BILLING, person, "console")
-    return operations.start(operation.pk, person, "flood of a test")
+    return lifecycle.start(operation.pk, person, "flood of a test")
 
 
 def ended(operation: Operation) -> Operation:
-    operations.run(operation.pk)
+    runner.run(operation.pk)
     operation.refresh_from_db()
     return operation
 
@@ -58,7 +60,7 @@ def test_what_waits_lies_in_the_bin_and_what_came_later_stays(session: Connectio
     assert (operation.count, operation.queues) == (252, {NAME: 252})
     fill(session, 3)
     assert number_in(NAME) == 255, "nothing has happened yet"
-    operations.start(operation.pk, ana, "flood of a test")
+    lifecycle.start(operation.pk, ana, "flood of a test")
     operation = ended(operation)
     assert (operation.state, operation.done, operation.skipped) == (Operation.State.DONE, 252, 0)
     assert number_in(NAME) == 3
@@ -69,10 +71,10 @@ def test_what_waits_lies_in_the_bin_and_what_came_later_stays(session: Connectio
     assert (entry.who, entry.count, entry.subject, entry.reason) == ("ana", 252, NAME, "flood of a test")
 
     still = ArchiveFilter(state="discarded", last_operation=operation.pk)
-    restored = operations.freeze("restore", still, ana, "console")
-    operations.start(restored.pk, ana)
+    restored = selection.freeze("restore", still, ana, "console")
+    lifecycle.start(restored.pk, ana)
     assert ended(restored).done == 252
-    assert operations.act("retry", rows[0].id, ana, "console").result == "done"
+    assert single.act("retry", rows[0].id, ana, "console").result == "done"
 
 
 def test_what_a_receiver_has_in_hand_is_left_to_it(session: Connection, archived_console: str, ana: User) -> None:
@@ -88,9 +90,9 @@ def test_what_a_receiver_has_in_hand_is_left_to_it(session: Connection, archived
 
 def test_a_retried_one_goes_back_to_its_place_in_the_archive(session: Connection, ana: User) -> None:
     fill(session, 2)
-    retry = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    operations.start(retry.pk, ana)
-    operations.run(retry.pk)
+    retry = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    lifecycle.start(retry.pk, ana)
+    runner.run(retry.pk)
     rows = int(session.value("select count(*) from messages.message_archive"))
     operation = ended(started(ana))
     assert (operation.done, number_in(NAME)) == (90, 0)
@@ -128,15 +130,15 @@ def test_two_workers_take_each_once(session: Connection, archived_console: str, 
 def test_a_cancelled_one_leaves_the_rest_there(session: Connection, ana: User) -> None:
     fill(session, 300)
     operation = started(ana)
-    operations.run_chunk(operation.pk)
-    operation = operations.cancel(operation.pk, ana)
+    runner.run_chunk(operation.pk)
+    operation = lifecycle.cancel(operation.pk, ana)
     assert (operation.state, operation.done, number_in(NAME)) == (Operation.State.CANCELLED, 200, 100)
 
 
 def test_one_that_never_started_keeps_its_number_and_takes_nothing(session: Connection, ana: User) -> None:
     fill(session, 3)
     operation = purges.prepare(BILLING, ana, "console")
-    operations.cancel(operation.pk, ana)
+    lifecycle.cancel(operation.pk, ana)
     assert number_in(NAME) == 3
     items = "select count(*) from messages.operation_item where operation = %(pk)s"
     assert session.value(items, {"pk": operation.pk}) == 1
@@ -144,13 +146,13 @@ def test_one_that_never_started_keeps_its_number_and_takes_nothing(session: Conn
 
 def test_where_acts_are_off_nothing_is_purged(session: Connection, ana: User, viewer: User) -> None:
     fill(session, 1)
-    with pytest.raises(operations.OperationNotAllowed):
+    with pytest.raises(OperationNotAllowed):
         purges.prepare(BILLING, viewer, "console")
     Queue.objects.filter(table="Billing").update(acts_allowed=False)
-    with pytest.raises(operations.OperationRefused, match="No endpoint of this console receives from Billing"):
+    with pytest.raises(OperationRefused, match="No endpoint of this console receives from Billing"):
         purges.prepare(BILLING, ana, "console")
     for other in (Address("public", "nothing"), Address("pg_catalog", "pg_class")):
-        with pytest.raises(operations.OperationRefused):
+        with pytest.raises(OperationRefused):
             purges.prepare(other, ana, "console")
 
 
@@ -208,7 +210,7 @@ def test_one_that_may_not_go_on_ends_with_the_reason_and_takes_nothing(
 def test_the_right_to_act_there_is_asked_for_each_chunk(session: Connection, ana: User) -> None:
     fill(session, 300)
     operation = started(ana)
-    operations.run_chunk(operation.pk)
+    runner.run_chunk(operation.pk)
     Queue.objects.filter(table="Billing").update(acts_allowed=False)
     operation = ended(operation)
     assert (operation.state, operation.done, operation.failed) == (Operation.State.DONE, 200, 100)

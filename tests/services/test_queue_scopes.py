@@ -9,8 +9,8 @@ from pgqueue_admin.dialects import Address, visible_queues
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.visible_queues import VisibleQueues
 from pgqueue_admin.models import Alert, AuditEntry, Endpoint, Operation, Queue, QueueScope, RetryRule, database_clock
-from pgqueue_admin.services import operations, queue_access, queue_scopes
-from pgqueue_admin.services.operations import redirects
+from pgqueue_admin.services import queue_access, queue_scopes
+from pgqueue_admin.services.operations import call_back, lifecycle, redirects, selection
 from pgqueue_admin.services.operations.errors import OperationNotAllowed
 from pgqueue_admin.services.queue_scopes import ScopeNotAllowed, ScopeRefused
 from tests.archived_messages import person
@@ -115,13 +115,13 @@ def test_who_sees_some_queues_retries_into_no_other(group: Group, archived_conso
         connection.run(elsewhere, {"id": number})
     with visible_queues.within(queue_access.of(bo)):
         assert redirects.rules() == []
-        operation = operations.freeze("retry", [number], bo, "console")
+        operation = selection.freeze("retry", [number], bo, "console")
         with pytest.raises(OperationNotAllowed, match="1 would go into queues that you may not act on"):
-            operations.start(operation.pk, bo)
+            lifecycle.start(operation.pk, bo)
         with pytest.raises(OperationNotAllowed, match="rules name any queue"):
-            operations.start(operation.pk, bo, rules=[RetryRule.objects.get().pk])
+            lifecycle.start(operation.pk, bo, rules=[RetryRule.objects.get().pk])
         with pytest.raises(OperationNotAllowed, match="people who see every queue"):
-            operations.call_back.prepare(operation.pk, bo, "console")
+            call_back.prepare(operation.pk, bo, "console")
     operation.refresh_from_db()
     assert operation.state == Operation.State.FROZEN
 
@@ -146,9 +146,9 @@ def test_what_is_found_out_once_is_asked_when_it_is_needed() -> None:
 def test_all_matching_is_narrowed_where_it_is_frozen(group: Group) -> None:
     queue_scopes.give(group, "public.Billing", "root", "console", may_act=True)
     bo = member("bo", group)
-    everywhere = operations.freeze("discard", ArchiveFilter(), "root", "console")
+    everywhere = selection.freeze("discard", ArchiveFilter(), "root", "console")
     with visible_queues.within(queue_access.of(bo)):
-        own = operations.freeze("discard", ArchiveFilter(), bo, "console")
+        own = selection.freeze("discard", ArchiveFilter(), bo, "console")
     assert len(everywhere.queues) > 1
     assert own.queues == {name: count for name, count in everywhere.queues.items() if name == '"public"."Billing"'}
 

@@ -11,8 +11,7 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.models import Operation, notify
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import runner, selection
+from pgqueue_admin.services.operations import lifecycle, queries, reconcile, runner, selection
 from tests.archived_messages import REFUSED, dead
 
 State = Operation.State
@@ -20,54 +19,54 @@ State = Operation.State
 
 def test_a_set_that_could_not_be_dropped_is_dropped_later(ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cancelled while the queue database is away: cancelled it is, and its set goes when that is back."""
-    cancelled = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    lapsed = operations.freeze("retry", [dead()[0].id], ana, "console")
+    cancelled = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    lapsed = selection.freeze("retry", [dead()[0].id], ana, "console")
     with monkeypatch.context() as patch:
         patch.setattr(selection, "queue_database", _away)
-        assert operations.cancel(cancelled.pk, ana).state == State.CANCELLED
-        assert operations.lapse(timezone.now() + timedelta(minutes=31)) == 1
+        assert lifecycle.cancel(cancelled.pk, ana).state == State.CANCELLED
+        assert selection.lapse(timezone.now() + timedelta(minutes=31)) == 1
     for operation in (cancelled, lapsed):
         with queue_database().reading() as connection:
-            assert operations.items(connection, operation.pk)
-    operations.settle()
+            assert queries.items(connection, operation.pk)
+    reconcile.settle()
     for operation in (cancelled, lapsed):
         with queue_database().reading() as connection:
-            assert operations.items(connection, operation.pk) == []
+            assert queries.items(connection, operation.pk) == []
 
 
 def test_a_cancelled_one_is_counted_even_if_nobody_lived_to_count_it(ana: User) -> None:
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    operations.start(operation.pk, ana)
-    operations.run_chunk(operation.pk, 40)
-    operations.cancel(operation.pk, ana)
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    lifecycle.start(operation.pk, ana)
+    runner.run_chunk(operation.pk, 40)
+    lifecycle.cancel(operation.pk, ana)
     Operation.objects.filter(pk=operation.pk).update(done=0)  # as if killed between the commit and the counting
-    operations.settle()
+    reconcile.settle()
     operation.refresh_from_db()
     assert (operation.state, operation.done) == (State.CANCELLED, 40)
 
 
 def test_what_was_cancelled_long_ago_is_counted_now_and_then_and_announced_if_it_changed(ana: User) -> None:
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    operations.start(operation.pk, ana)
-    operations.run_chunk(operation.pk, 40)
-    ended = operations.cancel(operation.pk, ana).ended_at
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    lifecycle.start(operation.pk, ana)
+    runner.run_chunk(operation.pk, 40)
+    ended = lifecycle.cancel(operation.pk, ana).ended_at
     assert ended
     with notify.listen(notify.OPERATION) as listener:
         for minute in range(10, 200):
-            operations.settle(ended + timedelta(minutes=minute))
+            reconcile.settle(ended + timedelta(minutes=minute))
         assert list(listener.notifications(0.1)) == []
         Operation.objects.filter(pk=operation.pk).update(done=0)
         for minute in range(200, 261):
-            operations.settle(ended + timedelta(minutes=minute))
+            reconcile.settle(ended + timedelta(minutes=minute))
         assert [each.payload for each in listener.notifications(0.1)] == [str(operation.pk)]
     operation.refresh_from_db()
     assert operation.done == 40
 
 
 def test_what_was_cancelled_long_ago_is_seldom_counted(ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    operation = operations.freeze("retry", [dead()[0].id], ana, "console")
-    operations.start(operation.pk, ana)
-    ended, counted, count = operations.cancel(operation.pk, ana).ended_at, [], runner._counted
+    operation = selection.freeze("retry", [dead()[0].id], ana, "console")
+    lifecycle.start(operation.pk, ana)
+    ended, counted, count = lifecycle.cancel(operation.pk, ana).ended_at, [], runner._counted
     assert ended
 
     def counting(pk: int) -> Any:
@@ -77,7 +76,7 @@ def test_what_was_cancelled_long_ago_is_seldom_counted(ana: User, monkeypatch: p
     monkeypatch.setattr(runner, "_counted", counting)
     around_each_hour = (minute for minute in range(120, 24 * 60) if minute % 60 in (58, 59, 0, 1, 2, 30))
     for minute in (*range(120), *around_each_hour):
-        operations.settle(ended + timedelta(minutes=minute, seconds=7))
+        reconcile.settle(ended + timedelta(minutes=minute, seconds=7))
     assert len(counted) == 10 + 23
 
 

@@ -10,28 +10,29 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.models import AuditEntry, Operation, PostedMark, database_clock
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import lifecycle, queries, runner, selection, single
+from pgqueue_admin.services.operations.errors import OperationNotAllowed
 from tests.archived_messages import BILLING, REFUSED, archived, dead, number_in, person
 from tests.services.test_killed import run_and_kill
 
 
 def discarded(who: Any, **filter: Any) -> list[int]:
     ids = [each.id for each in dead(100, **(filter or {"exception": REFUSED}))]
-    operation = operations.freeze("discard", ids, who, "console")
-    operations.start(operation.pk, who)
-    operations.run(operation.pk)
+    operation = selection.freeze("discard", ids, who, "console")
+    lifecycle.start(operation.pk, who)
+    runner.run(operation.pk)
     return ids
 
 
 def test_they_leave_the_bin_and_are_sent_in_one_act(ana: User) -> None:
     before, ids = number_in(BILLING), discarded(ana)
-    operations.act("restore", ids[0], "tomas", "console")
-    operation = operations.freeze_discarded(ids, ana, "console")
+    single.act("restore", ids[0], "tomas", "console")
+    operation = selection.freeze_discarded(ids, ana, "console")
     with queue_database().reading() as connection:
-        assert operations.changed(connection, operation) == (1, "tomas")
-        assert operations.retry_targets(connection, operation).count == 87
-    operations.start(operation.pk, ana)
-    operations.run(operation.pk)
+        assert queries.changed(connection, operation) == (1, "tomas")
+        assert queries.retry_targets(connection, operation).count == 87
+    lifecycle.start(operation.pk, ana)
+    runner.run(operation.pk)
     operation.refresh_from_db()
     assert (operation.done, operation.skipped) == (87, 1)
     assert number_in(BILLING) == before + 87
@@ -42,9 +43,9 @@ def test_they_leave_the_bin_and_are_sent_in_one_act(ana: User) -> None:
 
 def test_what_cannot_be_retried_stays_in_the_bin(ana: User) -> None:
     ids = discarded(ana, queue='"public"."Newsletter"')
-    operation = operations.freeze_discarded(ids, ana, "console")
-    operations.start(operation.pk, ana)
-    operations.run(operation.pk)
+    operation = selection.freeze_discarded(ids, ana, "console")
+    lifecycle.start(operation.pk, ana)
+    runner.run(operation.pk)
     operation.refresh_from_db()
     assert (operation.done, operation.failed) == (0, len(ids))
     assert {archived(each).state for each in ids} == {"discarded"}
@@ -53,25 +54,25 @@ def test_what_cannot_be_retried_stays_in_the_bin(ana: User) -> None:
 def test_it_needs_both_rights(ana: User) -> None:
     ids = discarded(ana)
     for name, right in (("bo", "retry_message"), ("cy", "discard_message")):
-        with pytest.raises(operations.OperationNotAllowed):
-            operations.freeze_discarded(ids, person(name, right), "console")
+        with pytest.raises(OperationNotAllowed):
+            selection.freeze_discarded(ids, person(name, right), "console")
     assert not Operation.objects.filter(kind="retry").exists()
 
 
 def test_a_kill_neither_loses_nor_doubles_any(archived_console: str, ana: User) -> None:
     before, ids = number_in(BILLING), discarded(ana)
-    operation = operations.freeze_discarded(ids, ana, "console")
-    operations.start(operation.pk, ana)
+    operation = selection.freeze_discarded(ids, ana, "console")
+    lifecycle.start(operation.pk, ana)
     run_and_kill(operation, archived_console, "record")
     assert (number_in(BILLING), len(dead(100, state="discarded"))) == (before, 88)
-    operations.run(operation.pk)
+    runner.run(operation.pk)
     assert (number_in(BILLING), len(dead(100, state="discarded"))) == (before + 88, 0)
 
 
 def test_the_preview_says_whether_the_cause_still_happens(ana: User) -> None:
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     with queue_database().writing() as connection:
-        quiet = operations.causes(connection, operation)
+        quiet = queries.causes(connection, operation)
         assert quiet
         assert (quiet.in_an_hour, quiet.since_mark, quiet.mark) == (0, 0, None)
         assert quiet.last_at is not None
@@ -81,7 +82,7 @@ def test_the_preview_says_whether_the_cause_still_happens(ana: User) -> None:
             {"pk": operation.pk},
         )
         PostedMark.objects.create(at=database_clock.now() - timedelta(minutes=5), who="ci", text="fixed")
-        again = operations.causes(connection, operation)
+        again = queries.causes(connection, operation)
     assert again
     assert (again.in_an_hour, again.since_mark) == (3, 0)
     assert again.mark

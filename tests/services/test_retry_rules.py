@@ -17,8 +17,9 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Endpoint, Operation, Queue
-from pgqueue_admin.services import operations, retry_rules
-from pgqueue_admin.services.operations import call_back, redirects
+from pgqueue_admin.services import retry_rules
+from pgqueue_admin.services.operations import call_back, lifecycle, queries, redirects, runner, selection
+from pgqueue_admin.services.operations.errors import AlreadyDecided, OperationNotAllowed, OperationRefused
 from pgqueue_admin.services.operations.redirects import Rule
 from pgqueue_admin.transport import Endpoint as Engine
 from tests.archived_messages import BILLING, REFUSED, archived, number_in, person, succeed
@@ -41,9 +42,9 @@ def chief(session: Connection) -> User:
 
 
 def retried(person: Any, *rules: int) -> Operation:
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), person, "console")
-    operations.start(operation.pk, person, rules=rules)
-    operations.run(operation.pk)
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), person, "console")
+    lifecycle.start(operation.pk, person, rules=rules)
+    runner.run(operation.pk)
     operation.refresh_from_db()
     return operation
 
@@ -74,8 +75,8 @@ def test_what_strangers_call_their_messages_takes_no_time(text: str) -> None:
 def test_those_of_a_queue_that_is_gone_go_to_its_new_name(session: Connection, chief: User) -> None:
     rule = retry_rules.create("", BILLING, V2, chief, "console", "renamed")
     session.run(f"drop table {BILLING}")
-    frozen = operations.freeze("retry", ArchiveFilter(exception=REFUSED), chief, "console")
-    shown = operations.retry_targets(session, frozen, redirects.rules())
+    frozen = selection.freeze("retry", ArchiveFilter(exception=REFUSED), chief, "console")
+    shown = queries.retry_targets(session, frozen, redirects.rules())
     assert [(each.rule.number, each.messages, each.why_not) for each in shown.ruled] == [(rule.pk, 88, "")]
     assert (shown.lost, shown.count) == (0, 88)
     Endpoint.objects.create(name="V2", schema="public", table="Billing.V2")
@@ -103,7 +104,7 @@ def test_a_target_that_is_no_known_input_queue_any_more_skips_them(session: Conn
     Queue.objects.filter(table="Billing.V2").update(kind="audit")
     operation = retried(chief, rule.pk)
     assert (operation.done, operation.skipped) == (0, 88)
-    (why,) = {each.why for each in operations.not_done(session, operation.pk)}
+    (why,) = {each.why for each in queries.not_done(session, operation.pk)}
     assert why.startswith(f"Rule {rule.pk} sends it elsewhere: ")
     assert "audit" in why
     assert number_in(V2) == 0
@@ -112,8 +113,8 @@ def test_a_target_that_is_no_known_input_queue_any_more_skips_them(session: Conn
 def test_called_back_they_belong_to_the_queue_where_they_died(session: Connection, chief: User) -> None:
     operation = retried(chief, retry_rules.create("", BILLING, V2, chief, "console").pk)
     back = call_back.prepare(operation.pk, chief, "console")
-    operations.start(back.pk, chief)
-    operations.run(back.pk)
+    lifecycle.start(back.pk, chief)
+    runner.run(back.pk)
     (first, *_) = store.page(session, ArchiveFilter(exception=REFUSED)).messages
     assert archived(first.id).target == Address("public", "Billing")
     assert number_in(V2) == 0
@@ -122,12 +123,12 @@ def test_called_back_they_belong_to_the_queue_where_they_died(session: Connectio
 def test_one_that_was_removed_meanwhile_starts_nothing(session: Connection, chief: User) -> None:
     rule = retry_rules.create("Shop.*", "", V2, chief, "console")
     retry_rules.remove(rule.pk, chief, "console", "not any more")
-    with pytest.raises(operations.AlreadyDecided, match="was removed since you looked"):
+    with pytest.raises(AlreadyDecided, match="was removed since you looked"):
         retried(chief, rule.pk)
     assert Operation.objects.get().state == Operation.State.FROZEN
     kept = AuditEntry.objects.filter(noun=retry_rules.NOUN).order_by("id").values_list("verb", "who", "reason")
     assert list(kept) == [("create", "chief", ""), ("remove", "chief", "not any more")]
-    with pytest.raises(operations.AlreadyDecided):
+    with pytest.raises(AlreadyDecided):
         retry_rules.remove(rule.pk, chief, "console")
 
 
@@ -140,19 +141,19 @@ def test_one_that_was_removed_meanwhile_starts_nothing(session: Connection, chie
     ],
 )  # fmt: skip
 def test_what_is_no_rule_is_not_kept(session: Connection, chief: User, type_: str, queue: str, target: str) -> None:
-    with pytest.raises(operations.OperationRefused):
+    with pytest.raises(OperationRefused):
         retry_rules.create(type_, queue, target, chief, "console")
     assert not AuditEntry.objects.filter(noun=retry_rules.NOUN).exists()
 
 
 def test_only_who_may_change_settings(session: Connection, ana: User) -> None:
-    with pytest.raises(operations.OperationNotAllowed):
+    with pytest.raises(OperationNotAllowed):
         retry_rules.create("Shop.*", "", V2, ana, "console")
 
 
 def test_there_is_one_for_just_that(session: Connection, chief: User) -> None:
     retry_rules.create("Shop.*", "", V2, chief, "console")
-    with pytest.raises(operations.AlreadyDecided, match="Remove it first"):
+    with pytest.raises(AlreadyDecided, match="Remove it first"):
         retry_rules.create("Shop.*", "", V2, chief, "console")
 
 
@@ -182,7 +183,7 @@ def test_code_of_others_at_a_rules_target_is_named_before_it_runs(
     session: Connection, chief: User, client: Client, spied: str
 ) -> None:
     retry_rules.create("", BILLING, V2, chief, "console")
-    frozen = operations.freeze("retry", ArchiveFilter(exception=REFUSED), chief, "console")
+    frozen = selection.freeze("retry", ArchiveFilter(exception=REFUSED), chief, "console")
     client.force_login(chief)
     assert spied in client.get(f"/operations/{frozen.pk}/").content.decode()
     asked = io.StringIO()
@@ -193,12 +194,12 @@ def test_code_of_others_at_a_rules_target_is_named_before_it_runs(
 
 def test_where_no_rule_sends_no_code_of_others_is_named(session: Connection, chief: User, spied: str) -> None:
     retry_rules.create("", BILLING, V2, chief, "console")
-    frozen = operations.freeze("retry", ArchiveFilter(exception=REFUSED), chief, "console")
-    assert operations.retry_targets(session, frozen).running == []
-    (named,) = operations.retry_targets(session, frozen, redirects.rules()).running
+    frozen = selection.freeze("retry", ArchiveFilter(exception=REFUSED), chief, "console")
+    assert queries.retry_targets(session, frozen).running == []
+    (named,) = queries.retry_targets(session, frozen, redirects.rules()).running
     assert (named.target.name, named.target.runs, named.messages) == (V2, (spied,), 88)
     Queue.objects.filter(table="Billing.V2").update(kind="audit")
-    assert operations.retry_targets(session, frozen, redirects.rules()).running == []
+    assert queries.retry_targets(session, frozen, redirects.rules()).running == []
 
 
 def test_the_preview_says_one_place_for_the_same_messages(session: Connection, chief: User, client: Client) -> None:
@@ -206,7 +207,7 @@ def test_the_preview_says_one_place_for_the_same_messages(session: Connection, c
     Endpoint.objects.create(name="V2", schema="public", table="Billing.V2", desired_processes=0)
     Queue.objects.filter(table="Billing.V2").update(endpoint="V2")
     retry_rules.create("", BILLING, V2, chief, "console")
-    frozen = operations.freeze("retry", ArchiveFilter(exception=REFUSED), chief, "console")
+    frozen = selection.freeze("retry", ArchiveFilter(exception=REFUSED), chief, "console")
     client.force_login(chief)
     said = unescape(client.get(f"/operations/{frozen.pk}/?plan=careful").content.decode())
     assert "Retry 88 messages to Billing.V2 in demo?" in said

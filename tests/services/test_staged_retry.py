@@ -11,8 +11,17 @@ from django.test.utils import CaptureQueriesContext
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.models import AuditEntry, Endpoint, Operation, Queue, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import plans, staged_retry
+from pgqueue_admin.services.operations import (
+    lifecycle,
+    plans,
+    queries,
+    retry_controls,
+    runner,
+    selection,
+    single,
+    staged_retry,
+)
+from pgqueue_admin.services.operations.errors import AlreadyDecided, OperationNotAllowed, OperationRefused
 from pgqueue_admin.services.operations.plans import Planned
 from tests.archived_messages import BILLING, events_of, number_in
 from tests.older_schema import set_back
@@ -113,7 +122,7 @@ def test_one_death_in_the_trial_stops_it(ana: User) -> None:
     go_by(operation, 61)
     look(operation, clock)
     assert len(sent(operation)) == 5
-    operations.go_on(operation.pk, ana, "that one is known")
+    retry_controls.go_on(operation.pk, ana, "that one is known")
     look(operation, clock)
     plan = look(operation, clock)
     assert plan.operation.state == State.RUNNING
@@ -240,14 +249,14 @@ def test_a_pause_takes_effect_with_the_next_chunk_and_one_is_first(ana: User) ->
     operation, clock = planned(ana, FLAT), Clock()
     look(operation, clock)
     number = len(sent(operation))
-    operations.pause(operation.pk, "tomas")
+    retry_controls.pause(operation.pk, "tomas")
     look(operation, clock)
     assert len(sent(operation)) == number
-    with pytest.raises(operations.AlreadyDecided, match="Nothing was paused: tomas paused operation"):
-        operations.pause(operation.pk, ana)
-    operations.go_on(operation.pk, ana)
-    with pytest.raises(operations.AlreadyDecided, match=r"Nothing was resumed: operation .* runs"):
-        operations.go_on(operation.pk, "tomas")
+    with pytest.raises(AlreadyDecided, match="Nothing was paused: tomas paused operation"):
+        retry_controls.pause(operation.pk, ana)
+    retry_controls.go_on(operation.pk, ana)
+    with pytest.raises(AlreadyDecided, match=r"Nothing was resumed: operation .* runs"):
+        retry_controls.go_on(operation.pk, "tomas")
     look(operation, clock)
     assert len(sent(operation)) > number
     acts = AuditEntry.objects.filter(noun="operation").order_by("pk").values_list("who", "verb")
@@ -257,26 +266,26 @@ def test_a_pause_takes_effect_with_the_next_chunk_and_one_is_first(ana: User) ->
 def test_one_that_waits_for_a_person_is_looked_at_rarely_and_again_before_it_goes_on(ana: User) -> None:
     operation, clock = planned(ana, FLAT), Clock()
     look(operation, clock)
-    operations.pause(operation.pk, ana)
+    retry_controls.pause(operation.pk, ana)
     staged_retry.step(operation.pk, clock.after(600))
     next_look = plan_of(operation).look_at
     assert next_look
     assert next_look >= clock.now + timedelta(seconds=staged_retry.LOOK_RARELY)
-    operations.go_on(operation.pk, ana)
+    retry_controls.go_on(operation.pk, ana)
     assert plan_of(operation).look_at is None
 
 
 def test_another_rate_counts_from_the_next_chunk(ana: User) -> None:
     operation, clock = planned(ana, Planned(try_first=0, then_some=0, rest_rate=0.01, **CALM)), Clock()
     look(operation, clock)
-    operations.change_rate(operation.pk, ana, 40, before=0.01)
+    retry_controls.change_rate(operation.pk, ana, 40, before=0.01)
     clock.now = Clock().now
     staged_retry.step(operation.pk, clock.after(1))
     assert len(sent(operation)) == 41
-    with pytest.raises(operations.AlreadyDecided, match=r"it is 40/s by now, you saw 0\.01/s"):
-        operations.change_rate(operation.pk, "tomas", 5, before=0.01)
-    with pytest.raises(operations.OperationRefused, match=r"The rate stays as it is\. Messages a second"):
-        operations.change_rate(operation.pk, ana, 0)
+    with pytest.raises(AlreadyDecided, match=r"it is 40/s by now, you saw 0\.01/s"):
+        retry_controls.change_rate(operation.pk, "tomas", 5, before=0.01)
+    with pytest.raises(OperationRefused, match=r"The rate stays as it is\. Messages a second"):
+        retry_controls.change_rate(operation.pk, ana, 0)
     entry = AuditEntry.objects.get(verb="set")
     assert (entry.before, entry.after) == ({"rate": 0.01}, {"rate": 40})
 
@@ -284,13 +293,13 @@ def test_another_rate_counts_from_the_next_chunk(ana: User) -> None:
 def test_who_cancels_the_rest_follows_what_was_sent(ana: User) -> None:
     operation, clock = planned(ana, FLAT), Clock()
     look(operation, clock)
-    operations.cancel(operation.pk, "tomas")
+    lifecycle.cancel(operation.pk, "tomas")
     look(operation, clock)
     assert (plan_of(operation).operation.state, len(sent(operation))) == (State.FOLLOWING, 20)
-    with pytest.raises(operations.AlreadyDecided, match="tomas cancelled operation"):
-        operations.cancel(operation.pk, ana)
-    with pytest.raises(operations.AlreadyDecided, match="Nothing was paused: tomas cancelled"):
-        operations.pause(operation.pk, ana)
+    with pytest.raises(AlreadyDecided, match="tomas cancelled operation"):
+        lifecycle.cancel(operation.pk, ana)
+    with pytest.raises(AlreadyDecided, match="Nothing was paused: tomas cancelled"):
+        retry_controls.pause(operation.pk, ana)
     handle(operation, sent(operation))
     look(operation, clock)
     plan = look(operation, clock)
@@ -299,9 +308,9 @@ def test_who_cancels_the_rest_follows_what_was_sent(ana: User) -> None:
 
 def test_who_may_not_steers_nothing(ana: User, viewer: User) -> None:
     operation = planned(ana, FLAT)
-    acts = (operations.pause, operations.go_on, lambda pk, person: operations.change_rate(pk, person, 5.0))
+    acts = (retry_controls.pause, retry_controls.go_on, lambda pk, person: retry_controls.change_rate(pk, person, 5.0))
     for act in acts:
-        with pytest.raises(operations.OperationNotAllowed):
+        with pytest.raises(OperationNotAllowed):
             act(operation.pk, viewer)
     assert not AuditEntry.objects.filter(noun="operation").exists()
 
@@ -310,24 +319,24 @@ def test_a_plan_is_kept_in_the_audit_and_refused_where_it_makes_no_sense(ana: Us
     entry = AuditEntry.objects.get(operation_id=planned(ana, FLAT).pk)
     assert entry.after
     assert entry.after["plan"]["rest_rate"] == 20
-    frozen = operations.freeze("retry", ArchiveFilter(exception="TimeoutException"), ana, "console")
-    with pytest.raises(operations.OperationRefused, match=r"Nothing was retried\. It cannot stop at 9 dead of any 3"):
-        operations.start(frozen.pk, ana, planned=Planned(stop_dead=9, stop_of=3))
+    frozen = selection.freeze("retry", ArchiveFilter(exception="TimeoutException"), ana, "console")
+    with pytest.raises(OperationRefused, match=r"Nothing was retried\. It cannot stop at 9 dead of any 3"):
+        lifecycle.start(frozen.pk, ana, planned=Planned(stop_dead=9, stop_of=3))
     assert Operation.objects.get(pk=frozen.pk).state == State.FROZEN
 
 
 def test_tables_of_a_version_before_know_no_plan(ana: User) -> None:
-    frozen = operations.freeze("retry", ArchiveFilter(exception="TimeoutException"), ana, "console")
+    frozen = selection.freeze("retry", ArchiveFilter(exception="TimeoutException"), ana, "console")
     with queue_database().writing() as connection:
         set_back(connection, 6)
-    with pytest.raises(operations.OperationRefused, match=r"know no stages yet: run manage\.py engine_schema"):
-        operations.start(frozen.pk, ana, planned=Planned())
+    with pytest.raises(OperationRefused, match=r"know no stages yet: run manage\.py engine_schema"):
+        lifecycle.start(frozen.pk, ana, planned=Planned())
 
 
 def test_nobody_runs_a_planned_one_as_fast_as_it_goes(ana: User) -> None:
     operation = planned(ana, FLAT)
-    operations.run(operation.pk)
-    assert not operations.run_chunk(operation.pk)
+    runner.run(operation.pk)
+    assert not runner.run_chunk(operation.pk)
     assert sent(operation) == []
     assert RetryPlan.objects.get(pk=operation.pk).next_at is None
 
@@ -335,8 +344,8 @@ def test_nobody_runs_a_planned_one_as_fast_as_it_goes(ana: User) -> None:
 def test_what_others_decided_meanwhile_is_skipped_and_counted_as_that(ana: User) -> None:
     operation, clock = planned(ana), Clock()
     with queue_database().reading() as connection:
-        second = operations.items(connection, operation.pk)[1].archive_id
-    operations.act("discard", second, "ivo", "console")
+        second = queries.items(connection, operation.pk)[1].archive_id
+    single.act("discard", second, "ivo", "console")
     look(operation, clock)
     assert classes(operation) == {"sent": 4, "skipped": 1, "open": 83}
 

@@ -15,8 +15,7 @@ from pgqueue_admin.archive.message_edit import MessageEdit
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.models import Operation, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import edits, staged_retry
+from pgqueue_admin.services.operations import edits, lifecycle, selection, staged_retry
 from pgqueue_admin.services.operations.plans import Planned
 from pgqueue_admin.transport.wire import headers as h
 from tests.archived_messages import BILLING, REFUSED, events_of, number_in
@@ -97,9 +96,9 @@ def far() -> object:
 @pytest.mark.chaos
 def test_thousands_are_each_sent_once_whoever_is_killed(archived_console: str, ana: User) -> None:
     before = {queue: number_in(queue) for queue in TARGETS}
-    operation = operations.freeze("retry", ArchiveFilter(state="dead"), ana, "console", "all mended")
+    operation = selection.freeze("retry", ArchiveFilter(state="dead"), ana, "console", "all mended")
     plan = Planned(try_first=5, watch_seconds=0, then_some=95, some_rate=50, rest_rate=150, stop_dead=0, **CALM)
-    operations.start(operation.pk, ana, planned=plan)
+    lifecycle.start(operation.pk, ana, planned=plan)
     RetryPlan.objects.filter(pk=operation.pk).update(judged_from=5)  # nobody receives here
 
     for kill in range(KILLS):
@@ -125,12 +124,12 @@ def test_thousands_are_each_sent_once_whoever_is_killed(archived_console: str, a
 
 def test_edited_messages_are_each_sent_once_whoever_is_killed(archived_console: str, ana: User) -> None:
     """Two runners, killed while they send: each message is there once, changed, under the one id that is its own."""
-    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console", "misspelt")
+    operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console", "misspelt")
     ana.user_permissions.add(Permission.objects.get(codename="read_message"))
     editor = User.objects.get(pk=ana.pk)
     edits.propose(operation.pk, MessageEdit("header", "Tenant", "add", "blue"), editor)
     plan = Planned(try_first=5, watch_seconds=0, then_some=0, rest_rate=4, stop_dead=0, **CALM)
-    operations.start(operation.pk, editor, planned=plan)
+    lifecycle.start(operation.pk, editor, planned=plan)
     RetryPlan.objects.filter(pk=operation.pk).update(judged_from=5)
     for enough in (5, 15, 25):
         assert acted(operation) < operation.count, "each time there is more to send"

@@ -18,7 +18,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Endpoint, Operation, Queue
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import lifecycle, queries, runner, selection, single
 from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.transport.wire import headers as h
 from tests.console.sampled import elsewhere, sample
@@ -124,14 +124,14 @@ def test_the_preview_names_what_fails(tried: Connection, ana: User, sampled: boo
     if sampled:
         sample()
     before = counts(tried)
-    operation = operations.freeze("retry", ArchiveFilter(type_is=TYPE), ana, "console")
+    operation = selection.freeze("retry", ArchiveFilter(type_is=TYPE), ana, "console")
     with queue_database().reading() as connection:
-        told = operations.retry_targets(connection, operation)
+        told = queries.retry_targets(connection, operation)
     will_fail = {each.target.address for each in told.all if each.target.refusal()}
-    operations.start(operation.pk, ana)
-    operations.run(operation.pk)
+    lifecycle.start(operation.pk, ana)
+    runner.run(operation.pk)
     with queue_database().reading() as connection:
-        items = operations.items(connection, operation.pk, limit=100)
+        items = queries.items(connection, operation.pk, limit=100)
         found = {item.archive_id: store.get(connection, item.archive_id) for item in items}
     addresses = {archive_id: message.target for archive_id, message in found.items() if message and message.target}
     failed = {addresses[item.archive_id] for item in items if item.outcome == "failed"}
@@ -150,9 +150,9 @@ def test_one_message_is_judged_by_the_same(tried: Connection, ana: User) -> None
     for name, archive_id in forged().items():
         address = postgresql().parse_address(name)
         expected = TABLES[address.table][1] if name not in ELSEWHERE else "no"
-        outcome = operations.act("retry", archive_id, ana, "console")
+        outcome = single.act("retry", archive_id, ana, "console")
         assert (outcome.result == "done") == (expected == "yes"), (name, outcome.why)
-        named = operations.act("retry", archive_id, ana, "console", targets=[name]) if expected != "yes" else None
+        named = single.act("retry", archive_id, ana, "console", targets=[name]) if expected != "yes" else None
         assert named is None or (named.result == "done") == (expected == "named"), (name, named.why)
     entries = AuditEntry.objects.filter(verb="retry").exclude(after=None)
     assert sorted((each.after or {})["targets"] for each in entries) == sorted(
@@ -172,14 +172,14 @@ def test_who_names_one_chooses_it_on_the_page_in_admin_and_at_the_prompt(tried: 
     box = '<input type="checkbox" name="target" value="&quot;public&quot;.&quot;error&quot;">'
     assert box in answer.content.decode()
     root.post(f"{place}start/", {"target": '"public"."error"'})
-    operations.run(Operation.objects.latest("pk").pk)
+    runner.run(Operation.objects.latest("pk").pk)
     assert counts(tried)["error"] == before["error"] + 1
 
-    frozen = operations.freeze("retry", [audit], "root", "admin")
+    frozen = selection.freeze("retry", [audit], "root", "admin")
     confirm = f"/admin/pgqueue/operation/{frozen.pk}/confirm/"
     assert "an audit queue" in root.get(confirm).content.decode()
     root.post(confirm, {"go": "Retry 1", "target": '"public"."audit"'})
-    operations.run(frozen.pk)
+    runner.run(frozen.pk)
     assert counts(tried)["audit"] == before["audit"] + 1
 
     said = io.StringIO()
@@ -218,7 +218,7 @@ def test_code_of_others_is_named_before_it_runs(tried: Connection, ana: User) ->
         judged = judge(connection, [address, Address("public", "Foreign")])
     assert judged[address].runs == ("check checked of role neighbour", "trigger spies of role neighbour")
     assert judged[Address("public", "Foreign")].runs == (), "it runs with its owner's rights, not with ours"
-    operation = operations.freeze("retry", [forged()['"public"."Input"']], ana, "console")
+    operation = selection.freeze("retry", [forged()['"public"."Input"']], ana, "console")
     root = Client()
     root.force_login(User.objects.create_superuser("root"))
     for place in (f"/operations/{operation.pk}/", f"/admin/pgqueue/operation/{operation.pk}/confirm/"):
@@ -236,5 +236,5 @@ def test_what_the_sampler_took_for_an_error_queue_by_its_messages(owner: Connect
     owner.run(sent, {"headers": failed})
     sample()
     assert Queue.objects.get(table="Trouble").kind == "error"
-    outcome = operations.act("retry", forged()['"public"."Trouble"'], ana, "console")
+    outcome = single.act("retry", forged()['"public"."Trouble"'], ana, "console")
     assert (outcome.result, "is an error queue" in str(outcome.why)) == ("failed", True)

@@ -13,8 +13,7 @@ from django.db import connections
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.models import AuditEntry, Operation
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import staged_retry
+from pgqueue_admin.services.operations import lifecycle, runner, selection, staged_retry
 from pgqueue_admin.services.operations.errors import AlreadyDecided
 from pgqueue_admin.services.operations.plans import Planned
 from tests.archived_messages import BILLING, OPERATOR, REFUSED, events_of, number_in, person
@@ -51,11 +50,11 @@ def at_once(*acts: Callable[[], object]) -> list[object]:
 
 
 def frozen(kind: str, who: User) -> Operation:
-    return operations.freeze(kind, ArchiveFilter(exception=REFUSED), who, "console", "mine")
+    return selection.freeze(kind, ArchiveFilter(exception=REFUSED), who, "console", "mine")
 
 
 def to_the_end(operation: Operation) -> None:
-    while operations.run_chunk(operation.pk, 3):
+    while runner.run_chunk(operation.pk, 3):
         pass
 
 
@@ -76,8 +75,8 @@ def test_one_retries_what_another_discards(ana: User, bob: User, staged: bool) -
     before = number_in(BILLING)
     retries, discards = frozen("retry", ana), frozen("discard", bob)
     plan = Planned(try_first=0, then_some=0, rest_rate=100, stop_dead=0, **CALM) if staged else None
-    operations.start(retries.pk, ana, planned=plan)
-    operations.start(discards.pk, bob)
+    lifecycle.start(retries.pk, ana, planned=plan)
+    lifecycle.start(discards.pk, bob)
     at_once(partial(in_stages if staged else to_the_end, retries), partial(to_the_end, discards))
 
     for each in (retries, discards):
@@ -95,7 +94,7 @@ def test_both_retry_the_same_set(ana: User, bob: User) -> None:
     before = number_in(BILLING)
     both = [frozen("retry", ana), frozen("retry", bob)]
     for each, who in zip(both, (ana, bob), strict=True):
-        operations.start(each.pk, who)
+        lifecycle.start(each.pk, who)
     at_once(*(partial(to_the_end, each) for each in both))
     for each in both:
         each.refresh_from_db()
@@ -108,10 +107,10 @@ def test_both_decide_on_the_same_operation(ana: User, bob: User, second: str) ->
     """One of them has decided; the other is told who did, and nothing of theirs is in the audit."""
     operation = frozen("retry", ana)
     acts: dict[str, Callable[[], Any]] = {
-        "start": partial(operations.start, operation.pk, bob),
-        "cancel": partial(operations.cancel, operation.pk, bob),
+        "start": partial(lifecycle.start, operation.pk, bob),
+        "cancel": partial(lifecycle.cancel, operation.pk, bob),
     }
-    answers = at_once(partial(operations.start, operation.pk, ana), acts[second])
+    answers = at_once(partial(lifecycle.start, operation.pk, ana), acts[second])
     operation.refresh_from_db()
     refused = [each for each in answers if isinstance(each, AlreadyDecided)]
     entries = AuditEntry.objects.filter(operation_id=operation.pk).values_list("who", "verb")

@@ -15,7 +15,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.models import Endpoint as Row
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import single
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
 from tests.transport.statements_log import StatementsLog
 from tests.waiting import until
@@ -50,7 +50,7 @@ def test_an_idle_endpoint_takes_it_at_once(
     endpoint.start()
     try:
         until(lambda: "peek" in log.asked_since("listen"), what="it listens, and has looked since it does")
-        assert operations.act("retry", archive_id, ana, "console").result == "done"
+        assert single.act("retry", archive_id, ana, "console").result == "done"
         until(lambda: seen, what="handled")
     finally:
         endpoint.stop()

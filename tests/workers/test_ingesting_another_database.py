@@ -13,9 +13,8 @@ from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.models import Process, Queue
 from pgqueue_admin.models import queue_database as source
 from pgqueue_admin.models.queue_database import database_of, of_alias
-from pgqueue_admin.services import operations
 from pgqueue_admin.services.endpoint_change import ActRefused
-from pgqueue_admin.services.operations import crossings
+from pgqueue_admin.services.operations import crossings, reconcile, single
 from pgqueue_admin.services.queues import save_settings
 from pgqueue_admin.workers.processes.ingester_process import IngesterProcess
 from pgqueue_admin.workers.supervisor.role import RoleKey, singletons
@@ -129,7 +128,7 @@ def found(there: Billing) -> str:
 
 def emptied(there: Billing) -> None:
     database = database_of(error_queue(there))
-    operations.settle()
+    reconcile.settle()
     while crossings.take_in(database, error_queue(there)).full:
         pass
 
@@ -272,7 +271,7 @@ def test_what_was_retried_there_and_died_again_says_so(here: Connection, there: 
     )
     assert row is not None
     there.make(row.target_table)
-    assert operations.act("retry", row.id, ana, "console").result == "done"
+    assert single.act("retry", row.id, ana, "console").result == "done"
     store, failed_in = there.dialect.crossings, there.dialect.address(there.schema, row.target_table)
     assert store
     with there.dialect.connect(there.dsn) as session, session.transaction():

@@ -12,7 +12,7 @@ from pgqueue_admin.console.conversations.sources import Covered, Found
 from pgqueue_admin.formatting.conversations import conversation
 from pgqueue_admin.formatting.conversations.sighting import Source
 from pgqueue_admin.models import database_clock
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import queries
 
 LONGEST = 2_000  # characters of an id
 
@@ -44,7 +44,7 @@ def page(request: HttpRequest, conversation_id: str) -> HttpResponse:
         "page": ConversationPage(found, now),
         "trouble": trouble,
         "asks_history": not looks and not absent,
-        "started_here": operations.started_here(act.operation for seen in found.seen for act in seen.acts),
+        "started_here": queries.started_here(act.operation for seen in found.seen for act in seen.acts),
     }
     return render(request, "pgqueue_admin/conversations/page.html", about)
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from pgqueue_admin.archive.crossings import Crossing
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.formatting import crossings as words
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import queries
 from pgqueue_admin.services.operations.crossings import PendingCrossing
 
 
@@ -73,5 +73,5 @@ class CrossingRow:
 
 
 def of(found: list[PendingCrossing]) -> list[CrossingRow]:
-    own = operations.started_here(each.crossing.operation for each in found)
+    own = queries.started_here(each.crossing.operation for each in found)
     return [CrossingRow(each, each.crossing.operation if each.crossing.operation in own else None) for each in found]

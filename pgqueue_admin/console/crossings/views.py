@@ -11,8 +11,8 @@ from pgqueue_admin.console.crossings import rows
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import crossings as words
 from pgqueue_admin.models.queue_database import looked_at
-from pgqueue_admin.services import operations
 from pgqueue_admin.services.operations import crossing_decision, crossings
+from pgqueue_admin.services.operations.errors import OperationRefused
 
 
 @require_safe
@@ -49,7 +49,7 @@ def decide(request: HttpRequest, number: int) -> HttpResponse:
     arrived = said == "arrived"
     try:
         done = crossing_decision.decide(number, arrived, request.user, "console", responses.reason(request))
-    except operations.OperationRefused as error:
+    except OperationRefused as error:
         responses.refused(request, str(error))
         return responses.SeeOther(_place(number))
     except DatabaseError as error:

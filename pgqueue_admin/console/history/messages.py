@@ -15,8 +15,9 @@ from pgqueue_admin.history.freshness import HistoryFreshness
 from pgqueue_admin.history.rollups import latency_bands
 from pgqueue_admin.history.storage import archive_events, message_lookup
 from pgqueue_admin.models import database_clock
-from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services import content_access
 from pgqueue_admin.services.masking import reveals
+from pgqueue_admin.services.operations import queries
 
 RESULTS = {
     "success": "Succeeded",
@@ -94,7 +95,7 @@ def _became(message: message_lookup.FinishedMessage) -> dict[str, Any]:
     try:
         known = archive_events.of(message)
         numbers = [event.operation for event in known.events] if known else []
-        return {"became": known, "within": message_lookup.WITHIN, "started_here": operations.started_here(numbers)}
+        return {"became": known, "within": message_lookup.WITHIN, "started_here": queries.started_here(numbers)}
     except message_lookup.FilesUnreadable as error:
         return {"became_unknown": str(error)}
 

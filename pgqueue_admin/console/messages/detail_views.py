@@ -29,9 +29,10 @@ from pgqueue_admin.models import AuditEntry, database_clock
 from pgqueue_admin.models.queue_database import is_watched, sees_locked_rows
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
-from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.masking import reveals
+from pgqueue_admin.services.operations import queries
 from pgqueue_admin.services.operations.targets import Target, judge
 
 TEMPLATE = "pgqueue_admin/messages/detail/page.html"
@@ -91,7 +92,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
         "first_ending": found.first_ending,
         "done": [*timeline.done(known, found.events)],
         "reasons": _reasons(archive_id, found.events),
-        "started_here": operations.started_here(event.operation for event in found.events),
+        "started_here": queries.started_here(event.operation for event in found.events),
     }
     return render(request, TEMPLATE, about)
 

@@ -20,9 +20,10 @@ from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import confirmations
 from pgqueue_admin.models import Operation, Trial
-from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.services.operations import confirmation, edits, plans
+from pgqueue_admin.services.operations import call_back, confirmation, edits, lifecycle, plans, retry_controls
+from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.selection import LAPSES_AFTER
 from pgqueue_admin.services.trials import MOST
 
@@ -61,7 +62,7 @@ def _edited(operation: Operation, access: ContentAccess) -> str:
 def _waiting(operation: Operation) -> CappedCount | None:
     """What it has sent and can be called back; None where that is not known."""
     try:
-        return operations.call_back.waiting(operation)
+        return call_back.waiting(operation)
     except DatabaseError:
         return None
 
@@ -128,8 +129,8 @@ def start(request: HttpRequest, number: int) -> HttpResponse:
     try:
         seen = request.POST.get("edit", "") if operation.kind == Operation.Kind.RETRY else None
         rules = [each for each in map(parse_int, request.POST.getlist("rule")) if each is not None]
-        operations.start(number, request.user, reason, request.POST.getlist("target"), planned, rules, seen)
-    except operations.OperationRefused as error:
+        lifecycle.start(number, request.user, reason, request.POST.getlist("target"), planned, rules, seen)
+    except OperationRefused as error:
         responses.refused(request, str(error))
     except DatabaseError as error:
         responses.failed(request, f"Nothing was started. {error}")
@@ -144,11 +145,11 @@ def _fault(planned: plans.Planned | None) -> str:
 def cancel(request: HttpRequest, number: int) -> HttpResponse:
     existing(Operation, f"There is no operation {number}.", pk=number)
     try:
-        operation = operations.cancel(number, request.user)
+        operation = lifecycle.cancel(number, request.user)
         finishing = live_progress.of(operation).finishing
         came = labels.FINISHING if finishing else f"Cancelled. {labels.ended(operation)}"
         responses.done(request, f"{came}.")
-    except operations.OperationRefused as error:
+    except OperationRefused as error:
         responses.refused(request, str(error))
     except DatabaseError as error:
         responses.failed(request, f"Its frozen set stays for now. {error}")
@@ -157,13 +158,14 @@ def cancel(request: HttpRequest, number: int) -> HttpResponse:
 
 @require_POST
 def pause(request: HttpRequest, number: int) -> HttpResponse:
-    return _steer(request, number, lambda: operations.pause(number, request.user), "Paused. Sent messages stay sent.")
+    said = "Paused. Sent messages stay sent."
+    return _steer(request, number, lambda: retry_controls.pause(number, request.user), said)
 
 
 @require_POST
 def resume(request: HttpRequest, number: int) -> HttpResponse:
     reason = responses.reason(request)
-    return _steer(request, number, lambda: operations.go_on(number, request.user, reason), "It goes on.")
+    return _steer(request, number, lambda: retry_controls.go_on(number, request.user, reason), "It goes on.")
 
 
 @require_POST
@@ -174,7 +176,7 @@ def rate(request: HttpRequest, number: int) -> HttpResponse:
         responses.refused(request, f"The rate stays as it is: “{shown}” is no rate. Type messages a second, as 20.")
         return responses.back(request, _place(number))
     said = f"The rest goes at {wanted:g}/s from the next chunk on."
-    return _steer(request, number, lambda: operations.change_rate(number, request.user, wanted, before), said)
+    return _steer(request, number, lambda: retry_controls.change_rate(number, request.user, wanted, before), said)
 
 
 def _steer(request: HttpRequest, number: int, act: Callable[[], object], said: str) -> HttpResponse:
@@ -182,7 +184,7 @@ def _steer(request: HttpRequest, number: int, act: Callable[[], object], said: s
     try:
         act()
         responses.done(request, said)
-    except operations.OperationRefused as error:
+    except OperationRefused as error:
         responses.refused(request, str(error))
     except DatabaseError as error:
         responses.failed(request, f"Nothing was changed. {error}")

@@ -14,9 +14,10 @@ from pgqueue_admin.console.operations import edit_form, labels
 from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.services.operations import edits
+from pgqueue_admin.services.operations import edits, queries
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
 
 TEMPLATE = "pgqueue_admin/operations/edit.html"
 
@@ -47,8 +48,8 @@ def page(request: HttpRequest, number: int) -> HttpResponse:
 def _keep(request: HttpRequest, operation: Operation, edit: MessageEdit | None) -> HttpResponse:
     try:
         edits.propose(operation.pk, edit, request.user)
-    except operations.OperationRefused as error:
-        status = 403 if isinstance(error, operations.OperationNotAllowed) else 422
+    except OperationRefused as error:
+        status = 403 if isinstance(error, OperationNotAllowed) else 422
         return _page(request, operation, edit, str(error), status)
     return responses.SeeOther(reverse("operation", args=[operation.pk]))
 
@@ -84,7 +85,7 @@ def _page(
 
 
 def _read(connection: Connection, operation: Operation, edit: MessageEdit | None, access: ContentAccess) -> EditPage:
-    samples = operations.samples(connection, operation, 1)
+    samples = queries.samples(connection, operation, 1)
     message = store.show(connection, samples[0].archive_id) if samples else None
     known = edit_form.names(access.archived(message).headers if message else None)
     part = "field" if message and message.kind == "lease" else "header"

@@ -11,7 +11,7 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import escape_invisible
 from pgqueue_admin.models import Operation, RetryPlan, database_clock
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import queries, runner
 
 FOLLOWED = timedelta(hours=1)  # an open page counts on after the end; of other people's queues success is never told
 
@@ -23,10 +23,10 @@ def of(operation: Operation) -> OperationProgress:
     plan = RetryPlan.objects.filter(pk=operation.pk).first()
     try:
         with queue_database().reading() as connection:
-            now = operations.states(connection, operation.pk)
+            now = queries.states(connection, operation.pk)
             if plan:
                 return staged_progress.of(connection, operation, now)
-        return OperationProgress(operation, operations.in_hand(operation), now)
+        return OperationProgress(operation, runner.in_hand(operation), now)
     except DatabaseError:  # what is known is shown
         if plan:
             return staged_progress.StagedProgress(operation, is_known=False)

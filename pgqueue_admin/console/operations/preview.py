@@ -9,9 +9,9 @@ from typing import Any
 from pgqueue_admin.console.operations import edit_form, labels, plan_form
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services import content_access, operations, purges, unattended
+from pgqueue_admin.services import content_access, purges, unattended
 from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.services.operations import edits, redirects
+from pgqueue_admin.services.operations import edits, queries, redirects
 from pgqueue_admin.services.operations.queries import Causes, ChangedState, Targets
 from pgqueue_admin.transport.wire.headers import short_type
 
@@ -51,18 +51,18 @@ def read(connection: Connection, operation: Operation, person: Any, asked: Mappi
     """``asked``: what the address or the form says of the plan."""
     if operation.kind == Operation.Kind.PURGE:
         return _of_purge(connection, operation, person, asked)
-    parts = operations.made_of(connection, operation.pk)
+    parts = queries.made_of(connection, operation.pk)
     whole = next(part for part in parts if part.what == "all")
-    samples = operations.samples(connection, operation, SAMPLES)
+    samples = queries.samples(connection, operation, SAMPLES)
     retry = operation.kind == Operation.Kind.RETRY
-    targets = operations.retry_targets(connection, operation, redirects.rules()) if retry else None
-    kept, removed = operations.header_changes(connection, samples) if retry else ([], [])
+    targets = queries.retry_targets(connection, operation, redirects.rules()) if retry else None
+    kept, removed = queries.header_changes(connection, samples) if retry else ([], [])
     queues = targets.counts if targets and targets.ruled else operation.queues
     return OperationPreview(
         queues,
         _splits(operation, queues, parts),
         samples,
-        operations.changed(connection, operation),
+        queries.changed(connection, operation),
         targets,
         unattended.without_receiver(queues) if targets else [],
         whole.oldest_at,
@@ -70,7 +70,7 @@ def read(connection: Connection, operation: Operation, person: Any, asked: Mappi
         kept,
         removed,
         plan_form.offered(connection, operation, person, asked),
-        operations.causes(connection, operation) if retry else None,
+        queries.causes(connection, operation) if retry else None,
         _edit(connection, operation, content_access.of(person)),
     )
 

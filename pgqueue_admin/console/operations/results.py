@@ -10,9 +10,8 @@ from pgqueue_admin.console import pagination
 from pgqueue_admin.console.operations.staged_progress import CLASSES, ENDED, ROUGH
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation, RetryPlan
-from pgqueue_admin.services import operations
 from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.services.operations import staged_retry
+from pgqueue_admin.services.operations import queries, staged_retry
 
 ROWS = 50
 ROUGHLY, ALL = "rough", "all"
@@ -41,7 +40,7 @@ def read(
         return _staged(connection, operation, plan, asked, access)
     outcome = next((name for name, _ in filters(operation) if name == asked.get("o")), "")
     start = pagination.integer(asked.get("after")) or 0
-    rows = operations.items(connection, operation.pk, start, outcome, ROWS + 1)
+    rows = queries.items(connection, operation.pk, start, outcome, ROWS + 1)
     after = pagination.pack(rows[ROWS - 1].position) if len(rows) > ROWS else ""
     still = ArchiveFilter(state="discarded", last_operation=operation.pk)
     discarded = store.count(connection, still, operation.done).number if operation.kind in BINNED else 0

@@ -15,8 +15,7 @@ from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import Operation, RetryPlan
 from pgqueue_admin.models.retry_plan import Stage
-from pgqueue_admin.services import operations
-from pgqueue_admin.services.operations import plans, staged_retry
+from pgqueue_admin.services.operations import plans, runner, staged_retry
 from pgqueue_admin.services.operations.queries import CurrentState
 
 State = Operation.State
@@ -94,7 +93,7 @@ class StagedProgress(OperationProgress):
     @property
     def running(self) -> bool:
         """Whether there may be something to send, also while it is paused or has stopped."""
-        return self.operation.state in operations.STEERED
+        return self.operation.state in runner.STEERED
 
     @property
     def moves(self) -> bool:

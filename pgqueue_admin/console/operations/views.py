@@ -23,9 +23,11 @@ from pgqueue_admin.formatting import confirmations
 from pgqueue_admin.formatting.audit_verbs import past
 from pgqueue_admin.models import Operation, RetryRule
 from pgqueue_admin.models.queue_database import looked_at, queue_database
-from pgqueue_admin.services import content_access, operations, purges
+from pgqueue_admin.services import content_access, purges
 from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.services.operations import redirects
+from pgqueue_admin.services.operations import call_back, redirects, single
+from pgqueue_admin.services.operations.errors import EmptySelection, OperationRefused
+from pgqueue_admin.services.operations.selection import freeze, freeze_discarded
 
 ROWS = 50
 MOST_IDS = 10_000
@@ -66,7 +68,7 @@ def _create(request: HttpRequest) -> HttpResponse:
         if request.POST.get("at_once") and len(ids) == 1:
             return _at_once(request, kind, ids[0])
         return _freeze(request, kind, ids)
-    except operations.OperationRefused as error:
+    except OperationRefused as error:
         responses.refused(request, str(error))
     except (DatabaseError, ProgrammingError) as error:  # or the console's own database lacks a right or a table
         responses.failed(request, f"Nothing was {past(kind)}. {error}")
@@ -76,7 +78,7 @@ def _create(request: HttpRequest) -> HttpResponse:
 def _at_once(request: HttpRequest, kind: str, archive_id: int) -> HttpResponse:
     if kind == Operation.Kind.RETRY and _is_ruled(archive_id):
         return _freeze(request, kind, [archive_id])  # a rule is shown before it is followed
-    outcome = operations.act(kind, archive_id, request.user, "console", responses.reason(request))
+    outcome = single.act(kind, archive_id, request.user, "console", responses.reason(request))
     said = labels.result(kind, outcome)
     if outcome.result == "done":
         responses.done(request, said, *_ways(kind, outcome))
@@ -106,7 +108,7 @@ def _ways(kind: str, outcome: Outcome) -> list[Way]:
 
 def _call_back(request: HttpRequest) -> HttpResponse:
     number = parse_int(request.POST.get("operation", "")) or 0
-    operation = operations.call_back.prepare(number, request.user, "console", responses.reason(request))
+    operation = call_back.prepare(number, request.user, "console", responses.reason(request))
     return responses.SeeOther(reverse("operation", args=[operation.pk]))
 
 
@@ -119,8 +121,8 @@ def _purge(request: HttpRequest) -> HttpResponse:
 def _from_bin(request: HttpRequest) -> HttpResponse:
     ids = _ids(request)
     if not ids:
-        raise operations.EmptySelection("Nothing was retried: no message was ticked.")
-    operation = operations.freeze_discarded(ids, request.user, "console", responses.reason(request))
+        raise EmptySelection("Nothing was retried: no message was ticked.")
+    operation = freeze_discarded(ids, request.user, "console", responses.reason(request))
     return responses.SeeOther(reverse("operation", args=[operation.pk]))
 
 
@@ -132,7 +134,7 @@ def _edit(request: HttpRequest) -> HttpResponse:
 
 FROM_BIN, EDIT = "restore and retry", "edit and retry"
 PREPARED: dict[str, Callable[[HttpRequest], HttpResponse]] = {
-    operations.call_back.KIND: _call_back,
+    call_back.KIND: _call_back,
     purges.KIND: _purge,
     FROM_BIN: _from_bin,
     EDIT: _edit,
@@ -151,20 +153,20 @@ def _frozen(request: HttpRequest, kind: str, ids: list[int]) -> Operation:
         chosen, covered = _matching(kind, selection, request.POST.get("w"), content_access.of(request.user))
         selection += covered
     elif not ids:
-        raise operations.EmptySelection(f"Nothing was {past(kind)}: no message was ticked.")
-    return operations.freeze(kind, chosen, request.user, "console", responses.reason(request), selection)
+        raise EmptySelection(f"Nothing was {past(kind)}: no message was ticked.")
+    return freeze(kind, chosen, request.user, "console", responses.reason(request), selection)
 
 
 def _matching(kind: str, q: str, w: str | None, access: ContentAccess) -> tuple[ArchiveFilter, str]:
     """What a search finds; where it reads texts, in what it has covered, which is said as terms, too."""
     query = search.read(q, access)
     if query.error:
-        raise operations.OperationRefused(f"Nothing was {past(kind)}: {query.error}")
+        raise OperationRefused(f"Nothing was {past(kind)}: {query.error}")
     if not query.reads_rows:
         return query.filter, ""
     covered = window.unpack(w)
     if covered is None:
-        raise operations.OperationRefused(f"Nothing was {past(kind)}: {NOT_COVERED}")
+        raise OperationRefused(f"Nothing was {past(kind)}: {NOT_COVERED}")
     state = "discarded" if kind == "restore" else "dead"
     return replace(query.filter, window=covered), window.covered(covered, state)
 

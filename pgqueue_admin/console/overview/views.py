@@ -20,7 +20,7 @@ from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.models import Alert, Operation, database_clock
 from pgqueue_admin.models.failure_group import FailureWords, words_of
 from pgqueue_admin.models.queue_database import queue_database, schemas_looked_at
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import staged_retry
 
 BOARD, CHANGES = 60, 5
 
@@ -53,7 +53,7 @@ def page(request: HttpRequest) -> HttpResponse:
             "schemas": ", ".join([*queue_database().schemas, *schemas_looked_at()]),
             "board": cells.board(view.within, BOARD),
             "changes": activity.folded(latest)[:CHANGES],
-            "running": Operation.objects.filter(state__in=operations.staged_retry.FOLLOWED),
+            "running": Operation.objects.filter(state__in=staged_retry.FOLLOWED),
         },
     )
     last_visit.remember(request, response, now)

@@ -10,9 +10,9 @@ from pgqueue_admin.console.archive import search
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services import operations
 from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.services.operations import OperationRefused
+from pgqueue_admin.services.operations import queries
+from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.trials import MOST
 
 COUNTED = 100_000
@@ -42,7 +42,7 @@ def _of_operation(connection: Connection, number: int) -> ChosenMessages:
     operation = Operation.objects.filter(pk=number, kind=Operation.Kind.RETRY).first()
     if operation is None:
         raise OperationRefused(f"There is no retry {number}.")
-    ids = [row.archive_id for row in operations.items(connection, number, limit=MOST)]
+    ids = [row.archive_id for row in queries.items(connection, number, limit=MOST)]
     return ChosenMessages(ids, operation.count, operation.selection, number)
 
 

@@ -20,7 +20,7 @@ from pgqueue_admin.models import Trial, TrialItem, processes
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import content_access, trials
 from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.services.operations import OperationRefused
+from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.trials import Candidate
 
 

@@ -8,9 +8,9 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import crossings as wording
 from pgqueue_admin.management.act_command import caller
 from pgqueue_admin.management.database_errors import why
-from pgqueue_admin.services import operations
 from pgqueue_admin.services.operations import crossings
 from pgqueue_admin.services.operations.crossing_decision import decide
+from pgqueue_admin.services.operations.errors import OperationRefused
 
 
 class Command(BaseCommand):
@@ -37,7 +37,7 @@ class Command(BaseCommand):
                 self._decide(verb == "arrived", **options)
         except DatabaseError as error:
             raise CommandError(why(error)) from error
-        except operations.OperationRefused as error:
+        except OperationRefused as error:
             raise CommandError(str(error)) from error
 
     def _list(self) -> None:

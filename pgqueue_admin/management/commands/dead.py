@@ -14,9 +14,18 @@ from pgqueue_admin.management.act_command import caller
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.models import Operation, notify, outage, queue_lookup
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import operations, purges, trials
-from pgqueue_admin.services.operations import confirmation, redirects
-from pgqueue_admin.services.operations.errors import OutcomeUnknown
+from pgqueue_admin.services import purges, trials
+from pgqueue_admin.services.operations import (
+    call_back,
+    confirmation,
+    edits,
+    lifecycle,
+    queries,
+    redirects,
+    runner,
+    selection,
+)
+from pgqueue_admin.services.operations.errors import EmptySelection, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.operations.plans import Planned
 
 NOT_ALL, WRONG, NOTHING, NOT_CONFIRMED, NO_DATABASE = 1, 2, 3, 4, 5
@@ -107,11 +116,11 @@ class Command(BaseCommand):
         except django.db.Error as error:  # the console's own
             said_by_it = f"The console's database {outage.describe(error)}. {error}".strip()
             raise CommandError(said_by_it, returncode=NO_DATABASE) from error
-        except operations.EmptySelection as error:
+        except EmptySelection as error:
             raise CommandError(str(error), returncode=NOTHING) from error
         except OutcomeUnknown as error:
             raise CommandError(str(error), returncode=NO_DATABASE) from error
-        except (operations.OperationRefused, AddressUnreadable) as error:
+        except (OperationRefused, AddressUnreadable) as error:
             raise CommandError(str(error), returncode=WRONG) from error
 
     def _do(self, verb: str, options: dict[str, Any]) -> None:
@@ -148,16 +157,16 @@ class Command(BaseCommand):
         edit = dead_messages.edit_of(options) if verb == "retry" else None
         operation = self._frozen(verb, options, (options["who"], "command", options["reason"]))
         if edit:
-            operation = operations.edits.propose(operation.pk, edit, options["who"])
+            operation = edits.propose(operation.pk, edit, options["who"])
         plan = self._planned(operation, options)
         reason = self._confirm(operation, options, plan)
         rules = [each.number for each in redirects.rules()] if options.get("by_rules") else []
-        operations.start(operation.pk, options["who"], reason, options.get("into", ()), planned=plan, rules=rules)
+        lifecycle.start(operation.pk, options["who"], reason, options.get("into", ()), planned=plan, rules=rules)
         if plan:
             return self._stage(operation, options)
         self._run(operation)
         with queue_database().reading() as connection:
-            notable = operations.not_done(connection, operation.pk)
+            notable = queries.not_done(connection, operation.pk)
         dead_messages.print_result(self.stdout, operation, notable, options["json"])
         if operation.done != operation.count:
             sys.exit(NOT_ALL)
@@ -166,8 +175,8 @@ class Command(BaseCommand):
         """A plan that is none is told before the question; then the frozen set is given up."""
         try:
             return dead_plan.planned(operation, options) if operation.kind == Operation.Kind.RETRY else None
-        except operations.OperationRefused:
-            operations.cancel(operation.pk, options["who"])
+        except OperationRefused:
+            lifecycle.cancel(operation.pk, options["who"])
             raise
 
     def _stage(self, operation: Operation, options: dict[str, Any]) -> None:
@@ -181,11 +190,11 @@ class Command(BaseCommand):
 
     def _frozen(self, verb: str, options: dict[str, Any], who_and_why: tuple[str, str, str]) -> Operation:
         if verb == CALL_BACK:
-            return operations.call_back.prepare(options["operation"], *who_and_why)
+            return call_back.prepare(options["operation"], *who_and_why)
         if verb == PURGE:
             address = queue_database().dialect.parse_address(queue_lookup.canonical(options["address"]))
             return purges.prepare(address, *who_and_why)
-        return operations.freeze(verb, self._chosen(verb, options), *who_and_why)
+        return selection.freeze(verb, self._chosen(verb, options), *who_and_why)
 
     def _chosen(self, verb: str, options: dict[str, Any]) -> Any:
         by_filter = dead_messages.narrows(options)
@@ -202,7 +211,7 @@ class Command(BaseCommand):
         with queue_database().reading() as connection:
             rules = redirects.rules() if options.get("by_rules") else []
             retry = operation.kind == Operation.Kind.RETRY
-            targets = operations.retry_targets(connection, operation, rules) if retry else None
+            targets = queries.retry_targets(connection, operation, rules) if retry else None
             dead_messages.print_edit(self.stderr, connection, operation)
         dead_messages.print_question(self.stderr, operation, targets, options.get("into", ()))
         if staged:
@@ -228,17 +237,17 @@ class Command(BaseCommand):
         return sys.stdin.readline().strip()
 
     def _leave(self, operation: Operation, options: dict[str, Any], why: str) -> NoReturn:
-        operations.cancel(operation.pk, options["who"])
+        lifecycle.cancel(operation.pk, options["who"])
         raise CommandError(why, returncode=NOT_CONFIRMED)
 
     def _run(self, operation: Operation) -> None:
         """Housekeeping may be at it as well: then this waits for what it has in hand."""
         with notify.listen(notify.OPERATION) as heard:
-            operations.run(operation.pk)
+            runner.run(operation.pk)
             operation.refresh_from_db()
-            while operation.state in operations.UNFINISHED:
+            while operation.state in runner.UNFINISHED:
                 list(heard.notifications(1.0))
-                operations.run(operation.pk)
+                runner.run(operation.pk)
                 operation.refresh_from_db()
 
     def _wrong(self, why: str) -> NoReturn:

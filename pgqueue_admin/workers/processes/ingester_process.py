@@ -19,7 +19,8 @@ from pgqueue_admin.models import Cursor, Queue
 from pgqueue_admin.models.db_backend.base import only_short_ones_here
 from pgqueue_admin.models.ingest_status import cannot_empty
 from pgqueue_admin.models.queue_database import QueueDatabase, queue_database, queues_in
-from pgqueue_admin.services import operations, queues
+from pgqueue_admin.services import queues
+from pgqueue_admin.services.operations import crossings
 from pgqueue_admin.workers.processes.wakeup_pipe import ShutdownSignal
 from pgqueue_admin.workers.reporting import process_identity, process_stats
 from pgqueue_admin.workers.reporting.liveness_file import LivenessFile
@@ -126,8 +127,8 @@ class IngesterProcess:
             with queue_database().writing(settings.PGQUEUE["ANSWER_SECONDS"]) as connection:
                 yield lambda queue: ingester.ingest(connection, queue, own_code=own_code)
         else:
-            of, clear = self._of, operations.crossings.is_clear
-            yield lambda queue: _of_other(operations.crossings.take_in(of, queue)) if clear(of.alias) else NOTHING
+            of, clear = self._of, crossings.is_clear
+            yield lambda queue: _of_other(crossings.take_in(of, queue)) if clear(of.alias) else NOTHING
 
     def _report(self) -> None:
         try:

@@ -24,7 +24,8 @@ from pgqueue_admin.models import Queue, database_clock
 from pgqueue_admin.models.queue_database import database_of, is_watched, queue_database
 from pgqueue_admin.monitor import browse
 from pgqueue_admin.monitor.queue_table import QueueTable
-from pgqueue_admin.services import content_access, operations
+from pgqueue_admin.services import content_access
+from pgqueue_admin.services.operations import queries
 from pgqueue_admin.transport.wire.headers import short_type
 
 GONE = "gone"  # removed from the archive
@@ -142,6 +143,6 @@ def _steps(archive_id: int, zone: str, version: tuple[Any, ...]) -> str:
         return ""
     about = {
         "steps": timeline.steps(summary.of_archived(message, content_access.NOTHING), events, database_clock.now()),
-        "started_here": operations.started_here(event.operation for event in events),
+        "started_here": queries.started_here(event.operation for event in events),
     }
     return render_to_string("pgqueue_admin/messages/detail/steps.html", about)
