@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     if sys.argv[1:2] == ["up"]:
         _end_at_once_on_ctrl_c()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.settings")
+    _refuse_settings_of_before(os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.settings"))
     try:
         from django.core.management import execute_from_command_line
         from django.db import OperationalError
@@ -23,6 +23,13 @@ def main() -> None:
         execute_from_command_line(sys.argv)
     except (OperationalError, DatabaseDown) as error:
         sys.exit(f"The database does not answer{_what_starts_it()}.\n{error}")
+
+
+def _refuse_settings_of_before(module: str) -> None:
+    """A unit that was copied before the module was renamed names it still."""
+    if module == "pgqueue_admin.config.worker_settings":
+        now = "pgqueue_admin.config.base_settings"
+        sys.exit(f"DJANGO_SETTINGS_MODULE is {module}, which is {now} now: change it in the unit, or copy it again.")
 
 
 def _what_starts_it() -> str:

@@ -13,6 +13,7 @@ from typing import NoReturn
 import pytest
 from django.contrib.auth.models import User
 
+from pgqueue_admin.config import command_line
 from pgqueue_admin.management.commands import dead, endpoint
 from pgqueue_admin.management.commands.dead import NO_DATABASE
 from pgqueue_admin.management.commands.prepare import Command
@@ -28,6 +29,14 @@ def run(var: Path, *argv: str, **environment: str) -> tuple[int, str]:
     command = [sys.executable, "manage.py", *argv]
     ran = subprocess.run(command, cwd=ROOT, env=here, capture_output=True, text=True, check=False)
     return ran.returncode, ran.stderr
+
+
+def test_a_copied_unit_that_names_the_settings_of_before_is_told_what_they_are_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.worker_settings")
+    with pytest.raises(SystemExit, match=r"pgqueue_admin\.config\.base_settings"):
+        command_line.main()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from pgqueue_admin.workers.supervisor import systemd_notify
 from pgqueue_admin.workers.supervisor.role import Role
 
 
-# What the signal is called that ended a process.
 def signal_name(number: int) -> str:
     """``SIGKILL``, and ``signal 36`` of those for which Python has no name: nearly all real-time ones."""
     try:
@@ -30,7 +29,7 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-WORKER_SETTINGS = "pgqueue_admin.config.base_settings"
+ENGINE_SETTINGS = "pgqueue_admin.config.base_settings"
 KNOWN_SETTINGS = "PGQUEUE_ENDPOINT"
 _MOST_NAMED = 3
 GRACE = 2.0  # a child that drains in time still has to say so and leave
@@ -150,7 +149,7 @@ def environment(role: Role) -> dict[str, str]:
     }  # the supervisor speaks for all
     return {
         **ours,
-        "DJANGO_SETTINGS_MODULE": role.settings_module or WORKER_SETTINGS,
+        "DJANGO_SETTINGS_MODULE": role.settings_module or ENGINE_SETTINGS,
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONUNBUFFERED": "1",
         PARENT: str(os.getpid()),

@@ -17,7 +17,7 @@ from pgqueue_admin.workers.reporting.process_stats import LOG
 from pgqueue_admin.workers.reporting.run_directory import plain_log
 from pgqueue_admin.workers.supervisor import managed_process
 from pgqueue_admin.workers.supervisor.backoff import Backoff
-from pgqueue_admin.workers.supervisor.managed_process import WORKER_SETTINGS
+from pgqueue_admin.workers.supervisor.managed_process import ENGINE_SETTINGS
 
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 _DRAIN = LONGEST_DRAIN_SECONDS + 10.0  # the supervisor knows each endpoint's own, and keeps to it
@@ -61,7 +61,7 @@ def _web() -> Program:
 
 def _supervisor() -> Program:
     # it shows no page and runs no task: a fifth less memory, and the children that need all of it name their settings
-    return Program("supervisor", manage("supervise"), _DRAIN, {"DJANGO_SETTINGS_MODULE": WORKER_SETTINGS})
+    return Program("supervisor", manage("supervise"), _DRAIN, {"DJANGO_SETTINGS_MODULE": ENGINE_SETTINGS})
 
 
 def _celery_worker() -> Program:
