@@ -25,7 +25,7 @@ from pgqueue_admin.services import content_access
 from tests.history.files import TEN
 from tests.hostile import crawl
 from tests.hostile.hostile_site import World
-from tests.hostile.test_unread import BILLING, BODY, LISTS, MARK, _kill, _read, _said, every, planted, telling
+from tests.hostile.test_no_read_right import BILLING, BODY, LISTS, MARK, _kill, _read, _said, every, planted, telling
 
 __all__ = ["every", "planted", "telling"]
 EXPRESSION = {"name": "Orders (& more)", "kind": "regex", "pattern": "zq7body[a-z0-9]*"}

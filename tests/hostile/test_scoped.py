@@ -54,7 +54,7 @@ from tests.history.rollup_factory import failed, rolled_up
 from tests.history.rollup_factory import told as became
 from tests.hostile import crawl
 from tests.hostile.hostile_site import World
-from tests.hostile.test_unread import _read, _said
+from tests.hostile.test_no_read_right import _read, _said
 
 EMPTY = {"queue", "messages", "op", "message", "waiting", "warnings", "rows", "failures"}
 FILES = {"archived_body", "archived_headers", "waiting_body"}

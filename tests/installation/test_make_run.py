@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from pgqueue_admin.dialects.postgresql import postgresql
-from tests.history.test_running import is_whole
+from tests.history.test_whole_product import is_whole
 from tests.journeys.product import ROOT, Product
 from tests.waiting import until
 from tests.workers.process_tree import free_port, none_left

@@ -23,7 +23,7 @@ from pgqueue_admin.services.operations import lifecycle, runner, selection, sing
 from tests.console.sampled import sample
 from tests.hostile import crawl
 from tests.hostile.hostile_site import World
-from tests.hostile.test_looking import _expected
+from tests.hostile.test_read_only_role import _expected
 
 IMPOSSIBLE = (
     "infinity", "-infinity", "0044-03-15 12:00:00 BC", "4713-01-02 00:00:00 BC", "294276-12-31 23:59:59",
