@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage, Error, Info, Tags, register
 from django.core.checks import Warning as CheckWarning
 
 from pgqueue_admin.alerts import peek_delay_rules
-from pgqueue_admin.alerts.connection_security import Wire
+from pgqueue_admin.alerts.connection_security import ConnectionRisk
 from pgqueue_admin.alerts.connection_security import all_of_them as every_wire
 from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.kinds import mail_not_configured
@@ -57,7 +57,7 @@ def wires(**options: Any) -> list[CheckMessage]:
     return [Info(said, id="pgqueue.I010") if wire.verified else _bare(wire, said) for wire, said in found]
 
 
-def _bare(wire: Wire, said: str) -> CheckMessage:
+def _bare(wire: ConnectionRisk, said: str) -> CheckMessage:
     return CheckWarning(said, hint=f"Whoever stands between could read and change it; {wire.cure}.", id="pgqueue.W010")
 
 

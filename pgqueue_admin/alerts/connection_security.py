@@ -32,7 +32,7 @@ _BROKER = {
 }
 
 
-class Wire(NamedTuple):
+class ConnectionRisk(NamedTuple):
     variable: str
     host: str
     said: str
@@ -43,13 +43,13 @@ class Wire(NamedTuple):
         return self.said == _ALL
 
 
-def all_of_them() -> Iterator[Wire]:
+def all_of_them() -> Iterator[ConnectionRisk]:
     for wire in (*_databases(), *_brokers(), *_mail()):
         if any(map(_is_far, wire.host.split(","))):
             yield wire
 
 
-def _databases() -> Iterator[Wire]:
+def _databases() -> Iterator[ConnectionRisk]:
     for alias, variable in (("default", "DATABASE_URL"), ("queues", "QUEUES_URL")):
         entry = settings.DATABASES[alias]
         yield _database(variable, {**entry["OPTIONS"], "host": entry["HOST"]})
@@ -62,34 +62,36 @@ def _databases() -> Iterator[Wire]:
             yield _of_url(f"PGQUEUE_OUTBOX_URL_{alias.upper()}", url)
 
 
-def _of_url(variable: str, url: str) -> Wire:
+def _of_url(variable: str, url: str) -> ConnectionRisk:
     """Raises ValueError, or UrlUnreadable."""
     if url.startswith("mssql://"):
         return _sql_server(variable, url)
     return _mysql(variable, url) if url.startswith("mysql://") else _database(variable, said_by(url))
 
 
-def _database(variable: str, asked: dict[str, Any]) -> Wire:
+def _database(variable: str, asked: dict[str, Any]) -> ConnectionRisk:
     mode = str(asked.get("sslmode") or os.environ.get("PGSSLMODE") or "prefer")
     if mode == "require" and _authority(asked):
         mode = "verify-ca"  # as libpq has it
     cure = "sslmode=verify-full with sslrootcert=/path/ca.pem verifies that the server is the one meant"
-    return Wire(variable, str(asked.get("host") or ""), _POSTGRESQL.get(mode, _PREFERRED.format(mode)), cure)
+    return ConnectionRisk(variable, str(asked.get("host") or ""), _POSTGRESQL.get(mode, _PREFERRED.format(mode)), cure)
 
 
-def _sql_server(variable: str, url: str) -> Wire:
+def _sql_server(variable: str, url: str) -> ConnectionRisk:
     """Never in clear: a server that does not encrypt hears nothing."""
     asked = connect_options.read(url)
     said = "encrypted, nobody is verified (trust_server_certificate=yes)" if asked.trusts_any else _ALL
-    return Wire(variable, asked.host, said, "ca=/path/ca.pem verifies that the server is the one meant")
+    return ConnectionRisk(variable, asked.host, said, "ca=/path/ca.pem verifies that the server is the one meant")
 
 
-def _mysql(variable: str, url: str) -> Wire:
+def _mysql(variable: str, url: str) -> ConnectionRisk:
     asked = url_parts.read(url, _MYSQL)
     bare = "encrypted, nobody is verified" if asked.more.keys() & {"ssl_cert", "ssl_key"} else "not encrypted"
     said = _ALL if "ssl_ca" in asked.more else f"{bare} (no ssl_ca)"
     host = asked.more.get("unix_socket") or asked.host
-    return Wire(variable, host, said, "ssl_ca=/path/ca.pem encrypts, and verifies that the server is the one meant")
+    return ConnectionRisk(
+        variable, host, said, "ssl_ca=/path/ca.pem encrypts, and verifies that the server is the one meant"
+    )
 
 
 def _authority(asked: dict[str, Any]) -> bool:
@@ -97,11 +99,13 @@ def _authority(asked: dict[str, Any]) -> bool:
     return Path(os.path.expanduser(str(file))).exists()
 
 
-def _brokers() -> Iterator[Wire]:
+def _brokers() -> Iterator[ConnectionRisk]:
     urls: str = getattr(settings, "CELERY_BROKER_URL", "")
     for url in filter(None, urls.split(";")):
         parts = urlsplit(url)
-        yield Wire("CELERY_BROKER_URL", parts.hostname or "", _of_broker(url), "rediss:// or amqps:// is with TLS")
+        yield ConnectionRisk(
+            "CELERY_BROKER_URL", parts.hostname or "", _of_broker(url), "rediss:// or amqps:// is with TLS"
+        )
 
 
 def _of_broker(url: str) -> str:
@@ -114,11 +118,11 @@ def _of_broker(url: str) -> str:
     return f"not encrypted ({parts.scheme}://)"
 
 
-def _mail() -> Iterator[Wire]:
+def _mail() -> Iterator[ConnectionRisk]:
     if settings.EMAIL_BACKEND == _SMTP:
         with_tls = settings.EMAIL_USE_TLS or settings.EMAIL_USE_SSL
         cure = "smtp+tls:// is with STARTTLS, smtp+ssl:// with TLS from the start"
-        yield Wire("EMAIL_URL", settings.EMAIL_HOST, _ALL if with_tls else "not encrypted (smtp://)", cure)
+        yield ConnectionRisk("EMAIL_URL", settings.EMAIL_HOST, _ALL if with_tls else "not encrypted (smtp://)", cure)
 
 
 def _is_far(host: str) -> bool:

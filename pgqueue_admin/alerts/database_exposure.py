@@ -12,7 +12,7 @@ from pgqueue_admin.formatting import warnings
 from pgqueue_admin.models import Endpoint, schema
 from pgqueue_admin.models.queue_database import console_dsn, looked_at, queue_database
 from pgqueue_admin.models.raw_sql import console_sql, rows_of
-from pgqueue_admin.models.schema import Creator
+from pgqueue_admin.models.schema import SchemaCreator
 
 KIND = "database_exposed"
 EVERY = 60.0  # seconds between two looks: rights change seldom
@@ -43,7 +43,7 @@ def of_queues() -> Iterator[Finding]:
     console = console_sql.console_schema
     with queue_database().reading() as session:
         role = session.one(console.role())
-        creators = [Creator(*row) for row in session.all(console.creators(), {"schemas": [CATALOG]})]
+        creators = [SchemaCreator(*row) for row in session.all(console.creators(), {"schemas": [CATALOG]})]
     assert role is not None
     yield from _judged("QUEUES_URL", role, creators)
 
@@ -69,24 +69,24 @@ def of_handlers() -> Iterator[Finding]:
             yield Finding(KIND, "QUEUES_URL", said, cause=f"path {each.schema} {each.name or ''}".strip())
 
 
-def open_schemas() -> list[Creator]:
+def open_schemas() -> list[SchemaCreator]:
     """Where others may create, of the schemas with queues, in which only everybody counts, and of those in the path of
     handlers' sessions. Raises DatabaseError."""
     with queue_database().reading() as session:
         asked = {"schemas": list(queue_database().schemas)}
         rows = session.all(console_sql.console_schema.granted(), asked)
-    everybody = [creator for creator in map(Creator._make, rows) if creator.name is None]
+    everybody = [creator for creator in map(SchemaCreator._make, rows) if creator.name is None]
     return list(dict.fromkeys([*everybody, *on_path()]))
 
 
-def on_path() -> list[Creator]:
+def on_path() -> list[SchemaCreator]:
     """Who else may create where handlers' sessions look, but in ``pg_catalog``, which all do. Raises DatabaseError."""
     of = queue_database()
     named: dict[str, Any] = {"application_name": "pgqueue-admin alerts", "impatient": True, "statement_timeout": 5.0}
     with of.dialect.connect(of.dsn, for_handlers=True, **named) as session:
         path = [each for each in session.value(console_sql.console_schema.path()) if each != CATALOG]
     with of.reading() as session:
-        return [Creator(*row) for row in session.all(console_sql.console_schema.granted(), {"schemas": path})]
+        return [SchemaCreator(*row) for row in session.all(console_sql.console_schema.granted(), {"schemas": path})]
 
 
 def _role() -> str:
@@ -94,7 +94,7 @@ def _role() -> str:
         return str(session.all(console_sql.console_schema.role())[0][0])
 
 
-def _judged(url: str, role: Iterable[object], creators: list[Creator]) -> Iterator[Finding]:
+def _judged(url: str, role: Iterable[object], creators: list[SchemaCreator]) -> Iterator[Finding]:
     name, is_superuser, made_cluster = role
     if is_superuser:
         cure = "" if made_cluster else schema.written(console_sql.console_schema.demote(role=str(name)))

@@ -47,7 +47,7 @@ class NewDeaths(DeadGroup):
 
 
 @dataclass(frozen=True, slots=True)
-class Pile:
+class OldDeaths:
     """Messages that had failed long before they came into the archive, from an error queue as a rule."""
 
     came_from: str
@@ -57,7 +57,7 @@ class Pile:
 @dataclass(frozen=True, slots=True)
 class CursorReading:
     deaths: list[NewDeaths] = field(default_factory=list)
-    piles: list[Pile] = field(default_factory=list)  # of the same deaths
+    piles: list[OldDeaths] = field(default_factory=list)  # of the same deaths
     lying: list[DeadGroup] | None = None  # None: it cannot be read, and ``error`` says why
     error: str = ""
     silent: list[Reader] = field(default_factory=list)  # consoles whose history the archive waits for no more
@@ -79,11 +79,11 @@ class DeadMessageCursor:
 
     def read(self, source: QueueDatabase, cursor: Cursor) -> CursorReading:
         deaths: list[NewDeaths] = []
-        piles: list[Pile] = []
+        piles: list[OldDeaths] = []
         try:
             with source.reading() as connection, connection.transaction():
                 connection.run(source.dialect.alerts.one_snapshot())
-                named = Named()
+                named = NamedCauses()
                 deaths, piles = _read_on(connection, source.dialect.alerts, cursor, named)
                 lying = self._count(connection, source.dialect.alerts, deaths, named)
                 return CursorReading(deaths, piles, lying, silent=retention.silent(connection))
@@ -93,7 +93,7 @@ class DeadMessageCursor:
             return CursorReading(deaths, piles, error=str(error).splitlines()[0])
 
     def _count(
-        self, connection: Connection, statements: Any, deaths: list[NewDeaths], named: "Named"
+        self, connection: Connection, statements: Any, deaths: list[NewDeaths], named: "NamedCauses"
     ) -> list[DeadGroup]:
         if time.monotonic() >= self._count_at:
             self._lying = self._count_now(connection, statements, named.beside(deaths))
@@ -120,7 +120,7 @@ class DeadMessageCursor:
         self._count_at = began + SHARE * (time.monotonic() - began)
 
 
-class Named:
+class NamedCauses:
     """Causes that have a warning keep it for as long as it is open, however many others there are."""
 
     def __init__(self) -> None:
@@ -145,8 +145,8 @@ def _together(lying: list[DeadGroup], deaths: list[NewDeaths]) -> list[DeadGroup
 
 
 def _read_on(
-    connection: Connection, statements: Any, cursor: Cursor, named: Named
-) -> tuple[list[NewDeaths], list[Pile]]:
+    connection: Connection, statements: Any, cursor: Cursor, named: NamedCauses
+) -> tuple[list[NewDeaths], list[OldDeaths]]:
     here: Any = connection.one(statements.here())
     if cursor.position.get("database") != here.database:
         _begin(cursor, here)
@@ -162,7 +162,7 @@ def _read_on(
     deaths = [NewDeaths(*row[1:]) for row in rows if row.queue is not None]
     piles = []
     if any(died.old for died in deaths):
-        piles = [Pile(*row) for row in connection.all(statements.taken_over(deaths=statements.deaths), until)]
+        piles = [OldDeaths(*row) for row in connection.all(statements.taken_over(deaths=statements.deaths), until)]
     if deaths or database_clock.now() - cursor.moved_at > MOVED_AT_LEAST:
         cursor.position = {**cursor.position, "snapshot": rows[0].snapshot}
         cursor.save()

@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.db import connection, transaction
 
 from pgqueue_admin.alerts import acknowledgements
-from pgqueue_admin.alerts.dead_message_cursor import NewDeaths, Pile
+from pgqueue_admin.alerts.dead_message_cursor import NewDeaths, OldDeaths
 from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.kinds import KINDS, dead_message, old_deaths
 from pgqueue_admin.alerts.kinds.kind import AlertKind
@@ -84,7 +84,7 @@ class Evaluation:
             alert.save(update_fields=["count", "notified_count"])
             self.reopen(alert)
 
-    def pile_up(self, piles: Iterable[Pile]) -> None:
+    def pile_up(self, piles: Iterable[OldDeaths]) -> None:
         """Old deaths, of which none is told by itself: one warning for all that came from one queue."""
         for pile in piles:
             self.alive()

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Q
 
-from pgqueue_admin.alerts.dead_message_cursor import CursorReading, DeadGroup, NewDeaths, Pile
+from pgqueue_admin.alerts.dead_message_cursor import CursorReading, DeadGroup, NewDeaths, OldDeaths
 from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.mail import mail_settings as mailbox
 from pgqueue_admin.alerts.outboxes import OutboxesElsewhere, OutboxState
@@ -45,7 +45,7 @@ class AlertSnapshot:
     ttbrs: dict[tuple[str, str], list[MinimumTtbr]] = field(default_factory=dict)  # by schema and table
     lying: list[DeadGroup] | None = None  # what lies dead now by queue and cause; None: the archive cannot be read
     deaths: list[NewDeaths] = field(default_factory=list)  # since the last look
-    piles: list[Pile] = field(default_factory=list)  # of these, by where they came from
+    piles: list[OldDeaths] = field(default_factory=list)  # of these, by where they came from
     archive_error: str = ""
     silent: list[Reader] = field(default_factory=list)
     failed_mails: list[AlertMail] = field(default_factory=list)
@@ -123,7 +123,7 @@ class AlertSnapshot:
         return bool(queue and hasattr(queue, "latest") and queue.latest.error)
 
     @cached_property
-    def sight(self) -> sight.Sight:
+    def sight(self) -> sight.UnreadQueues:
         return sight.of((queue.latest for queue in self.sampled()), self.now)
 
     @property

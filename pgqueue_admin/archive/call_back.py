@@ -21,7 +21,7 @@ CHANGED = "What waits in its queue is not what was sent: it stays there."
 _NOT_KEPT = "Its row id is not known, so it cannot be found among others in its queue."
 
 
-class Back(NamedTuple):
+class CallBackAct(NamedTuple):
     """What they become: ``resolution`` None is dead. ``verb`` as the archive has it."""
 
     who: str
@@ -57,7 +57,7 @@ def call_back(
             (over if aliases.alias_of(_target(row)) else here).append(row)
         refused = _set_out(connection, over, who, operation, judge)
         away = {row.id for row in over} - refused.keys()
-        outcomes = refused | take_back(connection, here, Back(who, operation=operation))
+        outcomes = refused | take_back(connection, here, CallBackAct(who, operation=operation))
         others = [each for each in ids if each not in outcomes and each not in away]
         held = replay.hold(connection, others)
         away |= {row.id for row in held if row.crossing and row.crossing_operation == operation}
@@ -82,7 +82,7 @@ def _set_out(connection: Connection, rows: Sequence[Any], who: str, operation: i
     return outcomes
 
 
-def back_from_there(connection: Connection, ids: Sequence[int], back: Back) -> None:
+def back_from_there(connection: Connection, ids: Sequence[int], back: CallBackAct) -> None:
     """In the caller's transaction: these have left the queues of another database that they were sent into."""
     replay.hold(connection, ids)
     rows = connection.all(_sql().of_crossing(), {"ids": list(ids)})
@@ -102,7 +102,7 @@ def sent_as_rows(connection: Connection, queue: Address, rows: Mapping[UUID, str
     return connection.all(_sql().sent(which=_sql().of_rows), {**asked, "row_ids": list(map(str, rows))})
 
 
-def take_back(connection: Connection, sent: Sequence[Any], back: Back) -> dict[int, Outcome]:
+def take_back(connection: Connection, sent: Sequence[Any], back: CallBackAct) -> dict[int, Outcome]:
     """In the caller's transaction, by archive id: done, skipped or failed with why."""
     outcomes: dict[int, Outcome] = {}
     for target, rows in _by_target(sent).items():
@@ -121,7 +121,7 @@ def _target(row: Any) -> Address:
     return postgresql().parse_address(row.target)
 
 
-def _of_queue(connection: Connection, target: Address, rows: list[Any], back: Back) -> dict[int, Outcome]:
+def _of_queue(connection: Connection, target: Address, rows: list[Any], back: CallBackAct) -> dict[int, Outcome]:
     name = postgresql().canonical(target)
     try:
         with connection.transaction():
@@ -159,7 +159,9 @@ def _hold_leases(connection: Connection, rows: list[Any]) -> tuple[dict[int, Out
     return _all([row for row in rows if row.id not in held], "skipped", PICKED_UP), held
 
 
-def _take(connection: Connection, target: Address, rows: list[Any], places: Places, back: Back) -> dict[int, Outcome]:
+def _take(
+    connection: Connection, target: Address, rows: list[Any], places: Places, back: CallBackAct
+) -> dict[int, Outcome]:
     """Their archive rows are locked only now: whoever receives has its row first, and would wait for the archive's."""
     if not rows:
         return {}
@@ -175,7 +177,7 @@ def _take(connection: Connection, target: Address, rows: list[Any], places: Plac
     return decided | {each: Outcome(each, "done", target=name) for each in ids}
 
 
-def _note_back(connection: Connection, target: Address, rows: list[Any], back: Back) -> None:
+def _note_back(connection: Connection, target: Address, rows: list[Any], back: CallBackAct) -> None:
     """What the retry, their home and their history have of it from now on."""
     ids, name = [row.id for row in rows], postgresql().canonical(target)
     about = {"ids": ids, "operations": [row.operation for row in rows]}

@@ -16,7 +16,7 @@ from pgqueue_admin.transport.wire import headers as h
 _GONE = "It is no longer in the archive."
 
 
-class Put(NamedTuple):
+class CrossingMessage(NamedTuple):
     """One message of a crossing. ``why``: the other database did not take it. ``is_edited``: a person wrote it anew."""
 
     archive_id: int
@@ -55,7 +55,7 @@ def _put_typed(here: Connection, there: Session, store: CrossingStore, crossing:
             raise RowsDropped("Its queue took no row.")
 
 
-def _refusal(here: Connection, there: Session, store: CrossingStore, crossing: Crossing, put: Put) -> str:
+def _refusal(here: Connection, there: Session, store: CrossingStore, crossing: Crossing, put: CrossingMessage) -> str:
     """Insert one, or say why not. A queue that refuses fails its own messages and nobody else's."""
     asked = {"id": put.archive_id, "crossing": crossing.id, "row_id": put.row_id}
     found = here.one(postgresql().crossing_intent.content(), asked)
@@ -109,14 +109,14 @@ def lost(here: Connection, crossing: Crossing, who: str) -> list[Outcome]:
     return [Outcome(put.archive_id, "failed", put.why or sentence) for put in puts]
 
 
-def _outcome(put: Put) -> Outcome:
+def _outcome(put: CrossingMessage) -> Outcome:
     if put.why:
         return Outcome(put.archive_id, "failed", put.why)
     name = postgresql().canonical(put.target)
     return Outcome(put.archive_id, "done", target=name, sent_as=str(put.row_id))
 
 
-def _redirected(puts: list[Put]) -> Mapping[Address, list[int]]:
+def _redirected(puts: list[CrossingMessage]) -> Mapping[Address, list[int]]:
     found: dict[Address, list[int]] = {}
     for put in puts:
         if put.is_redirected and not put.why:
@@ -124,5 +124,5 @@ def _redirected(puts: list[Put]) -> Mapping[Address, list[int]]:
     return found
 
 
-def _puts(here: Connection, crossing: Crossing) -> list[Put]:
-    return [Put(*row) for row in here.all(postgresql().crossing_intent.puts(), {"id": crossing.id})]
+def _puts(here: Connection, crossing: Crossing) -> list[CrossingMessage]:
+    return [CrossingMessage(*row) for row in here.all(postgresql().crossing_intent.puts(), {"id": crossing.id})]

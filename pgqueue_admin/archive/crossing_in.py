@@ -21,7 +21,7 @@ MOST = 16_000_000  # bytes of headers and bodies, and one row in any case
 COPIES = Address("messages", "crossing_copy")
 
 
-class Taken(NamedTuple):
+class TakenRows(NamedTuple):
     """``crossing``: None where nothing lay there. ``full``: there may be more, so ask again."""
 
     crossing: int | None
@@ -38,7 +38,7 @@ class TakingIn(NamedTuple):
     restores: bool = False
 
 
-NOTHING = Taken(None, (), False)
+NOTHING = TakenRows(None, (), False)
 Take = Callable[[Session], Sequence[TakenRow]]
 Intend = Callable[[int, Sequence[TakenRow]], None]
 
@@ -52,7 +52,7 @@ def carry(
     meant: TakingIn,
     take: Take,
     intend: Intend = lambda crossing, rows: None,
-) -> Taken:
+) -> TakenRows:
     """Take a batch out of it, in one transaction there, which is marked here before it ends. Raises DatabaseError.
     ``beside``: another session there.
 
@@ -71,7 +71,7 @@ def carry(
             raise RowsDropped(f"It gave {gone} of {len(rows)} to the archive, and that was undone.")
         store.pin(beside)
         crossings.leave(here, crossing, mark, {})
-    return Taken(crossing.id, rows, True)
+    return TakenRows(crossing.id, rows, True)
 
 
 def _copied(

@@ -11,7 +11,7 @@ from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock,
 from pgqueue_admin.dialects.waiting_store import MovingStore
 
 
-class Moved(NamedTuple):
+class MovedRows(NamedTuple):
     """``crossing``: None where nothing was moved. ``refused``: by row, why that one was not."""
 
     crossing: int | None
@@ -35,7 +35,7 @@ def carry(
     who: str,
     take: Callable[[Session], Sequence[TakenRow]],
     intend: Callable[[int, Sequence[TakenRow]], None],
-) -> Moved:
+) -> MovedRows:
     """Raises DatabaseError: then it is undone there, or to be asked. ``beside``: another session there. ``route``: from
     and to. ``intend``: asked before it is committed there.
 
@@ -45,20 +45,20 @@ def carry(
     with there.transaction():
         rows = take(there)
         if not rows:
-            return Moved(None, (), {})
+            return MovedRows(None, (), {})
         mark = stores.crossings.mark(there)
         refused = {row: why for row in rows if (why := _refusal(there, stores, queue, row, target))}
         if not (moved := [row for row in rows if row not in refused]):
-            return Moved(None, (), refused)
+            return MovedRows(None, (), refused)
         with here.transaction():
             number = crossings.move(here, target, {row.id: row.seq for row in moved}, who)
         intend(number, moved)
         stores.crossings.pin(beside)
         crossing = crossings.get(here, number)
         if crossing is None:
-            raise crossings.Overtaken
+            raise crossings.CrossingOvertaken
         crossings.leave(here, crossing, mark, {})
-    return Moved(number, moved, refused)
+    return MovedRows(number, moved, refused)
 
 
 def _refusal(there: Session, stores: MoveStores, queue: Address, row: TakenRow, target: Address) -> str:

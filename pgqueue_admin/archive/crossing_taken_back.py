@@ -18,7 +18,7 @@ from pgqueue_admin.transport.wire import headers as h
 _GONE = "It is no longer in the archive."
 
 
-class Sent(NamedTuple):
+class SentMessage(NamedTuple):
     """One message of a crossing, by the row that it is there. ``why``: it stays there."""
 
     archive_id: int
@@ -51,7 +51,12 @@ def carry(here: Connection, there: Session, beside: Session, stores: BackStores,
 
 
 def _refused(
-    here: Connection, there: Session, stores: BackStores, crossing: Crossing, queue: Address, sent: Sequence[Sent]
+    here: Connection,
+    there: Session,
+    stores: BackStores,
+    crossing: Crossing,
+    queue: Address,
+    sent: Sequence[SentMessage],
 ) -> dict[int, str]:
     """Take those of one queue out, and say of the others why not. A queue that refuses keeps its own messages."""
     try:
@@ -76,7 +81,7 @@ def _why_not(
     there: Session,
     stores: BackStores,
     crossing: Crossing,
-    sent: Sent,
+    sent: SentMessage,
     held: Mapping[Any, TakenRow],
 ) -> str:
     row = held.get(sent.row_id)
@@ -100,7 +105,7 @@ def finish(here: Connection, crossing: Crossing) -> list[Outcome]:
     call_back.back_from_there(
         here,
         [each.archive_id for each in sent if each.why is None],
-        call_back.Back(crossing.who, operation=crossing.operation),
+        call_back.CallBackAct(crossing.who, operation=crossing.operation),
     )
     return [_outcome(each) for each in sent]
 
@@ -122,20 +127,22 @@ def lost(here: Connection, crossing: Crossing, who: str) -> list[Outcome]:
     ]
 
 
-def _outcome(sent: Sent, failed: str = "") -> Outcome:
+def _outcome(sent: SentMessage, failed: str = "") -> Outcome:
     if sent.why or failed:
         result = "skipped" if sent.why == call_back.PICKED_UP else "failed"
         return Outcome(sent.archive_id, result, sent.why or failed)
     return Outcome(sent.archive_id, "done", target=postgresql().canonical(sent.target))
 
 
-def _by_queue(sent: Sequence[Sent]) -> Mapping[Address, list[Sent]]:
-    found: dict[Address, list[Sent]] = defaultdict(list)
+def _by_queue(sent: Sequence[SentMessage]) -> Mapping[Address, list[SentMessage]]:
+    found: dict[Address, list[SentMessage]] = defaultdict(list)
     for each in sent:
         found[each.target].append(each)
     return found
 
 
-def _sent(here: Connection, crossing: Crossing) -> list[Sent]:
+def _sent(here: Connection, crossing: Crossing) -> list[SentMessage]:
     rows = here.all(postgresql().crossing_intent.puts(), {"id": crossing.id})
-    return [Sent(row.archive_id, Address(row.target_schema, row.target_table), row.row_id, row.why) for row in rows]
+    return [
+        SentMessage(row.archive_id, Address(row.target_schema, row.target_table), row.row_id, row.why) for row in rows
+    ]

@@ -66,7 +66,7 @@ def doubt_of(alias: str, why: str, takes_in: bool = False) -> str:
     return f"Nobody knows whether it was {went}, so a person decides (see Crossings). {why}"
 
 
-class Overtaken(DatabaseError):
+class CrossingOvertaken(DatabaseError):
     """Somebody else has found that this never left, and has it by now."""
 
 
@@ -267,11 +267,11 @@ def held(connection: Connection, crossing: int) -> Iterator[Crossing | None]:
 
 
 def leave(connection: Connection, crossing: Crossing, mark: str, refused: Mapping[int, str]) -> None:
-    """Before the other database commits. ``refused``: what it did not take. Raises Overtaken."""
+    """Before the other database commits. ``refused``: what it did not take. Raises CrossingOvertaken."""
     with connection.transaction():
         make_durable(connection)
         if connection.run(_sql().mark(), {"id": crossing.id, "mark": mark}) != 1:
-            raise Overtaken
+            raise CrossingOvertaken
         if refused:
             about = {"ids": list(refused), "whys": list(refused.values())}
             connection.run(_sql().refuse(), {"id": crossing.id, **about})

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pgqueue_admin.archive import call_back
-from pgqueue_admin.archive.call_back import Back
+from pgqueue_admin.archive.call_back import CallBackAct
 from pgqueue_admin.archive.messages import clean
 from pgqueue_admin.archive.move_to_archive import DISCARDED
 from pgqueue_admin.dialects import Connection
@@ -18,7 +18,7 @@ def discard_held(connection: Connection, held: Sequence[Any], who: str, details:
 
     What a retry has put there goes back to its place in the archive, as discarded. Raises RowsDropped, DatabaseError.
     """
-    formers = _taken_back(connection, held, Back(who, DISCARDED, DISCARDED, operation))
+    formers = _taken_back(connection, held, CallBackAct(who, DISCARDED, DISCARDED, operation))
     ids = [row.id for row in held if row.retried_from not in formers]
     taken = [row.id for row in connection.all(_sql().take_leases(), _about(ids, who, details))] if ids else []
     if len(taken) != len(ids):
@@ -30,7 +30,7 @@ def discard_held(connection: Connection, held: Sequence[Any], who: str, details:
     return [*formers, *taken]
 
 
-def _taken_back(connection: Connection, held: Sequence[Any], back: Back) -> list[int]:
+def _taken_back(connection: Connection, held: Sequence[Any], back: CallBackAct) -> list[int]:
     ids = [row.retried_from for row in held if row.retried_from is not None]
     outcomes = call_back.take_back(connection, call_back.sent_by_ids(connection, ids), back) if ids else {}
     return [each for each, outcome in outcomes.items() if outcome.result == "done"]

@@ -60,7 +60,7 @@ def discard_held(
     ``copies``: where they lie, of rows of another database; what a retry has put there does not go back to its place.
     """
     dead = {each.seen.row_id: replace(_dead(each, why), result="rejected") for each in held}
-    back = call_back.Back(why.who, DISCARDED, DISCARDED, operation)
+    back = call_back.CallBackAct(why.who, DISCARDED, DISCARDED, operation)
     formers = {} if copies else _formers(connection, held[0].seen, dead, back)
     rest = [each for each in held if each.seen.row_id not in formers]
     if not rest:
@@ -94,7 +94,7 @@ def _moved_rows(
 
 
 def _formers(
-    connection: Connection, seen: SeenRow, dead: Mapping[UUID, DeadMessage], back: call_back.Back
+    connection: Connection, seen: SeenRow, dead: Mapping[UUID, DeadMessage], back: call_back.CallBackAct
 ) -> dict[UUID, int]:
     """By row, the archived one that it was retried from and is to the letter: it is taken back, and no row any more."""
     if seen.is_delayed or not schema_columns.has(connection, "sent_as", "operation_item"):

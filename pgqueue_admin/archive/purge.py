@@ -20,7 +20,7 @@ class NotAsCounted(Exception):
     """It is not the table whose messages were counted, or its numbers began again: what is there came later."""
 
 
-class Counted(NamedTuple):
+class CountedQueue(NamedTuple):
     """What a look saw in a queue, between which numbers, and which table that was. ``last``: by its sequence; None
     where that is not told. ``oid`` 0: not known, of a purge that an older version counted.
     """
@@ -33,16 +33,16 @@ class Counted(NamedTuple):
     last: int | None = None
 
 
-def look(connection: Connection, queue: Address) -> Counted:
+def look(connection: Connection, queue: Address) -> CountedQueue:
     """Locks nothing. Raises DatabaseError."""
     table = _identity(connection, queue)  # first: what happens to it in between is seen later
     row = connection.one(_sql().waiting_leases() if queue == LEASE_QUEUE else _sql().waiting(table=queue))
     if not row or not row.number or not table:
-        return Counted(0, 0)
-    return Counted(row.number, row.up_to, row.lowest, table.oid, table.storage or "", table.last)
+        return CountedQueue(0, 0)
+    return CountedQueue(row.number, row.up_to, row.lowest, table.oid, table.storage or "", table.last)
 
 
-def left(connection: Connection, queue: Address, counted: Counted) -> int:
+def left(connection: Connection, queue: Address, counted: CountedQueue) -> int:
     query = _sql().left_leases() if queue == LEASE_QUEUE else _sql().left(table=queue)
     return int(connection.value(query, {"up_to": counted.up_to, "lowest": counted.lowest}))
 
@@ -50,7 +50,7 @@ def left(connection: Connection, queue: Address, counted: Counted) -> int:
 def chunk(
     connection: Connection,
     queue: Address,
-    counted: Counted,
+    counted: CountedQueue,
     limit: int,
     who: str,
     own_code: tuple[str, ...],
@@ -72,7 +72,7 @@ def chunk(
     return discard_held(connection, held, why_moved, own_code, operation) if held else []
 
 
-def _lease_chunk(connection: Connection, counted: Counted, limit: int, who: str, operation: int) -> list[int]:
+def _lease_chunk(connection: Connection, counted: CountedQueue, limit: int, who: str, operation: int) -> list[int]:
     asked = {"up_to": counted.up_to, "lowest": counted.lowest, "limit": limit}
     with held_row.only_tables(connection, LEASE_QUEUE):
         held = connection.all(_sql().hold_leases(), asked)
@@ -85,7 +85,7 @@ def _said(queue: Address, who: str) -> str:
     return f"Purged from {queue.table} by {who} while it waited."
 
 
-def insist_as_counted(queue: Address, counted: Counted, now: Any) -> None:
+def insist_as_counted(queue: Address, counted: CountedQueue, now: Any) -> None:
     """``now``: what the table is; None where it is gone. Raises NotAsCounted."""
     if counted.oid and (now is None or not _is_same(counted, now)):
         raise NotAsCounted(
@@ -94,7 +94,7 @@ def insist_as_counted(queue: Address, counted: Counted, now: Any) -> None:
         )
 
 
-def _is_same(counted: Counted, now: Any) -> bool:
+def _is_same(counted: CountedQueue, now: Any) -> bool:
     if (now.oid, now.storage or "") != (counted.oid, counted.storage):
         return False
     return counted.last is None or (now.last is not None and now.last >= counted.last)

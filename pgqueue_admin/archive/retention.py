@@ -12,7 +12,7 @@ SILENT = timedelta(days=7)  # since it last said how far it is: from then on nob
 CHUNK = 1000  # rows a statement: each is a transaction of its own, and holds up nobody for long
 
 
-class Filed(NamedTuple):
+class FiledEvents(NamedTuple):
     """Events are in files that were visible in this snapshot, and are from before then (None: whenever they were)."""
 
     snapshot: str
@@ -27,7 +27,9 @@ class Reader(NamedTuple):
     said_at: datetime
 
 
-def prune(connection: Connection, before: datetime, read: str | None, archive: str, filed: Filed | None = None) -> int:
+def prune(
+    connection: Connection, before: datetime, read: str | None, archive: str, filed: FiledEvents | None = None
+) -> int:
     """Forget a chunk of what died and was decided before then; how many rows went, CHUNK when there may be more.
 
     ``read``: a snapshot of which history has read every row (None: no history is kept); later rows stay. ``filed``: and
@@ -50,7 +52,7 @@ def as_of(cluster: str, oid: int | None) -> str:
     return f"{cluster}/{oid}"
 
 
-def say_read(connection: Connection, reader: UUID, name: str, archive: str, read: str, filed: Filed) -> None:
+def say_read(connection: Connection, reader: UUID, name: str, archive: str, read: str, filed: FiledEvents) -> None:
     """Tell all others how far this console has read; nothing, where the engine's tables are of version 1."""
     if connection.value(postgresql().archive.has_readers()):
         about = {"reader": reader, "name": name, "archive": archive, "snapshot": read}

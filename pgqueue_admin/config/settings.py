@@ -104,7 +104,7 @@ SESSION_COOKIE_NAME = f"sessionid_{INSTALLATION}"
 CSRF_COOKIE_NAME = f"csrftoken_{INSTALLATION}"
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = given.BELOW
 SESSION_COOKIE_AGE = PGQUEUE["SESSION_HOURS"] * 3600
-MESSAGE_STORAGE = "pgqueue_admin.console.flash_cookie.Said"
+MESSAGE_STORAGE = "pgqueue_admin.console.flash_cookie.FlashStorage"
 # What an address without https has to go without; SECURITY.md lists these.
 SESSION_COOKIE_SECURE = not given.ON_LOOPBACK
 CSRF_COOKIE_SECURE = not given.ON_LOOPBACK

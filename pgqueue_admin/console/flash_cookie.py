@@ -6,11 +6,11 @@ from django.contrib.messages.storage.fallback import FallbackStorage
 from django.contrib.messages.storage.session import SessionStorage
 
 
-class Cookie(CookieStorage):
+class FlashCookie(CookieStorage):
     cookie_name = f"messages_{settings.INSTALLATION}"
 
 
-class Said(FallbackStorage):
+class FlashStorage(FallbackStorage):
     """What is too long for a cookie goes into the session."""
 
-    storage_classes = (Cookie, SessionStorage)
+    storage_classes = (FlashCookie, SessionStorage)

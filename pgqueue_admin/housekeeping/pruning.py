@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from django.conf import settings
 
-from pgqueue_admin.archive.retention import CHUNK, Filed, as_of, prune, say_read
+from pgqueue_admin.archive.retention import CHUNK, FiledEvents, as_of, prune, say_read
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -42,14 +42,14 @@ class PruneCursor(NamedTuple):
 
     archive: str
     read: str
-    filed: Filed
+    filed: FiledEvents
 
 
 def _place(connection: Connection) -> PruneCursor:
     """Asked before anything goes: the ledger moves on, never back."""
     (now,) = connection.all(postgresql().history.instant())
     known = freshness.of_archive(now.cluster, now.archive)
-    return PruneCursor(as_of(now.cluster, now.archive), known.snapshot, Filed(known.events, known.events_before))
+    return PruneCursor(as_of(now.cluster, now.archive), known.snapshot, FiledEvents(known.events, known.events_before))
 
 
 def _tell_others(connection: Connection, place: PruneCursor) -> None:

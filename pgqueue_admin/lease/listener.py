@@ -15,7 +15,7 @@ from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSe
 PATIENCE = 1.0  # seconds for a statement under way, when it is to stop
 
 
-class Work(Protocol):
+class ListenerWork(Protocol):
     def begun(self) -> None:
         """A new session listens: what came before was not heard."""
 
@@ -30,7 +30,7 @@ class Work(Protocol):
 class Listener:
     """However many NOTIFY came until a turn, it is one turn that answers them."""
 
-    def __init__(self, name: str, channel: str, queue: LeaseQueue, work: Work, breaker: CircuitBreaker):
+    def __init__(self, name: str, channel: str, queue: LeaseQueue, work: ListenerWork, breaker: CircuitBreaker):
         self._channel, self._work, self._breaker = channel, work, breaker
         self._session = ReconnectingSession(partial(queue.opening.listening, channel))
         self.woken = 0  # how often a NOTIFY, or the end of the session, ended a rest

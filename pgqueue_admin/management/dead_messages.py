@@ -22,7 +22,7 @@ from pgqueue_admin.models import Operation, Trial, TrialItem, queue_lookup
 from pgqueue_admin.services import content_access, trials
 from pgqueue_admin.services.operations import edits
 from pgqueue_admin.services.operations.errors import OperationRefused
-from pgqueue_admin.services.operations.queries import Targets
+from pgqueue_admin.services.operations.queries import RetryTargets
 from pgqueue_admin.services.operations.targets import parsed
 
 STATES = ("dead", "retried", "succeeded", "dead_again", "discarded", "all")
@@ -102,7 +102,7 @@ def print_messages(out: Any, messages: list[ArchivedMessage], more: bool, as_jso
     out.write(pluralize(len(messages), "message") + (", and more (--limit)." if more else "."))
 
 
-def print_question(out: Any, operation: Operation, targets: Targets | None, named: Collection[str]) -> None:
+def print_question(out: Any, operation: Operation, targets: RetryTargets | None, named: Collection[str]) -> None:
     """What would happen, by queue, in the words of the pages: nothing has happened yet. ``named``: with ``--into``."""
     out.write(confirmations.question(operation.kind, operation.count, settings.PGQUEUE["ENVIRONMENT"]))
     for queue, count in operation.queues.items():
@@ -113,7 +113,7 @@ def print_question(out: Any, operation: Operation, targets: Targets | None, name
     out.write(confirmations.effect(operation.kind, settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]))
 
 
-def _about(targets: Targets, named: Collection[Address]) -> Iterator[str]:
+def _about(targets: RetryTargets, named: Collection[Address]) -> Iterator[str]:
     for each in targets.all:
         if why := each.target.refusal(named):
             hint = "" if each.target.why_not else f" With --into '{each.target.name}' it does."

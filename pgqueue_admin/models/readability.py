@@ -10,7 +10,7 @@ from pgqueue_admin.models import LatestSample, database_clock, staleness
 LOCKED = "55P03"
 
 
-class Look(Protocol):
+class LastRead(Protocol):
     """``at``: when the queue was last read. ``error``, ``sqlstate``: why it could not be read since; empty: it was."""
 
     at: datetime
@@ -18,7 +18,7 @@ class Look(Protocol):
     sqlstate: str
 
 
-class Sight(NamedTuple):
+class UnreadQueues(NamedTuple):
     """``unread``: how many of ``of`` queues were not read for three samples; ``why``, ``sqlstate``: of most of them."""
 
     unread: int
@@ -33,19 +33,19 @@ class Sight(NamedTuple):
         return 2 * self.unread > self.of and (self.unread > 1 or self.sqlstate != LOCKED)
 
 
-def of(looks: Iterable[Look], now: datetime) -> Sight:
+def of(looks: Iterable[LastRead], now: datetime) -> UnreadQueues:
     known = list(looks)
     unread = sorted(
         (each for each in known if each.error and staleness.is_stale(each.at, now)), key=lambda each: each.at
     )
     if not unread:
-        return Sight(0, len(known), None, "", "")
+        return UnreadQueues(0, len(known), None, "", "")
     ((why, sqlstate), _), *_ = Counter((each.error, each.sqlstate) for each in unread).most_common(1)
     half = len(known) // 2
-    return Sight(len(unread), len(known), unread[min(half, len(unread) - 1)].at, why, sqlstate)
+    return UnreadQueues(len(unread), len(known), unread[min(half, len(unread) - 1)].at, why, sqlstate)
 
 
-def current() -> Sight:
+def current() -> UnreadQueues:
     """Of the newest samples, now."""
     there = LatestSample.objects.filter(queue__gone_since=None)
     return of(there.only("at", "error", "sqlstate"), database_clock.now())

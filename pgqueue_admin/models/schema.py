@@ -19,7 +19,7 @@ class NotReady(Exception):
     """The console's own tables cannot be made; says why, and the statement that somebody has to run."""
 
 
-class Standing(NamedTuple):
+class SchemaStanding(NamedTuple):
     role: str
     there: bool
     owner: str | None
@@ -27,7 +27,7 @@ class Standing(NamedTuple):
     may_create: bool
 
 
-class Creator(NamedTuple):
+class SchemaCreator(NamedTuple):
     """Somebody who may create in a schema; without a name everybody may."""
 
     schema: str
@@ -76,13 +76,13 @@ def _make() -> None:
         )
 
 
-def creators(schemas: list[str]) -> list[Creator]:
+def creators(schemas: list[str]) -> list[SchemaCreator]:
     """Of the console's database: who else may create in these."""
-    return [Creator(*row) for row in rows_of(console_sql.console_schema.creators(), {"schemas": schemas})]
+    return [SchemaCreator(*row) for row in rows_of(console_sql.console_schema.creators(), {"schemas": schemas})]
 
 
-def _standing() -> Standing:
-    return Standing(*rows_of(console_sql.console_schema.standing(), {"schema": CONSOLE_SCHEMA})[0])
+def _standing() -> SchemaStanding:
+    return SchemaStanding(*rows_of(console_sql.console_schema.standing(), {"schema": CONSOLE_SCHEMA})[0])
 
 
 def _refuse_earlier() -> None:

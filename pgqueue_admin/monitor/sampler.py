@@ -23,14 +23,14 @@ _MISSED = 5  # looks; then nobody can say when in between a message came
 _BATCH = 10  # a round trip each; all of them stay locked against their owners' ALTER until its end
 
 
-class Unread(NamedTuple):
+class UnreadTable(NamedTuple):
     """Why a table could not be read: in words, and by the server's code where the server said it."""
 
     error: str
     sqlstate: str = ""
 
 
-Found = dict[Address, QueueDepth | Unread]
+Found = dict[Address, QueueDepth | UnreadTable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Sampler:
         wanted = [table for table in self._tables if table.is_measured]
         wanted = self._as_they_are_now(connection, wanted)
         measured = [table for table in wanted if not table.why_unread]
-        found: Found = {table.address: Unread(table.why_unread) for table in wanted if table.why_unread}
+        found: Found = {table.address: UnreadTable(table.why_unread) for table in wanted if table.why_unread}
         found |= self._measure(connection, measured, at)
         for table in measured:
             if isinstance(looked := found[table.address], QueueDepth):
@@ -216,7 +216,7 @@ class Sampler:
             return {}
         return {t.address: depth.read(t, rows[0], self._cap) for t, rows in zip(tables, answers, strict=True)}
 
-    def _by_itself(self, connection: Connection, table: QueueTable, at: datetime) -> QueueDepth | Unread:
+    def _by_itself(self, connection: Connection, table: QueueTable, at: datetime) -> QueueDepth | UnreadTable:
         try:
             row = connection.one(*self._asked(connection, table, at))
         except DatabaseDown:
@@ -224,7 +224,7 @@ class Sampler:
         except DatabaseError as error:
             self._alone.add(table.address)
             self._find_at = 0.0 if isinstance(error, TableMissing) else self._find_at
-            return Unread(str(error), error.sqlstate or "")
+            return UnreadTable(str(error), error.sqlstate or "")
         self._alone.discard(table.address)
         return depth.read(table, row, self._cap)
 
@@ -265,7 +265,7 @@ class Sampler:
         delayed = delayed if isinstance(delayed, QueueDepth) else None
         size = self._sizes.get(table.oid, table.size_bytes)
         if not isinstance(looked, QueueDepth):
-            unread = looked or Unread("")
+            unread = looked or UnreadTable("")
             return QueueSample(table, at, None, delayed, size_bytes=size, error=unread.error, sqlstate=unread.sqlstate)
         track = self._track(table)
         oldest_at, oldest_how = track.oldest()

@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 
 from pgqueue_admin.alerts import dead_message_cursor
-from pgqueue_admin.alerts.dead_message_cursor import DeadMessageCursor, NewDeaths, Pile
+from pgqueue_admin.alerts.dead_message_cursor import DeadMessageCursor, NewDeaths, OldDeaths
 from pgqueue_admin.archive import move_to_archive, replay, store
 from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.archive.messages import DeadMessage
@@ -159,7 +159,7 @@ def test_what_failed_before_we_began_and_is_ingested_soon_after_counts_as_told(c
     reading = read()
     (deaths,) = reading.deaths
     assert (deaths.count, deaths.old) == (3, 2)
-    assert reading.piles == [Pile(BILLING, 2)]
+    assert reading.piles == [OldDeaths(BILLING, 2)]
 
 
 def test_later_an_old_failure_that_no_error_queue_held_is_news(console_database: str, die: Die) -> None:

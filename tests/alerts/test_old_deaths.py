@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from pgqueue_admin.alerts.dead_message_cursor import OLD_STOCK, DeadGroup, NewDeaths, Pile
+from pgqueue_admin.alerts.dead_message_cursor import OLD_STOCK, DeadGroup, NewDeaths, OldDeaths
 from pgqueue_admin.alerts.kinds import old_deaths
 from pgqueue_admin.archive.ingester import ingest
 from pgqueue_admin.dialects import Address, Connection
@@ -52,7 +52,7 @@ def test_what_the_ingester_takes_in_days_later_is_a_pile(console_database: str, 
     reading = read()
     assert reading.error == ""
     assert [(died.count, died.old) for died in reading.deaths] == [(4, 3)]
-    assert reading.piles == [Pile(CANONICAL, 3)]
+    assert reading.piles == [OldDeaths(CANONICAL, 3)]
     assert read().piles == []
 
 
@@ -60,7 +60,7 @@ def taken_over(count: int, clock: Clock) -> dict[str, Any]:
     return {
         "deaths": [NewDeaths(BILLING, f"Shop.Cause{number}", count, clock.now, old=count) for number in range(3)],
         "lying": [DeadGroup(BILLING, f"Shop.Cause{number}", count, clock.now) for number in range(3)],
-        "piles": [Pile(CANONICAL, 3 * count)],
+        "piles": [OldDeaths(CANONICAL, 3 * count)],
     }
 
 

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgqueue_admin.formatting.conversations import clocks, conversation, flow, headline, sequence, steps
-from pgqueue_admin.formatting.conversations.sighting import DEAD, OVER, UNKNOWN, WAITING, Act, Sighting, Source
+from pgqueue_admin.formatting.conversations.sighting import (
+    DEAD,
+    OVER,
+    UNKNOWN,
+    WAITING,
+    Sighting,
+    SightingAct,
+    SightingSource,
+)
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 IDS = [*"abcdef", "", "\0", "<script>", "\u202e"]
@@ -18,10 +26,12 @@ _time = st.one_of(
     st.sampled_from([datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, tzinfo=UTC)]),
     st.integers(-100, 100).map(lambda ms: NOW + timedelta(milliseconds=ms)),
 )
-_act = st.builds(Act, _time, _text, st.sampled_from(["retried", "discarded", "succeeded", "died again", "{who}{0}"]))
+_act = st.builds(
+    SightingAct, _time, _text, st.sampled_from(["retried", "discarded", "succeeded", "died again", "{who}{0}"])
+)
 _sighting = st.builds(
     Sighting,
-    st.sampled_from(list(Source)),
+    st.sampled_from(list(SightingSource)),
     _text,
     _text,
     st.sampled_from([*DEAD, *WAITING, *OVER, *UNKNOWN, "something else"]),
@@ -32,7 +42,7 @@ _sighting = st.builds(
 
 
 def seen(message_id: str, place: str = "Sales", state: str = "handled", **more: Any) -> Sighting:
-    return Sighting(Source.AUDIT, message_id, place, state, **more)
+    return Sighting(SightingSource.AUDIT, message_id, place, state, **more)
 
 
 def at(milliseconds: int) -> datetime:
@@ -42,8 +52,8 @@ def at(milliseconds: int) -> datetime:
 @given(st.lists(_sighting, max_size=30), st.sets(_text))
 def test_whatever_is_found_is_said(found: list[Sighting], focus: set[str]) -> None:
     known = conversation.build(found, focus)
-    kept = [each for copy in known.copies for each in copy.sightings if each.source is not Source.CONCLUDED]
-    given_ = [each for each in found if each.source is not Source.CONCLUDED]
+    kept = [each for copy in known.copies for each in copy.sightings if each.source is not SightingSource.CONCLUDED]
+    given_ = [each for each in found if each.source is not SightingSource.CONCLUDED]
     assert sorted(map(id, kept)) == sorted(map(id, given_)), "each stands once, and none is lost"
     assert {(each.message_id, each.place) for each in found} <= {(c.message_id, c.place) for c in known.copies}
     places = {id(copy): place for place, copy in enumerate(known.copies)}
@@ -136,25 +146,27 @@ def test_how_it_stands_is_one_sentence(states: list[str], said: str) -> None:
 
 def test_what_is_there_now_counts_before_what_was() -> None:
     """Retried, and waiting again; or dead again beside a first death that was retried."""
-    archived = Sighting(Source.ARCHIVE, "a", "Billing", "retried", failed_at=at(0), at=at(5))
-    waits = Sighting(Source.QUEUE, "a", "Billing", "ready", at=NOW)
+    archived = Sighting(SightingSource.ARCHIVE, "a", "Billing", "retried", failed_at=at(0), at=at(5))
+    waits = Sighting(SightingSource.QUEUE, "a", "Billing", "ready", at=NOW)
     (copy,) = conversation.build([archived, waits]).copies
     assert (copy.state, copy.deaths) == ("ready", 1)
-    again = Sighting(Source.ARCHIVE, "a", "Billing", "dead", failed_at=at(9), at=at(9))
+    again = Sighting(SightingSource.ARCHIVE, "a", "Billing", "dead", failed_at=at(9), at=at(9))
     (copy,) = conversation.build([archived, again, waits]).copies
     assert (copy.state, copy.deaths, copy.also) == ("dead", 2, ["ready"])
 
 
 def test_a_retried_message_that_was_handled_is_handled_whatever_its_handlers_clock_says() -> None:
-    retried = Sighting(Source.ARCHIVE, "a", "Billing", "retried", failed_at=at(0), at=at(5_000))
-    behind = Sighting(Source.AUDIT, "a", "Billing", "handled", ended_at=at(2_000))
+    retried = Sighting(SightingSource.ARCHIVE, "a", "Billing", "retried", failed_at=at(0), at=at(5_000))
+    behind = Sighting(SightingSource.AUDIT, "a", "Billing", "handled", ended_at=at(2_000))
     assert conversation.build([retried, behind]).copies[0].state == "handled"
-    failed = Sighting(Source.HISTORY, "a", "Billing", "failed before", failed_at=at(9_000))
+    failed = Sighting(SightingSource.HISTORY, "a", "Billing", "failed before", failed_at=at(9_000))
     assert conversation.build([behind, failed]).copies[0].state == "failed before", "what came of it nobody tells"
 
 
 def test_an_edited_message_stands_under_the_one_it_was_edited_from() -> None:
-    dead = Sighting(Source.ARCHIVE, "old", "Billing", "retried", sender="Sales", related_to="cause", failed_at=at(0))
+    dead = Sighting(
+        SightingSource.ARCHIVE, "old", "Billing", "retried", sender="Sales", related_to="cause", failed_at=at(0)
+    )
     edited = seen("new", "Billing", sender="Sales", related_to="cause", edit_of="old", sent_at=at(9))
     known = conversation.build([edited, dead, seen("cause", "Sales")])
     assert [(each.message_id, each.depth) for each in known.copies] == [("cause", 0), ("old", 1), ("new", 2)]
@@ -163,19 +175,21 @@ def test_an_edited_message_stands_under_the_one_it_was_edited_from() -> None:
 
 def test_what_two_sources_tell_stands_once() -> None:
     facts: dict[str, Any] = {"started_at": at(1), "ended_at": at(3), "host": "app-1"}
-    audited = Sighting(Source.AUDIT, "a", "Sales", "handled", **facts)
-    kept = Sighting(Source.HISTORY, "a", "Sales", "handled", **facts)
+    audited = Sighting(SightingSource.AUDIT, "a", "Sales", "handled", **facts)
+    kept = Sighting(SightingSource.HISTORY, "a", "Sales", "handled", **facts)
     told = steps.of(conversation.build([audited, kept]).copies, NOW)
     assert [(step.title, step.source) for step in told] == [
-        ("Picked up by Sales on app-1", Source.AUDIT), ("Handled by Sales", Source.AUDIT),
+        ("Picked up by Sales on app-1", SightingSource.AUDIT), ("Handled by Sales", SightingSource.AUDIT),
     ]  # fmt: skip
 
 
 def test_dead_time_ends_with_what_somebody_did() -> None:
-    def dead(state: str, *acts: Act) -> Sighting:
-        return Sighting(Source.ARCHIVE, "a", "Billing", state, failed_at=at(-10_000), acts=acts)
+    def dead(state: str, *acts: SightingAct) -> Sighting:
+        return Sighting(SightingSource.ARCHIVE, "a", "Billing", state, failed_at=at(-10_000), acts=acts)
 
-    retried = dead("succeeded", Act(at(-4_000), "ana", "retried"), Act(at(-3_000), "Billing", "succeeded"))
+    retried = dead(
+        "succeeded", SightingAct(at(-4_000), "ana", "retried"), SightingAct(at(-3_000), "Billing", "succeeded")
+    )
     assert steps.dead_time(conversation.build([retried]).copies, NOW) == timedelta(seconds=6)
     assert steps.dead_time(conversation.build([dead("dead")]).copies, NOW) == timedelta(seconds=10)
 
@@ -190,7 +204,7 @@ def test_a_clock_that_is_ahead_is_named_and_no_wait_is_made_of_it() -> None:
 
 
 def test_a_time_from_the_future_is_named_beside_the_databases_clock() -> None:
-    waits = Sighting(Source.QUEUE, "a", "Sales", "ready", sender_host="app-3", sent_at=at(5_000))
+    waits = Sighting(SightingSource.QUEUE, "a", "Sales", "ready", sender_host="app-3", sent_at=at(5_000))
     (gap,) = clocks.gaps(conversation.build([waits]).copies, NOW)
     assert (gap.host, gap.beside, gap.ahead) == ("app-3", clocks.DATABASE, timedelta(seconds=5))
 

@@ -141,7 +141,7 @@ def test_a_name_of_nothing(client: Client, path: str, name: str) -> None:
 @pytest.mark.parametrize("name", ["session", "csrf", "zone", "utc", "theme", "keys", "messages", "known"])
 def test_cookies_that_we_never_set(world: World, client: Client, name: str, value: str) -> None:
     ours = {"session": settings.SESSION_COOKIE_NAME, "csrf": settings.CSRF_COOKIE_NAME, "known": sign_in.COOKIE}
-    name = {**ours, "messages": said.Cookie.cookie_name}.get(name, name)
+    name = {**ours, "messages": said.FlashCookie.cookie_name}.get(name, name)
     for path in ("/queues/", "/sign-in/"):
         cookies = "; ".join(f"{each.key}={each.value}" for each in client.cookies.values() if each.key != name)
         answer = Client().get(path, headers={"cookie": f'{cookies}; {name}="{value}"'})

@@ -147,20 +147,20 @@ def test_spans_are_those_of_python_where_both_agree(said: str) -> None:
 def test_matches_without_end_are_given_up() -> None:
     """RE2 reads on to the end for each match here: so often as there are characters."""
     slow = regex("x(?:.*y)?")
-    patience = text.Patience(0.05)
+    patience = text.MaskingDeadline(0.05)
     with pytest.raises(text.TooSlow):
         text.found("x" * 200_000, [slow], patience)
 
 
 def test_paths_are_given_up_likewise() -> None:
     with pytest.raises(text.TooSlow):
-        json_text.hidden('{"a":1}', [path("b")], text.Patience(-1))
+        json_text.hidden('{"a":1}', [path("b")], text.MaskingDeadline(-1))
 
 
 def test_a_path_is_followed_once_for_all_names_that_no_path_has() -> None:
     fields = ",".join(f'"n{number}":{{"*":1,"CARD":2}}' for number in range(9_000))
     rules = [path("*.card"), *(path(f"**.x{n}.y") for n in range(49))]
-    found = json_text.hidden(f"{{{fields}}}", rules, text.Patience(60))
+    found = json_text.hidden(f"{{{fields}}}", rules, text.MaskingDeadline(60))
     assert len(found) == 9_000
 
 

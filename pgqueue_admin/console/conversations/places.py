@@ -16,7 +16,7 @@ from pgqueue_admin.monitor.queue_table import QueueTable
 LONGEST = 120  # characters of a name that strangers wrote
 
 
-class Places:
+class QueueNames:
     """An endpoint is called as its queue's table; tables of one name are told apart by their schemas."""
 
     def __init__(self, tables: Iterable[QueueTable] = ()):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from pgqueue_admin.console.conversations.sources import Covered, Found
+from pgqueue_admin.console.conversations.sources import FoundConversation, SourceCoverage
 from pgqueue_admin.formatting.conversations import clocks, conversation, flow, headline, sequence, steps
 from pgqueue_admin.formatting.conversations.conversation import Conversation
 from pgqueue_admin.formatting.conversations.copy import MessageCopy
@@ -68,9 +68,9 @@ class CopyRow:
 class ConversationPage:
     """Everything that the page says, concluded from what was found."""
 
-    def __init__(self, found: Found, now: datetime):
+    def __init__(self, found: FoundConversation, now: datetime):
         self.known: Conversation = conversation.build(found.seen, found.focus)
-        self.covered: list[Covered] = found.covered
+        self.covered: list[SourceCoverage] = found.covered
         self.now = now
 
     @property
@@ -128,7 +128,7 @@ class ConversationPage:
         return _name(self.known.focus) if self.known.focus else ""
 
     @cached_property
-    def steps(self) -> list[steps.Step]:
+    def steps(self) -> list[steps.ConversationStep]:
         return steps.of(self.known.of_focus, self.now)
 
     @property

@@ -9,11 +9,11 @@ from django.urls import reverse
 
 from pgqueue_admin.archive.conversations import ArchivedRow
 from pgqueue_admin.archive.messages import EDIT_OF
-from pgqueue_admin.console.conversations.places import Places, message_path, queue_path, text
+from pgqueue_admin.console.conversations.places import QueueNames, message_path, queue_path, text
 from pgqueue_admin.console.messages.detail.summary import address_of
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.out_of_range_times import Beyond
-from pgqueue_admin.formatting.conversations.sighting import Act, Sighting, Source
+from pgqueue_admin.formatting.conversations.sighting import Sighting, SightingAct, SightingSource
 from pgqueue_admin.formatting.numbers import format_int
 from pgqueue_admin.history.storage.message_lookup import DISCARDED, FinishedMessage
 from pgqueue_admin.monitor.message import DelayedMessage, StoredMessage, WaitingMessage
@@ -25,7 +25,7 @@ _STATES = {"dead": "dead", "retried": "retried", "succeeded": "succeeded", "dead
 
 
 def of_waiting(
-    table: QueueTable, kind: str, message: StoredMessage, places: Places, now: datetime, zone: timedelta
+    table: QueueTable, kind: str, message: StoredMessage, places: QueueNames, now: datetime, zone: timedelta
 ) -> Sighting:
     """``kind``: as the sampler knows it; ``zone``: how far due times of this table are off."""
     about = _told(message.headers, message.type)
@@ -40,28 +40,35 @@ def of_waiting(
     if kind == TableKind.AUDIT or _is_audited(message.headers):
         state = "handled" if _is_audited(message.headers) else "not known"
         place = text(message.headers.get(wire.PROCESSING_ENDPOINT))
-        return Sighting(Source.AUDIT, place=place, state=state, **about, **_handled(message.headers))
+        return Sighting(SightingSource.AUDIT, place=place, state=state, **about, **_handled(message.headers))
     if kind == TableKind.ERROR or message.headers.get(wire.FAILED_Q):
         return _failed(message, places, about)
     assert isinstance(message, WaitingMessage)
     about["attempts"] = message.delayed_retries or None
-    return Sighting(Source.QUEUE, place=places.of(table.address), state=message.state, at=now, **about)
+    return Sighting(SightingSource.QUEUE, place=places.of(table.address), state=message.state, at=now, **about)
 
 
 def _delayed(
-    table: QueueTable, message: DelayedMessage, places: Places, now: datetime, zone: timedelta, about: dict[str, Any]
+    table: QueueTable,
+    message: DelayedMessage,
+    places: QueueNames,
+    now: datetime,
+    zone: timedelta,
+    about: dict[str, Any],
 ) -> Sighting:
     due = message.due_at - zone if message.due_at else None
     goes_to = places.named(message.destination) if message.destination else ""
     place = goes_to or (places.of(table.delayed_of) if table.delayed_of else text(table.address.table))
     state = "overdue" if due and due <= now else "delayed"
-    return Sighting(Source.DELAYED, place=place, state=state, at=due, attempts=message.delayed_retries or None, **about)
+    return Sighting(
+        SightingSource.DELAYED, place=place, state=state, at=due, attempts=message.delayed_retries or None, **about
+    )
 
 
-def _failed(message: StoredMessage, places: Places, about: dict[str, Any]) -> Sighting:
+def _failed(message: StoredMessage, places: QueueNames, about: dict[str, Any]) -> Sighting:
     headers = message.headers
     return Sighting(
-        Source.ERRORS,
+        SightingSource.ERRORS,
         place=places.named(headers.get(wire.FAILED_Q)) or text(headers.get(wire.PROCESSING_ENDPOINT)),
         state="failed",
         failed_at=wire.parse_time(headers.get(wire.TIME_OF_FAILURE)),
@@ -71,7 +78,7 @@ def _failed(message: StoredMessage, places: Places, about: dict[str, Any]) -> Si
     )
 
 
-def of_archived(found: ArchivedRow, places: Places, reasons: Mapping[int, str]) -> Sighting:
+def of_archived(found: ArchivedRow, places: QueueNames, reasons: Mapping[int, str]) -> Sighting:
     """``reasons``: what people wrote, by the number of their operation."""
     row, died = found.row, instant(found.row.died_at)
     never_ended = row.state == "discarded" and row.resolved_at == row.died_at  # taken out while it waited
@@ -80,7 +87,7 @@ def of_archived(found: ArchivedRow, places: Places, reasons: Mapping[int, str]) 
     about = _told(found.headers, row.message_type)
     about["sent_at"] = instant(row.sent_at) or about["sent_at"]
     return Sighting(
-        Source.ARCHIVE,
+        SightingSource.ARCHIVE,
         message_id=row.message_id or f"archive {row.id}",
         place=places.named(row.queue) or text(row.endpoint),
         state=_STATES.get(row.state, str(row.state)),
@@ -98,19 +105,21 @@ def of_archived(found: ArchivedRow, places: Places, reasons: Mapping[int, str]) 
     )
 
 
-def _act(event: Any, reasons: Mapping[int, str]) -> Act:
+def _act(event: Any, reasons: Mapping[int, str]) -> SightingAct:
     reason = text(reasons.get(event.operation, ""))
-    return Act(instant(event.at), text(event.who), text(event.verb), event.operation, _table(event.target), reason)
+    return SightingAct(
+        instant(event.at), text(event.who), text(event.verb), event.operation, _table(event.target), reason
+    )
 
 
-def of_finished(message: FinishedMessage, places: Places) -> Sighting:
+def of_finished(message: FinishedMessage, places: QueueNames) -> Sighting:
     headers = _headers(message.headers)
     about = _told(headers, message.type)
     about["sent_at"] = message.sent_at or about["sent_at"]
     succeeded, discarded = message.result == "success", message.result == DISCARDED
     query = urlencode({"source": message.source, "at": message.ended_at.isoformat()})
     return Sighting(
-        Source.HISTORY,
+        SightingSource.HISTORY,
         message_id=message.message_id or f"{message.source} {message.seq}",
         place=places.named(message.queue) or text(message.endpoint),
         state="handled" if succeeded else "discarded" if discarded else "failed before",

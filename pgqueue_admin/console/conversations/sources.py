@@ -11,10 +11,10 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import ArchiveKey
 from pgqueue_admin.console import query_errors
 from pgqueue_admin.console.conversations import sightings
-from pgqueue_admin.console.conversations.places import Places, text
+from pgqueue_admin.console.conversations.places import QueueNames, text
 from pgqueue_admin.dialects import Address, Connection, visible_queues
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, SchemaMissing, TableMissing, TimedOut
-from pgqueue_admin.formatting.conversations.sighting import Sighting, Source
+from pgqueue_admin.formatting.conversations.sighting import Sighting, SightingSource
 from pgqueue_admin.formatting.names import listed
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.history.runtime.installation import missing
@@ -35,7 +35,7 @@ _ON = timedelta(days=31)  # so long after what is known the rest of a conversati
 _BACK = timedelta(days=3653)
 
 
-class Covered(NamedTuple):
+class SourceCoverage(NamedTuple):
     """``found``: how many messages; None: it was not looked into, and ``said`` tells why.
 
     ``failed``: what was to be read was not: there may be more, and not only beyond what is looked into.
@@ -48,18 +48,18 @@ class Covered(NamedTuple):
 
 
 @dataclass
-class Found:
-    places: Places = field(default_factory=Places)
+class FoundConversation:
+    places: QueueNames = field(default_factory=QueueNames)
     seen: list[Sighting] = field(default_factory=list)
-    covered: list[Covered] = field(default_factory=list)
+    covered: list[SourceCoverage] = field(default_factory=list)
     focus: set[str] = field(default_factory=set)
     archived: list[archive.ArchivedRow] = field(default_factory=list)
 
 
-def in_database(connection: Connection, conversation_id: str, asked_for: str, now: datetime) -> Found:
+def in_database(connection: Connection, conversation_id: str, asked_for: str, now: datetime) -> FoundConversation:
     """Queues, delayed tables, error and audit queues, and the archive. ``asked_for``: any id of a message in it."""
     tables = [each for each in discovery.by_shape(connection, queue_database().schemas) if _holds_messages(each)]
-    found = Found(Places(tables), focus={asked_for} if asked_for else set())
+    found = FoundConversation(QueueNames(tables), focus={asked_for} if asked_for else set())
     looked = waiting.read(connection, tables, conversation_id, now)
     looked = _with_row(connection, looked, conversation_id, asked_for, now)
     _add_waiting(connection, found, looked, now)
@@ -73,7 +73,9 @@ def beside() -> list[QueueDatabase]:
     return [each for each in looked_at() if seen is None or any(map(each.allows, seen.seen))]
 
 
-def add_looked_at(found: Found, of: QueueDatabase, conversation_id: str, asked_for: str, now: datetime) -> None:
+def add_looked_at(
+    found: FoundConversation, of: QueueDatabase, conversation_id: str, asked_for: str, now: datetime
+) -> None:
     """What waits in a database that is looked at beside the first. One that does not answer is said so, and no more."""
 
     def look(connection: Connection) -> None:
@@ -84,7 +86,7 @@ def add_looked_at(found: Found, of: QueueDatabase, conversation_id: str, asked_f
 
     _, trouble = query_errors.read(look, database=of)
     if trouble:
-        found.covered.append(Covered(f"database {of.alias}", None, text(trouble.sentence), failed=True))
+        found.covered.append(SourceCoverage(f"database {of.alias}", None, text(trouble.sentence), failed=True))
 
 
 def _holds_messages(table: QueueTable) -> bool:
@@ -117,7 +119,7 @@ def _is_of(headers: dict[str, str | None], conversation_id: str) -> bool:
 
 def _add_waiting(
     connection: Connection,
-    found: Found,
+    found: FoundConversation,
     looked: Sequence[TableMessages],
     now: datetime,
     alias: str = "",
@@ -128,67 +130,73 @@ def _add_waiting(
     by_kind: dict[str, list[TableMessages]] = {}
     for each in looked:
         kind = str(kinds.get(each.table.address, each.table.kind))
-        by_kind.setdefault(_SOURCE.get(kind, Source.QUEUE), []).append(each)
+        by_kind.setdefault(_SOURCE.get(kind, SightingSource.QUEUE), []).append(each)
         skew = skews.get(each.table.address)
         zone = skew.zone if skew else timedelta()
         for message in each.messages:
             found.seen.append(sightings.of_waiting(each.table, kind, message, found.places, now, zone))
             if str(message.id) in found.focus:
                 found.focus.add(message.message_id)
-    for source in (Source.QUEUE, Source.DELAYED, Source.ERRORS, Source.AUDIT):
+    for source in (SightingSource.QUEUE, SightingSource.DELAYED, SightingSource.ERRORS, SightingSource.AUDIT):
         if not alias or source in by_kind:
             found.covered.append(_covered_by_tables(source, by_kind.get(source, []), alias))
 
 
-_SOURCE: dict[str, Source] = {
-    TableKind.DELAYED: Source.DELAYED, TableKind.ERROR: Source.ERRORS, TableKind.AUDIT: Source.AUDIT,
-}  # fmt: skip
+_SOURCE: dict[str, SightingSource] = {
+    TableKind.DELAYED: SightingSource.DELAYED,
+    TableKind.ERROR: SightingSource.ERRORS,
+    TableKind.AUDIT: SightingSource.AUDIT,
+}
 _TABLES = {
-    Source.QUEUE: ("queue", "queues"), Source.DELAYED: ("delayed table", "delayed tables"),
-    Source.ERRORS: ("error queue", "error queues"), Source.AUDIT: ("audit queue", "audit queues"),
+    SightingSource.QUEUE: ("queue", "queues"), SightingSource.DELAYED: ("delayed table", "delayed tables"),
+    SightingSource.ERRORS: ("error queue", "error queues"), SightingSource.AUDIT: ("audit queue", "audit queues"),
 }  # fmt: skip
 
 
-def _covered_by_tables(source: Source, looked: list[TableMessages], alias: str) -> Covered:
+def _covered_by_tables(source: SightingSource, looked: list[TableMessages], alias: str) -> SourceCoverage:
     name, (one, many) = f"{source} of {alias}" if alias else source, _TABLES[source]
     if not looked:
         who = "you may see" if visible_queues.current() is not None else "the console knows"
-        return Covered(name, None, f"there is no {one} that {who}")
+        return SourceCoverage(name, None, f"there is no {one} that {who}")
     unread = [each for each in looked if each.unread]
     parts = [each for each in looked if not each.unread and not each.whole]
     whole = len(looked) - len(unread) - len(parts)
     said = [f"all of {pluralize(whole, one, many)}"] if whole else []
     if parts:
-        which = "those due soonest" if source is Source.DELAYED else "the newest"
+        which = "those due soonest" if source is SightingSource.DELAYED else "the newest"
         said.append(f"{which} {waiting.NEWEST:,} of {listed([text(each.table.address.table) for each in parts])}")
     if unread:
         named = listed([text(each.table.address.table) for each in unread])
         said.append(f"not looked into: {named} ({text(unread[0].unread)})")
     number = sum(len(each.messages) for each in looked)
-    return Covered(name, number if whole or parts else None, "; ".join(said), any(each.failed for each in unread))
+    return SourceCoverage(
+        name, number if whole or parts else None, "; ".join(said), any(each.failed for each in unread)
+    )
 
 
-def _add_archive(connection: Connection, found: Found, conversation_id: str, asked_for: str) -> None:
+def _add_archive(connection: Connection, found: FoundConversation, conversation_id: str, asked_for: str) -> None:
     try:
         rows, said, failed = _archived(connection, found, conversation_id, asked_for)
     except (SchemaMissing, TableMissing):
-        found.covered.append(Covered(Source.ARCHIVE, None, "this database has none"))
+        found.covered.append(SourceCoverage(SightingSource.ARCHIVE, None, "this database has none"))
         return
     except DatabaseDown:
         raise
     except DatabaseError as error:
-        found.covered.append(Covered(Source.ARCHIVE, None, text(str(error)), failed=True))
+        found.covered.append(SourceCoverage(SightingSource.ARCHIVE, None, text(str(error)), failed=True))
         return
     found.archived = rows
     reasons = _reasons(rows)
     found.seen += [sightings.of_archived(each, found.places, reasons) for each in rows]
-    found.covered.append(Covered(Source.ARCHIVE, len(rows), said, failed))
+    found.covered.append(SourceCoverage(SightingSource.ARCHIVE, len(rows), said, failed))
     acts = sum(len(each.events) for each in rows)
-    found.covered.append(Covered(Source.PEOPLE, acts, "acts on these archived messages, and what came of them"))
+    found.covered.append(
+        SourceCoverage(SightingSource.PEOPLE, acts, "acts on these archived messages, and what came of them")
+    )
 
 
 def _archived(
-    connection: Connection, found: Found, conversation_id: str, asked_for: str
+    connection: Connection, found: FoundConversation, conversation_id: str, asked_for: str
 ) -> tuple[list[archive.ArchivedRow], str, bool]:
     around = None
     for row in store.sightings(connection, asked_for).rows[:1] if asked_for else []:
@@ -232,14 +240,14 @@ def history_is_there() -> str:
 
 
 def add_history(
-    found: Found, conversation_id: str, known: tuple[datetime | None, datetime | None], now: datetime
+    found: FoundConversation, conversation_id: str, known: tuple[datetime | None, datetime | None], now: datetime
 ) -> None:
     """``known``: when what was found began and ended; then the days around, else all days, the newest first."""
     since, until = _stretch(known, now)
     try:
         told = message_lookup.in_conversation(conversation_id, since, until, HISTORY_MOST)
     except message_lookup.FilesUnreadable as error:
-        found.covered.append(Covered(Source.HISTORY, None, str(error), failed=True))
+        found.covered.append(SourceCoverage(SightingSource.HISTORY, None, str(error), failed=True))
         return
     fresh = sightings.not_archived(told.newest, found.archived)
     found.seen += [sightings.of_finished(each, found.places) for each in fresh]
@@ -249,7 +257,7 @@ def add_history(
         said += f", of which {told.unread:,} were not read within {message_lookup.WITHIN:.0f} s"
     if told.matched > len(told.newest):
         said += f"; the newest {len(told.newest):,} of {told.matched:,}"
-    found.covered.append(Covered(Source.HISTORY, len(fresh), said, bool(told.unread)))
+    found.covered.append(SourceCoverage(SightingSource.HISTORY, len(fresh), said, bool(told.unread)))
 
 
 def _stretch(known: tuple[datetime | None, datetime | None], now: datetime) -> tuple[datetime, datetime]:

@@ -8,9 +8,9 @@ from django.views.decorators.http import require_safe
 from pgqueue_admin.console import navigation, query_errors
 from pgqueue_admin.console.conversations import sources
 from pgqueue_admin.console.conversations.rows import ConversationPage
-from pgqueue_admin.console.conversations.sources import Covered, Found
+from pgqueue_admin.console.conversations.sources import FoundConversation, SourceCoverage
 from pgqueue_admin.formatting.conversations import conversation
-from pgqueue_admin.formatting.conversations.sighting import Source
+from pgqueue_admin.formatting.conversations.sighting import SightingSource
 from pgqueue_admin.models import database_clock
 from pgqueue_admin.services.operations import queries
 
@@ -29,7 +29,7 @@ def page(request: HttpRequest, conversation_id: str) -> HttpResponse:
     found, trouble = query_errors.read(
         lambda connection: sources.in_database(connection, conversation_id, asked_for, now)
     )
-    found = found or Found(focus={asked_for} if asked_for else set())
+    found = found or FoundConversation(focus={asked_for} if asked_for else set())
     for database in sources.beside():
         sources.add_looked_at(found, database, conversation_id, asked_for, now)
     absent = sources.history_is_there()
@@ -38,7 +38,7 @@ def page(request: HttpRequest, conversation_id: str) -> HttpResponse:
         known = conversation.build(found.seen)
         sources.add_history(found, conversation_id, (known.begins(), known.ends()), now)
     elif absent:
-        found.covered.append(Covered(Source.HISTORY, None, absent))
+        found.covered.append(SourceCoverage(SightingSource.HISTORY, None, absent))
     about = {
         "conversation_id": conversation_id,
         "page": ConversationPage(found, now),

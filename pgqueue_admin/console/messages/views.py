@@ -13,7 +13,7 @@ from pgqueue_admin.console.leases import views as leases
 from pgqueue_admin.console.messages import columns, waiting_acts
 from pgqueue_admin.console.messages.detail import delayed_rows, message_list
 from pgqueue_admin.console.messages.payload_columns import PayloadCell
-from pgqueue_admin.console.queues.detail.gone_queue import Known
+from pgqueue_admin.console.queues.detail.gone_queue import KnownQueue
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models import Queue
 from pgqueue_admin.models.queue_database import is_watched, sees_locked_rows
@@ -59,7 +59,7 @@ def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     if isinstance(found, delayed_rows.DelayedPageRows):
         navigation.stands_under(request, "delayed")
     gone = problem.kind == "gone" if problem else not (found and found.table)
-    known = Known(address) if gone else None
+    known = KnownQueue(address) if gone else None
     asked = found.asked if found else asked
     payload = None
     if isinstance(found, MessageListData) and found.table:

@@ -57,7 +57,7 @@ class AskedRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class WaitingActRequest:
     """What a person wants done, as the form says."""
 
     name: str
@@ -111,7 +111,7 @@ def act(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     return _do(request, asked) if "sure" in request.POST else _question(request, asked)
 
 
-def _do(request: HttpRequest, asked: Asked) -> HttpResponse:
+def _do(request: HttpRequest, asked: WaitingActRequest) -> HttpResponse:
     nothing = f"Nothing was {ACTS[asked.name].done}"
     if refusal := permissions.refusal_on_page(request.user, asked.name):
         return _question(request, asked, f"{nothing}: {refusal}.", 403)
@@ -131,7 +131,7 @@ def _do(request: HttpRequest, asked: Asked) -> HttpResponse:
     return responses.SeeOther(_onward(asked, outcomes))
 
 
-def _say(request: HttpRequest, asked: Asked, outcomes: Sequence[ActOutcome]) -> None:
+def _say(request: HttpRequest, asked: WaitingActRequest, outcomes: Sequence[ActOutcome]) -> None:
     done = [each for each in outcomes if each.result == "done"]
     if done:
         target, days = asked.target.table if asked.target else "", settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]
@@ -145,7 +145,7 @@ def _say(request: HttpRequest, asked: Asked, outcomes: Sequence[ActOutcome]) -> 
         responses.refused(request, f"Whether it was {past} is not known. {why}" if unknown else f"{begins} {why}")
 
 
-def _ways(asked: Asked, done: Sequence[ActOutcome]) -> list[Way]:
+def _ways(asked: WaitingActRequest, done: Sequence[ActOutcome]) -> list[Way]:
     archived = [each.archive_id for each in done if each.archive_id]
     ways = [Way("See the queue", url_converters.queue(asked.target))] if asked.target else []
     if len(archived) == 1:
@@ -155,7 +155,7 @@ def _ways(asked: Asked, done: Sequence[ActOutcome]) -> list[Way]:
     return ways
 
 
-def _onward(asked: Asked, outcomes: Sequence[ActOutcome]) -> str:
+def _onward(asked: WaitingActRequest, outcomes: Sequence[ActOutcome]) -> str:
     """Back to the list; from the page of a message that has left it to where that is now."""
     own = reverse("waiting_message", args=[*asked.address, outcomes[0].seen.row_id])
     if asked.next.partition("?")[0] != own or outcomes[0].result != "done":
@@ -166,7 +166,7 @@ def _onward(asked: Asked, outcomes: Sequence[ActOutcome]) -> str:
     return url_converters.queue(asked.target or asked.address, "messages")
 
 
-def _question(request: HttpRequest, asked: Asked, fault: str = "", status: int = 200) -> HttpResponse:
+def _question(request: HttpRequest, asked: WaitingActRequest, fault: str = "", status: int = 200) -> HttpResponse:
     found, problem = query_errors.read(lambda connection: _read(connection, asked), asked.address)
     table, refused = found[0] if found else None, found[2] if found else ""
     if table and table.kind is TableKind.DELAYED:
@@ -198,7 +198,7 @@ def _question(request: HttpRequest, asked: Asked, fault: str = "", status: int =
 Found = tuple[QueueTable | None, list[AskedRow], str]
 
 
-def _read(connection: Connection, asked: Asked) -> Found:
+def _read(connection: Connection, asked: WaitingActRequest) -> Found:
     """The table, its ticked messages as they are now, and why nothing can be done there."""
     try:
         table = acts_allowed.table_of(connection, asked.address)
@@ -213,7 +213,7 @@ def _read(connection: Connection, asked: Asked) -> Found:
     return table, rows, ""
 
 
-def _queues(asked: Asked) -> list[tuple[str, Address, str]]:
+def _queues(asked: WaitingActRequest) -> list[tuple[str, Address, str]]:
     """Canonical name, address, and what is known against it: nobody receives there."""
     home = database_of(asked.address)
     known = [each for each in input_queues.known() if each[1] != asked.address and database_of(each[1]) == home]
@@ -225,14 +225,14 @@ def _canonical(address: Address) -> str:
     return queue_database().dialect.canonical(address)
 
 
-def _asked(request: HttpRequest, address: Address) -> Asked:
+def _asked(request: HttpRequest, address: Address) -> WaitingActRequest:
     name = request.POST.get("act", "")
     if name not in ACTS:
         raise Http404("There is no such act on messages that wait.")
     target = next(iter(parsed([request.POST.get("to", "")])), None) if name == "move" else None
     ticks = tuple(dict.fromkeys(request.POST.getlist("id")))
     back = responses.came_from(request) or url_converters.queue(address, "messages")
-    return Asked(name, address, ticks, responses.reason(request), target, back)
+    return WaitingActRequest(name, address, ticks, responses.reason(request), target, back)
 
 
 def _seen(address: Address, text: str) -> SeenRow | None:

@@ -12,7 +12,7 @@ from pgqueue_admin.models import Operation
 from pgqueue_admin.services import content_access, purges, unattended
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.operations import edits, queries, redirects
-from pgqueue_admin.services.operations.queries import Causes, ChangedState, Targets
+from pgqueue_admin.services.operations.queries import Causes, ChangedState, RetryTargets
 from pgqueue_admin.transport.wire.headers import short_type
 
 SAMPLES = 10
@@ -36,7 +36,7 @@ class OperationPreview:
     splits: list[PreviewSplit]
     samples: Sequence[Any]
     changed: ChangedState
-    targets: Targets | None
+    targets: RetryTargets | None
     without_receiver: list[unattended.UnattendedQueue]
     oldest_at: datetime | None
     newest_at: datetime | None

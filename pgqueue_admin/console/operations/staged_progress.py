@@ -59,7 +59,7 @@ class Figure(NamedTuple):
     number: int
 
 
-class Box(NamedTuple):
+class StageBox(NamedTuple):
     """Of the strip. ``step``: done, now, held, or empty for what is to come."""
 
     title: str
@@ -197,22 +197,22 @@ class StagedProgress(OperationProgress):
         return self.counts.get(stage.name, {}).get("open", 0)
 
     @property
-    def boxes(self) -> list[Box]:
+    def boxes(self) -> list[StageBox]:
         return list(self._boxes())
 
-    def _boxes(self) -> Iterator[Box]:
+    def _boxes(self) -> Iterator[StageBox]:
         plan, current = self.plan, self._current() if self.running else None
         ended = self.operation.state in ENDED
         watches = plan.says.startswith("Watch") and self.running
         for stage in plan.stages:
             here = stage is not None and current is not None and stage.name == current.name and not watches
             step = self._step(here, self._left_of(stage) == 0)
-            yield Box(_title(stage), self._said_of(stage), step)
+            yield StageBox(_title(stage), self._said_of(stage), step)
             if stage.name == "try":
                 step = self._step(watches, current is None or current.name != "try")
-                yield Box(f"Watch {duration(plan.watch_seconds)}", plan.says if watches else "", step)
+                yield StageBox(f"Watch {duration(plan.watch_seconds)}", plan.says if watches else "", step)
         follows = "done" if ended else "now" if self.operation.state == State.FOLLOWING else ""
-        yield Box("Follow", f"each to its end, {duration(plan.give_up_seconds)} at most", follows)
+        yield StageBox("Follow", f"each to its end, {duration(plan.give_up_seconds)} at most", follows)
 
     def _step(self, here: bool, passed: bool) -> str:
         if here:

@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from pgqueue_admin.console import components, verdicts
-from pgqueue_admin.console.overview.needs_attention import NeedRow, Parts
+from pgqueue_admin.console.overview.needs_attention import NeedRow, ShownNeeds
 from pgqueue_admin.console.queue_row.rows import QueueRow
 from pgqueue_admin.console.queue_row.tally import tally
 from pgqueue_admin.console.verdicts import Verdict
@@ -17,7 +17,7 @@ from pgqueue_admin.formatting import escape_invisible, names, numbers
 from pgqueue_admin.formatting.durations import plain
 from pgqueue_admin.models import Alert
 from pgqueue_admin.models.endpoint_standings import Standing
-from pgqueue_admin.models.readability import Sight
+from pgqueue_admin.models.readability import UnreadQueues
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,15 @@ class Blind:
 
     since: datetime
     why: str = ""
-    sight: Sight | None = None
+    sight: UnreadQueues | None = None
 
 
 def judge(
-    needs: Parts, alerts: Sequence[Alert], rows: Sequence[QueueRow], standings: Sequence[Standing], blind: Blind | None
+    needs: ShownNeeds,
+    alerts: Sequence[Alert],
+    rows: Sequence[QueueRow],
+    standings: Sequence[Standing],
+    blind: Blind | None,
 ) -> Verdict:
     if blind:
         return _blind(blind)
@@ -51,7 +55,7 @@ def _more(number: int) -> list[SafeString]:
     )
 
 
-def _judged(needs: Parts, alerts: Sequence[Alert], rows: Sequence[QueueRow]) -> Verdict:
+def _judged(needs: ShownNeeds, alerts: Sequence[Alert], rows: Sequence[QueueRow]) -> Verdict:
     warnings = [alert for alert in alerts if alert.severity == "warning" and alert.acknowledged_at is None]
     if needs.open:
         return _needed(needs, warnings, rows)
@@ -75,7 +79,7 @@ def _blind(blind: Blind) -> Verdict:
     return Verdict("blind", format_html("{}: {}", said, short), "The queues cannot be read", rest)
 
 
-def _unseen(seen: Sight, since: datetime, why: str, kept: str) -> Verdict:
+def _unseen(seen: UnreadQueues, since: datetime, why: str, kept: str) -> Verdict:
     of = "its only queue" if seen.of == 1 else f"{seen.unread:,} of {seen.of:,} queues"
     said = format_html("The console cannot see: {} cannot be read since {}", of, components.when(since))
     rest = format_html("Of most of them the database says: {}. {}", why.rstrip("."), kept)
@@ -93,7 +97,7 @@ def _can_wait(warnings: Sequence[Alert]) -> str:
     return f"{numbers.pluralize(len(warnings), 'warning')} can wait." if warnings else ""
 
 
-def _needed(needs: Parts, warnings: Sequence[Alert], rows: Sequence[QueueRow]) -> Verdict:
+def _needed(needs: ShownNeeds, warnings: Sequence[Alert], rows: Sequence[QueueRow]) -> Verdict:
     found = needs.open
     rest = f"{_untabled(found)} {_within(rows, found)} {_can_wait(warnings)}"
     causes = [need.halted for need in found if need.halted]
@@ -106,7 +110,7 @@ def _needed(needs: Parts, warnings: Sequence[Alert], rows: Sequence[QueueRow]) -
     return Verdict("crit", sentence, title, " ".join(rest.split()))
 
 
-def _counts(needs: Parts) -> SafeString:
+def _counts(needs: ShownNeeds) -> SafeString:
     """``Two queues need you``, ``3 new since 12:15, 15 older``, ``Nothing new since 12:15; 4 older are open``."""
     new, older = len(needs.new), len(needs.older)
     if not older:

@@ -162,7 +162,7 @@ class NeedRow:
                 self.since = min(alert.opened_at for alert in newer)
 
 
-class Parts(NamedTuple):
+class ShownNeeds(NamedTuple):
     """As the page shows them. ``since``: the look that what is new counts from."""
 
     new: list[NeedRow]
@@ -175,14 +175,14 @@ class Parts(NamedTuple):
         return [*self.new, *self.older]
 
 
-def parts(needs: Iterable[NeedRow], since: datetime) -> Parts:
+def parts(needs: Iterable[NeedRow], since: datetime) -> ShownNeeds:
     found = sorted(needs, key=lambda need: need.order)
     unknown = [need for need in found if not need.acknowledged]
     new = [need for need in unknown if need.is_new(since)]
     for need in new:
         need.begin_with_new(since)
     older = [need for need in unknown if not need.is_new(since)]
-    return Parts(new, older, [need for need in found if need.acknowledged], since)
+    return ShownNeeds(new, older, [need for need in found if need.acknowledged], since)
 
 
 def find(alerts: Iterable[Alert], rows: Iterable[QueueRow]) -> list[NeedRow]:

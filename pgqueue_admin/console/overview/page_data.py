@@ -49,7 +49,7 @@ class OverviewData:
         return list(Alert.objects.filter(resolved_at=None))
 
     @cached_property
-    def needs(self) -> needs.Parts:
+    def needs(self) -> needs.ShownNeeds:
         found = needs.find(self.alerts, self.rows)
         piles = [need.row.queue.pk for need in found if need.row and need.counts_dead and not need.acknowledged]
         needs.note_growth(found, dead_then(piles, self.now - GROWING) if piles else {})

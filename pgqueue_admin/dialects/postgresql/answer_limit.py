@@ -37,7 +37,7 @@ class NoAnswer(psycopg.OperationalError):
         self.seconds = seconds
 
 
-class Patience:
+class AnswerWait:
     """Of one session. ``asked_at`` is 0 while no answer is awaited; it costs each statement two assignments."""
 
     __slots__ = ("asked_at", "error", "is_lent", "seconds", "what")
@@ -62,7 +62,7 @@ class PatientConnection(psycopg.Connection[Any]):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        self.patience = Patience()
+        self.patience = AnswerWait()
 
     def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
         """Not where the driver was given an end to the waiting, as for notifications, or told that there is none."""

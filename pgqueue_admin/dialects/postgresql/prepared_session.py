@@ -98,7 +98,7 @@ class PreparedSession(Session):
         if self.raw.pgconn.transaction_status == TransactionStatus.INTRANS:
             self._patience.what = b"savepoint"
             return super().transaction()
-        return Transaction(self, self._begin)
+        return PreparedTransaction(self, self._begin)
 
     def _begin(self) -> Session:
         self._libpq.begin()
@@ -109,7 +109,7 @@ class PreparedSession(Session):
     def transaction_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]]:
         if not _is_ours(query):
             return super().transaction_with(query, params)
-        return Transaction(self, lambda: self._libpq.begin_with(query, params).fetchall())
+        return PreparedTransaction(self, lambda: self._libpq.begin_with(query, params).fetchall())
 
     def transaction_behind(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]] | None:
         if self._is_over or not _is_ours(query):
@@ -119,7 +119,7 @@ class PreparedSession(Session):
         begun = self._libpq.commit_and_begin_with(release, query, params)
         self._is_over = begun is not None
         self._is_guarded &= begun is None
-        return Transaction(self, lambda: begun().fetchall()) if begun else None
+        return PreparedTransaction(self, lambda: begun().fetchall()) if begun else None
 
     def commit(self) -> None:
         is_over, self._is_over = self._is_over, False
@@ -144,7 +144,7 @@ class PreparedSession(Session):
 T = TypeVar("T")
 
 
-class Transaction(Generic[T]):
+class PreparedTransaction(Generic[T]):
     """A block that ends with commit or rollback, without what a generator costs: each receive is in one."""
 
     __slots__ = ("_begin", "_session")

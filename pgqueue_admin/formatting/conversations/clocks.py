@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pgqueue_admin.formatting.conversations.copy import MessageCopy
-from pgqueue_admin.formatting.conversations.sighting import Source
+from pgqueue_admin.formatting.conversations.sighting import SightingSource
 from pgqueue_admin.formatting.durations import duration
 
 NOTABLE = timedelta(milliseconds=2)  # closer clocks are not kept
@@ -42,7 +42,7 @@ def _of(copy: MessageCopy, now: datetime) -> Iterable[tuple[timedelta, str, str]
         for each in copy.sightings:
             if each.started_at:
                 yield copy.sent_at - each.started_at, sender, each.host or copy.place or "its receiver"
-            if each.source is Source.ARCHIVE and each.failed_at:
+            if each.source is SightingSource.ARCHIVE and each.failed_at:
                 yield copy.sent_at - each.failed_at, sender, DATABASE
     cause = copy.parent
     if cause and copy.sent_at and cause.sent_at and not copy.was_edited:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pgqueue_admin.formatting.conversations.copy import MessageCopy
-from pgqueue_admin.formatting.conversations.sighting import Sighting, Source
+from pgqueue_admin.formatting.conversations.sighting import Sighting, SightingSource
 
 MOST, NEAREST = 200, 50
 
@@ -114,7 +114,7 @@ def _concluded(of: MessageCopy, same: Sequence[MessageCopy]) -> MessageCopy:
     """It was handled where what it caused was sent from; of where that was unknown, nothing more is."""
     known = same[0].sightings[0] if same else None
     seen = Sighting(
-        Source.CONCLUDED,
+        SightingSource.CONCLUDED,
         of.related_to,
         of.sender,
         "handled" if of.sender and not of.was_edited else "not known",

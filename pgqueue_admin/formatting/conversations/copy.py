@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from pgqueue_admin.formatting.conversations.sighting import DEAD, OVER, WAITING, Sighting, Source
+from pgqueue_admin.formatting.conversations.sighting import DEAD, OVER, WAITING, Sighting, SightingSource
 
 _NOW_FIRST = (*DEAD, *WAITING)  # what is there now counts before what was
 
@@ -56,7 +56,7 @@ class MessageCopy:
     @property
     def is_concluded(self) -> bool:
         """Whether no source has it: what it sent tells that it was."""
-        return all(each.source is Source.CONCLUDED for each in self.sightings)
+        return all(each.source is SightingSource.CONCLUDED for each in self.sightings)
 
     @property
     def also(self) -> list[str]:
@@ -92,7 +92,7 @@ class MessageCopy:
         return self.last.link or self._first("link")
 
     @property
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[SightingSource]:
         return list(dict.fromkeys(each.source for each in self.sightings))
 
     @cached_property
@@ -102,7 +102,7 @@ class MessageCopy:
     @cached_property
     def deaths(self) -> int:
         """How often it died, as far as is known: the archive has a row for each."""
-        archived = [each for each in self.sightings if each.source is Source.ARCHIVE and each.failed_at]
+        archived = [each for each in self.sightings if each.source is SightingSource.ARCHIVE and each.failed_at]
         return len(archived) or int(any(each.failed_at for each in self.sightings))
 
     @cached_property

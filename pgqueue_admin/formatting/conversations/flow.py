@@ -17,15 +17,15 @@ _LETTERS = {"name": 22, "line": 24, "label": 38}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FlowLine:
     text: str
     tone: str = ""
 
 
 @dataclass(slots=True)
-class Box:
+class FlowBox:
     name: str
-    lines: list[Line]
+    lines: list[FlowLine]
     tone: str
     column: int = 0
     x: int = 0
@@ -53,7 +53,7 @@ class Box:
         return _cut(self.name, "name")
 
     @property
-    def placed(self) -> list[tuple[int, int, Line]]:
+    def placed(self) -> list[tuple[int, int, FlowLine]]:
         return [(self.x + 12, self.y + 41 + place * _LINE, line) for place, line in enumerate(self.lines)]
 
     @property
@@ -75,8 +75,8 @@ class Box:
 
 @dataclass(eq=False, slots=True)
 class Arrow:
-    source: Box
-    target: Box
+    source: FlowBox
+    target: FlowBox
     type: str
     copies: list[MessageCopy]
     said: str  # how long they waited, or how they stand
@@ -96,11 +96,11 @@ class Arrow:
         return self.target.column < self.source.column
 
     @property
-    def outer(self) -> Box:
+    def outer(self) -> FlowBox:
         return self.source if self.is_back else self.target
 
     @property
-    def inner(self) -> Box:
+    def inner(self) -> FlowBox:
         return self.target if self.is_back else self.source
 
     @property
@@ -150,7 +150,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    boxes: list[Box]
+    boxes: list[FlowBox]
     arrows: list[Arrow]
     wide: int
     high: int
@@ -176,13 +176,13 @@ def flow(copies: Sequence[MessageCopy], now: datetime, focus: MessageCopy | None
     return Flow(list(boxes.values()), arrows, wide + _MARGIN, high + _MARGIN, len(groups) - len(kept))
 
 
-def _boxes(names: list[str], groups: list[list[MessageCopy]], focus: MessageCopy | None) -> dict[str, Box]:
+def _boxes(names: list[str], groups: list[list[MessageCopy]], focus: MessageCopy | None) -> dict[str, FlowBox]:
     at: dict[str, Counter[str]] = {name: Counter() for name in names}
     for copy in (copy for some in groups for copy in some):
         at[copy.place or UNKNOWN][_word(copy)] += 1
         at[copy.sender or UNKNOWN]["sent"] += 1
     here = focus.place if focus else None
-    return {name: Box(name, _lines(counts), _box_tone(counts, name == here)) for name, counts in at.items()}
+    return {name: FlowBox(name, _lines(counts), _box_tone(counts, name == here)) for name, counts in at.items()}
 
 
 _WORDS = {"dead": "c", "waiting": "c", "handled": "g", UNKNOWN: ""}
@@ -192,9 +192,9 @@ def _word(copy: MessageCopy) -> str:
     return "dead" if copy.is_dead else "waiting" if copy.is_waiting else "handled" if copy.is_over else UNKNOWN
 
 
-def _lines(counts: Counter[str]) -> list[Line]:
-    found = [Line(f"{format_int(counts[word])} {word}", tone) for word, tone in _WORDS.items() if counts[word]]
-    return found or [Line(f"sent {format_int(counts['sent'])}")]
+def _lines(counts: Counter[str]) -> list[FlowLine]:
+    found = [FlowLine(f"{format_int(counts[word])} {word}", tone) for word, tone in _WORDS.items() if counts[word]]
+    return found or [FlowLine(f"sent {format_int(counts['sent'])}")]
 
 
 def _box_tone(counts: Counter[str], here: bool) -> str:
@@ -202,7 +202,7 @@ def _box_tone(counts: Counter[str], here: bool) -> str:
     return " ".join(filter(None, (tone, "here" if here else "")))
 
 
-def _arrow(source: Box, target: Box, kind: str, copies: list[MessageCopy], now: datetime) -> Arrow:
+def _arrow(source: FlowBox, target: FlowBox, kind: str, copies: list[MessageCopy], now: datetime) -> Arrow:
     dead, waiting = sum(copy.is_dead for copy in copies), [copy for copy in copies if copy.is_waiting]
     died = sum(copy.deaths for copy in copies)
     waits = [wait.total_seconds() for copy in copies if not copy.is_waiting and (wait := copy.wait(now)) is not None]
@@ -219,7 +219,7 @@ def _arrow(source: Box, target: Box, kind: str, copies: list[MessageCopy], now: 
     return Arrow(source, target, kind, copies, f"{about}{duration(median(waits))}" if waits else "wait not known", "")
 
 
-def _lay_out(boxes: list[Box], arrows: list[Arrow]) -> None:
+def _lay_out(boxes: list[FlowBox], arrows: list[Arrow]) -> None:
     _set_columns(boxes, arrows)
     for arrow in arrows:
         if arrow.is_beside:
@@ -236,7 +236,7 @@ def _lay_out(boxes: list[Box], arrows: list[Arrow]) -> None:
         heights[box.column] += box.high + 24
 
 
-def _lefts(boxes: list[Box]) -> list[int]:
+def _lefts(boxes: list[FlowBox]) -> list[int]:
     """Where each column begins: behind one with arrows beside it there is place for their labels."""
     lefts = [_MARGIN]
     for column in range(MOST_COLUMNS):
@@ -245,9 +245,9 @@ def _lefts(boxes: list[Box]) -> list[int]:
     return lefts
 
 
-def _set_columns(boxes: list[Box], arrows: list[Arrow]) -> None:
+def _set_columns(boxes: list[FlowBox], arrows: list[Arrow]) -> None:
     """As many steps from whoever was sent nothing; in a circle, from the first."""
-    after: dict[str, list[Box]] = {}
+    after: dict[str, list[FlowBox]] = {}
     for arrow in arrows:
         after.setdefault(arrow.source.name, []).append(arrow.target)
     reached = {arrow.target.name for arrow in arrows if arrow.target is not arrow.source}
@@ -259,7 +259,7 @@ def _set_columns(boxes: list[Box], arrows: list[Arrow]) -> None:
         box.column = min(known[box.name], MOST_COLUMNS - 1)
 
 
-def _walk(start: Box, after: dict[str, list[Box]], known: dict[str, int]) -> None:
+def _walk(start: FlowBox, after: dict[str, list[FlowBox]], known: dict[str, int]) -> None:
     line = deque([start] if start.name not in known else [])
     known.setdefault(start.name, 0)
     while line:

@@ -15,7 +15,7 @@ _FIRST, _LANE, _ROW, _TOP, _LETTERS = 170, 170, 32, 40, 22
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class SequenceLane:
     name: str
     x: int
 
@@ -94,7 +94,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Quiet:
+class QuietGap:
     """Where nothing was sent."""
 
     y: int
@@ -103,9 +103,9 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class SequenceDrawing:
-    lanes: list[Lane]
+    lanes: list[SequenceLane]
     messages: list[Message]
-    quiet: list[Quiet]
+    quiet: list[QuietGap]
     wide: int
     high: int
     left_out: int  # copies for which there is no place, or that say no time
@@ -120,12 +120,12 @@ class SequenceDrawing:
 def sequence(copies: Sequence[MessageCopy], now: datetime) -> SequenceDrawing:
     timed = sorted((each for each in copies if each.sent_at), key=lambda each: each.sent_at or now)
     names = list(dict.fromkeys(name for each in timed for name in _ends(each)))[:MOST_LANES]
-    lanes = {name: Lane(name, _FIRST + place * _LANE) for place, name in enumerate(names)}
+    lanes = {name: SequenceLane(name, _FIRST + place * _LANE) for place, name in enumerate(names)}
     drawn = [each for each in timed if all(name in lanes for name in _ends(each))][:MOST_ROWS]
-    messages, quiet, y = list[Message](), list[Quiet](), _TOP
+    messages, quiet, y = list[Message](), list[QuietGap](), _TOP
     for gap, copy in zip(_gaps(drawn), drawn, strict=True):
         if gap:
-            quiet.append(Quiet(y + 10, duration(gap.total_seconds())))
+            quiet.append(QuietGap(y + 10, duration(gap.total_seconds())))
             y += _ROW
         y += _ROW
         begin, end = (lanes[name].x for name in _ends(copy))

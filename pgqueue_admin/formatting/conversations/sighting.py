@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 
-class Source(StrEnum):
+class SightingSource(StrEnum):
     QUEUE = "live queue"
     DELAYED = "delayed"
     ERRORS = "error queue"
@@ -23,7 +23,7 @@ UNKNOWN = ("retried", "died again", "failed before", "not known")
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class SightingAct:
     """What somebody did with an archived message, or what came of it by itself."""
 
     at: datetime | None
@@ -42,7 +42,7 @@ class Sighting:
     ``at``, of the archive and of queues, by the database's.
     """
 
-    source: Source
+    source: SightingSource
     message_id: str
     place: str
     state: str
@@ -63,4 +63,4 @@ class Sighting:
     failed_at: datetime | None = None
     attempts: int | None = None
     cause: str = ""
-    acts: tuple[Act, ...] = ()
+    acts: tuple[SightingAct, ...] = ()

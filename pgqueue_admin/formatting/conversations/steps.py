@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from pgqueue_admin.formatting import archive_events
 from pgqueue_admin.formatting.conversations.copy import MessageCopy, positive
-from pgqueue_admin.formatting.conversations.sighting import DEAD, WAITING, Act, Sighting, Source
+from pgqueue_admin.formatting.conversations.sighting import DEAD, WAITING, Sighting, SightingAct, SightingSource
 from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.formatting.names import listed
 from pgqueue_admin.formatting.numbers import times
@@ -25,11 +25,11 @@ _PRECISE = 1000  # steps of one kind within a millisecond are one, told twice
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ConversationStep:
     at: datetime | None
     icon: str
     title: str
-    source: Source
+    source: SightingSource
     place: str = ""
     tone: str = ""
     detail: str = ""
@@ -38,9 +38,9 @@ class Step:
     link: str = ""
 
 
-def of(copies: list[MessageCopy], now: datetime) -> list[Step]:
+def of(copies: list[MessageCopy], now: datetime) -> list[ConversationStep]:
     """In order, MOST at most; what is told by two sources stands once, with the first."""
-    once: dict[tuple[object, ...], Step] = {}
+    once: dict[tuple[object, ...], ConversationStep] = {}
     for step in (step for copy in copies for sighting in copy.sightings for step in _of(copy, sighting, now)):
         at = round(step.at.timestamp() * _PRECISE) if step.at else None
         once.setdefault((at, step.icon, step.place), step)
@@ -50,7 +50,7 @@ def of(copies: list[MessageCopy], now: datetime) -> list[Step]:
 
 def dead_time(copies: Iterable[MessageCopy], now: datetime) -> timedelta:
     """How long copies lay dead in the archive, all together; until now where one still does."""
-    spans = [_dead(each, now) for copy in copies for each in copy.sightings if each.source is Source.ARCHIVE]
+    spans = [_dead(each, now) for copy in copies for each in copy.sightings if each.source is SightingSource.ARCHIVE]
     return sum(filter(None, spans), timedelta())
 
 
@@ -60,12 +60,12 @@ def _dead(sighting: Sighting, now: datetime) -> timedelta | None:
     return positive(sighting.failed_at, until)
 
 
-def _place_in_time(step: Step, now: datetime) -> tuple[bool, float]:
+def _place_in_time(step: ConversationStep, now: datetime) -> tuple[bool, float]:
     """What has no time comes before what is so now."""
     return step.at is not None, (step.at or now).timestamp()
 
 
-def _sent(copies: list[MessageCopy]) -> Iterator[Step]:
+def _sent(copies: list[MessageCopy]) -> Iterator[ConversationStep]:
     """Once for all copies: they were sent at once."""
     first = next((copy for copy in copies if copy.sent_at or copy.sender), None)
     if first is None:
@@ -77,69 +77,77 @@ def _sent(copies: list[MessageCopy]) -> Iterator[Step]:
     cause = first.parent.type or first.parent.message_id if first.parent else first.related_to
     why = f"{'edited from' if first.was_edited else 'because of'} {cause}" if cause else ""
     detail = ", ".join(filter(None, (first.sender_host and f"from {first.sender_host}", why, "by its sender’s clock")))
-    yield Step(first.sent_at, "send", f"{verb}{by}{to}", source, detail=detail)
+    yield ConversationStep(first.sent_at, "send", f"{verb}{by}{to}", source, detail=detail)
 
 
-def _of(copy: MessageCopy, seen: Sighting, now: datetime) -> Iterator[Step]:
+def _of(copy: MessageCopy, seen: Sighting, now: datetime) -> Iterator[ConversationStep]:
     if seen.state in WAITING:
         title = _WAITS[seen.state].format(place=copy.place or "a queue")
         tone = "crit" if seen.state in {"expired", "overdue"} else ""
         at = seen.at if seen.state in {"delayed", "overdue"} else now
         detail = _told(seen.attempts and f"delayed retry {seen.attempts}", seen.where and f"row in {seen.where}")
-        yield Step(at, "clock", title, seen.source, copy.place, tone, detail, link=seen.link)
+        yield ConversationStep(at, "clock", title, seen.source, copy.place, tone, detail, link=seen.link)
         return
-    if seen.source is Source.CONCLUDED:
+    if seen.source is SightingSource.CONCLUDED:
         yield from _concluded(copy, seen)
     on = f" on {seen.host}" if seen.host else ""
     if seen.started_at:
-        yield Step(seen.started_at, "play", f"Picked up by {copy.place or 'somebody'}{on}", seen.source, copy.place)
+        yield ConversationStep(
+            seen.started_at, "play", f"Picked up by {copy.place or 'somebody'}{on}", seen.source, copy.place
+        )
     if seen.failed_at or seen.state in DEAD:
         yield _failed(copy, seen)
-    elif seen.state in {"handled", "succeeded"} and seen.source is not Source.CONCLUDED:
+    elif seen.state in {"handled", "succeeded"} and seen.source is not SightingSource.CONCLUDED:
         took = positive(seen.started_at, seen.ended_at)
         detail = _told(
             took is not None and f"it ran {duration(took.total_seconds())}", seen.attempts and _attempt(seen)
         )
         title = f"Handled by {copy.place or 'somebody'}"
-        yield Step(seen.ended_at or seen.at, "ok", title, seen.source, copy.place, "good", detail, link=seen.link)
+        yield ConversationStep(
+            seen.ended_at or seen.at, "ok", title, seen.source, copy.place, "good", detail, link=seen.link
+        )
     for act in seen.acts:
         yield _act(act, copy)
 
 
-def _concluded(copy: MessageCopy, seen: Sighting) -> Iterator[Step]:
+def _concluded(copy: MessageCopy, seen: Sighting) -> Iterator[ConversationStep]:
     if seen.state == "handled":
         sent = [f"{each.type or 'a message'}" for each in copy.children]
         detail = f"no source has it; {copy.place} sent {listed(sent)} because of it"
-        yield Step(None, "ok", f"Handled by {copy.place}", seen.source, copy.place, detail=detail)
+        yield ConversationStep(None, "ok", f"Handled by {copy.place}", seen.source, copy.place, detail=detail)
     else:
-        yield Step(None, "info", "Seen nowhere", seen.source, copy.place, detail="others name it as their cause")
+        yield ConversationStep(
+            None, "info", "Seen nowhere", seen.source, copy.place, detail="others name it as their cause"
+        )
 
 
-def _failed(copy: MessageCopy, seen: Sighting) -> Step:
+def _failed(copy: MessageCopy, seen: Sighting) -> ConversationStep:
     where = f": {seen.where}" if seen.where else ""
     title = f"Failed in {copy.place or 'a queue'}{where}"
-    if seen.source is Source.ARCHIVE:
+    if seen.source is SightingSource.ARCHIVE:
         title = f"Dead: archived as {seen.where}"
     detail = _told(seen.cause, seen.attempts and _attempt(seen), seen.host and f"on {seen.host}")
-    return Step(seen.failed_at or seen.at, "dead", title, seen.source, copy.place, "crit", detail, link=seen.link)
+    return ConversationStep(
+        seen.failed_at or seen.at, "dead", title, seen.source, copy.place, "crit", detail, link=seen.link
+    )
 
 
 def _attempt(seen: Sighting) -> str:
     return f"on attempt {seen.attempts:,}"
 
 
-def _act(act: Act, copy: MessageCopy) -> Step:
+def _act(act: SightingAct, copy: MessageCopy) -> ConversationStep:
     title, icon, tone = archive_events.words(act.verb, act.who)
-    source = Source.ARCHIVE if act.verb in _BY_ITSELF else Source.PEOPLE
+    source = SightingSource.ARCHIVE if act.verb in _BY_ITSELF else SightingSource.PEOPLE
     detail = _told(act.target and f"into {act.target}", act.reason and f"“{act.reason}”")
-    return Step(act.at, icon, title, source, copy.place, tone, detail, act.operation)
+    return ConversationStep(act.at, icon, title, source, copy.place, tone, detail, act.operation)
 
 
 def _told(*facts: object) -> str:
     return ", ".join(str(fact) for fact in facts if fact)
 
 
-def _with_gaps(found: list[Step]) -> list[Step]:
+def _with_gaps(found: list[ConversationStep]) -> list[ConversationStep]:
     """``123 ms later``, where both times are known and in order."""
     told = found[:1]
     for before, step in pairwise(found):

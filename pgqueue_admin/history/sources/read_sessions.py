@@ -20,7 +20,7 @@ from pgqueue_admin.dialects.postgresql.connect_options import (
 from pgqueue_admin.dialects.postgresql.pooler_check import first_path
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.models.raw_sql import console_sql
-from pgqueue_admin.models.schema import Creator
+from pgqueue_admin.models.schema import SchemaCreator
 
 log = logging.getLogger(__name__)
 LIMIT = 600  # seconds a statement may take
@@ -118,7 +118,7 @@ def _refuse_strangers(connection: Connection, dsn: str) -> None:
         raise PathOpen(
             "Nothing is read: a pooler drops the search path that its sessions are to start with, and in the schema "
             f"{schema}, where they look instead, {who or 'everybody'} may create: code made there would run. "
-            f"Have its owner run: {Creator(schema, who).cure}"
+            f"Have its owner run: {SchemaCreator(schema, who).cure}"
         )
 
 

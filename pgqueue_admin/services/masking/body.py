@@ -10,7 +10,7 @@ from pgqueue_admin.formatting.json_tokens import NotJson
 from pgqueue_admin.services.masking import json_text
 from pgqueue_admin.services.masking import text as texts
 from pgqueue_admin.services.masking.rule import Rule
-from pgqueue_admin.services.masking.text import Hidden, Patience, TooSlow
+from pgqueue_admin.services.masking.text import HiddenSpan, MaskingDeadline, TooSlow
 
 MOST = 500_000  # bytes that are looked through
 _BOM = b"\xef\xbb\xbf"
@@ -51,9 +51,9 @@ def masked(raw: bytes, content_type: str | None, rules: Sequence[Rule]) -> Maske
     return MaskedBody(texts.replaced(text, spans).encode("utf-8", "replace")) if spans else None
 
 
-def _spans(text: str, rules: Sequence[Rule]) -> list[Hidden] | str:
+def _spans(text: str, rules: Sequence[Rule]) -> list[HiddenSpan] | str:
     """Or why they cannot be told."""
-    patience = Patience()
+    patience = MaskingDeadline()
     try:
         return json_text.hidden(text, rules, patience)
     except NotJson:

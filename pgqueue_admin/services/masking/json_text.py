@@ -10,7 +10,7 @@ from pgqueue_admin.formatting.json_tokens import NotJson
 from pgqueue_admin.services.masking import text as texts
 from pgqueue_admin.services.masking.json_path import JsonPath, Places
 from pgqueue_admin.services.masking.rule import Rule
-from pgqueue_admin.services.masking.text import Hidden, Patience
+from pgqueue_admin.services.masking.text import HiddenSpan, MaskingDeadline
 
 _BLANK = " \t\n\r"
 VALUE, FIRST_ELEMENT, KEY, FIRST_KEY, COLON, COMMA, END = range(7)  # what may come next
@@ -25,14 +25,14 @@ class _Frame:
     hidden: tuple[Rule, int] | None
 
 
-def hidden(text: str, rules: Sequence[Rule], patience: Patience) -> list[Hidden]:
+def hidden(text: str, rules: Sequence[Rule], patience: MaskingDeadline) -> list[HiddenSpan]:
     """In order. Raises NotJson, TooSlow."""
     walk = _Walk(text, rules, patience)
     return walk.run()
 
 
 class _Walk:
-    def __init__(self, text: str, rules: Sequence[Rule], patience: Patience):
+    def __init__(self, text: str, rules: Sequence[Rule], patience: MaskingDeadline):
         self._text, self._patience = text, patience
         self._by_path: list[tuple[Rule, JsonPath]] = [(rule, rule.path) for rule in rules if rule.path]
         self._names = {name for _, path in self._by_path for name in path.names}
@@ -44,11 +44,11 @@ class _Walk:
         self._key = ""
         self._next = VALUE
         self._within = 0  # open ones that are hidden as a whole, and those in them
-        self._found: list[Hidden] = []
+        self._found: list[HiddenSpan] = []
         self._starts: list[int] = []  # of tokens that say something, where their ends are, and whether they are shown
         self._ends: list[int] = []
 
-    def run(self) -> list[Hidden]:
+    def run(self) -> list[HiddenSpan]:
         at = 0
         for match in json_tokens.TOKEN.finditer(self._text):
             if self._text[at : match.start()].strip(_BLANK):
@@ -92,7 +92,7 @@ class _Walk:
         self._within -= bool(self._within)
         if frame.hidden:
             rule, start = frame.hidden
-            self._found.append(Hidden(start, end, _text_of(rule)))
+            self._found.append(HiddenSpan(start, end, _text_of(rule)))
         self._end_value()
 
     def _name(self, token: str, start: int, end: int) -> None:
@@ -124,7 +124,7 @@ class _Walk:
             raise NotJson
         if not self._within:
             if self._hides:
-                self._found.append(Hidden(start, end, _text_of(self._hides)))
+                self._found.append(HiddenSpan(start, end, _text_of(self._hides)))
             else:
                 self._look_at(token, said, start, end)
         self._end_value()
@@ -137,13 +137,13 @@ class _Walk:
             return
         spans = texts.found(said, self._by_regex, self._patience)
         if spans and token.startswith('"'):
-            self._found.append(Hidden(start, end, json.dumps(texts.replaced(said, spans), ensure_ascii=False)))
+            self._found.append(HiddenSpan(start, end, json.dumps(texts.replaced(said, spans), ensure_ascii=False)))
         elif spans:
-            self._found.append(Hidden(start, end, _quoted(spans[0].bar)))
+            self._found.append(HiddenSpan(start, end, _quoted(spans[0].bar)))
         elif self._next in (VALUE, FIRST_ELEMENT) and self._key:
             beside = texts.found(f"{self._key}: {token}", self._by_regex, self._patience)
             if beside:
-                self._found.append(Hidden(start, end, _quoted(beside[0].bar)))
+                self._found.append(HiddenSpan(start, end, _quoted(beside[0].bar)))
 
     def _end_value(self) -> None:
         self._hides, self._next = None, COMMA if self._stack else END
@@ -158,7 +158,7 @@ class _Walk:
         if self._next not in these:
             raise NotJson
 
-    def _with_matches_of_the_text(self) -> list[Hidden]:
+    def _with_matches_of_the_text(self) -> list[HiddenSpan]:
         """What an expression matches across tokens hides each name and value that it touches."""
         known = {each.start: each for each in self._found}
         for match in texts.found(self._text, self._by_regex, self._patience):
@@ -170,7 +170,7 @@ class _Walk:
                     continue
                 is_in_token = start <= match.start and match.end <= end
                 if not is_in_token or start not in known or "\\" in self._text[start:end]:
-                    known[start] = Hidden(start, end, _quoted(match.bar))
+                    known[start] = HiddenSpan(start, end, _quoted(match.bar))
         return sorted(known.values())
 
 

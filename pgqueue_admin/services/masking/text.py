@@ -13,13 +13,13 @@ class TooSlow(Exception):
     """So many matches that the rest is not looked for: then nothing of the text may be shown."""
 
 
-class Hidden(NamedTuple):
+class HiddenSpan(NamedTuple):
     start: int
     end: int
     bar: str
 
 
-class Patience:
+class MaskingDeadline:
     def __init__(self, seconds: float = PATIENCE):
         self._until = time.monotonic() + seconds
 
@@ -28,7 +28,7 @@ class Patience:
             raise TooSlow
 
 
-def found(text: str, rules: Iterable[Rule], patience: Patience) -> list[Hidden]:
+def found(text: str, rules: Iterable[Rule], patience: MaskingDeadline) -> list[HiddenSpan]:
     """What their expressions match, in order; what overlaps is one. Raises TooSlow."""
     spans = []
     whole = text.encode("utf-8", "replace").decode()  # a half character is none for RE2, and counts as one here
@@ -40,19 +40,19 @@ def found(text: str, rules: Iterable[Rule], patience: Patience) -> list[Hidden]:
             patience.check()
             start, end = match.span()
             if start < end:
-                spans.append(Hidden(start, end, rule.bar))
+                spans.append(HiddenSpan(start, end, rule.bar))
     return _merged(spans)
 
 
 def masked(text: str, rules: Sequence[Rule]) -> str:
     """Never raises: what would take too long is hidden as a whole."""
     try:
-        return replaced(text, found(text, rules, Patience()))
+        return replaced(text, found(text, rules, MaskingDeadline()))
     except TooSlow:
         return next(rule.bar for rule in rules if rule.regex is not None)
 
 
-def replaced(text: str, spans: Sequence[Hidden]) -> str:
+def replaced(text: str, spans: Sequence[HiddenSpan]) -> str:
     """``spans``: in order, none within another."""
     pieces, at = [], 0
     for start, end, bar in spans:
@@ -61,8 +61,8 @@ def replaced(text: str, spans: Sequence[Hidden]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _merged(spans: list[Hidden]) -> list[Hidden]:
-    kept: list[Hidden] = []
+def _merged(spans: list[HiddenSpan]) -> list[HiddenSpan]:
+    kept: list[HiddenSpan] = []
     for span in sorted(spans):
         if kept and span.start < kept[-1].end:
             kept[-1] = kept[-1]._replace(end=max(kept[-1].end, span.end))

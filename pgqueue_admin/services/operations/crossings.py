@@ -12,7 +12,7 @@ from typing import NamedTuple
 from django.conf import settings
 
 from pgqueue_admin.archive import crossing_back, crossing_in, crossing_move, crossing_taken_back, crossings, replay
-from pgqueue_admin.archive.crossing_in import Intend, Take, Taken, TakingIn
+from pgqueue_admin.archive.crossing_in import Intend, Take, TakenRows, TakingIn
 from pgqueue_admin.archive.crossings import Crossing
 from pgqueue_admin.archive.messages import Outcome
 from pgqueue_admin.dialects import Address, Connection, Dialect
@@ -29,7 +29,7 @@ from pgqueue_admin.services.operations.item_outcomes import record
 log = logging.getLogger(__name__)
 
 
-class Settled(NamedTuple):
+class SettledCrossing(NamedTuple):
     """``state``: as it was told. ``outcomes``: of the archived messages that arrived."""
 
     state: str
@@ -58,7 +58,7 @@ def send_out(here: Connection, number: int) -> list[Outcome] | None:
         raise NotCarried(str(error)) from error
 
 
-def take_in(database: QueueDatabase, queue: Address) -> Taken:
+def take_in(database: QueueDatabase, queue: Address) -> TakenRows:
     """A batch of its error queue into the archive. Raises DatabaseError: then it lies there, or it is being asked."""
 
     def take(there: Session) -> Sequence[TakenRow]:
@@ -76,7 +76,7 @@ def take_out(
     meant: TakingIn,
     take: Take,
     intend: Intend = lambda crossing, rows: None,
-) -> tuple[Taken, list[Outcome]]:
+) -> tuple[TakenRows, list[Outcome]]:
     """Rows of a queue there into the archive, as somebody means it, and what they became there. Raises likewise.
     ``take``: which; ``intend``: asked before anything leaves.
     """
@@ -91,7 +91,7 @@ def take_out(
 
 def move(
     database: QueueDatabase, route: tuple[Address, Address], rows: MovingStore, who: str, take: Take, intend: Intend
-) -> crossing_move.Moved:
+) -> crossing_move.MovedRows:
     """From one table there into a queue there. Raises DatabaseError: then it lies where it was, or it is being asked.
     ``rows``: of the table that they leave."""
     stores = crossing_move.MoveStores(_store(database), rows)
@@ -111,7 +111,7 @@ def _finished(here: Connection, crossing: int | None) -> list[Outcome]:
         return _finish(here, mine) if mine else []
 
 
-def ended(number: int) -> Settled | None:
+def ended(number: int) -> SettledCrossing | None:
     """Of one that raised: what became of it; None: that is not known yet, or somebody else has found it. Raises
     DatabaseError."""
     with queue_database().writing() as here, crossings.held(here, number) as mine:
@@ -234,11 +234,11 @@ def _carry(here: Connection, crossing: Crossing) -> list[Outcome]:
     return _finish(here, crossing._replace(mark=mark))
 
 
-def _settled(here: Connection, crossing: Crossing) -> Settled | None:
+def _settled(here: Connection, crossing: Crossing) -> SettledCrossing | None:
     """What became of it; None: that is not known now."""
     if crossing.mark is None:
         _undo(here, crossing)
-        return Settled("not_committed")
+        return SettledCrossing("not_committed")
     try:
         told = _told(crossing)
     except DatabaseError as error:
@@ -248,12 +248,12 @@ def _settled(here: Connection, crossing: Crossing) -> Settled | None:
         return None
     took_none = told.state == "not_known" and not crossings.rows(here, crossing)
     if told.state == "committed" or took_none:  # its queues there refused all, which was heard before it was marked
-        return Settled("committed", _finish(here, crossing))
+        return SettledCrossing("committed", _finish(here, crossing))
     if told.state == "not_committed":
         _undo(here, crossing)
     else:
         _doubt(here, crossing, told.why)
-    return Settled(told.state)
+    return SettledCrossing(told.state)
 
 
 def _undo(here: Connection, crossing: Crossing) -> None:

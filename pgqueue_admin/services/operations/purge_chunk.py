@@ -18,8 +18,8 @@ _NOR_WITH = (NotPermitted, RowsDropped, SchemaMissing, TableChanged, TableMissin
 STOPS = (*_NO_MORE, *_NOR_WITH)
 
 
-def counted(operation: Operation) -> purge.Counted:
-    return purge.Counted(operation.count, operation.up_to or 0, **operation.counted_in)
+def counted(operation: Operation) -> purge.CountedQueue:
+    return purge.CountedQueue(operation.count, operation.up_to or 0, **operation.counted_in)
 
 
 def refusal(connection: Connection, operation: Operation) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pgqueue_admin.archive import crossing_in, purge
 from pgqueue_admin.archive import crossings as rows
 from pgqueue_admin.archive.crossing_in import TakingIn
-from pgqueue_admin.archive.purge import Counted
+from pgqueue_admin.archive.purge import CountedQueue
 from pgqueue_admin.dialects import Address, Connection, aliases
 from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.dialects.crossing_store import TakenRow
@@ -23,17 +23,17 @@ def is_there(operation: Operation) -> bool:
     return any(map(aliases.alias_of, parsed(operation.queues)))
 
 
-def look(there: Connection, queue: Address) -> Counted:
+def look(there: Connection, queue: Address) -> CountedQueue:
     """Locks nothing. Raises DatabaseError."""
     waiting = _waiting(database_of(queue))
     table = waiting.identity(there, queue)  # first: what happens to it in between is seen later
     seen = waiting.count(there, queue)
     if not seen.number or table is None:
-        return Counted(0, 0)
-    return Counted(seen.number, seen.up_to, seen.lowest, *table)
+        return CountedQueue(0, 0)
+    return CountedQueue(seen.number, seen.up_to, seen.lowest, *table)
 
 
-def left(queue: Address, counted: Counted) -> int:
+def left(queue: Address, counted: CountedQueue) -> int:
     """Raises DatabaseError."""
     database = database_of(queue)
     with database.reading() as there:

@@ -39,14 +39,14 @@ class CurrentState:
 MOST_TOLD = 20  # targets of one sort, by name
 
 
-class Counted(NamedTuple):
+class TargetCount(NamedTuple):
     """A target, and how many of the set it is for."""
 
     target: Target
     messages: int
 
 
-class Ruled(NamedTuple):
+class RuleCount(NamedTuple):
     """A rule, and how many of the set it sends elsewhere, or would, and they are skipped."""
 
     rule: redirects.Rule
@@ -59,15 +59,15 @@ class Ruled(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Targets:
+class RetryTargets:
     """``unfit``: how many can be put nowhere, whatever is there. ``chosen``: by name, beside the input queues. ``all``
     is of what no rule sends elsewhere.
     """
 
-    all: list[Counted]
+    all: list[TargetCount]
     unfit: int
     chosen: Chosen
-    ruled: list[Ruled]
+    ruled: list[RuleCount]
     count: int  # of the set, as far as nobody has acted on it
 
     @property
@@ -84,20 +84,22 @@ class Targets:
         return self.unfit + sum(each.messages for each in self.refused)
 
     @property
-    def refused(self) -> list[Counted]:
+    def refused(self) -> list[TargetCount]:
         """Nothing is put there, whoever asks for it."""
         return [each for each in self.all if each.target.why_not]
 
     @property
-    def to_choose(self) -> list[Counted]:
+    def to_choose(self) -> list[TargetCount]:
         """No input queues: a person may choose them by name."""
         return [each for each in self.all if each.target.other and not each.target.why_not]
 
     @property
-    def running(self) -> list[Counted]:
+    def running(self) -> list[TargetCount]:
         """Where code of others would run, once for each table, whether a rule or what a message says names it."""
         own = [each for each in self.all if not each.target.why_not]
-        sent = [Counted(each.to.target, each.messages) for each in self.ruled if each.to.target and not each.why_not]
+        sent = [
+            TargetCount(each.to.target, each.messages) for each in self.ruled if each.to.target and not each.why_not
+        ]
         return list({each.target.name: each for each in (*sent, *own) if each.target.runs}.values())
 
 
@@ -203,7 +205,7 @@ def changed(connection: Connection, operation: Operation) -> ChangedState:
     return ChangedState(*(connection.one(postgresql().operation.changed(), asked) or (0, None)))
 
 
-def retry_targets(connection: Connection, operation: Operation, rules: Sequence[redirects.Rule] = ()) -> Targets:
+def retry_targets(connection: Connection, operation: Operation, rules: Sequence[redirects.Rule] = ()) -> RetryTargets:
     """Where a retry of the set would put what it can by these rules, by the judge that the act asks."""
     asked = {"operation_id": operation.pk, "state": state_for(operation)}
     rows = connection.all(postgresql().operation.set_targets(), asked)
@@ -217,6 +219,6 @@ def retry_targets(connection: Connection, operation: Operation, rules: Sequence[
         else:
             counts[Address(row.schema, row.table)] += row.count
     judged = judge(connection, counts)
-    all_of_them = [Counted(judged[each], count) for each, count in counts.most_common()]
-    ruled = [Ruled(each, count, redirects.destination(connection, each.address)) for each, count in by_rule.items()]
-    return Targets(all_of_them, unfit, parsed(operation.targets), ruled, sum(row.count for row in rows))
+    all_of_them = [TargetCount(judged[each], count) for each, count in counts.most_common()]
+    ruled = [RuleCount(each, count, redirects.destination(connection, each.address)) for each, count in by_rule.items()]
+    return RetryTargets(all_of_them, unfit, parsed(operation.targets), ruled, sum(row.count for row in rows))

@@ -30,7 +30,7 @@ class Deaths:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyInTarget:
     """The most that is ready in one of the targets; ``queue`` names it. None: ``why_not``."""
 
     queue: str
@@ -39,7 +39,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class FirstStage:
     """Of the first stage: how many were sent, how many of these wait, and how long ago the last was acted on."""
 
     sent: int
@@ -92,16 +92,16 @@ def deaths(connection: Connection, plan: RetryPlan) -> Deaths:
     return Deaths(row.of_the_tried, row.worst, row.is_of_one_queue)
 
 
-def tried(connection: Connection, plan: RetryPlan) -> Tried:
+def tried(connection: Connection, plan: RetryPlan) -> FirstStage:
     asked = {"operation_id": plan.pk, "last": plan.tried}
     row = connection.one(postgresql().operation.tried(), asked)
     assert row is not None
-    return Tried(row.sent, row.waiting, row.seconds or 0.0)
+    return FirstStage(row.sent, row.waiting, row.seconds or 0.0)
 
 
-def most_ready(operation: Operation, cap: int) -> Ready:
+def most_ready(operation: Operation, cap: int) -> ReadyInTarget:
     """By the function that measures queues for every page."""
-    found = Ready("", 0)
+    found = ReadyInTarget("", 0)
     for address in targets_of(operation):
         ready = _ready(address, cap)
         if ready.number is None:
@@ -117,17 +117,17 @@ def targets_of(operation: Operation) -> set[Address]:
     return {each for each in named if each == LEASE_QUEUE or is_watched(each)}
 
 
-def _ready(address: Address, cap: int) -> Ready:
+def _ready(address: Address, cap: int) -> ReadyInTarget:
     try:
         with database_of(address).reading(address) as connection:
             table = discovery.find_one(connection, address)
             if table is None:  # nothing can be sent there either: each of its messages fails and says why
-                return Ready(address.table, 0)
+                return ReadyInTarget(address.table, 0)
             seen = depth.measure(connection, table, cap=max(cap, depth.CAP))
-            return Ready(address.table, seen.ready, "" if seen.ready is not None else "it cannot be counted")
+            return ReadyInTarget(address.table, seen.ready, "" if seen.ready is not None else "it cannot be counted")
     except DatabaseError as error:
         _raise_for_the_first(error, address)
-        return Ready(address.table, None, str(error))
+        return ReadyInTarget(address.table, None, str(error))
 
 
 def _raise_for_the_first(error: DatabaseError, queue: Address) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pgqueue_admin.archive import search_query, store
 from pgqueue_admin.archive.messages import LARGEST_ID, ArchiveFilter
-from pgqueue_admin.archive.purge import Counted
+from pgqueue_admin.archive.purge import CountedQueue
 from pgqueue_admin.dialects import Address, Connection, visible_queues
 from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -37,7 +37,7 @@ class WaitingIn(NamedTuple):
     """What waits in a queue, as it was counted."""
 
     queue: Address
-    seen: Counted
+    seen: CountedQueue
 
 
 Chosen = Collection[int] | ArchiveFilter | SentBy | WaitingIn

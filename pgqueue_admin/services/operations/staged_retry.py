@@ -110,7 +110,9 @@ def _look(plan: RetryPlan, now: datetime) -> None:
     RetryPlan.objects.filter(pk=plan.pk).update(look_at=now + next_in, looking=False)
 
 
-def _judge(plan: RetryPlan, deaths: retry_figures.Deaths, ready: retry_figures.Ready, troubles: list[str]) -> None:
+def _judge(
+    plan: RetryPlan, deaths: retry_figures.Deaths, ready: retry_figures.ReadyInTarget, troubles: list[str]
+) -> None:
     """Stop or hold, or go on. What a person decided meanwhile stays: only what runs is stopped."""
     figures = {"dead_now": deaths.worst, "ready_now": ready.number}
     if (sentence := _stops(plan, deaths)) and _stop(plan, sentence, held=False, **figures):
@@ -145,7 +147,7 @@ def _stops(plan: RetryPlan, deaths: retry_figures.Deaths) -> str:
     return ""
 
 
-def _holds(plan: RetryPlan, ready: retry_figures.Ready) -> str:
+def _holds(plan: RetryPlan, ready: retry_figures.ReadyInTarget) -> str:
     """A ceiling that nothing is known of holds as well: what waits there may be too much."""
     if plan.hold_above is None:
         return ""

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 LONGEST_WAIT = 5.0
 
 
-class Work(Protocol):
+class ConsoleWork(Protocol):
     def connected(self, connection: Connection) -> None:
         """A new session: read everything, a notification may have been missed."""
 
@@ -32,7 +32,7 @@ class Work(Protocol):
 class ConsoleSession(threading.Thread):
     """Work that needs ``default`` is done here, so that no process stops when that database does."""
 
-    def __init__(self, name: str, work: Work, seconds: float = 1.0):
+    def __init__(self, name: str, work: ConsoleWork, seconds: float = 1.0):
         super().__init__(name=name, daemon=True)
         self.work, self.seconds = work, seconds
         self.waker = WakeupPipe()

@@ -11,7 +11,7 @@ from django.db import connections, transaction
 from django.db.models.functions import Now
 
 from pgqueue_admin.archive import ingester
-from pgqueue_admin.archive.crossing_in import Taken
+from pgqueue_admin.archive.crossing_in import TakenRows
 from pgqueue_admin.archive.ingester import Ingested
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
@@ -166,7 +166,7 @@ class IngesterProcess:
         self._trouble[where] = trouble
 
 
-def _of_other(taken: Taken) -> Ingested:
+def _of_other(taken: TakenRows) -> Ingested:
     return Ingested(len(taken.rows), 0, taken.full)
 
 

@@ -37,7 +37,7 @@ from pgqueue_admin.workers.supervisor.process_recorder import record
 
 
 # Keeps one outbox table of others: sends what was seen waiting for too long, deletes what was kept for long enough.
-class Kept(NamedTuple):
+class UpkeepResult(NamedTuple):
     """``more``: there is more to do than there was time."""
 
     cleaned: int = 0
@@ -56,19 +56,19 @@ class ForeignOutboxUpkeep:
         self.outbox = CheckedOutbox(self._engine.outbox, table)
         self.outbox.store.says_when = False  # whoever writes there may say what he likes
 
-    def turn(self, session: Connection, wanted: ForeignOutbox, until: float) -> Kept:
+    def turn(self, session: Connection, wanted: ForeignOutbox, until: float) -> UpkeepResult:
         """Raises DatabaseError, or OutboxClosed."""
         work = self.outbox.store.work(session, wanted.keep or NEVER, NEVER)
         if not work.leads:
-            return Kept(trouble="an endpoint, or another console, keeps it: nothing is done from here")
-        done = Kept() if wanted.relay_after is None else self._relay(session, wanted, wanted.relay_after, until)
+            return UpkeepResult(trouble="an endpoint, or another console, keeps it: nothing is done from here")
+        done = UpkeepResult() if wanted.relay_after is None else self._relay(session, wanted, wanted.relay_after, until)
         cleaned = self.outbox.clean(session, wanted.keep, BATCH) if wanted.keep and work.purge else 0
         return done._replace(cleaned=cleaned, more=done.more or cleaned == BATCH)
 
     def close(self) -> None:
         self._engine.stop(0)
 
-    def _relay(self, session: Connection, wanted: ForeignOutbox, grace: timedelta, until: float) -> Kept:
+    def _relay(self, session: Connection, wanted: ForeignOutbox, grace: timedelta, until: float) -> UpkeepResult:
         refused, due = dict[str, str](), self._due(session, wanted.database, grace)
         while due and time.monotonic() < until:
             sent = self.outbox.relay_those(session, due[:RELAYED_AT_ONCE])
@@ -77,7 +77,7 @@ class ForeignOutboxUpkeep:
             refused |= sent.refused
             due = due[RELAYED_AT_ONCE:]
             outbox_first_seen.forget(wanted.database, self._table, sent.ids)
-        return Kept(trouble=_told(refused), more=bool(due))
+        return UpkeepResult(trouble=_told(refused), more=bool(due))
 
     def _due(self, session: Connection, database: str, grace: timedelta) -> list[str]:
         since = first_seen.follow(session, database, self._table)
@@ -157,9 +157,11 @@ class OutboxKeeperProcess:
                 pulse.beat()
             self._report()
             why_not = _why_not(row, database, table in ours, found.get(table))
-            self._write_down(row, table, Kept(trouble=why_not) if why_not else self._turn_of(session, table, row))
+            self._write_down(
+                row, table, UpkeepResult(trouble=why_not) if why_not else self._turn_of(session, table, row)
+            )
 
-    def _turn_of(self, session: Connection, table: Address, row: ForeignOutbox) -> Kept:
+    def _turn_of(self, session: Connection, table: Address, row: ForeignOutbox) -> UpkeepResult:
         try:
             if table not in self._kept:
                 self._kept[table] = ForeignOutboxUpkeep(table, partial(self._told, row))
@@ -167,7 +169,7 @@ class OutboxKeeperProcess:
         except DatabaseDown:
             raise
         except (DatabaseError, OutboxClosed, SettingsRefused) as error:
-            return Kept(trouble=str(error))
+            return UpkeepResult(trouble=str(error))
 
     def _told(self, row: ForeignOutbox, sent: Relayed) -> None:
         note_sent(postgresql().canonical(Address(row.schema, row.table)), len(sent.ids), sent.messages, WHO, "relay")
@@ -175,7 +177,7 @@ class OutboxKeeperProcess:
         ForeignOutbox.objects.filter(pk=row.pk).update(relayed=F("relayed") + len(sent.ids))
         self._sent += sent.messages
 
-    def _write_down(self, row: ForeignOutbox, table: Address, done: Kept) -> None:
+    def _write_down(self, row: ForeignOutbox, table: Address, done: UpkeepResult) -> None:
         if done.trouble and done.trouble != self._trouble.get(table):
             log.warning("%s is not kept as it should be: %s", row, done.trouble)
         self._trouble[table] = done.trouble

@@ -45,7 +45,7 @@ class Counters:
         self._lost: Counter[str] = Counter()
         self._duplicates = 0
         self._pace = RateCounter(time.monotonic())
-        self._handled, self._critical = Recent(), Recent()
+        self._handled, self._critical = RecentDurations(), RecentDurations()
 
     # the port
 
@@ -149,7 +149,7 @@ def kept_as(type: str, known: Mapping[str, object]) -> str:
 
 
 @dataclass
-class Recent:
+class RecentDurations:
     """Durations of the last minute; of more than two thousand, the last two thousand."""
 
     times: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_MOST_TIMES))

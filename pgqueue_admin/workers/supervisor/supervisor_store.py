@@ -23,7 +23,7 @@ _NEVER = float("-inf")
 
 
 class SupervisorStore:
-    """Implements ``console_session.Work``; read by the supervisor's main thread."""
+    """Implements ``console_session.ConsoleWork``; read by the supervisor's main thread."""
 
     def __init__(self, without: frozenset[str] = frozenset()):
         self.me = process_identity.mine()

@@ -38,7 +38,7 @@ MOST_WHY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TrialResult:
     outcome: str
     why: str = ""
     raised: str = ""
@@ -46,7 +46,7 @@ class Tried:
     sends: int = 0
 
 
-def run(endpoint: Endpoint, archive_id: int, connection: Connection) -> Tried:
+def run(endpoint: Endpoint, archive_id: int, connection: Connection) -> TrialResult:
     """``connection``: looks at the archive and the catalog. Raises DatabaseError where that cannot be read."""
     try:
         archived = store.get(connection, archive_id)
@@ -54,11 +54,11 @@ def run(endpoint: Endpoint, archive_id: int, connection: Connection) -> Tried:
         endpoint.handlers.of(message.types)  # before anything of the application runs
         return _tried(endpoint, message, archived, connection)
     except CannotTry as error:
-        return Tried(Outcome.REFUSED, str(error))
+        return TrialResult(Outcome.REFUSED, str(error))
     except CannotTell as error:
-        return Tried(Outcome.UNKNOWN, str(error))
+        return TrialResult(Outcome.UNKNOWN, str(error))
     except LeftTransaction:
-        return Tried(Outcome.LEFT, LEFT)
+        return TrialResult(Outcome.LEFT, LEFT)
 
 
 def _as_retried(archived: ArchivedMessage | None, connection: Connection) -> IncomingMessage:
@@ -82,7 +82,7 @@ def _as_retried(archived: ArchivedMessage | None, connection: Connection) -> Inc
 
 def _tried(
     endpoint: Endpoint, message: IncomingMessage, archived: ArchivedMessage | None, connection: Connection
-) -> Tried:
+) -> TrialResult:
     transaction, models, handling = TrialTransaction(endpoint), DjangoRollback(), endpoint.handling()
     try:
         with transaction.begin(), models.begin():
@@ -91,7 +91,7 @@ def _tried(
                 transaction.check()
                 models.check()
             except EmptyMessage:
-                return Tried(Outcome.SUCCEEDS, "It has no body: it is acknowledged, and no handler runs.")
+                return TrialResult(Outcome.SUCCEEDS, "It has no body: it is acknowledged, and no handler runs.")
         _refuse_unsendable(transaction.caught, connection)
     except (CannotTry, CannotTell, LeftTransaction):
         raise
@@ -104,7 +104,7 @@ def _tried(
         return _raised(message, failure, archived, len(transaction.caught))
     except Exception as error:  # what handlers left to the commit, or what reads the message
         return _raised(message, _failure(endpoint, message, error), archived, len(transaction.caught))
-    return Tried(Outcome.SUCCEEDS, sends=len(transaction.caught))
+    return TrialResult(Outcome.SUCCEEDS, sends=len(transaction.caught))
 
 
 class QueueMissing(Exception):
@@ -121,9 +121,9 @@ def _failure(endpoint: Endpoint, message: IncomingMessage, error: BaseException)
     return failure_of(error, endpoint.name, message.queue, recoverable=True)
 
 
-def _raised(message: IncomingMessage, failure: Failure, archived: Any, sends: int) -> Tried:
+def _raised(message: IncomingMessage, failure: Failure, archived: Any, sends: int) -> TrialResult:
     same = _is_same(message, failure, archived)
-    return Tried(Outcome.RAISES, clean(failure.message, MOST_WHY) or "", failure.exception_type, same, sends)
+    return TrialResult(Outcome.RAISES, clean(failure.message, MOST_WHY) or "", failure.exception_type, same, sends)
 
 
 def _is_same(message: IncomingMessage, failure: Failure, archived: Any) -> bool | None:

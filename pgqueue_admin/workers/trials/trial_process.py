@@ -26,7 +26,7 @@ from pgqueue_admin.workers.processes.wakeup_pipe import ShutdownSignal
 from pgqueue_admin.workers.reporting import liveness_file, process_identity, process_stats
 from pgqueue_admin.workers.supervisor.process_recorder import record
 from pgqueue_admin.workers.trials import message_trial
-from pgqueue_admin.workers.trials.message_trial import Tried
+from pgqueue_admin.workers.trials.message_trial import TrialResult
 from pgqueue_admin.workers.trials.trial_transaction import LIMIT_SECONDS, CannotTry
 
 log = logging.getLogger(__name__)
@@ -86,20 +86,20 @@ class TrialProcess:
     def _begins(self, item: TrialItem) -> bool:
         return bool(TrialItem.objects.filter(pk=item.pk, began_at=None, outcome="").update(began_at=Now()))
 
-    def _end(self, pk: int, tried: Tried) -> None:
-        facts = {name: getattr(tried, name) for name in Tried.__dataclass_fields__}
+    def _end(self, pk: int, tried: TrialResult) -> None:
+        facts = {name: getattr(tried, name) for name in TrialResult.__dataclass_fields__}
         TrialItem.objects.filter(pk=pk, outcome="").update(**facts, ended_at=Now())
 
-    def _tried(self, item: TrialItem) -> Tried:
+    def _tried(self, item: TrialItem) -> TrialResult:
         row, declared = Row.objects.filter(name=item.endpoint).first(), self._declared.get(item.endpoint)
         if row is None or not isinstance(declared, DeclaredEndpoint):
-            return Tried(Outcome.REFUSED, f"No application here declares the endpoint {item.endpoint}.")
+            return TrialResult(Outcome.REFUSED, f"No application here declares the endpoint {item.endpoint}.")
         endpoint = self._made(row, declared)
         try:
             with self._limited(item.pk), queue_database().reading() as connection:
                 return message_trial.run(endpoint, item.archive_id, connection)
         except DatabaseError as error:
-            return Tried(Outcome.UNKNOWN, f"A database did not answer: {error}")
+            return TrialResult(Outcome.UNKNOWN, f"A database did not answer: {error}")
         finally:
             endpoint.stop(0)
 
@@ -128,7 +128,7 @@ class TrialProcess:
 
     def _hung(self, pk: int) -> None:
         try:
-            self._end(pk, Tried(Outcome.UNKNOWN, TOO_LONG.format(self._limit)))
+            self._end(pk, TrialResult(Outcome.UNKNOWN, TOO_LONG.format(self._limit)))
         finally:
             os.kill(os.getpid(), signal.SIGKILL)
 

@@ -19,7 +19,7 @@ from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessag
 LIMIT_SECONDS = 30  # a message
 
 
-class Asked(Protocol):
+class TrialSession(Protocol):
     """Of a session."""
 
     def run(self, query: Any, params: Any = None) -> int: ...
@@ -32,7 +32,7 @@ class NoCommit:
     A commit then fails, and what its session does after that may not write.
     """
 
-    def __init__(self, session: Asked):
+    def __init__(self, session: TrialSession):
         self._session, self._sql = session, postgresql().trial
         self._number = ""
 

@@ -28,7 +28,7 @@ class Archived:
 
 
 @dataclass
-class Known:
+class KnownQueue:
     """Of an address, whether the sampler has ever seen its table or not."""
 
     address: Address

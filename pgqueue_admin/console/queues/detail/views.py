@@ -16,7 +16,7 @@ from pgqueue_admin.console.leases import views as leases
 from pgqueue_admin.console.overview import activity
 from pgqueue_admin.console.queues.detail import head_and_tail as ends
 from pgqueue_admin.console.queues.detail import series
-from pgqueue_admin.console.queues.detail.gone_queue import Known
+from pgqueue_admin.console.queues.detail.gone_queue import KnownQueue
 from pgqueue_admin.console.queues.detail.page_data import QueueData
 from pgqueue_admin.console.settings import endpoint_rows
 from pgqueue_admin.dialects import Address
@@ -60,7 +60,7 @@ def show(
         "windows": series.WORDS.items(),
         "team": view.row.team,
         "processes": _processes(view.row.team),
-        "known": Known(view.address) if queue.gone_since else None,
+        "known": KnownQueue(view.address) if queue.gone_since else None,
         "settings": _settings(view),
         "changes": [activity.of_entry(entry) for entry in view.history],
         "refusal": permissions.refusal_on_page(request.user, "set"),
@@ -77,7 +77,7 @@ def show(
 
 def _never_seen(request: HttpRequest, address: Address) -> HttpResponse:
     """Messages may name a queue that was gone, or is not watched, before anybody looked."""
-    known = Known(address)
+    known = KnownQueue(address)
     status = 200 if known.is_anything else 404
     return render(
         request, "pgqueue_admin/queues/detail/never_seen.html", {"address": address, "known": known}, status=status
