@@ -13,7 +13,7 @@ from pgqueue_admin.dialects.delayed_store import DelayedRow, DelayedStore
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.models import queue_database as source
+from pgqueue_admin.models import queue_database as queue_databases
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.transport.wire import headers as h
 from tests import mssql
@@ -177,7 +177,7 @@ def billing_of(request: pytest.FixtureRequest, settings: Settings) -> Iterator[B
     with _made(request) as there:
         settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": there.looked_at()}
         yield there
-        source.close()
+        queue_databases.close()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from pgqueue_admin.alerts.dead_message_cursor import CursorReading, DeadGroup, NewDeaths, OldDeaths
 from pgqueue_admin.alerts.finding import Finding
-from pgqueue_admin.alerts.mail import mail_settings as mailbox
+from pgqueue_admin.alerts.mail import mail_settings
 from pgqueue_admin.alerts.outboxes import OutboxesElsewhere, OutboxState
 from pgqueue_admin.alerts.periodic_looks import LeaseLocks
 from pgqueue_admin.alerts.table_faults import FaultyTable
@@ -49,7 +49,7 @@ class AlertSnapshot:
     archive_error: str = ""
     silent: list[Reader] = field(default_factory=list)
     failed_mails: list[AlertMail] = field(default_factory=list)
-    mail: mailbox.MailSettings = field(default_factory=mailbox.MailSettings)
+    mail: mail_settings.MailSettings = field(default_factory=mail_settings.MailSettings)
     crashing: list[CrashingMessage] = field(
         default_factory=list
     )  # messages that end their process, and are still in their queue
@@ -202,7 +202,7 @@ def look(
         silent=reading.silent,
         failed_mails=_failed_mails(now),
         crashing=still_crashing(),
-        mail=mailbox.configured(),
+        mail=mail_settings.configured(),
         environment=settings.PGQUEUE["ENVIRONMENT"],
         colour=settings.PGQUEUE["ENVIRONMENT_COLOUR"],
     )

@@ -8,7 +8,7 @@ from pgqueue_admin.console.messages.detail import followed_message
 from pgqueue_admin.console.operations import live_progress
 from pgqueue_admin.console.overview import live as overview
 from pgqueue_admin.console.parsing import parse_int
-from pgqueue_admin.console.queue_row import rows as board
+from pgqueue_admin.console.queue_row import rows as queue_rows
 from pgqueue_admin.console.queues import table
 from pgqueue_admin.console.queues.detail import page_data as queue
 from pgqueue_admin.console.schedules import live as schedules
@@ -20,8 +20,8 @@ from pgqueue_admin.models import notify
 
 def queues(sort: str) -> dict[str, str]:
     """Topic ``queues:-ready``: all rows; where the worst stand first, how grave each is now."""
-    found = board.load()
-    return {**table.live(found), **({} if sort else {"@order": board.ranks(found)})}
+    found = queue_rows.load()
+    return {**table.live(found), **({} if sort else {"@order": queue_rows.ranks(found)})}
 
 
 def untitled(render: Render) -> Render:

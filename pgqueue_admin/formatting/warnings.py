@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from pgqueue_admin.formatting import anomaly as words
-from pgqueue_admin.formatting import names
+from pgqueue_admin.formatting import anomaly, names
 from pgqueue_admin.formatting.age_explanation import AgeExplanation
 from pgqueue_admin.formatting.durations import duration, plain
 from pgqueue_admin.formatting.numbers import NBSP, about, format_figure, format_int, pluralize, share
@@ -278,14 +277,14 @@ class WarningNumbers(Protocol):
 
 
 def unusual(kind: str, name: str, numbers: WarningNumbers) -> WarningText:
-    seen = words.seen(kind, numbers.observed, numbers.messages, numbers.timed)
-    usual = words.usual(kind, numbers.observed, numbers.median, numbers.low, numbers.high)
+    seen = anomaly.seen(kind, numbers.observed, numbers.messages, numbers.timed)
+    usual = anomaly.usual(kind, numbers.observed, numbers.median, numbers.low, numbers.high)
     of = f"{name}: " if name else ""
     return WarningText(
         f"{of}{seen} in an hour, usual is {usual}",
         seen,
         usual,
-        f"{words.WORDS[kind]}, against the same hour of the week in {numbers.weeks} weeks before. "
+        f"{anomaly.WORDS[kind]}, against the same hour of the week in {numbers.weeks} weeks before. "
         "See Trends: what else was unusual, and since when.",
     )
 

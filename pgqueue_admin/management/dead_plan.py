@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from pgqueue_admin.formatting import duration_input
-from pgqueue_admin.management import dead_messages as said
+from pgqueue_admin.management import dead_messages
 from pgqueue_admin.models import Operation, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.operations import lifecycle, plans, retry_controls, runner, staged_retry
@@ -106,7 +106,9 @@ def show(out: Any, number: int, as_json: bool) -> None:
     if as_json:
         figures = {"state": operation.state, "count": operation.count, "sent": sent}
         now = {"dead_now": plan.dead_now, "ready_now": plan.ready_now, "says": plan.says}
-        return said.dump(out, {"operation": number, **figures, "plan": plans.of(plan).as_dict(), **now, "now": counts})
+        return dead_messages.dump(
+            out, {"operation": number, **figures, "plan": plans.of(plan).as_dict(), **now, "now": counts}
+        )
     out.write(f"Operation {number} {operation.state}: {sent:,} of {operation.count:,} sent.")
     out.write(f"Plan: {plans.of(plan).said}; {plans.of(plan).limits_said}.")
     if plan.says:

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.lease_store import QUEUE
-from pgqueue_admin.formatting import lease_acts as words
+from pgqueue_admin.formatting import lease_acts
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.management import act_command
 from pgqueue_admin.management.dead_messages import dump
@@ -74,13 +74,13 @@ def _act(name: ActName, out: Any, err: Any, options: dict[str, Any]) -> None:
         _wrong(f"At most {MOST} messages can be acted on at once.")
     if (name != "release" or len(numbers) > REASON_ABOVE) and not options["reason"]:
         _wrong("Give --reason.")
-    question = words.question(name, len(numbers), QUEUE.table, str(settings.PGQUEUE["ENVIRONMENT"]))
+    question = lease_acts.question(name, len(numbers), QUEUE.table, str(settings.PGQUEUE["ENVIRONMENT"]))
     seen = _seen(numbers)
     act_command.confirmed(err, question, options["yes"])
     outcomes = leases.act(name, QUEUE, seen, options["who"], "command", options["reason"])
     done = sum(each.result == "done" for each in outcomes)
     if done:
-        out.write(words.result(name, done))
+        out.write(lease_acts.result(name, done))
     for each in outcomes:
         if each.result != "done":
             out.write(f"{each.number}  {each.result}  {each.why}")

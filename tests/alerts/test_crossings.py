@@ -6,13 +6,13 @@ from datetime import timedelta
 import pytest
 from django.db import connections
 
-from pgqueue_admin.alerts import periodic_looks as watched
+from pgqueue_admin.alerts import periodic_looks
 from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.periodic_looks import CrossingWatch
 from pgqueue_admin.archive import crossings, replay
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.models import queue_database as source
+from pgqueue_admin.models import queue_database as queue_databases
 from tests.alerts.test_kinds import look
 from tests.billing import ORDERS, failed_there
 
@@ -22,7 +22,7 @@ KIND = BY_NAME["crossing_undecided"]
 @pytest.fixture
 def here(archived_console: str, connect: Callable[[str], Connection]) -> Iterator[Connection]:
     yield connect(archived_console)
-    source.close()
+    queue_databases.close()
 
 
 def set_out(here: Connection, ids: list[int]) -> int:
@@ -43,7 +43,7 @@ def test_what_has_just_set_out_is_none(here: Connection) -> None:
 def test_what_is_asked_about_for_long_is_told_with_its_number(
     here: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watched, "CROSSING_LATE", timedelta(0))
+    monkeypatch.setattr(periodic_looks, "CROSSING_LATE", timedelta(0))
     crossing = set_out(here, failed_there(3))
     (told,) = found()
     assert (told.severity, told.subject) == ("warning", "billing")
@@ -56,7 +56,7 @@ def test_what_is_asked_about_for_long_is_told_with_its_number(
 def test_what_a_person_decides_is_critical_until_somebody_has(
     here: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watched, "CROSSING_LATE", timedelta(0))
+    monkeypatch.setattr(periodic_looks, "CROSSING_LATE", timedelta(0))
     first, *others = failed_there(3)
     undecided = set_out(here, [first])
     set_out(here, others)
@@ -70,7 +70,7 @@ def test_what_a_person_decides_is_critical_until_somebody_has(
 
 
 def test_where_no_message_is_held_nobody_is_warned(here: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched, "CROSSING_LATE", timedelta(0))
+    monkeypatch.setattr(periodic_looks, "CROSSING_LATE", timedelta(0))
     set_out(here, failed_there(3))
     here.run("update messages.crossing_put set why = 'it did not take it'")
     assert found() == []
@@ -85,5 +85,5 @@ def test_a_database_that_is_away_ends_no_warning(console_database: str, monkeypa
 
 def test_engine_tables_of_a_version_before_have_none(here: Connection) -> None:
     here.run("drop table messages.crossing_copy, messages.crossing_put, messages.crossing")
-    source.close()
+    queue_databases.close()
     assert CrossingWatch().newest() == []

@@ -13,7 +13,7 @@ from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.table_faults import TableFaultWatch
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.models import queue_database as source
+from pgqueue_admin.models import queue_database as queue_databases
 from pgqueue_admin.transport import Endpoint as Engine
 from tests import mssql
 from tests.alerts.test_kinds import look
@@ -28,7 +28,7 @@ NO_INDEX = 'alter table public."Sales" drop constraint "Sales_seq_key"'
 def here(console_database: str, connect: Callable[[str], Connection]) -> Iterator[Connection]:
     Engine("Sales", console_database).create_queues()
     yield connect(console_database)
-    source.close()
+    queue_databases.close()
 
 
 @pytest.fixture(params=KINDS)
@@ -86,4 +86,4 @@ def test_check_looks_at_each_database(here: Connection, there: Billing) -> None:
 
 def test_the_recorded_tables_of_nservicebus_are_well(recorded_console: str) -> None:
     assert found(TableFaultWatch()) == []
-    source.close()
+    queue_databases.close()

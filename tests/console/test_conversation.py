@@ -21,7 +21,7 @@ from pgqueue_admin.archive import ingester
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import conversations as monitor
+from pgqueue_admin.monitor import conversations
 from pgqueue_admin.services.operations import single
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers, MessageContext
 from pgqueue_admin.transport.tables.table_queue import TableQueue
@@ -203,7 +203,7 @@ def test_a_waiting_message_that_lies_behind_others_is_found_by_its_row(
 ) -> None:
     row = looked_at.connection.one('select id, headers from "Sales" order by seq limit 1')
     assert row is not None
-    monkeypatch.setattr(monitor, "NEWEST", 1)
+    monkeypatch.setattr(conversations, "NEWEST", 1)
     conversation = wire.parse(row.headers)[wire.CONVERSATION_ID]
     page = shown(looked_at.viewer, f"/conversations/{conversation}/?m={row.id}")
     assert "waits in Sales" in text(page)

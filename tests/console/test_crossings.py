@@ -14,7 +14,7 @@ from pgqueue_admin.archive import crossings, replay
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Operation, Queue
-from pgqueue_admin.models import queue_database as source
+from pgqueue_admin.models import queue_database as queue_databases
 from pgqueue_admin.services.operations.crossings import one_pending, undecided
 from pgqueue_admin.services.operations.selection import freeze
 from tests.archived_messages import archived
@@ -33,7 +33,7 @@ def here(recorded: Recorded, settings: Settings) -> Iterator[Connection]:
     there = looked_at("postgresql://nobody@127.0.0.1:1/none")
     settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": there, "ENVIRONMENT": "staging"}
     yield recorded.connection
-    source.close()
+    queue_databases.close()
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_rows_of_an_error_queue_there_say_where_their_copies_go(as_operator: Cli
 
 def test_engine_tables_of_a_version_before_are_no_error(as_viewer: Client, here: Connection) -> None:
     here.run("drop table messages.crossing_copy, messages.crossing_put, messages.crossing")
-    source.close()
+    queue_databases.close()
     assert "Nothing is between two databases" in text(as_viewer)
 
 
@@ -172,7 +172,7 @@ def billing(databases: Databases, recorded: Recorded, settings: Settings, connec
         postgresql().queue_store(Address("public", "Orders")).create(there)
         Queue.objects.create(schema=ORDERS.schema, table=ORDERS.table, kind="input", first_seen_at=timezone.now())
         yield there
-        source.close()
+        queue_databases.close()
 
 
 QUEUE = "/queues/billing:public/Orders/"

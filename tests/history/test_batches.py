@@ -36,8 +36,8 @@ from pgqueue_admin.models import (
     RecomputeRequest,
     RetryOutcome,
     Rollup,
+    history_requests,
 )
-from pgqueue_admin.models import history_requests as asking
 from pgqueue_admin.services.content_access import ALL
 from tests.history.doc_comparison import figures_are_those_of_duckdb, figures_are_those_of_plain_sql
 from tests.history.independent_recount import Recount
@@ -121,11 +121,11 @@ def queues_lead_to_their_messages(database: Any) -> None:
 def recomputed_is_the_same(driver: BatchLoop, day: date) -> None:
     """From the files, without the tables: all figures of two days once more, a day a turn, and nothing else."""
     before, last = figures(), day + timedelta(days=1)
-    assert asking.recompute(User(username="ana"), "console", day, last) == ([day, last], 0)
+    assert history_requests.recompute(User(username="ana"), "console", day, last) == ([day, last], 0)
     assert driver.turn() == 1
     assert [each.day for each in RecomputeRequest.objects.filter(is_wanted=True)] == [last]
     assert driver.turn() == 1
-    assert not asking.wanted_now()
+    assert not history_requests.wanted_now()
     assert not RecomputeRequest.objects.exclude(error="").exists()
     assert figures() == before
     (figure,) = Rollup.objects.filter(grain="day", at=midnight(day)).values_list("batch").distinct()
@@ -192,14 +192,14 @@ def test_what_is_cancelled_while_spark_works_ends_and_is_read_later(
         turning = threading.Thread(target=turn, args=(driver(),))
         turning.start()
         until(lambda: database.value(WAITING, {"table": ARCHIVE}), what="Spark waits for the table")
-        assert asking.cancel(User(username="ana"), "console") == (1, 0, 0)
+        assert history_requests.cancel(User(username="ana"), "console") == (1, 0, 0)
         turning.join(PATIENCE)
         assert not turning.is_alive()
     batch.refresh_from_db()
     assert (batch.state, batch.error) == ("abandoned", "Cancelled by ana.")
     assert not list(history.glob("*/batch-*"))
     assert driver().turn() == 0
-    asking.read_now(User(username="ana"), "console")
+    history_requests.read_now(User(username="ana"), "console")
     assert driver().turn() == 1
 
 
@@ -255,7 +255,7 @@ def test_a_batch_of_large_rows_has_room_in_java(
     assert [(each.state, each.error) for each in HistoryCompaction.objects.all()] == [("done", "")]
     assert list(kept.all()) == [420]
     day = date(2026, 11, 14)
-    assert asking.recompute(User(username="ana"), "console", day, day) == ([day], 0)
+    assert history_requests.recompute(User(username="ana"), "console", day, day) == ([day], 0)
     assert driver().turn() == 1
     assert not RecomputeRequest.objects.exclude(error="", is_wanted=False).exists()
 

@@ -15,8 +15,7 @@ from pgqueue_admin.history.plan import planning
 from pgqueue_admin.history.runtime import java
 from pgqueue_admin.history.sources import retry_backoff
 from pgqueue_admin.history.sources.tables import sources
-from pgqueue_admin.models import HistoryBatch, HistorySource
-from pgqueue_admin.models import history_requests as asking
+from pgqueue_admin.models import HistoryBatch, HistorySource, history_requests
 from tests.history.failing_batch import later, planned, waiting
 from tests.history.tables import audit_queue, died, put, read, told
 
@@ -58,7 +57,7 @@ def test_who_presses_read_now_waits_for_nothing(database: Any, source: HistorySo
     for _ in range(3):
         failed(database, source)
     assert retry_backoff.is_resting(source)
-    asking.read_now(User.objects.create_user("somebody"), "console")
+    history_requests.read_now(User.objects.create_user("somebody"), "console")
     source.refresh_from_db()
     assert not retry_backoff.is_resting(source)
     failed(database, source)

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pgqueue_admin.history.rollups.histogram import bucket
 from pgqueue_admin.history.rollups.name_limits import counted
 from pgqueue_admin.history.sources.size_limits import BODY_MOST, HEADERS_MOST
-from pgqueue_admin.history.spark.transforms import parse_headers as parsing
+from pgqueue_admin.history.spark.transforms import parse_headers
 from pgqueue_admin.history.spark.transforms.failures import failures
 from pgqueue_admin.history.spark.transforms.history import history, reasons, rejected
 from pgqueue_admin.history.spark.transforms.parse_headers import parsed
@@ -40,11 +40,11 @@ def test_columns_win_over_headers(spark: Any) -> None:
 
 
 WHY_NOT: dict[str, list[dict[str, Any]]] = {
-    parsing.NO_OBJECT: [
+    parse_headers.NO_OBJECT: [
         {"headers": text} for text in ("{", "[1", '[{"NServiceBus.MessageId":"m"}]', '"text"', "null", "")
     ],
-    parsing.NO_END: [{"headers": "{}"}, {"headers": None}],
-    parsing.UNREADABLE_END: [
+    parse_headers.NO_END: [{"headers": "{}"}, {"headers": None}],
+    parse_headers.UNREADABLE_END: [
         {"headers": '{"NServiceBus.ProcessingEnded":"yesterday"}'},
         *(
             {"headers": f'{{"NServiceBus.ProcessingEnded":"{text}"}}'}
@@ -57,10 +57,10 @@ WHY_NOT: dict[str, list[dict[str, Any]]] = {
         {"headers": AUDITED.replace("2026-11-14 12:00:01:75", "0001-01-01 12:00:01:75")},
         {"headers": "{}", "ended_at": datetime(2999, 1, 1, tzinfo=UTC)},
     ],
-    parsing.HEADERS_TOO_LARGE: [{"headers": None, "headers_bytes": HEADERS_MOST + 1}],
-    parsing.HEADERS_WITHHELD: [{"headers": None, "headers_bytes": HEADERS_MOST}],
-    parsing.body_too_large(BODY_MOST): [{"headers": AUDITED, "body_bytes": BODY_MOST + 1}],
-    parsing.TWIN: [{"headers": AUDITED, "is_twin": True}],
+    parse_headers.HEADERS_TOO_LARGE: [{"headers": None, "headers_bytes": HEADERS_MOST + 1}],
+    parse_headers.HEADERS_WITHHELD: [{"headers": None, "headers_bytes": HEADERS_MOST}],
+    parse_headers.body_too_large(BODY_MOST): [{"headers": AUDITED, "body_bytes": BODY_MOST + 1}],
+    parse_headers.TWIN: [{"headers": AUDITED, "is_twin": True}],
 }
 
 
@@ -79,7 +79,7 @@ def test_what_was_rejected_can_be_found_again(spark: Any) -> None:
     broken = {"seq": 7, "queue": "q", "headers": "[" * 5000, "headers_bytes": 5000, "body_bytes": 3}
     (row,) = rejected(parsed(raw(spark, broken)), "audit").collect()
     assert row.asDict() == {
-        "source": "audit", "seq": 7, "queue": "q", "reason": parsing.NO_OBJECT, "headers": "[" * 4096,
+        "source": "audit", "seq": 7, "queue": "q", "reason": parse_headers.NO_OBJECT, "headers": "[" * 4096,
         "headers_bytes": 5000, "body_bytes": 3,
     }  # fmt: skip
 

@@ -9,7 +9,7 @@ import pytest
 from django.db import connections
 
 from pgqueue_admin.archive import replay, store
-from pgqueue_admin.archive import retention as archive_pruning
+from pgqueue_admin.archive import retention as archive_retention
 from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -113,8 +113,8 @@ def test_nothing_goes_of_an_archive_that_came_in_its_place(database: Connection)
     database.run("create table messages.message_archive (like messages.before including all)")
     ended(database)
     before = database_clock.now() - 30 * DAY
-    assert archive_pruning.prune(database, before, None, archive_pruning.as_of("1/1", asked_about)) == 0
-    assert archive_pruning.prune(database, before, None, archive_pruning.as_of("1/1", database.value(OID))) == 1
+    assert archive_retention.prune(database, before, None, archive_retention.as_of("1/1", asked_about)) == 0
+    assert archive_retention.prune(database, before, None, archive_retention.as_of("1/1", database.value(OID))) == 1
 
 
 def test_what_is_old_is_found_by_an_index(database: Connection) -> None:
@@ -176,7 +176,7 @@ def test_on_another_server_nothing_goes(database: Connection) -> None:
 
 
 def test_in_chunks_and_for_so_long(database: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (pruning, archive_pruning):
+    for module in (pruning, archive_retention):
         monkeypatch.setattr(module, "CHUNK", 2)
     for _ in range(5):
         ended(database)

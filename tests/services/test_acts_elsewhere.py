@@ -20,7 +20,7 @@ from pgqueue_admin.dialects import Address, Connection, dialect_for
 from pgqueue_admin.dialects.delayed_store import DelayedRow
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.models import AuditEntry, AuditIntent, Operation, Queue
-from pgqueue_admin.models import queue_database as source
+from pgqueue_admin.models import queue_database as queue_databases
 from pgqueue_admin.monitor import delayed, discovery
 from pgqueue_admin.services import purges, waiting_elsewhere, waiting_messages
 from pgqueue_admin.services.operations import call_back as acts
@@ -123,7 +123,7 @@ class There(NamedTuple):
         return self.delays()
 
     def delays(self) -> list[SeenRow]:
-        with source.database_of(self.delayed).reading() as looking:
+        with queue_databases.database_of(self.delayed).reading() as looking:
             table = discovery.readable(looking, self.delayed)
             assert table
             found = delayed.page(looking, table).messages
@@ -159,7 +159,7 @@ def there(request: pytest.FixtureRequest, databases: Databases, settings: Settin
         for queue in (made.orders, made.returns):
             Queue.objects.create(schema=queue.schema, table=queue.table, kind="input", acts_allowed=True)
         yield made
-        source.close()
+        queue_databases.close()
 
 
 @pytest.fixture

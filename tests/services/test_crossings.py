@@ -26,7 +26,7 @@ from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.models import AuditEntry, Operation
-from pgqueue_admin.models import queue_database as source
+from pgqueue_admin.models import queue_database as queue_databases
 from pgqueue_admin.services.operations import (
     crossings,
     lifecycle,
@@ -428,7 +428,7 @@ def test_nobody_waits_for_a_message_while_a_silent_database_is_asked(
             held = here.one("select id from messages.message_archive where id = %(id)s for update nowait", {"id": one})
         assert asks.is_alive(), "the answer is still waited for"
     asks.join(60)
-    source.close()
+    queue_databases.close()
     assert held is not None
     assert [type(each) for each in raised] == [DatabaseDown]
     assert (archived(one).state, open_crossings(here)) == ("dead", 0)
@@ -456,7 +456,7 @@ def test_one_that_is_only_looked_at_stays_so(billing: Billing, here: Connection,
     assert (refused.result, "are only looked at" in (refused.why or "")) == ("failed", True)
     with (
         pytest.raises(PermissionError, match="billing is only looked at"),
-        source.database_of(billing.orders).writing(),
+        queue_databases.database_of(billing.orders).writing(),
     ):
         pass
     assert billing.arrived() == []
@@ -478,7 +478,7 @@ def test_what_the_preview_says_is_what_the_act_does(billing: Billing, here: Conn
 def test_engine_tables_of_a_version_before_say_what_is_missing(billing: Billing, here: Connection, ana: User) -> None:
     (one,) = billing.failed(1)
     older_schema.set_back(here, 8)
-    source.close()
+    queue_databases.close()
     refused = single.act("retry", one, ana, "console")
     assert (refused.result, "run manage.py engine_schema" in (refused.why or "")) == ("failed", True)
     assert single.act("discard", one, ana, "console").result == "done"

@@ -11,7 +11,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.models import Process, Queue
-from pgqueue_admin.models import queue_database as source
+from pgqueue_admin.models import queue_database as queue_databases
 from pgqueue_admin.models.queue_database import database_of, of_alias
 from pgqueue_admin.services.endpoint_change import ActRefused
 from pgqueue_admin.services.operations import crossings, reconcile, single
@@ -206,7 +206,7 @@ def test_what_may_be_forgotten_there_no_crash_undoes_here(
         return finish(connection, *about)
 
     monkeypatch.setattr(crossing_in, "finish", finished)
-    with source.queue_database().writing() as connection:
+    with queue_databases.queue_database().writing() as connection:
         assert connection.value("select current_setting('synchronous_commit')") == "off"
     emptied(there)
     assert set(said) == {"on"}

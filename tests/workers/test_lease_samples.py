@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.console.queue_row import rows as board
+from pgqueue_admin.console.queue_row import rows as queue_rows
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.models import Queue
@@ -46,5 +46,5 @@ def test_its_row_has_the_figures_of_a_queue(
     assert (seen.ready, seen.in_flight, seen.expired, seen.delayed, seen.dead) == (3, 1, 0, 1, 2)
     known = Queue.objects.get(table="message")
     assert (known.kind, known.target_age_seconds, known.target_dead) == ("lease", 60, 0)
-    row = next(each for each in board.load() if each.queue.table == "message")
+    row = next(each for each in queue_rows.load() if each.queue.table == "message")
     assert (row.consumers.words, row.state) == ("somebody receives", "crit")  # of its dead

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from pgqueue_admin.console.queue_row import rows as board
+from pgqueue_admin.console.queue_row import rows as queue_rows
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import dialect
 from pgqueue_admin.models import Endpoint, MinimumTtbr, Process, Queue, Sample, notify, samples
@@ -53,7 +53,7 @@ def test_a_queue_found_before_its_endpoint_is_linked_with_it(
 
 def owner(table: str) -> tuple[str, int | None]:
     """The endpoint that a page names for a queue, and how many processes of it are wanted."""
-    row = next(each for each in board.load() if each.queue.table == table)
+    row = next(each for each in queue_rows.load() if each.queue.table == table)
     return row.queue.endpoint, row.team.want if row.team else None
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from pgqueue_admin.console.queue_row import cells
-from pgqueue_admin.console.queue_row import rows as board
+from pgqueue_admin.console.queue_row import rows as queue_rows
 from pgqueue_admin.console.queues import columns
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
@@ -51,7 +51,7 @@ def test_a_queue_that_may_not_be_read_shows_no_age_and_no_trend(
     with other.transaction():
         other.run('lock table "Q" in access exclusive mode')
         sampling.turn()
-    (row,) = [each for each in board.load() if each.queue.table == "Q"]
+    (row,) = [each for each in queue_rows.load() if each.queue.table == "Q"]
     assert (row.age, row.state, row.verdict.why) == (None, "warn", "unreadable")
     assert "data-since" not in columns.oldest(row).attributes + cells.oldest(row)
     assert columns.trend(row).text == "cannot be read"

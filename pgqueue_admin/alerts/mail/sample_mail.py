@@ -6,8 +6,7 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 
-from pgqueue_admin.alerts.mail import composer
-from pgqueue_admin.alerts.mail import mail_settings as mailbox
+from pgqueue_admin.alerts.mail import composer, mail_settings
 from pgqueue_admin.formatting.times import ago
 from pgqueue_admin.models import AlertMail, AuditEntry, database_clock
 
@@ -16,7 +15,7 @@ PAUSE = timedelta(minutes=1)
 
 def ask(person: User | AnonymousUser, origin: str) -> str:
     """ "" when it waits for the alerter, else the sentence that says why no mail was sent."""
-    box, who = mailbox.configured(), person.get_username()
+    box, who = mail_settings.configured(), person.get_username()
     if not box.takes_mail:
         return "No mail was sent. No address is configured: set PGQUEUE_ALERT_TO."
     with transaction.atomic():

@@ -21,8 +21,7 @@ from pgqueue_admin.history.runtime.installation import missing
 from pgqueue_admin.history.storage import message_lookup
 from pgqueue_admin.models import AuditEntry, DataFile, Queue
 from pgqueue_admin.models.queue_database import QueueDatabase, looked_at, queue_database
-from pgqueue_admin.monitor import browse, clock_skew, discovery
-from pgqueue_admin.monitor import conversations as waiting
+from pgqueue_admin.monitor import browse, clock_skew, conversations, discovery
 from pgqueue_admin.monitor.batch_query import within
 from pgqueue_admin.monitor.conversations import TableMessages
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
@@ -60,7 +59,7 @@ def in_database(connection: Connection, conversation_id: str, asked_for: str, no
     """Queues, delayed tables, error and audit queues, and the archive. ``asked_for``: any id of a message in it."""
     tables = [each for each in discovery.by_shape(connection, queue_database().schemas) if _holds_messages(each)]
     found = FoundConversation(QueueNames(tables), focus={asked_for} if asked_for else set())
-    looked = waiting.read(connection, tables, conversation_id, now)
+    looked = conversations.read(connection, tables, conversation_id, now)
     looked = _with_row(connection, looked, conversation_id, asked_for, now)
     _add_waiting(connection, found, looked, now)
     _add_archive(connection, found, conversation_id, asked_for)
@@ -81,7 +80,7 @@ def add_looked_at(
     def look(connection: Connection) -> None:
         tables = [each for each in discovery.by_shape(connection, of.schemas) if _holds_messages(each)]
         found.places.add(tables)
-        looked = waiting.read(connection, tables, conversation_id, now)
+        looked = conversations.read(connection, tables, conversation_id, now)
         _add_waiting(connection, found, _with_row(connection, looked, conversation_id, asked_for, now), now, of.alias)
 
     _, trouble = query_errors.read(look, database=of)
@@ -164,7 +163,7 @@ def _covered_by_tables(source: SightingSource, looked: list[TableMessages], alia
     said = [f"all of {pluralize(whole, one, many)}"] if whole else []
     if parts:
         which = "those due soonest" if source is SightingSource.DELAYED else "the newest"
-        said.append(f"{which} {waiting.NEWEST:,} of {listed([text(each.table.address.table) for each in parts])}")
+        said.append(f"{which} {conversations.NEWEST:,} of {listed([text(each.table.address.table) for each in parts])}")
     if unread:
         named = listed([text(each.table.address.table) for each in unread])
         said.append(f"not looked into: {named} ({text(unread[0].unread)})")

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from pgqueue_admin.archive.crossings import Crossing
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.formatting import crossings as words
+from pgqueue_admin.formatting import crossings as crossing_words
 from pgqueue_admin.services.operations import queries
 from pgqueue_admin.services.operations.crossings import PendingCrossing
 
@@ -38,7 +38,7 @@ class CrossingRow:
 
     @property
     def title(self) -> str:
-        return words.asked(self.pending.number, self.crossing.takes_in, self.crossing.alias)
+        return crossing_words.asked(self.pending.number, self.crossing.takes_in, self.crossing.alias)
 
     @property
     def state(self) -> tuple[str, str]:
@@ -65,10 +65,10 @@ class CrossingRow:
         """What each decision does."""
         of = self.pending
         if of.takes_back:
-            return {each: words.effect_of_call_back(each == "arrived") for each in words.DECISIONS}
+            return {each: crossing_words.effect_of_call_back(each == "arrived") for each in crossing_words.DECISIONS}
         return {
-            each: words.effect(self.crossing.takes_in, of.is_typed, each == "arrived", of.is_move)
-            for each in words.DECISIONS
+            each: crossing_words.effect(self.crossing.takes_in, of.is_typed, each == "arrived", of.is_move)
+            for each in crossing_words.DECISIONS
         }
 
 

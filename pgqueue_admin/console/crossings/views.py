@@ -9,7 +9,7 @@ from pgqueue_admin.archive.crossings import AT_ONCE
 from pgqueue_admin.console import permissions, query_errors, responses
 from pgqueue_admin.console.crossings import rows
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.formatting import crossings as words
+from pgqueue_admin.formatting import crossings as crossing_words
 from pgqueue_admin.models.queue_database import looked_at
 from pgqueue_admin.services.operations import crossing_decision, crossings
 from pgqueue_admin.services.operations.errors import OperationRefused
@@ -43,7 +43,7 @@ def crossing(request: HttpRequest, number: int) -> HttpResponse:
 @require_POST
 def decide(request: HttpRequest, number: int) -> HttpResponse:
     said = request.POST.get("decision", "")
-    if said not in words.DECISIONS:
+    if said not in crossing_words.DECISIONS:
         responses.refused(request, "Nothing was decided: say whether it arrived or was lost.")
         return responses.SeeOther(_place(number))
     arrived = said == "arrived"
@@ -55,7 +55,7 @@ def decide(request: HttpRequest, number: int) -> HttpResponse:
     except DatabaseError as error:
         responses.failed(request, f"Nothing was decided. {error}")
         return responses.SeeOther(_place(number))
-    responses.done(request, words.decided(done, arrived))
+    responses.done(request, crossing_words.decided(done, arrived))
     return responses.SeeOther(reverse("crossings"))
 
 

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from pgqueue_admin.archive import search_query, store, text_search
 from pgqueue_admin.archive.messages import ArchiveFilter, archive_id_of
 from pgqueue_admin.console import query_errors
-from pgqueue_admin.console.archive import search as archive_query
+from pgqueue_admin.console.archive import search as archive_search
 from pgqueue_admin.console.leases.lookup import lease_table
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, SchemaMissing, TableMissing
@@ -74,11 +74,11 @@ def search(request: HttpRequest) -> HttpResponse:
     q = request.GET.get("q", "").strip()
     if not q:
         return render(request, "pgqueue_admin/finder/page.html", {"any_id": ""})
-    if archive_query.names_a_field(q):
+    if archive_search.names_a_field(q):
         return redirect(_in_archive(q))
     if queue := _queue(q):
         return queue
-    is_id = archive_query.is_one_word(q) or _is_id(q)
+    is_id = archive_search.is_one_word(q) or _is_id(q)
     return redirect("find_message", q) if is_id else redirect(_in_archive(q))
 
 
@@ -119,7 +119,7 @@ def _with_others(found: SearchResult, row_id: UUID | None) -> SearchResult:
 
 def _with_texts(found: SearchResult, any_id: str, access: ContentAccess) -> SearchResult:
     """And what has it in a text, where an index says so of the whole archive; who may not read texts asks nothing."""
-    query = archive_query.read(search_query.anywhere(any_id), access)
+    query = archive_search.read(search_query.anywhere(any_id), access)
     if query.error or not query.reads_rows:
         return found
     look, _ = query_errors.read(lambda connection: _in_texts(connection, query.filter), searching=True)

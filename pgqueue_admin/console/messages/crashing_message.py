@@ -13,8 +13,7 @@ from pgqueue_admin.console import permissions, query_errors, responses, url_conv
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.console.workers import rows
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.models import crashing_messages
-from pgqueue_admin.models import processes as records
+from pgqueue_admin.models import crashing_messages, processes
 from pgqueue_admin.models.crashing_messages import CrashingMessage
 from pgqueue_admin.monitor.message import WaitingMessage
 from pgqueue_admin.services.operations import crashing_message
@@ -64,7 +63,7 @@ def move_out(request: HttpRequest, row_id: UUID) -> HttpResponse:
 
 
 def _halt(found: CrashingMessage) -> rows.EndpointHalt | None:
-    staffed = records.by_endpoint([found.endpoint])
+    staffed = processes.by_endpoint([found.endpoint])
     return rows.halted(staffed[0]) if staffed else None
 
 

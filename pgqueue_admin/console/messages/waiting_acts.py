@@ -20,7 +20,7 @@ from pgqueue_admin.console.queues import input_queues
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.formatting import waiting_acts as words
+from pgqueue_admin.formatting import waiting_acts
 from pgqueue_admin.models.queue_database import database_of, queue_database, why_not_written
 from pgqueue_admin.monitor import browse, delayed
 from pgqueue_admin.monitor.message import DelayedMessage, WaitingMessage
@@ -135,7 +135,7 @@ def _say(request: HttpRequest, asked: WaitingActRequest, outcomes: Sequence[ActO
     done = [each for each in outcomes if each.result == "done"]
     if done:
         target, days = asked.target.table if asked.target else "", settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]
-        said = words.result(asked.name, len(done), asked.address.table, target, days)
+        said = waiting_acts.result(asked.name, len(done), asked.address.table, target, days)
         responses.done(request, said, *_ways(asked, done))
     past, rest = ACTS[asked.name].done, [each for each in outcomes if each.result != "done"]
     for why, count in Counter(each.why for each in rest).items():
@@ -179,10 +179,10 @@ def _question(request: HttpRequest, asked: WaitingActRequest, fault: str = "", s
         "rows": found[1] if found else [],
         "trouble": problem,
         "fault": fault,
-        "question": words.question(asked.name, count, asked.address.table, environment),
-        "into": words.into(asked.name, home.table),
-        "button": words.button(asked.name, count),
-        "keep": words.keep(asked.name, count),
+        "question": waiting_acts.question(asked.name, count, asked.address.table, environment),
+        "into": waiting_acts.into(asked.name, home.table),
+        "button": waiting_acts.button(asked.name, count),
+        "keep": waiting_acts.keep(asked.name, count),
         "count": count,
         "home": home,
         "foreign": foreign,

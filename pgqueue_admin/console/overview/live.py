@@ -8,7 +8,7 @@ from pgqueue_admin.console.overview.needs_attention import MOST, NeedRow
 from pgqueue_admin.console.overview.page_data import OverviewData
 from pgqueue_admin.console.parsing import parse_ints
 from pgqueue_admin.console.queue_row import cells
-from pgqueue_admin.console.queue_row import rows as board
+from pgqueue_admin.console.queue_row import rows as queue_rows
 from pgqueue_admin.models import Queue, database_clock
 
 SHOWN = 30  # rows that a page may show
@@ -23,7 +23,7 @@ def overview(since: str) -> dict[str, str]:
         said[f"need.{need.key}"] = row(need)
     return {
         **said,
-        "@order": board.ranks(view.rows),
+        "@order": queue_rows.ranks(view.rows),
         **components.live_verdict("verdict", view.verdict.tone, view.verdict.sentence),
         "verdict.rest": view.verdict.rest,
         "@needs": ",".join(need.key for need in view.needs.open),
@@ -45,7 +45,7 @@ def shown(said: str) -> str | None:
 def rows(ids: str) -> dict[str, str]:
     """Topic ``rows:3,8,12``: the cells of these queues."""
     said: dict[str, str] = {}
-    for each in board.load(Queue.objects.filter(pk__in=ids.split(",")).select_related("latest")):
+    for each in queue_rows.load(Queue.objects.filter(pk__in=ids.split(",")).select_related("latest")):
         said |= cells.live(each)
     return said
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from pgqueue_admin.console.overview import headline as verdict
 from pgqueue_admin.console.overview import needs_attention as needs
 from pgqueue_admin.console.overview import totals
-from pgqueue_admin.console.queue_row import rows as board
+from pgqueue_admin.console.queue_row import rows as queue_rows
 from pgqueue_admin.console.verdicts import Verdict
 from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.models import Alert, database_clock, navigation_counts, processes, readability, staleness
@@ -33,8 +33,8 @@ class OverviewData:
     now: datetime = field(default_factory=database_clock.now)
 
     @cached_property
-    def rows(self) -> list[board.QueueRow]:
-        return board.worst_first(board.load(standing=self.standings, alerts=self.alerts))
+    def rows(self) -> list[queue_rows.QueueRow]:
+        return queue_rows.worst_first(queue_rows.load(standing=self.standings, alerts=self.alerts))
 
     @cached_property
     def standings(self) -> list[Standing]:
@@ -91,13 +91,13 @@ class OverviewData:
         return self._totals.lying()
 
     @cached_property
-    def backlog(self) -> list[board.QueueRow]:
+    def backlog(self) -> list[queue_rows.QueueRow]:
         """Those that wait or are off target, worst first."""
-        waiting = [row for row in self.rows if row.state or (row.waiting and row.queue.kind not in board.BESIDE)]
+        waiting = [row for row in self.rows if row.state or (row.waiting and row.queue.kind not in queue_rows.BESIDE)]
         return waiting[:BACKLOG]
 
     @cached_property
-    def within(self) -> list[board.QueueRow]:
+    def within(self) -> list[queue_rows.QueueRow]:
         """All others, by name, for the board at the end."""
         above = {row.key for row in self.backlog}
         return sorted((row for row in self.rows if row.key not in above), key=lambda row: row.address.table.lower())

@@ -15,7 +15,7 @@ from pgqueue_admin.console.overview import activity, last_visit, timeline
 from pgqueue_admin.console.overview.needs_attention import MOST, NeedRow
 from pgqueue_admin.console.overview.page_data import CAUSES, OverviewData
 from pgqueue_admin.console.queue_row import cells
-from pgqueue_admin.console.queue_row import rows as board
+from pgqueue_admin.console.queue_row import rows as queue_rows
 from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.models import Alert, Operation, database_clock
 from pgqueue_admin.models.failure_group import FailureWords, words_of
@@ -29,8 +29,8 @@ BOARD, CHANGES = 60, 5
 def page(request: HttpRequest) -> HttpResponse:
     now = database_clock.now()
     view, latest = OverviewData(last_visit.since(request, now), now), activity.latest()
-    backlog = board.with_history(view.backlog)
-    longest = board.longest(backlog)
+    backlog = queue_rows.with_history(view.backlog)
+    longest = queue_rows.longest(backlog)
     needs = view.needs
     shown, causes = [*needs.new[:MOST], *needs.older[:MOST]], view.causes[:CAUSES]
     failures = _failures(causes, shown)

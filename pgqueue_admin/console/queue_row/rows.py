@@ -10,8 +10,7 @@ from pgqueue_admin.console import url_converters
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.formatting.numbers import NOT_SEEN, UNKNOWN
 from pgqueue_admin.formatting.trends import Trend, trend
-from pgqueue_admin.models import Alert, Queue, database_clock, endpoint_standings, processes, samples
-from pgqueue_admin.models import queue_overview as records
+from pgqueue_admin.models import Alert, Queue, database_clock, endpoint_standings, processes, queue_overview, samples
 from pgqueue_admin.models.endpoint_standings import Standing
 from pgqueue_admin.monitor import targets
 from pgqueue_admin.services import consumers
@@ -34,8 +33,8 @@ _CLASSES = (
 class QueueRow:
     """One queue as pages show it."""
 
-    queue: records.Known
-    latest: records.Newest | None
+    queue: queue_overview.Known
+    latest: queue_overview.Newest | None
     now: datetime
     standing: Standing | None = None  # of the endpoint of ours that receives here
     points: list[int | None] = field(default_factory=list)
@@ -136,7 +135,7 @@ class QueueRow:
             return "counted"
         return "estimate"
 
-    def _delayed_are_part(self, figures: records.Newest) -> bool:
+    def _delayed_are_part(self, figures: queue_overview.Newest) -> bool:
         """In a lease queue they lie in the same table: what leaves is counted only where they are, too."""
         return self.queue.kind == "lease" and figures.delayed_how != "counted"
 
@@ -166,7 +165,7 @@ def load(
     How endpoints stand, and open warnings, are read unless the caller has them.
     """
     now = database_clock.now()
-    found = records.rows() if queues is None else [(queue, getattr(queue, "latest", None)) for queue in queues]
+    found = queue_overview.rows() if queues is None else [(queue, getattr(queue, "latest", None)) for queue in queues]
     stands = endpoint_standings.of(processes.by_endpoint()) if standing is None else standing
     by_endpoint = {each.endpoint.name: each for each in stands}
     warned = _warned(Alert.objects.filter(resolved_at=None) if alerts is None else alerts)

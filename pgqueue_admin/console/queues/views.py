@@ -6,7 +6,7 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console import verdicts
-from pgqueue_admin.console.queue_row import rows as board
+from pgqueue_admin.console.queue_row import rows as queue_rows
 from pgqueue_admin.console.queue_row.tally import tally
 from pgqueue_admin.console.queues import filter as filters
 from pgqueue_admin.console.queues import table
@@ -23,7 +23,7 @@ def page(request: HttpRequest) -> HttpResponse:
     wanted = filters.read(request.GET.get("q", ""))
     sort = request.GET.get("sort", "") if request.GET.get("sort", "").removeprefix("-") in SORTS else ""
     stands = endpoint_standings.of(processes.by_endpoint())
-    everything = board.load(standing=stands)
+    everything = queue_rows.load(standing=stands)
     found = table.ordered([row for row in everything if wanted.matches(row)], sort)
     shown = found if sort or wanted.text else table.folded(found, request.GET.get("open", ""))
     return render(

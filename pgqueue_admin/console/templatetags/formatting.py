@@ -14,8 +14,7 @@ from pgqueue_admin.console.queue_row import cells
 from pgqueue_admin.console.queue_row.rows import QueueRow
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
-from pgqueue_admin.formatting import durations, escape_invisible, times
-from pgqueue_admin.formatting import numbers as said
+from pgqueue_admin.formatting import durations, escape_invisible, numbers, times
 from pgqueue_admin.models import database_clock
 from pgqueue_admin.models.queue_database import is_watched, queue_database
 from pgqueue_admin.transport.wire.type_names import short_type
@@ -36,8 +35,8 @@ register.simple_tag(components.verdict, name="verdict")
 register.simple_tag(components.key, name="key")
 register.simple_tag(components.line, name="line")
 register.filter("short_type", short_type)
-register.simple_tag(said.size, name="size")
-register.simple_tag(said.pluralize, name="counted")
+register.simple_tag(numbers.size, name="size")
+register.simple_tag(numbers.pluralize, name="counted")
 
 
 @register.simple_tag
@@ -64,7 +63,9 @@ def cell(row: QueueRow, name: str) -> SafeString:
 @register.simple_tag
 def age_since(instant: datetime | None) -> str:
     """How long ago, as a length: ``25 min``."""
-    return durations.duration(float(int((database_clock.now() - instant).total_seconds()))) if instant else said.UNKNOWN
+    return (
+        durations.duration(float(int((database_clock.now() - instant).total_seconds()))) if instant else numbers.UNKNOWN
+    )
 
 
 @register.simple_tag

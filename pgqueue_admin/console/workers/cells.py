@@ -10,8 +10,7 @@ from pgqueue_admin.console import components, verdicts
 from pgqueue_admin.console.endpoints import health
 from pgqueue_admin.console.workers import rows
 from pgqueue_admin.formatting import escape_invisible, numbers
-from pgqueue_admin.models import crashing_messages, endpoint_standings, expired_counts
-from pgqueue_admin.models import processes as records
+from pgqueue_admin.models import crashing_messages, endpoint_standings, expired_counts, processes
 from pgqueue_admin.services import content_access
 
 
@@ -92,7 +91,7 @@ CELLS: dict[str, Callable[[rows.ProcessRow], SafeString]] = {
 }  # fmt: skip
 
 
-STAFF: dict[str, Callable[[records.EndpointProcesses], SafeString]] = {
+STAFF: dict[str, Callable[[processes.EndpointProcesses], SafeString]] = {
     "state": lambda staff: components.state(*rows.staff_state(staff)),
     "have": lambda staff: format_html("{} of {}", staff.have, staff.want),
     "busy": lambda staff: format_html("{} of {}", staff.busy, staff.slots),
@@ -109,18 +108,18 @@ STAFF: dict[str, Callable[[records.EndpointProcesses], SafeString]] = {
 
 def live(_: str) -> dict[str, str]:
     """Everything at once: few processes, and each page keeps the cells it has places for."""
-    return _live(records.by_endpoint())
+    return _live(processes.by_endpoint())
 
 
 def of_list(_: str) -> dict[str, str]:
     """Topic ``endpoints``: the list has a sentence of its own below its name."""
-    staffed = records.by_endpoint()
+    staffed = processes.by_endpoint()
     return {**_live(staffed), "endpoints.verdict": verdicts.line(health.verdict(endpoint_standings.of(staffed)))}
 
 
 def of_endpoint(number: str) -> dict[str, str]:
     """Topic ``endpoint:12``: the same, under its own name."""
-    staffed = records.by_endpoint()
+    staffed = processes.by_endpoint()
     own = next((each for each in staffed if str(each.endpoint.pk) == number), None)
     if own is None:
         return {}
@@ -128,7 +127,7 @@ def of_endpoint(number: str) -> dict[str, str]:
     return {**_live(staffed), f"staff.{number}.dropped": dropped, "@title": escape_invisible.plain(said), "@say": said}
 
 
-def _live(staffed: list[records.EndpointProcesses]) -> dict[str, str]:
+def _live(staffed: list[processes.EndpointProcesses]) -> dict[str, str]:
     found = rows.known(staffed)
     told: dict[str, Any] = {
         f"process.{row.process.pk}.{name}": cell(row) for row in found for name, cell in CELLS.items()

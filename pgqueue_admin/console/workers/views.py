@@ -9,8 +9,7 @@ from pgqueue_admin.console import permissions, responses
 from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.console.workers import log_files, rows
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.models import Endpoint, crashing_messages, endpoint_standings
-from pgqueue_admin.models import processes as records
+from pgqueue_admin.models import Endpoint, crashing_messages, endpoint_standings, processes
 from pgqueue_admin.services import content_access, hosts, queue_access
 from pgqueue_admin.services.endpoint_change import ActRefused
 from pgqueue_admin.services.permissions import Refusal
@@ -20,7 +19,7 @@ LAST_LINES = 5
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    staffed = sorted(records.by_endpoint(), key=lambda each: (not each.missing, each.endpoint.name))
+    staffed = sorted(processes.by_endpoint(), key=lambda each: (not each.missing, each.endpoint.name))
     found = rows.known(staffed)
     by_host = rows.hosts(found)
     suspects = crashing_messages.suspects()

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.formatting import crossings as wording
+from pgqueue_admin.formatting import crossings as crossing_words
 from pgqueue_admin.management.act_command import caller
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.services.operations import crossings
@@ -23,7 +23,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
         verbs.add_parser("list", help="Each with the rows to look for.")
-        for verb, words in wording.DECISIONS.items():
+        for verb, words in crossing_words.DECISIONS.items():
             one = verbs.add_parser(verb, help=words)
             one.add_argument("number", type=int, help="The number that `list` shows.")
             one.add_argument("--reason", required=True, help="What you saw there; kept in the audit.")
@@ -42,7 +42,7 @@ class Command(BaseCommand):
 
     def _list(self) -> None:
         for each in crossings.undecided():
-            asked = wording.asked(each.number, each.crossing.takes_in, each.crossing.alias)
+            asked = crossing_words.asked(each.number, each.crossing.takes_in, each.crossing.alias)
             self.stdout.write(f"{each.crossing.id}  {asked}")
             self.stdout.write(f"    {each.crossing.begun_at:%Y-%m-%d %H:%M:%S} UTC. {each.crossing.not_known}")
             for queue, ids in each.rows.items():
@@ -50,4 +50,4 @@ class Command(BaseCommand):
 
     def _decide(self, arrived: bool, *, number: int, who: str, reason: str, **options: Any) -> None:
         done = decide(number, arrived, who, "command", reason)
-        self.stdout.write(wording.decided(done, arrived))
+        self.stdout.write(crossing_words.decided(done, arrived))

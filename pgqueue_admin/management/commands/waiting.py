@@ -14,7 +14,7 @@ from pgqueue_admin.archive.message_copy import WaitingOne
 from pgqueue_admin.console.messages.detail import delayed_rows, message_list
 from pgqueue_admin.console.messages.detail.message_list import MessageListQuery
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.formatting import waiting_acts as words
+from pgqueue_admin.formatting import waiting_acts
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.management import act_command
 from pgqueue_admin.management.act_command import EXIT_CODES, NOT_ALL, WRONG
@@ -122,7 +122,7 @@ class Command(BaseCommand):
         if not seen:
             self._wrong("None of these messages is there now.")
         where = f" to {target.table}" if target else ""
-        question = words.question(name, len(seen), address.table, str(settings.PGQUEUE["ENVIRONMENT"]))
+        question = waiting_acts.question(name, len(seen), address.table, str(settings.PGQUEUE["ENVIRONMENT"]))
         act_command.confirmed(self.stderr, f"{question[:-1]}{where}?", options["yes"])
         outcomes = waiting_messages.act(name, address, seen, options["who"], "command", options["reason"], target)
         self._say(name, address, target, outcomes, gone)
@@ -141,7 +141,7 @@ class Command(BaseCommand):
         done = sum(each.result == "done" for each in outcomes)
         if done:
             days, to = settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"], target.table if target else ""
-            self.stdout.write(words.result(name, done, address.table, to, days))
+            self.stdout.write(waiting_acts.result(name, done, address.table, to, days))
         for each in outcomes:
             if each.result != "done":
                 self.stdout.write(f"{each.seen.row_id}  {each.result}  {each.why}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from pgqueue_admin.services.masking import text as texts
+from pgqueue_admin.services.masking import text
 from pgqueue_admin.services.masking.rule import Rule
 
 _LEASE_FIELD = 200  # characters after which the value of a payload's column is cut
@@ -26,4 +26,4 @@ def hides(name: str, value: str, rules: Iterable[Rule], *, is_single: bool) -> b
     if any(path.hides((name,)) if is_single else path.meets((name,)) for path in paths):
         return True
     beside = (value, name, f'"{name}": {value}', f'"{name}": "{value}"')
-    return any(texts.masked(each, rules) != each for each in beside)
+    return any(text.masked(each, rules) != each for each in beside)

@@ -10,7 +10,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.formatting import body_views
 from pgqueue_admin.formatting.body_views import BodyPart
 from pgqueue_admin.history.storage.message_lookup import FinishedMessage
-from pgqueue_admin.monitor import bodies as stored
+from pgqueue_admin.monitor import bodies
 from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.masking.body import MOST, MaskedBody
@@ -18,7 +18,7 @@ from pgqueue_admin.services.masking.body import MOST, MaskedBody
 WORDS = {"pretty": "Pretty", "raw": "Raw", "hex": "Hex", "bodystring": "BodyString"}
 
 Asked = Mapping[str, str]
-BodyString = Callable[[int], stored.BodyString | None]  # from this byte on
+BodyString = Callable[[int], bodies.BodyString | None]  # from this byte on
 Read = Callable[[int, int], bytes | None]  # offset, length: the bytes, None where the body is NULL
 Mask = Callable[[bytes, str | None], MaskedBody | None]  # the whole, its content type
 MASKABLE = ("pretty", "raw")  # the other views would show what is hidden
@@ -54,11 +54,11 @@ def of_waiting(connection: Connection, table: QueueTable, facts: MessageSummary,
     assert row_id is not None
 
     def read(start: int, length: int) -> bytes | None:
-        found = stored.body(connection, table, row_id, start, length, facts.seq)
+        found = bodies.body(connection, table, row_id, start, length, facts.seq)
         return found.part if found else None
 
-    def bodystring(start: int) -> stored.BodyString | None:
-        return stored.bodystring(connection, table, row_id, offset=start, seq=facts.seq)
+    def bodystring(start: int) -> bodies.BodyString | None:
+        return bodies.bodystring(connection, table, row_id, offset=start, seq=facts.seq)
 
     if mask_of(facts.access, facts.types):  # what others wrote into the column no rule has seen
         return of_copy(read, facts.body_size, facts.content_type, asked, facts.access, facts.types)
@@ -89,9 +89,9 @@ def of_copy(
 ) -> ShownBody:
     """Of a body that no table of an endpoint holds: it has no column ``bodystring``."""
 
-    def bodystring(start: int) -> stored.BodyString | None:
-        raw = read(start, stored.PART)
-        return None if raw is None else stored.decoded(raw, size or 0, start)
+    def bodystring(start: int) -> bodies.BodyString | None:
+        raw = read(start, bodies.PART)
+        return None if raw is None else bodies.decoded(raw, size or 0, start)
 
     return shown(read, bodystring, size, content_type, asked, access.refusal, mask_of(access, types))
 
@@ -138,7 +138,7 @@ def _masked(hidden: MaskedBody, content_type: str | None, asked: Asked) -> Shown
     return ShownBody(part, part.view, is_masked=True)
 
 
-def _bodystring(found: stored.BodyString | None, start: int, size: int) -> ShownBody:
+def _bodystring(found: bodies.BodyString | None, start: int, size: int) -> ShownBody:
     if found is None:
         return ShownBody(None, "bodystring")
     column, ours = "from the column bodystring, its octal escapes read as UTF-8", "decoded by this console"

@@ -15,7 +15,7 @@ from pgqueue_admin.archive.edited_retry import EditedRetry
 from pgqueue_admin.archive.message_edit import MOST_BYTES, is_locked, why_locked
 from pgqueue_admin.archive.messages import ArchivedMessage, ArchiveFilter
 from pgqueue_admin.console import permissions, query_errors, responses
-from pgqueue_admin.console.messages.detail import summary as facts
+from pgqueue_admin.console.messages.detail import summary
 from pgqueue_admin.console.messages.edit import draft, editable_body
 from pgqueue_admin.console.messages.edit.draft import EditDraft
 from pgqueue_admin.console.queues import input_queues
@@ -188,7 +188,7 @@ def _page(
     request: HttpRequest, found: EditedSource, shown: EditDraft | None, fault: str = "", status: int = 200
 ) -> HttpResponse:
     message = found.message
-    known = facts.of_archived(message, content_access.of(request.user))
+    known = summary.of_archived(message, content_access.of(request.user))
     about: dict[str, Any] = {
         "facts": known,
         "message": known.archived,

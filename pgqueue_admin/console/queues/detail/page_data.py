@@ -9,12 +9,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from pgqueue_admin.console import components, navigation, url_converters, verdicts
-from pgqueue_admin.console.alerts import rows as told
+from pgqueue_admin.console.alerts import rows as alert_rows
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.console.queue_row import cells
-from pgqueue_admin.console.queue_row import rows as board
+from pgqueue_admin.console.queue_row import rows as queue_rows
 from pgqueue_admin.console.queue_row.sparklines import target_words
-from pgqueue_admin.console.workers import rows as processes_words
+from pgqueue_admin.console.workers import rows as process_rows
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.formatting import escape_invisible
 from pgqueue_admin.formatting.durations import plain
@@ -56,9 +56,9 @@ class QueueData:
     queue: Queue
 
     @cached_property
-    def row(self) -> board.QueueRow:
+    def row(self) -> queue_rows.QueueRow:
         teams = processes.by_endpoint([self.queue.endpoint] if self.queue.endpoint else [])
-        return board.load([self.queue], endpoint_standings.of(teams), self.alerts)[0]
+        return queue_rows.load([self.queue], endpoint_standings.of(teams), self.alerts)[0]
 
     @property
     def address(self) -> Address:
@@ -81,12 +81,12 @@ class QueueData:
         return sorted(found, key=lambda alert: (alert.severity != "critical", alert.opened_at))
 
     @property
-    def warnings(self) -> list[told.AlertRow]:
-        return [told.AlertRow(alert, self.row.now) for alert in self._told[:WARNINGS]]
+    def warnings(self) -> list[alert_rows.AlertRow]:
+        return [alert_rows.AlertRow(alert, self.row.now) for alert in self._told[:WARNINGS]]
 
     @cached_property
-    def more_warnings(self) -> list[told.AlertRow]:
-        return [told.AlertRow(alert, self.row.now) for alert in self._told[WARNINGS:]]
+    def more_warnings(self) -> list[alert_rows.AlertRow]:
+        return [alert_rows.AlertRow(alert, self.row.now) for alert in self._told[WARNINGS:]]
 
     @cached_property
     def _told(self) -> list[Alert]:
@@ -120,10 +120,10 @@ class QueueData:
         return f"{self.row.address.table}, {word}" if word else self.row.address.table
 
     @property
-    def halted(self) -> tuple[Standing, SafeString, processes_words.EndpointHalt] | None:
+    def halted(self) -> tuple[Standing, SafeString, process_rows.EndpointHalt] | None:
         """How its endpoint of ours stands, in words, and the act that makes it go on; None where it receives."""
         standing = self.row.standing
-        halt = processes_words.halted(standing.team) if standing and standing.state in verdicts.HALTED else None
+        halt = process_rows.halted(standing.team) if standing and standing.state in verdicts.HALTED else None
         return (standing, verdicts.halted(standing), halt) if standing and halt else None
 
     @property
@@ -260,7 +260,7 @@ def _out(view: QueueData) -> QueueFigure:
     return QueueFigure("out", "Out", components.rate(row.leaving, row.leaving_how), _text(detail))
 
 
-def _does_not_empty(row: board.QueueRow) -> str:
+def _does_not_empty(row: queue_rows.QueueRow) -> str:
     return "does not empty at this rate" if row.trend.tone == "grows" and row.waiting else ""
 
 
@@ -313,7 +313,7 @@ def _ends(latest: Newest | None) -> dict[str, str]:
     return {"@head": "Infinity" if empty else str(latest.head_seq or ""), "@tail": str(latest.tail_seq or "")}
 
 
-def _point(row: board.QueueRow) -> str:
+def _point(row: queue_rows.QueueRow) -> str:
     """The newest sample for the charts: instant, then the figures in the order of series.NAMES but the last."""
     latest = row.latest
     if latest is None:
