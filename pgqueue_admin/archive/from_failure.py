@@ -11,7 +11,7 @@ from pgqueue_admin.transport.wire.message import IncomingMessage
 
 
 def dead_message(message: IncomingMessage, failure: Failure, dialect: Dialect, machine: str = "") -> DeadMessage:
-    """What ``store.bury`` takes, made of what the engine's exhausted port is given."""
+    """What ``store.archive_failed`` takes, made of what the engine's exhausted port is given."""
     return DeadMessage(
         queue=dialect.canonical(message.queue),
         target=message.queue,

@@ -94,8 +94,8 @@ def archive_failed(connection: Connection, dead: DeadMessage, own_code: tuple[st
     values |= {"handled_by": dead.handled_by, "details": dead.details, "message": connection.as_json(dead.summary)}
     schema, table = dead.target or (None, None)
     values |= {"target_schema": schema, "target_table": table, "fingerprint": fingerprints.digest(dead, own_code)}
-    bury = _sql().bury(**fingerprint_parts(connection, _sql().fingerprint_value))
-    archive_id: int = connection.value(bury, values)
+    query = _sql().archive_failed(**fingerprint_parts(connection, _sql().fingerprint_value))
+    archive_id: int = connection.value(query, values)
     died_again(connection, [dead])
     return archive_id
 

@@ -14,7 +14,7 @@ def steps(
 ) -> list[bool] | None:
     """Whether a row exists in each of equal steps of the span; None where looking took too long."""
     span = tail_seq - head_seq + 1
-    query = connection.dialect.browse.ruler(table=table.address, steps=min(STEPS, span))
+    query = connection.dialect.browse.seq_occupancy(table=table.address, steps=min(STEPS, span))
     try:
         with within(connection, timeout):
             return [row.filled for row in connection.all(query, {"head": head_seq, "span": span})]

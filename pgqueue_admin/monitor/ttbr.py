@@ -12,14 +12,14 @@ def smallest(connection: Connection, table: QueueTable, low_water: int | None = 
     """The smallest time to be received of each message type near the head."""
     low = BOTTOM if low_water is None else low_water
     found: dict[str, timedelta] = {}
-    for row in connection.all(connection.dialect.browse.lifetimes(table=table.address), {"low": low}):
-        kind, span = _lifetime(row.headers)
+    for row in connection.all(connection.dialect.browse.times_to_be_received(table=table.address), {"low": low}):
+        kind, span = _ttbr(row.headers)
         if span is not None and span > timedelta():  # with none nobody could receive it: its sender's mistake
             found[kind] = min(span, found.get(kind, span))
     return found
 
 
-def _lifetime(text: str) -> tuple[str, timedelta | None]:
+def _ttbr(text: str) -> tuple[str, timedelta | None]:
     try:
         headers = wire.parse(text)
     except wire.HeadersUnreadable:

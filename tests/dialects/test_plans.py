@@ -85,7 +85,7 @@ def test_a_peek_takes_two_probes(connection: Connection) -> None:
         ("message", {"id": "00000000-0000-0000-0000-000000000000", **NOW}, 20),
         ("body", {"id": "00000000-0000-0000-0000-000000000000", "offset": 0, "length": 10}, 20),
         ("headers_at", {"seq": ROWS}, 20),
-        ("lifetimes", {"low": DEAD + 1}, 120),
+        ("times_to_be_received", {"low": DEAD + 1}, 120),
         ("expired", {"after": DEAD, **NOW}, 40_000),
     ],
 )

@@ -252,7 +252,7 @@ def test_a_schema_is_named_without_a_table() -> None:
 
 def test_headers_near_the_head_are_read() -> None:
     data = HEADERS.encode("utf-16-le")
-    assert answered("browse", "lifetimes", headers_utf16=data).headers == HEADERS
+    assert answered("browse", "times_to_be_received", headers_utf16=data).headers == HEADERS
     assert answered("browse", "headers_at", headers_utf16=data).headers == HEADERS
     assert answered("monitor", "evidence", rows=5, failed=5, audited=0).failed == 5
     assert answered("monitor", "sizes", oid=1, size_bytes=None).size_bytes is None

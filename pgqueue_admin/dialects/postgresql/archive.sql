@@ -1,4 +1,4 @@
--- name: bury
+-- name: archive_failed
 -- Plain insert in the caller's transaction, by his search path: names stand in full (docs/decisions/012). `created_at` and `archived_at` are the original's: UTC without a zone.
 insert into messages.message_archive (
     created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, message_type, headers, body,
@@ -13,11 +13,11 @@ values (
 returning id
 
 -- name: fingerprint_column
--- Part of bury and move: which failure it is.
+-- Part of archive_failed and move: which failure it is.
 , fingerprint
 
 -- name: fingerprint_value
--- Part of bury.
+-- Part of archive_failed.
 , %(fingerprint)s
 
 -- name: moved_fingerprint

@@ -63,7 +63,7 @@ from {table} where seq = any(%(seqs)s::bigint[])
 -- What the generated column holds: octal-escaped bytes, not UTF-8 (wire sheet 1.6).
 select left(bodystring, %(length)s::int) as part, octet_length(body) as size from {table} where id = %(id)s::uuid
 
--- name: ruler
+-- name: seq_occupancy
 -- One existence probe for each of equal steps between head and tail.
 select exists (
     select from {table} held
@@ -76,7 +76,7 @@ from generate_series(0, {steps} - 1) as step(i) order by step.i
 -- Of one row, to read when it was sent; larger ones than anybody sane writes are left alone.
 select headers from {table} where seq = %(seq)s::bigint and octet_length(headers) < 1048576
 
--- name: lifetimes
+-- name: times_to_be_received
 -- Headers of messages near the head that name a time to be received (T16).
 select headers from (
     select headers from {table} where seq >= %(low)s::bigint order by seq limit 50

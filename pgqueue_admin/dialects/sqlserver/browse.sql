@@ -80,7 +80,7 @@ from {table} with (readpast, readcommittedlock) where RowVersion = %(number)s
 select Id as id, cast(case when datalength(Body) > %(most)s then 1 else 0 end as bit) as is_cut, substring(Body, 1, %(most)s) as part
 from {table} with (readpast, readcommittedlock) where RowVersion in (select cast(value as bigint) from openjson(%(seqs)s))
 
--- name: ruler
+-- name: seq_occupancy
 -- One existence probe for each of equal steps between head and tail.
 select cast(case when exists (
     select 1 from {table} with (readpast, readcommittedlock)
@@ -94,7 +94,7 @@ from ({numbers}) as step where step.i < {steps} order by step.i
 select cast(cast(Headers as nvarchar(max)) as varbinary(max)) as headers_utf16
 from {table} with (readpast, readcommittedlock) where RowVersion = %(seq)s and datalength(Headers) < 2097152
 
--- name: lifetimes
+-- name: times_to_be_received
 -- Headers of messages near the head that name a time to be received (T16).
 select cast(cast(head.Headers as nvarchar(max)) as varbinary(max)) as headers_utf16
 from (

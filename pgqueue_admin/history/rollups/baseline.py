@@ -95,7 +95,8 @@ def of_each(at: Iterable[datetime]) -> dict[tuple[int, BaselineSubject], Baselin
 
 def of_depths(grain: str, at: Iterable[datetime], queues: Iterable[int]) -> dict[tuple[int, int], Baseline]:
     """By second and queue, where enough weeks are known."""
-    query = console_sql.baseline.usual_depth(weeks=console_sql.baseline.weeks, quartiles=console_sql.baseline.quartiles)
+    sql = console_sql.baseline
+    query = sql.depth_ranges(weeks=sql.weeks, quartiles=sql.quartiles)
     rows = rows_of(query, {**_weeks(grain, at), "queues": list(queues)})
     return {(at, queue): usual for at, queue, weeks, cuts in rows if (usual := _usual(weeks, cuts))}
 
@@ -106,8 +107,8 @@ def _names_endpoints(subject: BaselineSubject, grain: str, at: Iterable[datetime
 
 
 def _ask(of: Any, grain: str, at: Iterable[datetime], measure: str, values: dict[str, Any]) -> dict[Any, BaselineSet]:
-    usual = console_sql.baseline
-    query = usual.usual(weeks=usual.weeks, quartiles=usual.quartiles, of=of, measure=measure)
+    sql = console_sql.baseline
+    query = sql.ranges(weeks=sql.weeks, quartiles=sql.quartiles, of=of, measure=measure)
     rows = rows_of(query, {**_weeks(grain, at), **values})
     return {
         (at, BaselineSubject(*names)): _usuals(*figures)

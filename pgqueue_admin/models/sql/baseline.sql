@@ -73,7 +73,7 @@ with before as (
     from unnest(%(at)s::timestamptz[]) as at, generate_series(1, %(weeks)s) as week
 )
 
--- name: usual
+-- name: ranges
 -- Quartiles of those weeks, from the first time a kind was seen; quiet steps are zeros. Lateral: always by the index.
 {weeks}, kinds as materialized (
     select kind.*, begun.at as first
@@ -114,7 +114,7 @@ select exists (
         and at >= (select date_trunc('day', min(earlier), 'UTC') from before) and at <= (select max(at) from before)
 )
 
--- name: usual_depth
+-- name: depth_ranges
 -- The same of depth, by its median in each step; a step without a sample is not counted.
 {weeks}
 select

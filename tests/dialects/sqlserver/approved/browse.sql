@@ -103,7 +103,7 @@ from [dbo].[Sales.Delayed] with (readpast, readcommittedlock) where RowVersion =
 select Id as id, cast(case when datalength(Body) > %(most)s then 1 else 0 end as bit) as is_cut, substring(Body, 1, %(most)s) as part
 from [dbo].[Sales] with (readpast, readcommittedlock) where RowVersion in (select cast(value as bigint) from openjson(%(seqs)s))
 
--- ruler: One existence probe for each of equal steps between head and tail.
+-- seq_occupancy: One existence probe for each of equal steps between head and tail.
 select cast(case when exists (
     select 1 from [dbo].[Sales] with (readpast, readcommittedlock)
     where RowVersion >= %(head)s + cast(floor(step.i * cast(%(span)s as decimal(20, 0)) / 96) as bigint)
@@ -117,7 +117,7 @@ cross join (values (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11),
 select cast(cast(Headers as nvarchar(max)) as varbinary(max)) as headers_utf16
 from [dbo].[Sales] with (readpast, readcommittedlock) where RowVersion = %(seq)s and datalength(Headers) < 2097152
 
--- lifetimes: Headers of messages near the head that name a time to be received (T16).
+-- times_to_be_received: Headers of messages near the head that name a time to be received (T16).
 select cast(cast(head.Headers as nvarchar(max)) as varbinary(max)) as headers_utf16
 from (
     select top (50) Headers from [dbo].[Sales] with (readpast, readcommittedlock) where RowVersion >= %(low)s order by RowVersion
