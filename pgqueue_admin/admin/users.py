@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 from pgqueue_admin.admin.base import ReadOnlyAdmin
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.models import ApiToken, FailedSignIn
+from pgqueue_admin.models import ApiToken, FailedSignIn, QueueScope
 from pgqueue_admin.services import api_tokens
 from pgqueue_admin.services.api_tokens import TokenRefused
 from pgqueue_admin.services.permissions import refusal_for
@@ -115,3 +115,9 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return refusal_for(request.user, "set") is None
+
+
+# Queue scopes in Django admin: looked at; the console's page changes them. A group that has some is not deleted.
+@admin.register(QueueScope)
+class QueueScopeAdmin(ReadOnlyAdmin):
+    list_display = ("group", "pattern", "may_act")

@@ -1,14 +1,17 @@
 """Moves what waits in a queue into the bin, a chunk a transaction: no message is ever deleted."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pgqueue_admin.archive import held_row, lease_discard
+from pgqueue_admin.archive import call_back, held_row
+from pgqueue_admin.archive.call_back import CallBackAct
 from pgqueue_admin.archive.held_row import HeldRow, SeenRow
-from pgqueue_admin.archive.messages import MOST_HEADERS
-from pgqueue_admin.archive.move_to_archive import MoveReason, discard_held
+from pgqueue_admin.archive.messages import MOST_HEADERS, clean
+from pgqueue_admin.archive.move_to_archive import DISCARDED, MoveReason, discard_held
 from pgqueue_admin.archive.row_move import RowPlace
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import RowsDropped
 from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.wire.message import IncomingMessage
@@ -78,7 +81,35 @@ def _lease_chunk(connection: Connection, counted: CountedQueue, limit: int, who:
         held = connection.all(_sql().hold_leases(), asked)
     insist_as_counted(LEASE_QUEUE, counted, _identity(connection, LEASE_QUEUE))
     said = _said(LEASE_QUEUE, who)
-    return lease_discard.discard_held(connection, held, who, said, operation) if held else []
+    return _discard_leases(connection, held, who, said, operation) if held else []
+
+
+def _discard_leases(connection: Connection, held: Sequence[Any], who: str, details: str, operation: int) -> list[int]:
+    """``held``: id and retried_from of locked rows. Return the archive ids. Nobody is told of a death.
+
+    What a retry has put there goes back to its place in the archive, as discarded. Raises RowsDropped, DatabaseError.
+    """
+    formers = _taken_back(connection, held, CallBackAct(who, DISCARDED, DISCARDED, operation))
+    ids = [row.id for row in held if row.retried_from not in formers]
+    taken = [row.id for row in connection.all(_sql().take_leases(), _about(ids, who, details))] if ids else []
+    if len(taken) != len(ids):
+        raise RowsDropped(f"It gave {len(taken)} of {len(ids)}, and that was undone.")
+    if taken:
+        connection.run(_sql().set_leases_aside(), {"ids": taken, "who": clean(who), "operation": operation})
+        event = {"ids": taken, "targets": [None] * len(taken), "who": clean(who), "verb": DISCARDED}
+        connection.run(postgresql().archive.note(), {**event, "operation": operation})
+    return [*formers, *taken]
+
+
+def _taken_back(connection: Connection, held: Sequence[Any], back: CallBackAct) -> list[int]:
+    ids = [row.retried_from for row in held if row.retried_from is not None]
+    outcomes = call_back.take_back(connection, call_back.sent_by_ids(connection, ids), back) if ids else {}
+    return [each for each, outcome in outcomes.items() if outcome.result == "done"]
+
+
+def _about(ids: list[int], who: str, details: str) -> dict[str, Any]:
+    queue = postgresql().canonical(LEASE_QUEUE)
+    return {"ids": ids, "handled_by": (clean(who) or "")[:50], "details": clean(details), "queue": queue}
 
 
 def _said(queue: Address, who: str) -> str:

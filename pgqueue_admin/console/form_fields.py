@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from pgqueue_admin.formatting import duration_input
+from pgqueue_admin.formatting import durations
 
 
 class DurationField(forms.CharField):
@@ -18,10 +18,10 @@ class DurationField(forms.CharField):
         text = super().clean(value)
         if not text:
             return None
-        found = duration_input.seconds(text, "s")
+        found = durations.parse(text, "s")
         if found is None:
             raise forms.ValidationError(f"“{text}” is not a duration. Try 500 ms, 1 s, 2 min or 5 days.")
         return round(found * self.per_second)
 
     def prepare_value(self, value: Any) -> Any:
-        return duration_input.written(value / self.per_second) if isinstance(value, int | float) else value
+        return durations.typed(value / self.per_second) if isinstance(value, int | float) else value

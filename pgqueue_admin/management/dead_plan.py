@@ -5,7 +5,7 @@ from argparse import ArgumentParser
 from dataclasses import replace
 from typing import Any
 
-from pgqueue_admin.formatting import duration_input
+from pgqueue_admin.formatting import durations
 from pgqueue_admin.management import dead_messages
 from pgqueue_admin.models import Operation, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
@@ -59,7 +59,7 @@ def planned(operation: Operation, options: dict[str, Any]) -> Planned | None:
 
 
 def _seconds(name: str, text: str) -> int:
-    seconds = duration_input.seconds(text, unit="s")
+    seconds = durations.parse(text, unit="s")
     if seconds is None:
         raise OperationRefused(
             f"{_OPTIONS[name][0]} {text}: that is no duration. Try 60s, 2min, 1h. Nothing has started."

@@ -8,7 +8,7 @@ from django.conf import settings
 from pgqueue_admin.dialects import Dialect, dialect_for
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.formatting.duration_input import written
+from pgqueue_admin.formatting.durations import typed
 from pgqueue_admin.formatting.numbers import NBSP
 from pgqueue_admin.models import Endpoint
 from pgqueue_admin.models.queue_database import queue_database
@@ -36,7 +36,7 @@ class _Range(NamedTuple):
 
 
 def _span(label: str, least: int, most: int, per_second: int = 1) -> _Range:
-    return _Range(label, least, most, lambda number: written(number / per_second).replace(NBSP, " "), kind="")
+    return _Range(label, least, most, lambda number: typed(number / per_second).replace(NBSP, " "), kind="")
 
 
 _NUMBERS = {
@@ -139,7 +139,7 @@ def _last_retry(row: Endpoint) -> dict[str, str]:
     retries, step = row.delayed_retries, row.delayed_retry_step_ms
     if row.kind != Endpoint.Kind.LEASE or not _whole(retries) or not _whole(step) or retries * step <= LONGEST_WAIT_MS:
         return {}
-    return {"delayed_retries": f"The last retry would wait for {written(retries * step / 1000)}: a year at most."}
+    return {"delayed_retries": f"The last retry would wait for {typed(retries * step / 1000)}: a year at most."}
 
 
 def _outbox(row: Endpoint) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pgqueue_admin.formatting.audit_verbs import past
-from pgqueue_admin.formatting.duration_input import written
+from pgqueue_admin.formatting.durations import typed
 from pgqueue_admin.formatting.numbers import format_int, pluralize, size
 from pgqueue_admin.models import Endpoint
 
@@ -84,9 +84,9 @@ def value(name: str, given: Any) -> str:
     if name.endswith("_mb"):
         return size(given * 1_000_000)
     if name.endswith("_ms"):
-        return written(given / 1000)
+        return typed(given / 1000)
     if name.endswith("_seconds"):
-        return written(given)
+        return typed(given)
     if name in _CHOICES:
         return _CHOICES[name].get(given, str(given))
     return format_int(given) if isinstance(given, int) else str(given)

@@ -11,7 +11,7 @@ from typing import Any
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.osproc import ctrl_c
-from pgqueue_admin.transport import checks, peek_range
+from pgqueue_admin.transport import checks
 from pgqueue_admin.transport.client import Client
 from pgqueue_admin.transport.delayed.due_message_mover import DueMessageMover
 from pgqueue_admin.transport.errors import QueueUnfit
@@ -22,7 +22,7 @@ from pgqueue_admin.transport.handling.handlers import Handlers
 from pgqueue_admin.transport.ports import EndpointOutbox, Exhausted, Observer, Unobserved
 from pgqueue_admin.transport.receiving.message_pump import EndpointReceivers, MessagePump
 from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS
-from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
+from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused, warn_of_peek_delay
 from pgqueue_admin.transport.wire import addresses
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.header_composer import Types
@@ -88,7 +88,7 @@ class Endpoint(Client):
         if self._receivers:
             raise RuntimeError(f"{self.name} receives already: stop it first")
         self._check_tables()
-        peek_range.warn(self.name, self.settings)
+        warn_of_peek_delay(self.name, self.settings)
         if self.settings.purge_expired_at_start:
             self._purge_expired()
         if self.outbox:
@@ -187,7 +187,7 @@ class Endpoint(Client):
             self._change_outbox(settings)
         before, self.settings = self.settings, settings
         if settings.peek_delay != before.peek_delay:
-            peek_range.warn(self.name, settings)
+            warn_of_peek_delay(self.name, settings)
         if settings.subscription_table != before.subscription_table:
             self._name_subscriptions()
         if self._receivers:

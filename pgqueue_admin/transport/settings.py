@@ -1,13 +1,16 @@
 """An endpoint's settings: one frozen value, every fault told at once, applied while it runs."""
 
+import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from pgqueue_admin.formatting import warnings
 from pgqueue_admin.transport.ports import MakeOutbox
 from pgqueue_admin.transport.wire.wire_times import LONGEST_SPAN, SHORTEST_SPAN
 
+log = logging.getLogger("pgqueue_admin.transport")
 LEAST_PEEK_DELAY = 0.1
 MOST_PEEK_DELAY = 10.0
 LONGEST_PEEK_DELAY = 86_400.0
@@ -173,3 +176,12 @@ class EndpointSettings:
         if self.batch_size > 1:
             yield f"batch_size is {self.batch_size} and there is an outbox: each message has a record of its own."
         yield from outbox.faults()
+
+
+def warn_of_peek_delay(endpoint: str, settings: EndpointSettings) -> None:
+    """T15: said in the endpoint's log, in the words that pages and checks use."""
+    milliseconds = round(settings.peek_delay * 1000)
+    if settings.peek_delay > MOST_PEEK_DELAY:
+        log.warning("%s: %s", endpoint, warnings.peek_too_long(milliseconds, ours=True).sentence)
+    elif settings.peek_delay < LEAST_PEEK_DELAY:
+        log.warning("%s: %s", endpoint, warnings.peek_too_short(milliseconds, ours=True).sentence)

@@ -16,7 +16,7 @@ from pgqueue_admin.alerts.evaluation import Evaluation
 from pgqueue_admin.alerts.snapshot import look
 from pgqueue_admin.history.rollups.histogram import bucket
 from pgqueue_admin.models import Endpoint, MinimumTtbr, Queue
-from pgqueue_admin.transport import peek_range
+from pgqueue_admin.transport.settings import warn_of_peek_delay
 from pgqueue_admin.workers.processes import endpoint_settings as engine
 
 pytestmark = pytest.mark.usefixtures("console_database")
@@ -75,7 +75,7 @@ def in_the_log(caplog: Any) -> str:
 
 def in_the_workers_log(endpoint: Endpoint, caplog: Any) -> str:
     caplog.clear()
-    peek_range.warn(endpoint.name, engine.of_row(endpoint))
+    warn_of_peek_delay(endpoint.name, engine.of_row(endpoint))
     return words("\n".join(caplog.messages))
 
 

@@ -5,7 +5,8 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from pgqueue_admin.transport import Endpoint, EndpointSettings, SettingsRefused, peek_range
+from pgqueue_admin.transport import Endpoint, EndpointSettings, SettingsRefused
+from pgqueue_admin.transport.settings import warn_of_peek_delay
 
 DSN = "postgresql://nobody@127.0.0.1:1/nowhere"
 
@@ -79,7 +80,7 @@ def test_a_delay_out_of_range_is_refused_only_if_asked(delay):
 def test_the_ends_of_the_range_are_in_it(delay, caplog):
     settings = EndpointSettings(peek_delay=delay, strict_peek_range=True)
     assert settings.faults() == []
-    peek_range.warn("Sales", settings)
+    warn_of_peek_delay("Sales", settings)
     assert caplog.records == []
 
 
@@ -117,5 +118,5 @@ def test_a_delay_out_of_range_is_logged(make_endpoint, caplog, delay, limit):
     with caplog.at_level(logging.WARNING, "pgqueue_admin.transport"):
         endpoint.apply(replace(endpoint.settings, peek_delay=delay))
         endpoint.apply(replace(endpoint.settings, concurrency=3))
-    (said,) = [record.getMessage() for record in caplog.records if record.module == "peek_range"]
+    (said,) = [record.getMessage() for record in caplog.records if record.funcName == "warn_of_peek_delay"]
     assert limit in said

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from pgqueue_admin.alerts.acknowledgements import LASTS, LONGEST, LONGEST_REASON
-from pgqueue_admin.formatting import duration_input
+from pgqueue_admin.formatting import durations
 from pgqueue_admin.models import database_clock
 
 _HINT = "A length such as 4 h or 3 days, or a time such as 2026-11-30 09:00. At most {} days."
@@ -33,7 +33,7 @@ class AcknowledgementForm(forms.Form):
     until = UntilField(
         label="Until",
         max_length=40,
-        initial=duration_input.written(LASTS.total_seconds()),
+        initial=durations.typed(LASTS.total_seconds()),
         help_text=_HINT.format(LONGEST.days),
     )
     reason = forms.CharField(
@@ -42,7 +42,7 @@ class AcknowledgementForm(forms.Form):
 
 
 def _lasts(text: str) -> timedelta | None:
-    if (seconds := duration_input.seconds(text)) is not None:
+    if (seconds := durations.parse(text)) is not None:
         return timedelta(seconds=min(seconds, LONGEST.total_seconds() * 2))
     try:
         at: datetime | None = parse_datetime(text)

@@ -7,7 +7,7 @@ from pgqueue_admin.alerts import peek_delay_rules
 from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.console.endpoints.form import EndpointSettingsForm
 from pgqueue_admin.console.endpoints.health import EndpointHealth
-from pgqueue_admin.formatting.duration_input import written
+from pgqueue_admin.formatting.durations import typed
 from pgqueue_admin.formatting.numbers import format_int, pluralize
 from pgqueue_admin.models import Endpoint
 
@@ -45,7 +45,7 @@ class Effect:
 
     def _of_locks(self) -> Iterator[str]:
         row, today = self.wanted, self.known.endpoint
-        lock, before = (written(each) for each in (row.lock_seconds, today.lock_seconds))
+        lock, before = (typed(each) for each in (row.lock_seconds, today.lock_seconds))
         yield f"A message is locked for {lock}{_now(lock, before)}, and longer while it is handled."
         if row.on_lock_expired == Endpoint.LockExpired.RELEASE:
             yield f"Should its process die, it comes back, {pluralize(row.delayed_retries, 'time')} at most."
@@ -54,8 +54,8 @@ class Effect:
 
     def _of_peeks(self) -> Iterator[str]:
         row, today = self.wanted, self.known.endpoint
-        delay = written(row.peek_delay_ms / 1000)
-        yield f"An idle {row.name} is looked at every {delay}{_now(delay, written(today.peek_delay_ms / 1000))}."
+        delay = typed(row.peek_delay_ms / 1000)
+        yield f"An idle {row.name} is looked at every {delay}{_now(delay, typed(today.peek_delay_ms / 1000))}."
         yield f"A message that arrives may wait for {delay}{', unless NOTIFY wakes a process' if _wakes(row) else ''}."
         yield f"{_batch(row.max_records_to_peek)}{_now(row.max_records_to_peek, today.max_records_to_peek)}."
 

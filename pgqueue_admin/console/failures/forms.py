@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from pgqueue_admin.console.alerts.acknowledgement_form import UntilField
-from pgqueue_admin.formatting import duration_input
+from pgqueue_admin.formatting import durations
 from pgqueue_admin.models.failure_group import LONGEST_NOTE, LONGEST_REASON, LONGEST_TICKET
 from pgqueue_admin.services.failure_groups import LARGEST, LASTS, LONGEST, AcknowledgementEnd, Assignment
 
@@ -34,7 +34,7 @@ class FailureAcknowledgementForm(forms.Form):
         label="Until",
         max_length=40,
         required=False,
-        initial=duration_input.written(LASTS.total_seconds()),
+        initial=durations.typed(LASTS.total_seconds()),
         help_text=f"A length such as 4 h, or a time such as 2026-11-30 09:00. At most {LONGEST.days} days.",
     )
     count = forms.IntegerField(

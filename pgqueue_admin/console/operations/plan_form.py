@@ -7,7 +7,7 @@ from typing import Any
 
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.formatting import duration_input
+from pgqueue_admin.formatting import durations
 from pgqueue_admin.models import Operation, RetryPlan
 from pgqueue_admin.services.operations import plans
 from pgqueue_admin.services.operations.plans import Planned
@@ -112,7 +112,7 @@ def written(planned: Planned) -> dict[str, str]:
     """Each field as a person would type it."""
     said = {name: str(getattr(planned, name)) for name in _COUNTS}
     said |= {name: f"{getattr(planned, name):g} /s" for name in _RATES}
-    said |= {name: duration_input.written(getattr(planned, name)) for name in _LENGTHS}
+    said |= {name: durations.typed(getattr(planned, name)) for name in _LENGTHS}
     ceiling = "" if planned.hold_above is None else str(planned.hold_above)
     return {**said, "hold_above": ceiling, "waits": "yes" if planned.waits else ""}
 
@@ -154,7 +154,7 @@ def _rate(name: str, posted: Mapping[str, str]) -> float:
 
 
 def _length(name: str, posted: Mapping[str, str]) -> int:
-    seconds = duration_input.seconds(posted.get(name, ""), unit="s")
+    seconds = durations.parse(posted.get(name, ""), unit="s")
     if seconds is None:
         raise NotReadable(f"{_shown(posted, name)} is no duration. Try 60 s, 2 min, 1 h. Nothing has started.")
     return round(seconds)

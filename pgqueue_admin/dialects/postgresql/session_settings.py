@@ -9,8 +9,7 @@ import psycopg
 from psycopg import sql
 from psycopg.pq.abc import PGconn
 
-from pgqueue_admin.dialects.postgresql import value_loaders
-from pgqueue_admin.dialects.postgresql.list_dumper import FlatListDumper
+from pgqueue_admin.dialects.postgresql import value_adapters
 
 _WORD = re.compile(r"(?:\\.|\S)+", re.DOTALL)  # a blank behind a backslash ends none
 _SECONDS = {"": 1e-3, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
@@ -84,8 +83,8 @@ def fit(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
 
     What is sent with the start would not do: PGTZ and PGDATESTYLE in the environment go beside it, and win.
     """
-    value_loaders.fit(raw)
-    raw.adapters.register_dumper(list, FlatListDumper)
+    value_adapters.fit(raw)
+    raw.adapters.register_dumper(list, value_adapters.FlatListDumper)
     for name, ours in _OURS.items():
         told = raw.info.parameter_status(name) or ours
         if told.partition(",")[0] != ours:

@@ -11,7 +11,7 @@ from pgqueue_admin.archive import failure_groups
 from pgqueue_admin.archive.failure_groups import STATES, FailureFigures
 from pgqueue_admin.archive.fingerprints import are_kept
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.formatting import duration_input
+from pgqueue_admin.formatting import durations
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.management import act_command
 from pgqueue_admin.management.act_command import WRONG
@@ -103,7 +103,7 @@ class Command(BaseCommand):
 
     def _acknowledge(self, options: dict[str, Any]) -> Act:
         who, reason, count = options["who"], options["reason"], options["until_dead"]
-        seconds = duration_input.seconds(options["lasts"]) if options["lasts"] else None
+        seconds = durations.parse(options["lasts"]) if options["lasts"] else None
         if options["lasts"] and seconds is None:
             raise CommandError(f"Nothing was acknowledged. {options['lasts']} is no length: try 4h.", returncode=WRONG)
         longest = groups.LONGEST.total_seconds() + 1  # is refused, and so is what is longer

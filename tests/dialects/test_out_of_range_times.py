@@ -4,7 +4,7 @@ import pytest
 from psycopg.types.datetime import TimestamptzLoader
 
 from pgqueue_admin.dialects.out_of_range_times import Beyond
-from pgqueue_admin.dialects.postgresql.value_loaders import _Instant
+from pgqueue_admin.dialects.postgresql.value_adapters import _Instant
 
 INSTANT = 1184
 

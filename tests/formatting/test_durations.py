@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgqueue_admin.formatting import duration_input
+from pgqueue_admin.formatting import durations
 
 
 @pytest.mark.parametrize(
@@ -22,9 +22,9 @@ from pgqueue_admin.formatting import duration_input
     ],
 )
 def test_units_are_letters_or_words(typed: str, seconds: float) -> None:
-    assert duration_input.seconds(typed) == seconds
+    assert durations.parse(typed) == seconds
 
 
 @pytest.mark.parametrize("typed", ["5", "days", "5 years", "5 mss", "5 ss", "-1 day", "1 day or so", "", "5 monthss"])
 def test_what_is_no_length_is_none(typed: str) -> None:
-    assert duration_input.seconds(typed) is None
+    assert durations.parse(typed) is None
