@@ -73,4 +73,12 @@ def register_all() -> None:
     )
     register("workers", cells.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, narrowed=True)
     register("endpoints", untitled(cells.of_list), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, narrowed=True)
-    register("endpoint", cells.of_endpoint, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)
+    register(
+        "endpoint",
+        cells.of_endpoint,
+        notify.SAMPLE,
+        notify.PROCESS,
+        notify.ENDPOINT,
+        argument=number,
+        narrowed=True,
+    )

@@ -5,6 +5,7 @@ Rows that belong to no queue are of none that is seen. ``_base_manager`` stays w
 
 from typing import TypeVar, cast
 
+from django.apps import apps
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Value
@@ -91,13 +92,22 @@ class WhollySeen(_Seen[M]):
 
 
 class AboutSeenQueues(_Seen[M]):
-    """By what an entry of the audit is about: endpoints, people and settings are no queues."""
+    """By what an entry of the audit is about: a queue, its messages, the endpoint that receives it now.
+
+    People and other settings are of no queue. An endpoint may have been of another one before it was withdrawn.
+    """
 
     def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
-        about = rows.filter(noun__in=("queue", "message"), subject__in=[name[:400] for name in seen.names])
-        return about.exclude(after__has_any_keys=_WHERE_ELSE).exclude(verb__in=_ELSEWHERE)
+        of_queues = models.Q(noun__in=("queue", "message"), subject__in=[name[:400] for name in seen.names])
+        earlier = self.model._base_manager.filter(
+            noun="endpoint", verb="withdraw", subject=models.OuterRef("subject"), pk__gte=models.OuterRef("pk")
+        )
+        theirs = apps.get_model("pgqueue", "Endpoint").objects.values("name")
+        of_endpoints = models.Q(noun="endpoint", subject__in=theirs) & ~models.Q(models.Exists(earlier))
+        about = rows.filter(of_queues | of_endpoints).exclude(verb__in=_ELSEWHERE)
+        return about.exclude(before__has_any_keys=_WHERE_ELSE).exclude(after__has_any_keys=_WHERE_ELSE)
 
 
 # What names further queues is not told, as nobody knows which.
 _ELSEWHERE = ("move", "copy", "edit")
-_WHERE_ELSE = ["queue", "target", "targets", "rules", "to"]
+_WHERE_ELSE = ["queue", "target", "targets", "rules", "to", "error_queue", "audit_queue", "subscription_table"]

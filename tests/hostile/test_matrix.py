@@ -75,7 +75,8 @@ def examples(world: World, planted: SimpleNamespace) -> dict[str, dict[str, dict
             "queue": address, "row": {**address, "row_id": row_id}, "archived": {"archive_id": dead},
             "operation": {"number": frozen.pk}, "alert": {"number": alert.pk}, "trial": {"number": trial.pk},
             "failure": {"fingerprint": digest}, "undo": {**address, "entry_id": 1},
-            "endpoint": {"name": "Ours" if place == "own" else f"{MARK}.Orders"},
+            "endpoint": {"name": (endpoint := "Ours" if place == "own" else f"{MARK}.Orders")},
+            "endpoint undo": {"name": endpoint, "entry_id": 1},
             "crashing": {"row_id": _crashed(address, row_id)},
         }  # fmt: skip
     return places
@@ -103,6 +104,8 @@ def addresses() -> list[tuple[str, str]]:
 def _kind(name: str, pattern: str) -> str:
     if "<int:number>" in pattern and name.startswith("lease_"):
         return ""  # its queue's address is in the same path, and has no second queue to be of
+    if name == "endpoint_undo":
+        return "endpoint undo"
     for kind, says in (
         ("undo", "<int:entry_id>"), ("row", "<uuid:row_id>"), ("queue", "<name:table>"),
         ("archived", "<int:archive_id>"), ("failure", "<str:fingerprint>"),

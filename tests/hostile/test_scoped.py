@@ -56,7 +56,7 @@ from tests.hostile import crawl
 from tests.hostile.hostile_site import World
 from tests.hostile.test_no_read_right import _read, _said
 
-EMPTY = {"queue", "messages", "op", "message", "waiting", "warnings", "rows", "failures"}
+EMPTY = {"endpoint", "queue", "messages", "op", "message", "waiting", "warnings", "rows", "failures"}
 FILES = {"archived_body", "archived_headers", "waiting_body"}
 MARK = "zq7secret"
 SECRET = Address("public", f"{MARK}.Orders")
@@ -236,7 +236,10 @@ def _console(world: World, dead: int) -> list[Any]:
         role="endpoint", endpoint=endpoint.name, host=socket.gethostname(), pid=4_712, start_ticks=1, state="running",
         started_at=now, heartbeat_at=now, busy=1, slots=1,
     )  # fmt: skip
-    Endpoint.objects.create(name="Ours", table="Billing", desired_processes=1)
+    Endpoint.objects.create(
+        name="Ours", table="Billing", desired_processes=1, error_queue=NAME, audit_queue=NAME,
+        subscription_table=f'"public"."{MARK}Routing"', audit_ttbr_seconds=4_711_006,
+    )  # fmt: skip
     Process.objects.create(
         role="endpoint", endpoint="Ours", host="ours", pid=4_711, start_ticks=1, state="running", started_at=now,
         heartbeat_at=now, slots=1,
@@ -249,10 +252,26 @@ def _console(world: World, dead: int) -> list[Any]:
     AuditEntry.objects.create(
         who="narrow", verb="move", noun="message", subject=INSIDE, origin="console", after={"queue": NAME}
     )
+    _of_ours()
     RetryRule.objects.create(queue=NAME, target=NAME, who="root")
     view = {"slug": MARK, "name": MARK, "page": "archive", "query": urlencode({"q": MARK})}
     SavedView.objects.create(owner="root", is_shared=True, **view)
     return [frozen.pk, digest, alert.pk, mail.pk, process.pk, endpoint.name, MARK]
+
+
+def _of_ours() -> None:
+    """What was done to an endpoint of this name while it was another queue's, and since."""
+    by: dict[str, Any] = {"who": "ana", "noun": "endpoint", "subject": "Ours", "origin": "console"}
+    for reason, verb, before, after in (
+        (MARK, "declare", None, {"schema": "public", "table": SECRET.table, "peek_delay_ms": 4_711_007}),
+        (MARK, "set", {"peek_delay_ms": 4_711_007}, {"peek_delay_ms": 4_711_008}),
+        (MARK, "withdraw", None, None),
+        ("", "create", None, {"schema": "public", "desired_processes": 1}),
+        (MARK, "set", {"error_queue": ""}, {"error_queue": NAME}),
+        (MARK, "set", {"error_queue": NAME, "concurrency": 1}, {"error_queue": "", "concurrency": 2}),
+        ("ours alone", "set", {"immediate_retries": 4}, {"immediate_retries": 5}),
+    ):
+        AuditEntry.objects.create(verb=verb, before=before, after=after, reason=reason, **by)
 
 
 @pytest.fixture(scope="module")
@@ -423,7 +442,6 @@ def test_workers_are_those_of_their_endpoints(world: World, narrow: Client, plan
     page = narrow.get("/workers/").content.decode()
     assert f'id="process-{mine.pk}"' in page
     assert 'action="/endpoints/Ours/stop/"' in page
-    assert narrow.get("/endpoints/Ours/").status_code == 403
     assert "/log/" not in page
     assert "upervisor" not in page.partition("<main")[2]
     with visible_queues.within(queue_access.of(User.objects.get(username="narrow"))):
@@ -432,6 +450,50 @@ def test_workers_are_those_of_their_endpoints(world: World, narrow: Client, plan
         assert told["@processes"] == str(mine.pk)
         assert f"process.{mine.pk}.state" in told
         assert not [key for key in told if key.startswith(tuple(f"process.{pk}." for pk in others))]
+
+
+def test_an_endpoint_of_theirs_is_shown_without_what_it_names(
+    world: World, narrow: Client, planted: SimpleNamespace
+) -> None:
+    """Other queues stand in its settings, in what was changed of them, and in what it did for another queue before."""
+    path = "/endpoints/Ours/"
+    secret = [MARK, "4,711,006", "4711006", "4711007", "4711008", "1 h 18 min"]
+    pages = [path, f"{path}?edit=1", "/queues/public/Billing/?edit=1", "/audit/?q=on:Ours&facets=open"]
+    for each in pages:
+        page = narrow.get(each).content.decode()
+        assert [word for word in secret if word in page] == [], each
+        assert 'name="error_queue"' not in page
+        assert "ours alone" in page or "edit=1" in each, each
+    assert MARK in world.client("root").get(path).content.decode()
+    page = narrow.get(path).content.decode()
+    assert f'id="process-{Process._base_manager.get(endpoint="Ours").pk}"' in page
+    assert "are for people who see every queue" in page
+    assert narrow.get(f"/endpoints/{MARK}.Orders/").status_code == 404
+
+
+def test_an_endpoint_of_theirs_is_changed_but_for_what_it_names(
+    world: World, narrow: Client, planted: SimpleNamespace
+) -> None:
+    entries = {each.pk for each in AuditEntry._base_manager.filter(noun="endpoint", subject="Ours")}
+    form = narrow.get("/endpoints/Ours/?edit=1").content.decode()
+    fields = dict(re.findall(r'<input[^>]* name="(\w+)"[^>]* value="([^"]*)"', form))
+    typed = {
+        **fields, "concurrency": "3", "transaction_mode": "sends_atomic_with_receive", "repeek_after": "receives",
+        "outbox": "off", "outbox_isolation": "default", "on_exhausted": "error_queue", "error_queue": INSIDE,
+        "audit_queue": INSIDE, "subscription_table": INSIDE,
+    }  # fmt: skip
+    for verb in ("settings/effect", "settings"):
+        answer = narrow.post(f"/endpoints/Ours/{verb}/", typed)
+        assert answer.status_code in (200, 303)
+        assert MARK not in answer.content.decode()
+    row = Endpoint._base_manager.get(name="Ours")
+    assert (row.concurrency, row.error_queue, row.audit_queue, row.on_exhausted) == (3, NAME, NAME, "archive")
+    for entry in entries:
+        narrow.post(f"/endpoints/Ours/undo/{entry}/")
+    again = Endpoint._base_manager.get(name="Ours")
+    assert (again.error_queue, again.peek_delay_ms, again.immediate_retries) == (NAME, row.peek_delay_ms, 4)
+    assert narrow.post("/endpoints/Ours/withdraw/").status_code == 403
+    Endpoint._base_manager.filter(name="Ours").update(concurrency=2, immediate_retries=5)
 
 
 def test_trends_are_of_one_of_their_queues(world: World, narrow: Client, planted: SimpleNamespace) -> None:
@@ -745,6 +807,7 @@ def test_topics_are_rendered_of_what_is_seen(world: World, scoped: Group, plante
         "message": f"{planted.dead}:UTC", "waiting": f"{secret}:{planted.row_id}", "frame": "", "delayed": "",
         "alerts": "UTC", "alert": "UTC", "warnings": str(planted.alert), "overview": "", "rows": str(secret),
         "failures": planted.group, "endpoints": "", "workers": "",
+        "endpoint": str(Endpoint._base_manager.get(name=f"{MARK}.Orders").pk),
     }  # fmt: skip
     assert arguments.keys() == {name for name, topic in topics._topics.items() if topic.narrowed}
     everywhere = {name: topics._topics[name].render(said) for name, said in arguments.items()}

@@ -11,7 +11,6 @@ from django.views.decorators.http import require_POST
 from pgqueue_admin.console import permissions, responses
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.console.responses import Said, Way
-from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import AuditEntry, Endpoint, settings_words
@@ -136,9 +135,7 @@ def _scaled_back(name: str, before: int | None) -> tuple[Way, ...]:
 
 
 def _processes(name: str) -> Way:
-    """On its page; who sees some queues has them on Workers."""
-    of_one = addresses.is_open("endpoint")
-    return Way("See its processes", f"{_page(name)}#processes" if of_one else reverse("workers"))
+    return Way("See its processes", f"{_page(name)}#processes")
 
 
 def _post(word: str, view: str, name: str, **fields: str) -> Way:

@@ -15,9 +15,10 @@ from pgqueue_admin.console.endpoints.setting_effects import Effect
 from pgqueue_admin.console.endpoints.setting_warnings import SettingWarning, risks, seen
 from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.console.queues.detail import views as queue_page
+from pgqueue_admin.console.scopes.addresses import ONLY_OF_ALL
 from pgqueue_admin.console.settings import endpoint_rows
 from pgqueue_admin.console.shortcuts import existing
-from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects import Address, visible_queues
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import AuditEntry, Endpoint, Queue, crashing_messages, processes, settings_words
 from pgqueue_admin.services import endpoint_change, endpoints
@@ -110,6 +111,7 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     last = endpoints.last_changes(endpoint.name)
+    refusal = permissions.refusal_on_page(request.user, "set")
     about = {
         "service": health.health_of(endpoint),
         "taken": processes.taken(endpoint),
@@ -125,8 +127,9 @@ def _page(
         "risks": found,
         "seen": seen(found or []),
         "back_to": responses.came_from(request),
-        "refusal": permissions.refusal_on_page(request.user, "set"),
+        "refusal": refusal,
         "run_refusal": permissions.refusal_on_page(request.user, "run"),
+        "withdraw_refusal": ONLY_OF_ALL if visible_queues.current() else refusal,
     }
     return render(request, "pgqueue_admin/endpoints/endpoint.html", about, status=status)
 

@@ -2,6 +2,7 @@
 
 from django.conf import settings
 
+from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.models import Endpoint
 from pgqueue_admin.models.endpoint_validation import allowed
 from pgqueue_admin.workers.processes.endpoint_settings import isolation_by_default
@@ -71,14 +72,21 @@ GROUPS: dict[str, Groups] = {
         "Process": _PROCESS,
     },
 }
+# These name tables, or send to one that is named: whoever sees some queues neither reads nor changes them.
+NAMING = frozenset({"on_exhausted", "error_queue", "audit_queue", "audit_ttbr_seconds", "subscription_table"})
 # of a foreign endpoint only these are declared: they are what warnings judge
 DECLARED = tuple(GROUPS[Endpoint.Kind.TRANSPORT]["Peek and concurrency"])
 
 
 def shown(endpoint: Endpoint) -> Groups:
     """What each setting may be, by group; of an endpoint that is only declared, those that are."""
+    hidden = NAMING if visible_queues.current() else frozenset()
     groups = {
-        title: {name: _here(name, said) for name, said in names.items() if endpoint.ours or name in DECLARED}
+        title: {
+            name: _here(name, said)
+            for name, said in names.items()
+            if name not in hidden and (endpoint.ours or name in DECLARED)
+        }
         for title, names in GROUPS[endpoint.kind].items()
     }
     return {title: names for title, names in groups.items() if names}

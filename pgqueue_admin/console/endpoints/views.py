@@ -9,7 +9,7 @@ from pgqueue_admin.console import permissions, responses, verdicts
 from pgqueue_admin.console.endpoints import health
 from pgqueue_admin.console.endpoints.form import ExternalEndpointForm
 from pgqueue_admin.console.responses import Way
-from pgqueue_admin.console.scopes import addresses
+from pgqueue_admin.console.scopes.addresses import ONLY_OF_ALL
 from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.models import endpoint_standings
 from pgqueue_admin.services import endpoint_change, endpoints
@@ -30,7 +30,6 @@ def _page(request: HttpRequest, form: ExternalEndpointForm, status: int = 200) -
         "services": found,
         "form": form,
         "refusal": _refusal(request),
-        "leads_on": addresses.is_open("endpoint"),
         "verdict": verdict,
     }
     about |= {"verdict_line": verdicts.line(verdict)}
@@ -39,8 +38,7 @@ def _page(request: HttpRequest, form: ExternalEndpointForm, status: int = 200) -
 
 def _refusal(request: HttpRequest) -> Refusal | str | None:
     """Whoever sees some queues declares none: what is typed may name any."""
-    of_some = visible_queues.current() is not None
-    return "needs somebody who sees all queues" if of_some else permissions.refusal_on_page(request.user, "set")
+    return ONLY_OF_ALL if visible_queues.current() else permissions.refusal_on_page(request.user, "set")
 
 
 def _declare(request: HttpRequest) -> HttpResponse:

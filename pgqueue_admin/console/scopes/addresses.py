@@ -10,8 +10,8 @@ from pgqueue_admin.dialects import visible_queues
 NARROWED = frozenset(
     {
         "person", "keys", "password", "sign_in", "sign_out", "live", "views", "view", "view_rename", "view_remove",
-        "view_default", "endpoint_start", "endpoint_stop", "endpoint_scale", "endpoint_pause", "endpoint_resume",
-        "endpoint_restart",
+        "view_default", "endpoint", "endpoint_settings", "endpoint_effect", "endpoint_undo", "endpoint_start",
+        "endpoint_stop", "endpoint_scale", "endpoint_pause", "endpoint_resume", "endpoint_restart",
         "overview", "queues", "queue", "queue_ends", "messages", "waiting_message", "waiting_body", "waiting_acts",
         "queue_send", "copy_waiting", "copy_archived", "edit_message", "delayed",
         "lease_message", "lease_publish", "lease_acts", "lease_release", "lease_end",
@@ -27,6 +27,7 @@ NARROWED = frozenset(
         "workers", "trends", "trends_types",
     }
 )  # fmt: skip
+ONLY_OF_ALL = "needs somebody who sees all queues"
 OF_MACHINES = frozenset({"healthz", "readyz", "post_mark"})  # no person is asked for there
 
 

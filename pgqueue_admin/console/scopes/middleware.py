@@ -78,7 +78,7 @@ def _meant(name: str, kwargs: dict[str, Any]) -> list[str]:
         return [_died_in(kwargs["archive_id"])]
     if name.startswith("operation") and "number" in kwargs:
         return _acted_on_by(kwargs["number"])
-    if name.startswith("endpoint_") and "name" in kwargs:
+    if name.startswith("endpoint") and "name" in kwargs:
         return [_received_by(kwargs["name"])]
     if name == "trial":
         return _tried_in(kwargs["number"])
