@@ -587,6 +587,12 @@ def test_overview_judges_by_theirs(world: World, narrow: Client, planted: Simple
     assert "known of all queues together" in page
 
 
+@pytest.mark.parametrize("table", ["Billing", "Billing.Delayed"])
+def test_what_waits_in_theirs_is_searched(narrow: Client, planted: SimpleNamespace, table: str) -> None:
+    page = narrow.get(f"/queues/public/{table}/messages/?q={quote('-body:x OR size:>=0')}").content.decode()
+    assert "Looked through" in page
+
+
 def test_a_failure_of_both_queues_is_told_as_of_theirs(world: World, narrow: Client, planted: SimpleNamespace) -> None:
     def figures(client: Client) -> tuple[str, str]:
         page = client.get("/failures/?q=error:Declined").content.decode()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pgqueue_admin.archive import store
+from pgqueue_admin.archive import search_condition, store
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.archive.search_terms import AllOf, AnyOf, Excluded, Node, Span, Term, reads_text
 from pgqueue_admin.console.archive import fields
@@ -82,9 +82,8 @@ def _of_queue(term: Term) -> dict[str, Any]:
 
 def condition(connection: Connection, wanted: AllOf) -> Condition:
     """Raises ServerTooOld where bodies would have to be read as JSON and cannot be."""
-    asked = ArchiveFilter(state="", also=wanted.nodes)
-    store.check(connection, asked)
-    return Condition(asked.condition, asked.params())
+    store.check(connection, ArchiveFilter(state="", also=wanted.nodes))
+    return Condition(*search_condition.compiled(wanted))  # whose queue this is was asked when it was opened
 
 
 def _term(text: str, at: int) -> Node:
