@@ -25,6 +25,9 @@ _PARTS = {
     ("queue", "is"): "queue",
     ("queue", "starts"): "queue_starts",
     ("fp", "is"): "fingerprint",
+    ("is", "is"): "lease_state",
+    ("holder", "is"): "holder_is",
+    ("holder", "starts"): "holder_starts",
     ("message", "is"): "message_is",
     ("message", "starts"): "message_starts",
     **{(name, how): f"{name}_{how}" for name in ("type", "error") for how in ("has", "is", "starts")},
@@ -154,10 +157,15 @@ def _operation(term: Term, builder: ConditionBuilder) -> str:
     return builder.of(_sql().operation_outcome, value=int(number), outcome=what)
 
 
-def _message(term: Term, builder: ConditionBuilder) -> str:
-    if term.how == "has":
-        return builder.of(_sql().message_has, like=contains(term.value))
-    return _plain(term, builder)
+def _has(part: str) -> Callable[[Term, ConditionBuilder], str]:
+    """What is found in a part of it, capitals or not."""
+
+    def made(term: Term, builder: ConditionBuilder) -> str:
+        if term.how == "has":
+            return builder.of(getattr(_sql(), part), like=contains(term.value))
+        return _plain(term, builder)
+
+    return made
 
 
 def _headers(term: Term, builder: ConditionBuilder) -> str:
@@ -238,7 +246,8 @@ _TERMS: dict[str, Callable[[Term, ConditionBuilder], str]] = {
     "result": _named("result", {"unsuccessful": "unsuccessful"}),
     "kind": _named("kind", {"message": "kind_message"}),
     "op": _operation,
-    "message": _message,
+    "message": _has("message_has"),
+    "holder": _has("holder_has"),
     "headers": _headers,
     "header": _header,
     "conversation": _conversation,

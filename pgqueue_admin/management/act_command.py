@@ -15,6 +15,7 @@ from django.core.management.base import CommandError
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
 from pgqueue_admin.formatting import escape_invisible
+from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.models import outage, queue_lookup
 from pgqueue_admin.models.queue_database import queue_database
@@ -73,6 +74,14 @@ def no_text(given: Iterable[Any]) -> str:
 def line(*words: Any) -> str:
     """Of a list, whatever strangers wrote: it breaks no line, turns no text around and steers no terminal."""
     return escape_invisible.plain("  ".join(map(str, words)).replace("\n", " "))
+
+
+def covered(looked_at: int, has_more: bool, place: str = "") -> str:
+    """Of a search, behind its count: how far it looked, and with which ``place`` the next look begins."""
+    said = f" Looked through {pluralize(looked_at, 'row')}"
+    if not has_more:
+        return f"{said}, which are all from there."
+    return f"{said}; there are more{f': {place}' if place else ''}."
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from pgqueue_admin.console.leases import query
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.formatting import lease_acts
@@ -18,7 +19,8 @@ from pgqueue_admin.models.queue_database import is_watched, queue_database
 from pgqueue_admin.monitor import discovery, lease_messages
 from pgqueue_admin.monitor.lease_messages import LeaseMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
-from pgqueue_admin.services import leases
+from pgqueue_admin.monitor.waiting_search import Found
+from pgqueue_admin.services import content_access, leases
 from pgqueue_admin.services.leases import MOST, ActName, SeenLease
 from pgqueue_admin.services.operations.confirmation import REASON_ABOVE
 
@@ -29,6 +31,7 @@ def add_verbs(verbs: Any) -> None:
     listing = act_command.listing(verbs.add_parser("list", help="Its messages, with state and holder."))
     listing.add_argument("--order", choices=ORDERS, default="number", help="Which come first. Default: number.")
     listing.add_argument("--limit", type=int, default=50, help="How many, 1 to 500. Default: 50.")
+    listing.add_argument("--search", default="", help="Those that fit, as in its page's box: is:locked body.no:4711.")
     publish = act_command.named(verbs.add_parser("publish", help="Inserts one message, JSON as written."))
     publish.add_argument("file", metavar="FILE", help="Its JSON, UTF-8; -: standard input.")
     release = act_command.asking(verbs.add_parser("release", help="Takes locks off: a worker may claim them at once."))
@@ -41,14 +44,33 @@ def add_verbs(verbs: Any) -> None:
 def listed(out: Any, options: dict[str, Any]) -> None:
     if not 1 <= options["limit"] <= 500:
         _wrong("--limit is 1 to 500.")
-    with queue_database().reading() as connection:
-        found = lease_messages.page(connection, _table(connection), options["order"], options["limit"])
+    order, search = options["order"], options["search"].strip()
+    if search and order not in ("number", "newest"):
+        _wrong("With --search the order is number or newest.")
+    with queue_database().reading(searching=bool(search)) as connection:
+        table, look = _table(connection), None
+        if search:
+            look = _looked(connection, table, search, options["limit"], is_newest_first=order == "newest")
+        found = look.messages if look else lease_messages.page(connection, table, order, options["limit"])
     told = [_told(each) for each in found]
+    looked = {"looked_at": look.looked_at, "more": look.onward is not None} if look else {}
     if options["json"]:
-        return dump(out, {"messages": told})
+        return dump(out, {"messages": told, **looked})
     for each in told:
         out.write(act_command.line(*(value for value in each.values() if value not in (None, ""))))
-    out.write(f"{pluralize(len(told), 'message')} of {QUEUE.table}.")
+    out.write(f"{pluralize(len(told), 'message')} of {QUEUE.table}.{_covered(look, order) if look else ''}")
+
+
+def _looked(connection: Connection, table: QueueTable, search: str, limit: int, *, is_newest_first: bool) -> Found:
+    asked = query.read(search, content_access.ALL, table)
+    if asked.error:
+        _wrong(f"{asked.error} Nothing was looked for.")
+    return query.look(connection, table, asked, limit, is_newest_first=is_newest_first)
+
+
+def _covered(look: Found, order: str) -> str:
+    has_more = look.onward is not None
+    return act_command.covered(look.looked_at, has_more, f"id:{'<' if order == 'newest' else '>'}{look.onward}")
 
 
 def published(out: Any, options: dict[str, Any]) -> None:

@@ -10,7 +10,6 @@ from pgqueue_admin.dialects.statements import Statements
 from pgqueue_admin.monitor.depth import CAP
 from pgqueue_admin.monitor.queue_table import QueueTable
 
-REACH = 5_000  # rows that one page of a filter looks through
 FIELDS = 8  # of a document, at most
 ENDINGS = 10_000  # are counted; of more it is said since when these are
 
@@ -54,26 +53,6 @@ class LeaseMessage:
     def of(cls, row: Any) -> "LeaseMessage":
         known = row._asdict()
         return cls(**{**known, "fields": known["fields"] or {}})
-
-
-class LeaseFilter(NamedTuple):
-    """All of it holds. ``states``: any of these, none: all. ``words``: in small letters, in the text of the message.
-
-    ``older``, ``younger``: so many seconds since it was published.
-    """
-
-    states: Sequence[State] = ()
-    words: Sequence[str] = ()
-    older: float | None = None
-    younger: float | None = None
-
-
-class FilteredPage(NamedTuple):
-    """``next``: from which number on to look further; None: all was looked through."""
-
-    messages: list[LeaseMessage]
-    looked_at: int
-    next: int | None
 
 
 class Listener(NamedTuple):
@@ -144,37 +123,6 @@ def page(
     return [LeaseMessage.of(row) for row in connection.all(query, values)]
 
 
-def filtered(
-    connection: Connection,
-    table: QueueTable,
-    wanted: LeaseFilter,
-    limit: int,
-    *,
-    is_newest_first: bool = False,
-    after: int = -(2**63),
-    before: int = 2**63 - 1,
-) -> FilteredPage:
-    """By number, of the next REACH rows those that fit."""
-    browse = connection.dialect.browse
-    parts = {
-        "table": table.address,
-        "state": browse.lease_state,
-        "is_later": browse.lease_is_later if table.has_attempts else browse.lease_never_later,
-        "stretch": browse.lease_downwards if is_newest_first else browse.lease_upwards,
-    }
-    about = {"states": list(wanted.states), "words": list(wanted.words), "older": wanted.older}
-    row = connection.one(
-        browse.lease_filtered(**parts, reach=REACH),
-        {**about, "younger": wanted.younger, "after": after, "before": before},
-    )
-    assert row is not None
-    ids = sorted(row.ids or [], reverse=is_newest_first)
-    found = {each.id: each for each in listed(connection, table, ids[:limit])} if ids else {}
-    end = row.first if is_newest_first else row.last
-    onward = ids[limit - 1] if len(ids) > limit else end if row.looked_at == REACH else None
-    return FilteredPage([found[each] for each in ids[:limit] if each in found], row.looked_at, onward)
-
-
 def listed(connection: Connection, table: QueueTable, numbers: Sequence[int]) -> list[LeaseMessage]:
     """Those of these numbers that are there, by number."""
     query = connection.dialect.browse.lease_listed(**_parts(connection.dialect, table))
@@ -214,11 +162,20 @@ def endings(connection: Connection, since: timedelta = timedelta(hours=1)) -> En
 
 def _parts(dialect: Any, table: QueueTable) -> dict[str, Any]:
     browse = dialect.browse
-    common = {"table": table.address, "columns": browse.lease_columns, "fields": FIELDS}
+    common = {
+        "table": table.address,
+        "columns": browse.lease_columns,
+        "kind": browse.lease_kind,
+        "fields": FIELDS,
+    }
     if not table.has_attempts:
         return {**common, "ours": browse.lease_theirs}
-    holder = browse.lease_holder if "lock_holder" in table.columns else browse.lease_no_holder
-    return {**common, "ours": browse.lease_ours, "seen": dialect.lease.seen, "holder": holder}
+    return {**common, "ours": browse.lease_ours, "seen": dialect.lease.seen, "holder": holder(browse, table)}
+
+
+def holder(browse: Statements, table: QueueTable) -> Any:
+    """The part of a statement that says who has it locked, as far as this table tells."""
+    return browse.lease_holder if "lock_holder" in table.columns else browse.lease_no_holder
 
 
 def _turn(monitor: Statements, table: QueueTable) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.dialects.statements import Statement
+from pgqueue_admin.monitor import lease_messages
 from pgqueue_admin.monitor.browse import TOP
 from pgqueue_admin.monitor.delayed import FIRST as SOONEST
 from pgqueue_admin.monitor.delayed import Cursor
@@ -84,6 +85,56 @@ def delayed(connection: Connection, table: QueueTable, asked: Condition, start: 
     if len(messages) > limit:
         onward = messages[limit - 1].due_text, str(messages[limit - 1].id)
     return Found(messages[:limit], looked_at, onward)
+
+
+class Numbers(NamedTuple):
+    """From ``low`` on up to ``high``, both included."""
+
+    low: int
+    high: int
+
+
+EVERY_NUMBER = Numbers(BOTTOM, TOP)
+
+
+def leases(
+    connection: Connection,
+    table: QueueTable,
+    asked: Condition,
+    within: Numbers,
+    limit: int,
+    *,
+    newest_first: bool = False,
+) -> Found:
+    """Messages of a lease queue of these numbers, by number. ``onward``: the number behind which to look on."""
+    sql: Any = getattr(connection.dialect, "waiting_search")  # noqa: B009 - as above
+    place, end = (sql.leases_down, sql.lowest) if newest_first else (sql.leases_up, sql.highest)
+    parts = {"table": table.address, "place": place, "end": end, "leases": sql.leases, "matches": asked.matches}
+    statement = sql.look_through_leases(**parts, **_lease_parts(connection, table))
+
+    def look(at: int, rows: int) -> Any:
+        ends = within._replace(high=_within(at - 1)) if newest_first else within._replace(low=_within(at + 1))
+        return connection.one(statement, {**asked.params, **ends._asdict(), "rows": rows})
+
+    first = within.high + 1 if newest_first else within.low - 1
+    numbers, looked_at, onward = _look(look, lambda row: row.looked_to, first, limit)
+    numbers = sorted(numbers, reverse=newest_first)
+    shown = numbers[:limit]
+    messages = lease_messages.listed(connection, table, shown) if shown else []
+    onward = shown[-1] if len(numbers) > limit else onward
+    return Found(messages[::-1] if newest_first else messages, looked_at, onward)
+
+
+def _lease_parts(connection: Connection, table: QueueTable) -> dict[str, Any]:
+    """What a table of ours tells, and one of the original does not."""
+    browse, sql, is_ours = connection.dialect.browse, getattr(connection.dialect, "waiting_search"), table.has_attempts  # noqa: B009
+    return {
+        "kind": browse.lease_kind,
+        "state": browse.lease_state,
+        "is_later": browse.lease_is_later if is_ours else browse.lease_never_later,
+        "attempts": sql.lease_attempts if is_ours else sql.lease_no_attempts,
+        "holder": lease_messages.holder(browse, table) if is_ours else browse.lease_no_holder,
+    }
 
 
 def _look(

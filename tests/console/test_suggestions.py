@@ -72,6 +72,12 @@ def test_of_what_waits_only_its_own_fields(known: Recorded) -> None:
     assert suggested(known.operator, "is:", of="waiting") == ["is:expired"]
 
 
+def test_of_the_lease_queue_its_own_fields_too(known: Recorded) -> None:
+    assert suggested(known.operator, "-h", of="leases") == ["-holder:"]
+    assert suggested(known.operator, "is:", of="leases") == ["is:waiting", "is:locked", "is:expired", "is:later"]
+    assert suggested(known.counter, "bo", of="leases") == []
+
+
 def test_strangers_are_told_nothing(known: Recorded) -> None:
     assert Client().get("/archive/suggestions/?q=queue:s").status_code == 302
 

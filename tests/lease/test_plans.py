@@ -5,12 +5,15 @@ from typing import Any
 
 import pytest
 
+from pgqueue_admin.archive.search_terms import reads_json
+from pgqueue_admin.console.leases import query
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import ServerTooOld
 from pgqueue_admin.dialects.lease_store import Ending, Result
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import depth, discovery, lease_messages
-from pgqueue_admin.monitor.lease_messages import LeaseFilter
+from pgqueue_admin.monitor import depth, discovery, lease_messages, waiting_search
 from pgqueue_admin.monitor.queue_table import QueueTable
+from pgqueue_admin.services import content_access
 from tests import large_queue as large
 from tests.databases import Databases
 from tests.explain import BY_INDEX, Plan, executed
@@ -158,33 +161,44 @@ def test_a_chunk_of_a_purge_looks_at_little_more_than_it_takes(connection: Conne
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "q",
     [
-        LeaseFilter(states=("locked",)),
-        LeaseFilter(states=("over",)),
-        LeaseFilter(states=("waiting", "later")),
-        LeaseFilter(older=3600),
-        LeaseFilter(younger=60),
-        LeaseFilter(words=("nobody wrote this",)),
-        LeaseFilter(states=("locked",), words=('"n"',), younger=1e6),
+        "is:locked", "is:expired OR is:later", "age:>1h", "sent:1m", '"nobody wrote this"',
+        "type:render -holder:thumbs", "is:locked n age:<10d attempts:<5", "id:>100 body.n:=7", "size:>1mb",
     ],
-    ids=["is:locked", "is:over", "is:waiting,later", "age:>", "age:<", "words", "all of them"],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("is_newest_first", [False, True])
-@pytest.mark.parametrize("start", [0, large.ROWS // 2])
-def test_a_filter_looks_through_its_reach_and_no_further(
-    connection: Connection, wanted: LeaseFilter, is_newest_first: bool, start: int
+@pytest.mark.parametrize("start", [None, large.ROWS // 2])
+def test_a_search_looks_through_its_piece_and_no_further(
+    connection: Connection, q: str, is_newest_first: bool, start: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However few fit: what it did not reach it says, and goes on from there."""
     table = discovery.find_one(connection, large.LEASES)
     assert table is not None
-    explained = Explained(connection)
-    where = {"before": start or 2**63 - 1} if is_newest_first else {"after": start}
-    page = lease_messages.filtered(explained, table, wanted, 51, is_newest_first=is_newest_first, **where)  # type: ignore[arg-type]
-    assert page.looked_at == lease_messages.REACH
+    asked = query.read(q, content_access.ALL, table)
+    assert asked.wanted
+    if reads_json(asked.wanted) and connection.raw.info.server_version < 160_000:
+        with pytest.raises(ServerTooOld, match="PostgreSQL 16"):
+            query.look(connection, table, asked, 51)
+        return
+    monkeypatch.setattr(waiting_search, "ROWS", waiting_search.FIRST)
+    explained: Any = Explained(connection)
+    where = {"before": start} if is_newest_first else {"after": start}
+    found = query.look(explained, table, asked, 501, is_newest_first=is_newest_first, **where)
+    assert found.looked_at == waiting_search.FIRST
+    assert found.onward is not None
     for plan in explained.plans:
         assert plan.reads("message") <= BY_INDEX
-        assert plan.blocks < 1_000
+        assert plan.blocks < 2_000
+
+
+def test_one_number_is_found_at_once(connection: Connection) -> None:
+    table = discovery.find_one(connection, large.LEASES)
+    assert table is not None
+    explained: Any = Explained(connection)
+    found = query.look(explained, table, query.read("id:900000", content_access.ALL, table), 51)
+    assert ([each.id for each in found.messages], found.looked_at, found.onward) == ([900_000], 1, None)
+    assert all(plan.blocks < 50 for plan in explained.plans)
 
 
 def test_of_many_that_are_over_a_batch_is_ended_and_the_others_not_looked_at(connection: Connection) -> None:

@@ -248,6 +248,15 @@ def test_lease_messages_are_listed_published_released_and_ended(
     assert [(each["number"], each["state"], each["attempts"]) for each in found] == [
         (1, "locked", 1), (2, "locked", 1), (3, "waiting", 0)
     ]  # fmt: skip
+    found = json.loads(run("lease", "list", "--search", "is:locked -id:1", "--json")[1])
+    assert ([each["number"] for each in found["messages"]], found["looked_at"], found["more"]) == ([2], 3, False)
+    code, said = run("lease", "list", "--search", "render", "--limit", "1", "--order", "newest")
+    assert (code, said.splitlines()[-1]) == (0, "1 message of message. Looked through 3 rows; there are more: id:<3.")
+    assert run("lease", "list", "--search", "render id:<3")[1].count("locked") == 2
+    assert "which are all from there" in run("lease", "list", "--search", "body.kind:=nowhere")[1]
+    code, said = run("lease", "list", "--search", "died:1h")
+    assert (code, "has not ended" in said) == (2, True)
+    assert run("lease", "list", "--search", "render", "--order", "locked")[0] == 2
     assert run("lease", "release", "1")[0] == 4, "nobody has confirmed"
     code, said = run("lease", "release", "1", "3", "999", "--yes", "--as", "ivo")
     assert (code, "3  skipped  It is not locked." in said) == (1, True)

@@ -9,10 +9,13 @@ import psycopg
 import pytest
 
 from pgqueue_admin.archive import schema
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.console.leases import query
+from pgqueue_admin.dialects import Address, Connection, visible_queues
+from pgqueue_admin.dialects.visible_queues import VisibleQueues
 from pgqueue_admin.lease import LeaseHandlers, LeaseQueue, LeaseSettings, LeaseWorker
 from pgqueue_admin.monitor import discovery, lease_messages
 from pgqueue_admin.monitor.queue_table import QueueTable
+from pgqueue_admin.services import content_access
 from tests.archive.test_schema import ORIGINAL
 from tests.lease import original
 from tests.lease.tables import let_expire
@@ -124,14 +127,27 @@ def test_a_table_of_the_original(connection: Connection) -> None:
     assert (one.state, one.kind, one.attempts) == ("waiting", "go", None)
     assert (two.state, two.lock_ends_at) == ("locked", None)
     assert [each.id for each in lease_messages.page(connection, table, "waiting", 10)] == [1]
-    wanted = lease_messages.LeaseFilter(states=["waiting"], words=["go"])
-    assert [each.id for each in lease_messages.filtered(connection, table, wanted, 10).messages] == [1]
+    for q, numbers in (("is:waiting GO", [1]), ("-is:locked", [1]), ("type:go OR id:2", [1, 2]), ("size:<2", [2])):
+        asked = query.read(q, content_access.ALL, table)
+        assert [each.id for each in query.look(connection, table, asked, 10).messages] == numbers
+    for q in ("attempts:>1", "(holder:thumbs OR id:1)"):
+        assert "does not tell it" in str(query.read(q, content_access.ALL, table).error)
 
 
-def test_words_are_not_looked_for_in_what_is_large(reading: Connection, queue: LeaseQueue) -> None:
+def test_words_are_looked_for_in_what_is_large_too(reading: Connection, queue: LeaseQueue) -> None:
     queue.publish_many([{"kind": "needle"}, {"kind": "needle", "rest": [str(n**9) for n in range(9000)]}])
-    found = lease_messages.filtered(reading, table_of(reading), lease_messages.LeaseFilter(words=["needle"]), 1)
-    assert ([each.id for each in found.messages], found.looked_at, found.next) == ([1], 2, None)
+    table = table_of(reading)
+    found = query.look(reading, table, query.read("needle", content_access.ALL, table), 1)
+    assert ([each.id for each in found.messages], found.looked_at, found.onward) == ([1], 2, 1)
+    found = query.look(reading, table, query.read("needle", content_access.ALL, table), 1, after=1)
+    assert ([each.id for each in found.messages], found.onward) == ([2], None)
+
+
+def test_who_sees_this_queue_alone_searches_it(reading: Connection, queue: LeaseQueue) -> None:
+    queue.publish(1)
+    table = table_of(reading)
+    with visible_queues.within(VisibleQueues(frozenset({table.address}), frozenset())):
+        assert len(query.look(reading, table, query.read("size:>0", content_access.ALL, table), 1).messages) == 1
 
 
 def test_who_listens_as_far_as_can_be_told(reading: Connection, engine_database: str, connect: Connect) -> None:

@@ -101,6 +101,9 @@ def _how(given: str, otherwise: str) -> tuple[str, str]:
     return (_unquoted(given[:-1]), "starts") if given.endswith("*") else (_unquoted(given), otherwise)
 
 
+named = _name()  # of a list whose own field it is
+
+
 def _text(field: str, value: str) -> Term:
     if not (text := _unquoted(value)):
         raise Wrong(f"put the value right after {field.lower()}: without a space.")

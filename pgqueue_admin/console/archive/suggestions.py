@@ -1,7 +1,8 @@
 """What a search may go on with while it is typed: fields, and values of the last one. Each is the whole search."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
@@ -15,6 +16,7 @@ from pgqueue_admin.archive.search_terms import Term, reads_text
 from pgqueue_admin.console import query_errors
 from pgqueue_admin.console.archive import fields
 from pgqueue_admin.console.archive.tokens import MOST_LETTERS
+from pgqueue_admin.console.leases import query as leases
 from pgqueue_admin.console.messages import waiting_query
 from pgqueue_admin.dialects import deadline
 from pgqueue_admin.formatting.numbers import format_figure
@@ -39,7 +41,22 @@ _FIXED = {
     "sent": _TIMES,
     "size": (">10kb", ">1mb"),
     "attempts": (">=3",),
-    "is": ("expired",),
+}
+
+
+class _Box(NamedTuple):
+    """What may be typed into one: its fields, and its words for states."""
+
+    names: Sequence[str] = fields.NAMES
+    states: Sequence[str] = ()
+    has_queues: bool = False  # whose names alone lead to them
+
+
+_BOXES = {
+    "": _Box(),
+    "waiting": _Box(_OF_WAITING, ("expired",)),
+    "leases": _Box(leases.NAMES, tuple(leases.STATES)),
+    "everywhere": _Box(has_queues=True),
 }
 _COUNTED = ("type", "error", "endpoint")  # in the archive, as facets are
 
@@ -51,23 +68,28 @@ class Suggestion(NamedTuple):
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    text, of_waiting = request.GET.get("q", "")[:MOST_LETTERS], request.GET.get("of") == "waiting"
-    known = _OF_WAITING if of_waiting else fields.NAMES
-    about = {"suggestions": list(of(text, known, content_access.of(request.user)))[:MOST]}
-    return render(request, "pgqueue_admin/archive/suggestions.html", about)
+    box = _BOXES.get(request.GET.get("of", ""), _BOXES[""])
+    found = of(request.GET.get("q", "")[:MOST_LETTERS], box, content_access.of(request.user))
+    return render(request, "pgqueue_admin/archive/suggestions.html", {"suggestions": list(islice(found, MOST))})
 
 
-def of(text: str, known: Iterable[str], access: ContentAccess) -> Iterator[Suggestion]:
+def of(text: str, box: _Box, access: ContentAccess) -> Iterator[Suggestion]:
     """Those that begin with what is typed: a browser shows no others. None within an open quotation mark."""
     last = _LAST.search(text)
     if not last or not last["term"]:
         return
     typed, before = last["term"], text[: last.start("term")]
     name, colon, value = typed.partition(":")
-    for each in _values(name.lower(), value, known) if colon else _fields(typed, known, access):
+    for each in _values(name.lower(), value, box) if colon else _words(typed, before, box, access):
         begins = f"{name.lower()}:{each.text}" if colon else each.text
         if begins.isprintable() and begins.lower().startswith(typed.lower()) and begins != typed:
             yield Suggestion(before + begins, each.about)
+
+
+def _words(typed: str, before: str, box: _Box, access: ContentAccess) -> Iterator[Suggestion]:
+    yield from _fields(typed, box.names, access)
+    if box.has_queues and not before:
+        yield from (Suggestion(name, "queue") for name in _queues(typed))
 
 
 def _fields(typed: str, known: Iterable[str], access: ContentAccess) -> Iterator[Suggestion]:
@@ -78,14 +100,20 @@ def _fields(typed: str, known: Iterable[str], access: ContentAccess) -> Iterator
             yield Suggestion(f"{head}." if dot else f"{name}:")
 
 
-def _values(name: str, value: str, known: Iterable[str]) -> Iterable[Suggestion]:
-    if name not in known:
+def _queues(begins: str) -> Sequence[str]:
+    named = Queue.objects.filter(gone_since=None, table__istartswith=begins.replace("\0", ""))
+    return list(named.values_list("table", flat=True)[:MOST])
+
+
+def _values(name: str, value: str, box: _Box) -> Iterable[Suggestion]:
+    if name not in box.names:
         return []
+    if name == "is":
+        return map(Suggestion, box.states)
     if name in _FIXED:
         return map(Suggestion, _FIXED[name])
     if name == "queue":
-        named = Queue.objects.filter(gone_since=None, table__istartswith=value.replace("\0", ""))
-        return [Suggestion(_quoted(each)) for each in named.values_list("table", flat=True)[:MOST]]
+        return [Suggestion(_quoted(each)) for each in _queues(value)]
     if name == "owner":
         names = failure_group.owners(value.replace("\0", ""))
         return [Suggestion(_quoted(each)) for each in names[:MOST]]

@@ -3,14 +3,14 @@
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import path, reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.console import pagination, query_errors, responses, url_converters
-from pgqueue_admin.console.leases import acts, endings, table
-from pgqueue_admin.console.leases import filter as filters
+from pgqueue_admin.console.leases import acts, endings, query, table
 from pgqueue_admin.console.leases.lookup import lease_table
 from pgqueue_admin.console.messages import payload_columns
 from pgqueue_admin.console.messages.detail import body
@@ -53,6 +53,7 @@ class LeasePage(NamedTuple):
     """``looked_at``: how many rows a filter looked through."""
 
     table: QueueTable
+    asked: query.LeaseQuery
     messages: table.LeaseTable
     next: int | None
     looked_at: int | None = None
@@ -91,13 +92,16 @@ def _endings(connection: Connection) -> endings.HourOfEndings | None:
 def listing(request: HttpRequest, address: Address, queue: Queue | None) -> HttpResponse:
     """As ``messages`` of other queues."""
     order = request.GET.get("order", "")
-    order = order if order in ORDERS else "number"
-    asked = filters.read(request.GET.get("q", ""), content_access.of(request.user))
-    if asked.text and order != "newest":
+    order, q = order if order in ORDERS else "number", request.GET.get("q", "").strip()
+    if now := query.as_written_now(q):
+        return redirect(f"{request.path}?{urlencode({**request.GET.dict(), 'q': now})}")
+    if q and order != "newest":
         order = "number"
-    found, problem = query_errors.read(lambda connection: _page(connection, address, order, asked, request), address)
+    found, problem = query_errors.read(
+        lambda connection: _page(connection, address, order, q, request), address, searching=bool(q)
+    )
     about = {
-        "asked": asked,
+        "asked": found.asked if found else query.LeaseQuery(q),
         "looked_at": found.looked_at if found else None,
         "address": address,
         "queue": queue,
@@ -118,24 +122,24 @@ def listing(request: HttpRequest, address: Address, queue: Queue | None) -> Http
     return render(request, "pgqueue_admin/leases/list.html", about, status=problem.status if problem else 200)
 
 
-def _page(
-    connection: Connection, address: Address, order: Any, asked: filters.TypedFilter, request: HttpRequest
-) -> LeasePage | None:
+def _page(connection: Connection, address: Address, order: Any, q: str, request: HttpRequest) -> LeasePage | None:
     found = lease_table(connection, address)
-    if found is None or asked.faults:
-        return LeasePage(found, table.table([], content_access.NOTHING), None) if found else None
-    after, before = (pagination.integer(request.GET.get(name)) for name in ("after", "before"))
-    where = {name: at for name, at in (("after", after), ("before", before)) if at is not None}
+    if found is None:
+        return None
     access, cols = content_access.of(request.user), payload_columns.asked(request.GET)
+    asked = query.read(q, access, found)
+    if asked.error:
+        return LeasePage(found, asked, table.table([], content_access.NOTHING), None)
+    after, before = (pagination.integer(request.GET.get(name)) for name in ("after", "before"))
     if asked.wanted:
-        page = lease_messages.filtered(
-            connection, found, asked.wanted, ROWS, is_newest_first=order == "newest", **where
-        )
-        shown = table.table_of(page.messages, access, cols, request.user)
-        return LeasePage(found, shown, page.next, page.looked_at)
+        is_newest = order == "newest"
+        looked = query.look(connection, found, asked, ROWS, is_newest_first=is_newest, after=after, before=before)
+        shown = table.table_of(looked.messages, access, cols, request.user)
+        return LeasePage(found, asked, shown, looked.onward, looked.looked_at)
+    where = {name: at for name, at in (("after", after), ("before", before)) if at is not None}
     rows = lease_messages.page(connection, found, order, ROWS + 1, **where)
     shown = table.table_of(rows[:ROWS], access, cols, request.user)
-    return LeasePage(found, shown, rows[ROWS - 1].id if len(rows) > ROWS else None)
+    return LeasePage(found, asked, shown, rows[ROWS - 1].id if len(rows) > ROWS else None)
 
 
 @require_safe

@@ -51,12 +51,18 @@ def read(text: str, access: ContentAccess) -> WaitingQuery:
         for term in _terms(node):
             if term.field in OWN and not own:
                 raise SearchSyntaxError(typed or term.field, f"{term.field}: stands by itself here.", at)
-            if reads_text(term) and (refusal := access.search_refusal(term.field, term.path)):
-                raise SearchSyntaxError(typed, refusal, at)
+        refuse_unreadable(node, typed, at, access)
         for term in own:
             query = replace(query, of_queue=(typed, at), **_of_queue(term))
         nodes += [] if own else [node]
     return replace(query, wanted=AllOf(tuple(nodes)) if nodes else None)
+
+
+def refuse_unreadable(node: Node, typed: str, at: int, access: ContentAccess) -> None:
+    """Raises SearchSyntaxError where it asks for what this person may not read."""
+    for term in _terms(node):
+        if reads_text(term) and (refusal := access.search_refusal(term.field, term.path)):
+            raise SearchSyntaxError(typed, refusal, at)
 
 
 def fitting(query: WaitingQuery, table: QueueTable, searches: bool) -> None:

@@ -229,6 +229,30 @@ octet_length(case a.kind when 'lease' then convert_to(a.message::text, 'UTF8') e
 -- Likewise.
 octet_length(case a.kind when 'lease' then convert_to(a.message::text, 'UTF8') else a.body end) < %(value)s::bigint
 
+-- name: number_from
+-- Of the lease queue's own messages: where they stand in it.
+a.seq >= %(value)s::bigint
+
+-- name: number_below
+-- Likewise.
+a.seq < %(value)s::bigint
+
+-- name: lease_state
+-- Likewise, while they have not ended: waiting, locked, over, later.
+a.lease_state = %(value)s
+
+-- name: holder_has
+-- Likewise, as whoever has it locked said.
+a.lock_holder ilike %(like)s::text
+
+-- name: holder_is
+-- All of it.
+a.lock_holder = %(value)s
+
+-- name: holder_starts
+-- Its beginning.
+starts_with(a.lock_holder, %(value)s::text)
+
 -- name: lane_dead
 -- Dead ones are looked through whole before any other.
 a.state = 'dead'

@@ -141,8 +141,8 @@ select due, headers from (
 ) soonest where octet_length(headers) < 65536 and headers like '%%"NServiceBus.DeliverAt"%%'
 
 -- name: lease_columns
--- Of every lease message shown: of its document the first scalar fields, cut, and of an array the first element as its kind. What
--- is large is not taken apart. Times beyond the calendar are none.
+-- Of every lease message shown: of its document the first scalar fields, cut; what is large is not taken apart. Times beyond the
+-- calendar are none.
 m.id, case when m.created_at between '0001-01-02' and '9999-12-30' then m.created_at at time zone 'UTC' end as created_at,
 case when m.lock_expires_at between '0001-01-02' and '9999-12-30' then m.lock_expires_at at time zone 'UTC' end as lock_ends_at,
 case when isfinite(m.lock_expires_at)
@@ -150,15 +150,19 @@ case when isfinite(m.lock_expires_at)
 m.lock_expires_at is not null as is_locked,
 coalesce(m.lock_expires_at <= clock_timestamp() at time zone 'UTC', false) as is_over,
 jsonb_typeof(m.message) as shape,
-case when pg_column_size(m.message) <= 65536 then case jsonb_typeof(m.message)
-    when 'object' then case jsonb_typeof(m.message -> 'kind') when 'string' then left(m.message ->> 'kind', 200) end
-    when 'array' then case jsonb_typeof(m.message -> 0) when 'string' then left(m.message ->> 0, 200) end end end as kind,
+{kind} as kind,
 (select jsonb_object_agg(left(field.key, 100), left(field.value #>> '{{}}', 200)) from (
     select key, value from jsonb_each(
         case when pg_column_size(m.message) <= 65536 and jsonb_typeof(m.message) = 'object' then m.message end)
     where key <> 'kind' and jsonb_typeof(value) in ('string', 'number', 'boolean') limit {fields}
 ) field) as fields,
 {ours}
+
+-- name: lease_kind
+-- Part of lease_columns, and of a search: of a document its kind, of an array its first element. What is large is not taken apart.
+case when pg_column_size(m.message) <= 65536 then case jsonb_typeof(m.message)
+    when 'object' then case jsonb_typeof(m.message -> 'kind') when 'string' then left(m.message ->> 'kind', 200) end
+    when 'array' then case jsonb_typeof(m.message -> 0) when 'string' then left(m.message ->> 0, 200) end end end
 
 -- name: lease_ours
 -- Part of lease_columns: what our workers note.
@@ -197,32 +201,8 @@ select {columns} from {table} m where m.lock_expires_at is not null order by m.l
 -- In the order of claims: what is kept for later is last.
 select {columns} from {table} m where m.lock_expires_at is null order by {order} limit %(limit)s
 
--- name: lease_filtered
--- No index serves it: a bounded stretch is looked through, and how far is said. What is large is not searched for words.
-select array_agg(id) filter (where fits) as ids, count(*) as looked_at, min(id)::bigint as first, max(id)::bigint as last
-from (
-    select m.id,
-        (%(states)s::text[] = '{{}}' or {state} = any(%(states)s::text[]))
-        and (%(older)s::float8 is null
-             or m.created_at <= clock_timestamp() at time zone 'UTC' - %(older)s::float8 * interval '1 second')
-        and (%(younger)s::float8 is null
-             or m.created_at > clock_timestamp() at time zone 'UTC' - %(younger)s::float8 * interval '1 second')
-        and (%(words)s::text[] = '{{}}' or case when pg_column_size(m.message) <= 65536 then not exists (
-             select from unnest(%(words)s::text[]) as typed (word) where strpos(lower(m.message::text), word) = 0
-        ) else false end) as fits
-    from {table} m where {stretch} limit {reach}
-) looked
-
--- name: lease_upwards
--- Part of lease_filtered.
-m.id > %(after)s::bigint order by m.id
-
--- name: lease_downwards
--- In its place, from the other end.
-m.id < %(before)s::bigint order by m.id desc
-
 -- name: lease_state
--- Part of lease_filtered.
+-- Part of a search.
 case when m.lock_expires_at is null then case when {is_later} then 'later' else 'waiting' end
      when m.lock_expires_at <= clock_timestamp() at time zone 'UTC' then 'over' else 'locked' end
 

@@ -47,3 +47,35 @@ with piece as materialized (
 ), ended as (select due::text as due, id::text as id from piece order by piece.due desc, piece.id desc limit 1)
 select (select count(*) from piece) as read, (select due from ended) as looked_to, (select id from ended) as looked_to_id,
     array(select a.row_id from ({waiting}) a where {matches}) as found
+
+-- name: leases
+-- Part of look_through_leases: a message of the lease queue as one of the archive. Its document stands for headers, too, which it has none
+-- of: a word that is looked for everywhere is found in it, capitals or not. What a table of the original does not tell is null.
+select m.id as seq, m.id::text as message_id, null::uuid as row_id, 'lease'::text as kind, m.message, m.message::text as headers,
+    null::bytea as body, null::text as exception_message, null::text as exception_type, {kind} as message_type,
+    m.created_at at time zone 'UTC' as sent_at, {attempts} as attempts, ({holder})::text as lock_holder, {state} as lease_state
+from piece m
+
+-- name: lease_attempts
+-- Part of leases.
+m.attempts
+
+-- name: lease_no_attempts
+-- In its place, of a table of the original.
+null::integer
+
+-- name: look_through_leases
+-- As look_through, by number between two ends, which belong to it.
+with piece as materialized (
+    select m.* from {table} m where m.id >= %(low)s::bigint and m.id <= %(high)s::bigint order by {place} limit %(rows)s
+)
+select (select count(*) from piece) as read, (select {end}(id)::bigint from piece) as looked_to,
+    array(select a.seq::bigint from ({leases}) a where {matches}) as found
+
+-- name: leases_up
+-- Part of look_through_leases: the lowest number first.
+m.id
+
+-- name: leases_down
+-- In its place: the highest first.
+m.id desc

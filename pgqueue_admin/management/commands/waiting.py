@@ -175,14 +175,10 @@ def _one(connection: Connection, table: QueueTable, row: UUID) -> Message | None
 
 
 def _covered(page: MessagePage | DelayedPage) -> str:
-    """Of a search: how far it looked, and with which place the next look begins."""
     if page.looked_at is None:
         return ""
-    said = f" Looked through {pluralize(page.looked_at, 'row')}"
-    if page.next is None:
-        return f"{said}, which are all from there."
     seq = page.next.get("after") if isinstance(page, MessagePage) and isinstance(page.next, dict) else None
-    return f"{said}; there are more{f': seq:>{seq}' if isinstance(seq, int) else ''}."
+    return act_command.covered(page.looked_at, page.next is not None, f"seq:>{seq}" if isinstance(seq, int) else "")
 
 
 def _as_seen(address: Address, row: UUID, message: Message) -> SeenRow:
