@@ -1,13 +1,20 @@
 """The small parts pages are made of, as safe HTML: figures, times, names, icons. Tags and live cells share them."""
 
-from datetime import datetime
+import re
+from collections.abc import Iterable
+from datetime import datetime, tzinfo
+from functools import lru_cache
+from html import escape
 
+from django.conf import settings
 from django.templatetags.static import static
 from django.utils import timezone
-from django.utils.html import conditional_escape, format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 
 from pgqueue_admin.formatting import durations, escape_invisible, names, numbers, times
+from pgqueue_admin.formatting.escape_invisible import TextSpan
 from pgqueue_admin.models import database_clock
 
 ICON_OF_STATE = {
@@ -25,11 +32,14 @@ CLASS_OF_STATE = {
     "failed": "warn",
 }  # fmt: skip
 
+BAR = re.compile(r'"?⟦masked: ([^⟦⟧"]{1,60})⟧"?')
+CLASS_OF_PIECE = {"key": "k", "text": "s", "number": "nn", "faint": "p", "mark": "x"}
+_KEPT = 200  # letters of a text whose HTML is kept: longer ones are rare
 SHAPE_OF_VERDICT = {"crit": "crit", "warn": "warn", "paused": "pause", "blind": "clock"}
 
 
 def unknown() -> SafeString:
-    return mark_safe(numbers.UNKNOWN)
+    return SafeString(numbers.UNKNOWN)
 
 
 def figure(value: int | None, how: str = "counted") -> SafeString:
@@ -37,35 +47,35 @@ def figure(value: int | None, how: str = "counted") -> SafeString:
     value = None if value == "" else value  # what a template does not find, such as a sample not yet taken
     said = numbers.format_figure(value, how or "counted")
     if value is None:
-        return mark_safe(f'<span class="fig" data-kind="unknown">{said}</span>')
+        return SafeString(f'<span class="fig" data-kind="unknown">{said}</span>')
     title = f' title="{value:,}"' if abs(value) >= 1_000_000 and f"{value:,}" not in said else ""
-    return mark_safe(f'<span class="fig" data-kind="{how or "counted"}"{title}>{said}</span>')
+    return SafeString(f'<span class="fig" data-kind="{how or "counted"}"{title}>{said}</span>')
 
 
 def rate(per_second: float | None, how: str = "counted") -> SafeString:
     said = numbers.rate(per_second)
     kind = "unknown" if per_second is None else how
     about = f"≈{numbers.NBSP}" if kind in numbers.APPROXIMATE else ""
-    return mark_safe(f'<span class="fig" data-kind="{kind}">{about}{said.number}</span> <small>{said.unit}</small>')
+    return SafeString(f'<span class="fig" data-kind="{kind}">{about}{said.number}</span> <small>{said.unit}</small>')
 
 
 def duration(seconds: float | None) -> SafeString:
-    return mark_safe(durations.duration(seconds).replace("<", "&lt;"))
+    return SafeString(durations.duration(seconds).replace("<", "&lt;"))
 
 
-def _time(instant: datetime, form: str, said: str) -> SafeString:
+def _time(instant: datetime, form: str, said: str, zone: tzinfo) -> SafeString:
     """``form`` tells the browser how to say it again: live fragments are rendered once, for every zone."""
-    title = times.full(instant, timezone.get_current_timezone())
+    title, said = escape(times.full(instant, zone)), escape(said)
     if times.beyond(instant):  # nothing that a browser could say again
-        return format_html('<span title="{}">{}</span>', title, said)
-    return format_html('<time datetime="{}" data-as="{}" title="{}">{}</time>', times.iso(instant), form, title, said)
+        return SafeString(f'<span title="{title}">{said}</span>')
+    return SafeString(f'<time datetime="{times.iso(instant)}" data-as="{form}" title="{title}">{said}</time>')
 
 
 def ago(instant: datetime | None) -> SafeString:
     """Relative, the absolute form in the title."""
     if instant is None:
         return unknown()
-    return _time(instant, "ago", times.ago(instant, database_clock.now()))
+    return _time(instant, "ago", times.ago(instant, database_clock.now()), timezone.get_current_timezone())
 
 
 def sent(instant: datetime | None, how: str = "exact") -> SafeString:
@@ -95,7 +105,8 @@ def when(instant: datetime | None) -> SafeString:
     """Absolute and short, the full form in the title."""
     if instant is None:
         return unknown()
-    return _time(instant, "short", times.short(instant, database_clock.now(), timezone.get_current_timezone()))
+    zone = timezone.get_current_timezone()
+    return _time(instant, "short", times.short(instant, database_clock.now(), zone), zone)
 
 
 def told(instant: datetime) -> str:
@@ -107,19 +118,66 @@ def moment(instant: datetime | None) -> SafeString:
     """With milliseconds, for timelines."""
     if instant is None:
         return unknown()
-    return _time(instant, "precise", times.precise(instant, timezone.get_current_timezone()))
+    zone = timezone.get_current_timezone()
+    return _time(instant, "precise", times.precise(instant, zone), zone)
 
 
 def name(text: str) -> SafeString:
     """A name that may break where a reader would break it, and turns nothing around."""
-    return mark_safe(
-        "<wbr>".join(conditional_escape(piece) for piece in names.pieces(escape_invisible.plain(str(text))))
-    )
+    text = str(text)
+    return _kept_name(text) if len(text) <= _KEPT else _name(text)
+
+
+def _name(text: str) -> SafeString:
+    return SafeString("<wbr>".join(map(escape, names.pieces(escape_invisible.plain(text)))))
+
+
+_kept_name = lru_cache(maxsize=4096)(_name)
+
+
+def marked(text: str) -> SafeString:
+    """Text that others wrote: what has no shape of its own is marked, what turns text around cannot."""
+    is_plain = "⟦" not in text and not escape_invisible.has_any(text)
+    return SafeString(escape(text)) if is_plain else pieces(escape_invisible.marked(text))
+
+
+def pieces(drawn: Iterable[TextSpan]) -> SafeString:
+    """Pieces of a text, each kind in its colour."""
+    return SafeString("".join(map(_piece, drawn)))
+
+
+def _piece(piece: TextSpan) -> str:
+    """A bar stands for what a masking rule hides, whatever it stands within."""
+    if "⟦" not in piece.text:
+        return _coloured(piece.text, piece.kind)
+    between = BAR.split(piece.text)  # texts, and between them names of rules
+    return "".join(_bar(text) if place % 2 else _coloured(text, piece.kind) for place, text in enumerate(between))
+
+
+def _bar(name: str) -> str:
+    return f'<span class="masked">{escape(name)}</span>'
+
+
+def _coloured(text: str, kind: str) -> str:
+    css = CLASS_OF_PIECE.get(kind)
+    return f'<span class="{css}">{escape(text)}</span>' if css and text else escape(text)
+
+
+def cut(text: str, most: int) -> str:
+    """As the filter ``truncatechars``: the start of it, and "…" where there is more."""
+    return text if len(text) <= most and text.isascii() else str(Truncator(text).chars(most))
 
 
 def icon(which: str) -> SafeString:
     """A drawing of the sprite; never without a word beside it."""
-    return format_html('<svg class="i" aria-hidden="true"><use href="{}#i-{}"/></svg>', _sprite(), which)
+    return _icon(which, settings.STATIC_URL, settings.DEBUG)
+
+
+@lru_cache(maxsize=256)
+def _icon(which: str, *_: object) -> SafeString:
+    """The sprite's address is looked for in the manifest, which this process reads once."""
+    sprite = static("pgqueue_admin/icons.svg")
+    return format_html('<svg class="i" aria-hidden="true"><use href="{}#i-{}"/></svg>', sprite, which)
 
 
 def verdict(state: str, sentence: str) -> SafeString:
@@ -132,15 +190,11 @@ def live_verdict(name: str, state: str, sentence: str) -> dict[str, str]:
     return {name: verdict(state, sentence), f"{name}.tone": f"verdict {state}"}
 
 
-def _sprite() -> str:
-    return static("pgqueue_admin/icons.svg")
-
-
 def state(word: str, which: str = "") -> SafeString:
     """A state as shape, word, and third as colour. ``which`` names the state where the word says more."""
     which = which or word
     drawing = icon(ICON_OF_STATE[which]) if which in ICON_OF_STATE else ""
-    return format_html('<span class="tag {}">{}{}</span>', CLASS_OF_STATE.get(which, ""), drawing, word)
+    return SafeString(f'<span class="tag {CLASS_OF_STATE.get(which, "")}">{drawing}{escape(str(word))}</span>')
 
 
 def key(series: str) -> SafeString:

@@ -38,6 +38,12 @@ def queue(address: Address, page: str = "queue") -> str:
     return reverse(page, kwargs={"schema": address.schema, "table": address.table})
 
 
+@lru_cache(maxsize=4096)
+def failure(fingerprint: str) -> str:
+    """The path of a failure's page."""
+    return reverse("failure", args=[fingerprint])
+
+
 def dead(canonical: str, cause: str = "") -> str:
     """The archive, asked for what lies dead of a queue, or of one cause there: as a warning's mail asks for it."""
     if cause:

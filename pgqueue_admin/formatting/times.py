@@ -48,9 +48,9 @@ def short(instant: datetime, now: datetime, zone: tzinfo) -> str:
         return IMPOSSIBLE
     at, today = local(instant, zone), local(now, zone)
     if at.date() == today.date():
-        return f"{at:%H:%M}"
+        return _minute(at)
     if at.year == today.year:
-        return f"{at.day} {_MONTHS[at.month - 1]} {at:%H:%M}"
+        return f"{at.day} {_MONTHS[at.month - 1]} {_minute(at)}"
     return at.date().isoformat()
 
 
@@ -59,7 +59,7 @@ def full(instant: datetime, zone: tzinfo) -> str:
     if beyond(instant):
         return f"{IMPOSSIBLE} ({beyond(instant)})"
     at = local(instant, zone)
-    return f"{day(at)} {at:%H:%M:%S} {zone_name(at)}"
+    return f"{day(at)} {_minute(at)}:{at.second:02} {zone_name(at)}"
 
 
 def day(at: date) -> str:
@@ -72,7 +72,7 @@ def sentence(instant: datetime, zone: tzinfo) -> str:
     if beyond(instant):
         return f"{IMPOSSIBLE} ({beyond(instant)})"
     at = local(instant, zone)
-    return f"{at.day} {_MONTHS[at.month - 1]} {at.year} {at:%H:%M} {zone_name(at)}"
+    return f"{at.day} {_MONTHS[at.month - 1]} {at.year} {_minute(at)} {zone_name(at)}"
 
 
 def precise(instant: datetime, zone: tzinfo) -> str:
@@ -80,7 +80,12 @@ def precise(instant: datetime, zone: tzinfo) -> str:
     if beyond(instant):
         return IMPOSSIBLE
     at = local(instant, zone)
-    return f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}"
+    return f"{_minute(at)}:{at.second:02}.{at.microsecond // 1000:03d}"
+
+
+def _minute(at: datetime) -> str:
+    """A page says hundreds: strftime takes five times as long."""
+    return f"{at.hour:02}:{at.minute:02}"
 
 
 def iso(instant: datetime) -> str:

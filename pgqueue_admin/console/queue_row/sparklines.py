@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
+from html import escape
 
-from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from pgqueue_admin.formatting.durations import plain
@@ -59,14 +60,10 @@ def spark(
     if len(known) < 2:
         return mark_safe('<span class="faint">–</span>')
     breach = _breach(since) if since is not None else ""
-    shape = f"{name}, {window}: from {known[0]:,} to {known[-1]:,}, at most {max(known):,}"
-    return format_html(
-        '<svg class="spark" viewBox="0 0 96 24" preserveAspectRatio="none" role="img" aria-label="{}">{}'
-        '<path class="l-{}" d="{}"/></svg>',
-        shape,
-        mark_safe(breach),
-        line,
-        _path(points, max(known)),
+    shape = escape(f"{name}, {window}: from {known[0]:,} to {known[-1]:,}, at most {max(known):,}")
+    return mark_safe(
+        f'<svg class="spark" viewBox="0 0 96 24" preserveAspectRatio="none" role="img" aria-label="{shape}">{breach}'
+        f'<path class="l-{line}" d="{_path(points, max(known))}"/></svg>'
     )
 
 
@@ -79,14 +76,23 @@ def _breach(since: float) -> str:
 
 
 def _path(points: Sequence[int | None], top: int) -> str:
-    step, drawn, pen = SPARK / max(len(points) - 1, 1), [], "M"
-    for place, point in enumerate(points):
+    drawn, pen, heights = [], "M", dict[int, str]()
+    for at, point in zip(_places(len(points)), points, strict=True):
         if point is None:
             pen = "M"
             continue
-        drawn.append(f"{pen}{place * step:.1f} {23 - 21 * point / max(top, 1):.1f}")
+        if point not in heights:
+            heights[point] = f"{23 - 21 * point / max(top, 1):.1f}"
+        drawn.append(f"{pen}{at} {heights[point]}")
         pen = "L"
     return "".join(drawn)
+
+
+@lru_cache(maxsize=16)
+def _places(count: int) -> list[str]:
+    """Of so many points from left to right: a page has fifty lines, all of as many."""
+    step = SPARK / max(count - 1, 1)
+    return [f"{place * step:.1f}" for place in range(count)]
 
 
 def share_of_hour(instant: datetime, now: datetime, seconds: float = 3600) -> float:

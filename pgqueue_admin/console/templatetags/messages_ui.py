@@ -1,25 +1,25 @@
 """Template tags for what a message says: bodies, hostile text and header names. Text nodes only, ever."""
 
-import re
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from datetime import datetime
 from typing import Any
 
 from django import template
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import escape, format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from pgqueue_admin.archive.store import CappedCount
 from pgqueue_admin.console import components, responses
 from pgqueue_admin.console.delayed import rows as delayed
+from pgqueue_admin.console.failures import cells as failure_cells
+from pgqueue_admin.console.failures.rows import FailureRow
 from pgqueue_admin.console.messages.detail.summary import STATE_WORDS, done_by
 from pgqueue_admin.console.operations import labels
 from pgqueue_admin.console.workers import cells
 from pgqueue_admin.console.workers.rows import ProcessRow, ended
 from pgqueue_admin.formatting import audit_verbs, clock_skew, durations, escape_invisible, history, numbers, times
-from pgqueue_admin.formatting.escape_invisible import TextSpan
 from pgqueue_admin.models import LatestSample, database_clock, settings_words
 from pgqueue_admin.models.processes import EndpointProcesses
 from pgqueue_admin.services import content_access
@@ -33,15 +33,6 @@ OUTCOMES = {  # word, and whose shape and colour
     "open": ("not sent", "quiet"),
 }  # fmt: skip
 register = template.Library()
-
-BAR = re.compile(r'"?⟦masked: ([^⟦⟧"]{1,60})⟧"?')
-CLASS_OF = {"key": "k", "text": "s", "number": "nn", "faint": "p", "mark": "x"}
-
-
-@register.simple_tag
-def pieces(drawn: Iterable[TextSpan]) -> SafeString:
-    """Pieces of a body, each kind in its colour."""
-    return mark_safe("".join(_piece(piece) for piece in drawn))
 
 
 @register.filter
@@ -58,8 +49,7 @@ def ways(tags: str) -> list[responses.Way]:
 
 @register.filter
 def marked(text: str | None) -> SafeString:
-    """Text that others wrote: what has no shape of its own is marked, what turns text around cannot."""
-    return pieces(escape_invisible.marked(str(text or "")))
+    return components.marked(str(text or ""))
 
 
 @register.filter
@@ -86,21 +76,6 @@ def message_name(kind: str, unreadable: str = "") -> SafeString:
 def message_size(count: int | None) -> SafeString:
     """Of its body. NULL can wedge a receiver: never a mere zero."""
     return SafeString('<b class="crit-t">NULL</b>' if count is None else numbers.size(count))
-
-
-def _piece(piece: TextSpan) -> str:
-    """A bar stands for what a masking rule hides, whatever it stands within."""
-    between = BAR.split(piece.text)  # texts, and between them names of rules
-    return "".join(_bar(text) if place % 2 else _coloured(text, piece.kind) for place, text in enumerate(between))
-
-
-def _bar(name: str) -> str:
-    return f'<span class="masked">{escape(name)}</span>'
-
-
-def _coloured(text: str, kind: str) -> str:
-    css = CLASS_OF.get(kind)
-    return f'<span class="{css}">{escape(text)}</span>' if css and text else escape(text)
 
 
 @register.inclusion_tag("pgqueue_admin/masking/note.html", takes_context=True)
@@ -134,6 +109,7 @@ def confirm(
     return {**asked, **given, "ask_reason": ask_reason, "kind": kind}
 
 
+register.simple_tag(components.pieces, name="pieces")
 register.filter("done_by", done_by)
 register.filter("in_zone", labels.in_zone)
 register.filter("ended", ended)
@@ -233,3 +209,19 @@ def overdue(known: LatestSample | None) -> SafeString:
 @register.simple_tag
 def delayed_cell(row: delayed.DelayedRow, name: str) -> SafeString:
     return delayed.CELLS[name](row)
+
+
+@register.simple_tag
+def failure_row(row: FailureRow, refusal: Any, live: str) -> SafeString:
+    """A row of the list of failures. ``refusal``: nothing to tick where there is one; ``live``: what the page follows."""
+    return failure_cells.row(row, is_picked=not refusal, is_followed=bool(live))
+
+
+@register.simple_tag
+def failure_cell(row: FailureRow, name: str) -> SafeString:
+    """Exactly as the stream sends it."""
+    return failure_cells.LIVE[name](row)
+
+
+register.simple_tag(failure_cells.owner, name="failure_owner")
+register.simple_tag(failure_cells.acknowledged_until, name="acknowledged_until")

@@ -33,6 +33,8 @@ def _arguments(name: str) -> list[str]:
 
 def _split(text: str, separator: str) -> list[str]:
     """Split where no bracket is open."""
+    if separator not in text:
+        return [text]
     parts, depth, start = [], 0, 0
     for position, character in enumerate(text):
         depth += (character == "[") - (character == "]")
