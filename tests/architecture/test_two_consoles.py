@@ -13,7 +13,7 @@ from tests.live.site import Site, serve
 NAMES = (
     "from django.conf import settings as s; import django; django.setup(); "
     "from pgqueue_admin.console import flash_cookie; from pgqueue_admin.console.account import sign_in; "
-    "print(s.SESSION_COOKIE_NAME, s.CSRF_COOKIE_NAME, sign_in.COOKIE, flash_cookie.Cookie.cookie_name)"
+    "print(s.SESSION_COOKIE_NAME, s.CSRF_COOKIE_NAME, sign_in.COOKIE, flash_cookie.FlashCookie.cookie_name)"
 )
 
 
