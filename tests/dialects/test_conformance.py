@@ -128,8 +128,9 @@ def test_each_part_of_a_search_is_understood_by_this_server(foreign: Connection)
     if foreign.raw.info.server_version >= 160_000:  # older ones cannot tell whether a text is JSON, and are not asked
         whole["in_body"] = in_body
     refused = {}
+    archived = "select m.*, ''::text as lease_state, ''::text as lock_holder from messages.message_archive m"
     for name, statement in whole.items():
-        text = f"select a.id from messages.message_archive a where {statement().as_string(None)}"
+        text = f"select a.id from ({archived}) a where {statement().as_string(None)}"
         result = foreign.raw.pgconn.prepare(b"", as_sent(text).encode())
         if result.error_message:
             refused[name] = result.error_message.decode()
