@@ -1,6 +1,6 @@
 """The engine's tables as programs of versions before made them."""
 
-from pgqueue_admin.archive import held_table
+from pgqueue_admin.archive import foreign_code
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
@@ -115,7 +115,7 @@ def set_back(engine: Connection, version: int) -> None:
 
 def _send_unasked(engine: Connection) -> None:
     """Whatever others have attached to a queue."""
-    parts = held_table.parts(held_table.INSERT)
+    parts = foreign_code.parts(foreign_code.INSERT)
     head, begin, rest = postgresql().schema.create_schedule_functions(**parts).as_string(None).partition("\nbegin\n")
     _, insert, rest = rest.partition("    if sent.kind = 'lease'")
     engine.run((head + begin + insert + rest).replace("%%", "%"))

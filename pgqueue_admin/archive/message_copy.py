@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-from pgqueue_admin.archive import held_table, replay, store
+from pgqueue_admin.archive import foreign_code, replay, store
 from pgqueue_admin.archive.errors import NoCopy
 from pgqueue_admin.archive.message_edit import MOST_BYTES
 from pgqueue_admin.dialects import Address, Connection
@@ -64,7 +64,7 @@ def send(
     """In a transaction of its own; an archived one's story says it. Raises NoCopy, RowsDropped, DatabaseError."""
     sql, headers = postgresql().message_copy, {"headers": h.dump(new.headers)}
     with connection.transaction():
-        if why := held_table.would_run(connection, target, held_table.INSERT):
+        if why := foreign_code.would_run(connection, target, foreign_code.INSERT):
             raise NoCopy(why)
         if isinstance(original, WaitingOne):
             copied = sql.from_queue(table=original.queue, target=target), {**headers, "row_id": original.row_id}

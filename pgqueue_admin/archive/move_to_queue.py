@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pgqueue_admin.archive import held_row, held_table
+from pgqueue_admin.archive import foreign_code, held_row
 from pgqueue_admin.archive.held_row import HeldRow, NotMovable, SeenRow
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import RowsDropped
@@ -46,7 +46,7 @@ def _carried(connection: Connection, held: HeldRow, target: Address) -> list[str
 def _put(connection: Connection, held: HeldRow, target: Address, statement: Any, is_ours: bool) -> None:
     if held.message.raw_body is None:
         raise NotMovable(f"Its body is NULL: it would wedge {target.table}.")
-    if why := held_table.would_run(connection, target, held_table.INSERT):
+    if why := foreign_code.would_run(connection, target, foreign_code.INSERT):
         raise NotMovable(why)
     if connection.run(statement, held.place._asdict()) != 1:
         raise RowsDropped(f"{target.table} took no row, and that was undone.")

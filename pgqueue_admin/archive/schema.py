@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from pgqueue_admin.archive import held_table
+from pgqueue_admin.archive import foreign_code
 from pgqueue_admin.archive.errors import SchemaAdoptable, SchemaForeign, SchemaNewer
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -176,7 +176,7 @@ def _statements(skipped: set[str]) -> list[Any]:
 
 
 def _step(name: str) -> Any:
-    return getattr(_sql(), name)(payload=_sql().archive_payload, **held_table.parts(held_table.INSERT))
+    return getattr(_sql(), name)(payload=_sql().archive_payload, **foreign_code.parts(foreign_code.INSERT))
 
 
 def _sql() -> Any:

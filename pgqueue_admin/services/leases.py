@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from pgqueue_admin.archive import held_table
+from pgqueue_admin.archive import foreign_code
 from pgqueue_admin.archive.held_row import NotMovable
 from pgqueue_admin.archive.messages import LARGEST_ID, clean
 from pgqueue_admin.dialects import Address, Connection
@@ -49,9 +49,9 @@ class LeaseAct:
     def writes(self) -> list[tuple[Address, int]]:
         """Which acts on which tables, triggers of ours included."""
         if self.result is None:
-            return [(QUEUE, held_table.UPDATE)]
-        noted = held_table.INSERT + held_table.UPDATE
-        return [(QUEUE, held_table.DELETE), (_ARCHIVE, noted), (_EVENTS, held_table.INSERT)]
+            return [(QUEUE, foreign_code.UPDATE)]
+        noted = foreign_code.INSERT + foreign_code.UPDATE
+        return [(QUEUE, foreign_code.DELETE), (_ARCHIVE, noted), (_EVENTS, foreign_code.INSERT)]
 
 
 _ARCHIVE, _EVENTS = Address("messages", "message_archive"), Address("messages", "archive_event")
@@ -86,7 +86,7 @@ def publish(queue: Address, text: str, person: Any, origin: str, reason: str = "
             store = _store(connection)
             try:
                 with connection.transaction():
-                    _refuse_code(connection, [(QUEUE, held_table.INSERT)])
+                    _refuse_code(connection, [(QUEUE, foreign_code.INSERT)])
                     (number,) = store.publish(connection, [document])
                 entry.note(id=number)
             except DatabaseDown as error:
@@ -219,7 +219,7 @@ def _one(
 def _refuse_code(connection: Connection, writes: Sequence[tuple[Address, int]]) -> None:
     """In the caller's transaction. Raises NotMovable where that would run code of another role."""
     for table, acts in writes:
-        if why := held_table.would_run(connection, table, acts):
+        if why := foreign_code.would_run(connection, table, acts):
             raise NotMovable(why)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pgqueue_admin.archive import held_row, held_table
+from pgqueue_admin.archive import foreign_code, held_row
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -82,7 +82,7 @@ def _put_back(connection: Connection, table: Address, was: dict[str, str]) -> No
         found = discovery.readable(connection, table) if queue_database().allows(table) else None
         if found is None or found.kind is not TableKind.SUBSCRIPTION:
             raise OperationRefused(f"{NOT_AGAIN}. {table.table} is no subscription table that is watched here.")
-        if why := held_table.would_run(connection, table, held_table.INSERT) or _leads_nowhere(
+        if why := foreign_code.would_run(connection, table, foreign_code.INSERT) or _leads_nowhere(
             connection, was["queueaddress"], table
         ):
             raise OperationRefused(f"{NOT_AGAIN}. {why}")

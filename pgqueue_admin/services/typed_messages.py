@@ -3,7 +3,7 @@
 import json
 from typing import Any, NamedTuple
 
-from pgqueue_admin.archive import crossings, held_table
+from pgqueue_admin.archive import crossings, foreign_code
 from pgqueue_admin.archive.held_row import others_code
 from pgqueue_admin.archive.message_edit import MOST_BYTES, is_locked
 from pgqueue_admin.archive.messages import clean
@@ -179,7 +179,7 @@ def _insert(connection: Connection, queue: Address, headers: h.Headers, body: by
         raise OperationRefused(f"{NOTHING}. {why}")
     row = {"id": None, "ttbr_ms": None, "headers": h.dump(headers), "body": body}
     with connection.transaction():
-        if why := held_table.would_run(connection, queue, held_table.INSERT):
+        if why := foreign_code.would_run(connection, queue, foreign_code.INSERT):
             raise OperationRefused(f"{NOTHING}. {why}")
         if connection.run(postgresql().queue.send(table=queue), row) != 1:
             raise RowsDropped("It took no row, and that was undone.")

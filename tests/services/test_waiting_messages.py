@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import User
 
-from pgqueue_admin.archive import held_row, held_table, replay, store
+from pgqueue_admin.archive import foreign_code, held_row, replay, store
 from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import TimedOut
@@ -442,7 +442,7 @@ def test_nobody_attaches_code_between_the_look_and_the_act(session: Connection, 
         lambda: held_row.hold(session, seen),
         hold_them,
         lambda: stores.hold(session, FROM, seen.row_id, seen.seq),
-        lambda: held_table.would_run(session, FROM, held_table.INSERT),
+        lambda: foreign_code.would_run(session, FROM, foreign_code.INSERT),
     ):
         with session.transaction():
             look()

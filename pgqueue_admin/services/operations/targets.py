@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pgqueue_admin.archive import crossings, held_table
+from pgqueue_admin.archive import crossings, foreign_code
 from pgqueue_admin.archive.held_row import others_code
 from pgqueue_admin.dialects import Address, Connection, Dialect, aliases
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
@@ -113,7 +113,7 @@ def _asked(connection: Connection, dialect: Dialect, asked: list[Address]) -> di
             found[each] = _unwatched(each)
     native = [dialect.native(each) for each in allowed]
     names = {"schemas": [each.schema for each in native], "tables": [each.table for each in native]}
-    query = dialect.operation.targets(**held_table.parts(held_table.INSERT))
+    query = dialect.operation.targets(**foreign_code.parts(foreign_code.INSERT))
     rows = connection.all(query, names) if native else []
     by_name = {Address(row.schema, row.table): row for row in rows}
     kinds = _kinds(allowed)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from pgqueue_admin.archive import held_table
+from pgqueue_admin.archive import foreign_code
 from pgqueue_admin.archive.held_row import hold_table, others_code
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
@@ -135,5 +135,5 @@ def _why_not(session: Connection, outgoing: list[OutgoingMessage]) -> str:
     chosen = [each.address for each in judged if each.takes_copies]
     found = next((why for each in judged if (why := each.refusal_by_hand(chosen))), "")
     asked = dict.fromkeys(each.destination for each in outgoing)
-    held = (held_table.would_run(session, each, held_table.INSERT) for each in asked)
+    held = (foreign_code.would_run(session, each, foreign_code.INSERT) for each in asked)
     return found or next(filter(None, held), "")  # asked again: what was attached since

@@ -1,4 +1,4 @@
-"""A table that is written to: what of other roles would run as ours there is asked while nobody can attach any more."""
+"""Code of other roles that would run as ours in a table that is written to: asked while nobody can attach any more."""
 
 from typing import Any
 
