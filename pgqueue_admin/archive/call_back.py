@@ -16,7 +16,7 @@ from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.postgresql import postgresql
 
 VERB = "called back"
-PICKED_UP = "Somebody has picked it up, or has it in hand: it stays sent."
+PICKED_UP = "Somebody has received it, or has it in flight: it stays sent."
 CHANGED = "What waits in its queue is not what was sent: it stays there."
 _NOT_KEPT = "Its row id is not known, so it cannot be found among others in its queue."
 

@@ -140,7 +140,7 @@ def moved(connection: Connection, seen: SeenRow, who: str) -> int | None:
 
 
 def is_there(connection: Connection, queue: Address, row_id: UUID) -> bool:
-    """Also while it is in hand: what a receiver deletes is there until it commits."""
+    """Also while it is in flight: what a receiver deletes is there until it commits."""
     try:
         return bool(connection.value(_sql().is_there(table=queue), {"id": row_id}))
     except TableMissing:

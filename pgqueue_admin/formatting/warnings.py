@@ -333,15 +333,15 @@ def worker_crashing(count: int, window: float, limit: int, last_error: str) -> W
 
 
 def crashing_message(kind: str, seq: int, deaths: int, alone: int, limit: int, how: str) -> WarningText:
-    hands = "alone in hand each time" if alone == deaths else f"alone in hand at {alone} of them"
+    hands = "alone in flight each time" if alone == deaths else f"alone in flight at {alone} of them"
     return WarningText(
-        f"{kind or 'A message'}, seq {seq:,}, was in hand at {deaths} deaths of a process, {hands}; "
+        f"{kind or 'A message'}, seq {seq:,}, was in flight at {deaths} deaths of a process, {hands}; "
         f"the limit is {limit}",
         f"{deaths} deaths",
         f"{limit}",
         f"The last time the process was {how}. It never fails, so it is never given up: it comes back to the head of "
         "its queue forever. Move that message out, into the archive; it can be retried from there. "
-        "Where a process has it in hand, stop the endpoint first, and start it again afterwards.",
+        "Where it is in flight, stop the endpoint first, and start it again afterwards.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Messages of the lease queue: locked, dead, and as observers are told of one in hand."""
+"""Messages of the lease queue: locked, dead, and as observers are told of one in flight."""
 
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -57,7 +57,7 @@ class DeadMessage:
         return f"<DeadMessage {self.archive_id}, {self.result}, given {self.given} times>"
 
 
-# What observers are told of a lease message in hand.
+# What observers are told of a lease message in flight.
 class HeldLeaseMessage(NamedTuple):
     """Implements transport.ports.HeldMessage. ``type``: its kind, empty as long as that is not known."""
 

@@ -21,7 +21,7 @@ class LeaseSettings:
     lock_seconds: float = 60.0
     # Seconds after which a handler's lock is renewed no more; 0: never renewed; None: as long as it works.
     renewed_for: float | None = None
-    # Messages in hand at once. Default: the processors, at least 2.
+    # Messages in flight at once. Default: the processors, at least 2.
     concurrency: int = max(2, os.cpu_count() or 2)
     # Seconds before each retry, as many retries as entries; then the message has failed.
     retry_after: tuple[float, ...] = (10.0, 60.0, 300.0)

@@ -38,7 +38,7 @@ class Slots:
         self._work.put(lease)
 
     def close(self) -> None:
-        """Each thread ends when it has nothing in hand."""
+        """Each thread ends when it has nothing in flight."""
         for _ in range(self._threads):
             self._work.put(None)
 

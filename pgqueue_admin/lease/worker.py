@@ -74,7 +74,7 @@ class RunningWorker:
         self._poke()
 
     def stop(self, seconds: float) -> bool:
-        """Whether all that was in hand is done. What is not is released where the settings say so."""
+        """Whether all that was in flight is done. What is not is released where the settings say so."""
         deadline = time.monotonic() + seconds
         for listener in self._listeners:
             listener.ask_to_stop()
@@ -166,7 +166,7 @@ class LeaseWorker:
         self._ended.wait()
 
     def stop(self, drain_seconds: float = 30) -> bool:
-        """Claim nothing more, finish what is in hand. False: some was not done in time.
+        """Claim nothing more, finish what is in flight. False: some was not done in time.
 
         That is released where ``on_lock_expired`` says so, else its lock expires. Raises RuntimeError in a handler.
         """
@@ -180,7 +180,7 @@ class LeaseWorker:
         return drained
 
     def pause(self) -> None:
-        """Claim nothing more, finish what is in hand; also before ``start``."""
+        """Claim nothing more, finish what is in flight; also before ``start``."""
         self._set_paused(True)
 
     def resume(self) -> None:

@@ -1,4 +1,4 @@
-"""Crashing messages: those that were in hand at several deaths of a process, and are not known to have left."""
+"""Crashing messages: those that were in flight at several deaths of a process, and are not known to have left."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.models import InFlightAtCrash
 
 SHOWN = 50  # deaths on its page: an endpoint that is restarted for a day has thousands
-LIMIT = 3  # a process may die of many things; a third time with the same message in hand is no accident
+LIMIT = 3  # a process may die of many things; a third time with the same message in flight is no accident
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class CrashingMessage:
 
     @property
     def alone(self) -> int:
-        """At how many deaths it was the only message in hand: then it is to blame, or no message is."""
+        """At how many deaths it was the only message in flight: then it is to blame, or no message is."""
         return sum(not death.others_in_flight for death in self.deaths)
 
     @property

@@ -1,4 +1,4 @@
-"""What a process had in hand when it ended unasked: one row a message and death."""
+"""What a process had in flight when it ended unasked: one row a message and death."""
 
 from django.db import models
 
@@ -41,5 +41,5 @@ class InFlightAtCrash(models.Model):
 
     @property
     def seconds(self) -> float:
-        """How long it was in hand."""
+        """How long it was in flight."""
         return max(0.0, (self.died_at - self.received_at).total_seconds())

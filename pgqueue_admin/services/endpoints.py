@@ -98,7 +98,7 @@ def start(name: str, person: Any, origin: str, *, version: int | None = None) ->
 
 
 def stop(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
-    """No process: what is in hand is finished within the drain time."""
+    """No process: what is in flight is finished within the drain time."""
     return change(name, {"desired_processes": 0}, EndpointAction("stop", person, origin, version))
 
 

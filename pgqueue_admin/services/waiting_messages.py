@@ -1,6 +1,6 @@
 """Acts on messages that wait, as a person saw them: into the bin, to the dead, to another queue, or on at once.
 
-Each is a transaction of its own: what a receiver has in hand is left to it, and nobody waits for anybody.
+Each is a transaction of its own: what is in flight is left to its receiver, and nobody waits for anybody.
 """
 
 from collections.abc import Callable, Sequence

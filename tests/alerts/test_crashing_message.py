@@ -31,7 +31,9 @@ def test_the_third_is_warned_of_and_mailed_until_it_is_gone(session: Connection,
     alerter.turn()
     alert = Alert.objects.get(kind="crashing_message")
     assert (alert.severity, alert.queue, alert.subject) == ("critical", '"public"."Sales"', str(row.id))
-    assert alert.sentence.startswith(f"Deadly, seq {row.seq:,}, was in hand at 3 deaths of a process, alone in hand")
+    assert alert.sentence.startswith(
+        f"Deadly, seq {row.seq:,}, was in flight at 3 deaths of a process, alone in flight"
+    )
     mail = AlertMail.objects.get(alert=alert)
     assert mail.subject.startswith("[production] critical: Sales crashing message 3 deaths, limit 2, since ")
     assert f"/crashing-messages/{row.id}/" in mail.text
@@ -54,7 +56,7 @@ def test_more_deaths_are_counted_on_in_the_same_warning(session: Connection, con
     alerter.turn()
     alert = Alert.objects.get(kind="crashing_message")
     assert (alert.count, alert.value) == (4, "4 deaths")
-    assert "alone in hand at 3 of them" in alert.sentence
+    assert "alone in flight at 3 of them" in alert.sentence
     assert str(row.id) == alert.subject
 
 

@@ -108,7 +108,7 @@ def test_one_in_hand_is_said(as_operator: Client, row: Any, session: Connection)
     with session.transaction():
         session.run('select from "Sales" for update')
         response = as_operator.post(f"/crashing-messages/{row.id}/move-out/", follow=True)
-    assert "A process has it in hand at this moment. Stop the endpoint" in text(response)
+    assert "It is in flight at this moment. Stop the endpoint" in text(response)
 
 
 def test_a_viewer_is_told_and_moves_nothing(as_viewer: Client, row: Any, session: Connection) -> None:

@@ -154,7 +154,7 @@ def test_a_subscription_table_that_nobody_could_write_to_is_refused(
 @pytest.mark.parametrize(
     ("mode", "sentence"),
     [
-        ("none", "a process that ends loses what it has in hand"),
+        ("none", "a process that ends loses what it has in flight"),
         ("receive_only", "is handled again, and everything it sends is sent twice"),
     ],
 )

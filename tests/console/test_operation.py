@@ -248,10 +248,10 @@ def test_per_cent_are_all_only_when_all_are_acted_on(acted: tuple[int, int, int]
 @pytest.mark.parametrize(
     ("stays", "said"),
     [
-        (None, "received meanwhile, or in hand"),
+        (None, "received meanwhile, or in flight"),
         (0, "received meanwhile<"),
-        (2, "2 stay in the queue: in hand, or with a value that the archive has no place for; the rest was received"),
-        (3, "3 stay in the queue: in hand, or with a value that the archive has no place for<"),
+        (2, "2 stay in the queue: in flight, or with a value that the archive has no place for; the rest was received"),
+        (3, "3 stay in the queue: in flight, or with a value that the archive has no place for<"),
     ],
 )
 def test_a_purge_says_what_stays_apart_from_what_was_received(stays: int | None, said: str) -> None:

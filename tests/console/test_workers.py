@@ -117,7 +117,7 @@ def test_who_hangs_is_not_started_but_killed(as_operator: Client, console_databa
     assert "Shipping on" in html
     assert "Start now" not in html
     assert "If it hangs, it is killed by" in html
-    assert "the 2 messages that it had in hand are received again" in " ".join(html.split())
+    assert "the 2 messages that it had in flight are received again" in " ".join(html.split())
 
 
 def test_a_program_of_the_console_that_does_not_work_is_said(as_operator: Client, console_database: str) -> None:

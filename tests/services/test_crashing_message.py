@@ -66,7 +66,7 @@ def test_a_schema_that_is_watched_no_more_is_left(session: Connection, row: Any,
 def test_one_in_hand_is_left_with_what_to_do(session: Connection, row: Any, ana: User) -> None:
     with session.transaction():
         session.run('select from "Deadly" for update')
-        with pytest.raises(OperationRefused, match="A process has it in hand at this moment"):
+        with pytest.raises(OperationRefused, match="It is in flight at this moment"):
             acts.move_out(row.id, ana, "console")
     assert len(crashing_messages.suspects()) == 1
 

@@ -57,7 +57,7 @@ def test_a_full_disk_costs_what_is_told_and_no_process(caplog: pytest.LogCapture
     hands = InFlightFile(Path("/dev/full"))
     hands.take(0, message())
     hands.empty(0)
-    assert "nobody will know what it had in hand" in caplog.text
+    assert "nobody will know what it had in flight" in caplog.text
 
 
 def test_its_place_on_the_disk_is_taken_at_once(tmp_path: Path) -> None:

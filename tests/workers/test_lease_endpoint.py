@@ -155,7 +155,7 @@ def test_kill_9_in_the_middle_has_one_outcome(
         until((tmp_path / "grave").exists, what="the handler of the dead is told")
         assert (tmp_path / "grave").read_text() == "lock_expired, attempt 1"
     crashed = house.first("said why", endpoint="Thumbs", ended_at__isnull=False)
-    assert crashed.last_error == f"ended by SIGKILL; in hand: render {message}"
+    assert crashed.last_error == f"ended by SIGKILL; in flight: render {message}"
     assert not alive(victim.pid)
     other = queue.publish({"kind": "render"})
     until(lambda: results(look).get(other) == "success", what="the next process goes on")

@@ -68,7 +68,7 @@ def test_a_killed_child_is_replaced_and_its_message_received_again_as_it_was(
     assert after.pid != child.pid
     (dead,) = until(lambda: house.rows(pid=child.pid, state="crashed"), what="its death is written down")
     assert dead.exit_code == -signal.SIGKILL
-    assert dead.last_error.startswith(f"ended by SIGKILL; in hand: {TYPE} {message_id}")
+    assert dead.last_error.startswith(f"ended by SIGKILL; in flight: {TYPE} {message_id}")
 
 
 def test_one_ended_by_a_real_time_signal_ends_no_other(house: House) -> None:

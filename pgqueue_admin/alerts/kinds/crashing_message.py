@@ -1,6 +1,6 @@
-"""A message was in hand at several deaths of a process: it never fails, and comes back to the head for ever.
+"""A message was in flight at several deaths of a process: it never fails, and comes back to the head for ever.
 
-First step: Move that message out from its warning; stop the endpoint first if a process has it in hand.
+First step: Move that message out from its warning; stop the endpoint first if it is in flight.
 """
 
 from collections.abc import Iterator

@@ -57,7 +57,7 @@ def stop(request: HttpRequest, name: str) -> Said:
     before = _wanted(name)
     row = endpoints.stop(name, request.user, "console")
     within = settings_words.value("drain_seconds", row.drain_seconds)
-    sentence = f"{name} stops. Messages in hand are finished within {within}."
+    sentence = f"{name} stops. Messages in flight are finished within {within}."
     return Said(sentence, (_processes(name), *_scaled_back(name, before)))
 
 

@@ -14,7 +14,7 @@ _STEP = {"delayed_retry_step_ms": f"{allowed('delayed_retry_step_ms')}; the seco
 _PROCESS = {
     "memory_mb": f"{allowed('memory_mb')} MB resident; a process above it drains and is replaced; empty: no limit",
     "memory_kill_mb": f"{allowed('memory_kill_mb')} MB, more than the first; above it: killed; empty: no limit",
-    "drain_seconds": f"{allowed('drain_seconds')}, in which a stopping process may finish what it has in hand",
+    "drain_seconds": f"{allowed('drain_seconds')}, in which a stopping process may finish what it has in flight",
 }
 # the first group of each is what is changed most
 GROUPS: dict[str, Groups] = {

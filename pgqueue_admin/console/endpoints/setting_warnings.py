@@ -9,8 +9,8 @@ from pgqueue_admin.models import Endpoint
 
 _OF_A_MODE = {
     Endpoint.Mode.NONE: (
-        "In the mode none a message is deleted before its handler runs: a process that ends loses what it has in hand, "
-        "and what fails is tried once."
+        "In the mode none a message is deleted before its handler runs: a process that ends loses what it has in "
+        "flight, and what fails is tried once."
     ),
     Endpoint.Mode.RECEIVE_ONLY: (
         "In the mode receive only, and without an outbox, what handlers send is committed before the message ends: "

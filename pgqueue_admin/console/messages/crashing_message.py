@@ -1,4 +1,4 @@
-"""A message that ends its process: at which deaths it was in hand, and moving it out of its queue."""
+"""A message that ends its process: at which deaths it was in flight, and moving it out of its queue."""
 
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -70,7 +70,7 @@ def _halt(found: CrashingMessage) -> rows.EndpointHalt | None:
 def _found(row_id: UUID) -> CrashingMessage:
     found = crashing_messages.suspect(row_id)
     if found is None:
-        raise Http404("No process is known to have ended with this message in hand.")
+        raise Http404("No process is known to have ended with this message in flight.")
     return found
 
 

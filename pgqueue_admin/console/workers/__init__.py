@@ -1,1 +1,1 @@
-"""Processes of all hosts: whether they live, what they have in hand, and their logs."""
+"""Processes of all hosts: whether they live, what they have in flight, and their logs."""

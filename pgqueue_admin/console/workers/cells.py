@@ -28,7 +28,7 @@ def state(row: rows.ProcessRow) -> SafeString:
 
 
 def busy(row: rows.ProcessRow) -> SafeString:
-    """How many of its slots have a message in hand, and for how much of the last minute; a full one is drawn hot."""
+    """How many of its slots have a message in flight, and for how much of the last minute; a full one is drawn hot."""
     of = row.process.slots
     if not of:
         return components.unknown()

@@ -16,7 +16,7 @@ MOST = 200
 _BY_ITSELF = {"succeeded", "died again"}
 _WAITS = {
     "ready": "Waits in {place}",
-    "in flight": "In flight in {place}: somebody has it in hand",
+    "in flight": "In flight in {place}: being handled",
     "expired": "Expired in {place}: whoever receives it drops it unread",
     "delayed": "Kept for later, then it goes to {place}",
     "overdue": "Overdue for {place}: nobody has moved it",

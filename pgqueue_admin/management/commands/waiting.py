@@ -47,7 +47,7 @@ Message = WaitingMessage | DelayedMessage
 class Command(BaseCommand):
     help = (
         "Lists messages that wait or are delayed; moves, discards and archives them, runs or cancels delayed ones, "
-        "copies one, and sends one. Acts leave alone what a receiver has in hand, or what has left since the look."
+        "copies one, and sends one. Acts leave alone what is in flight, or what has left since the look."
     )
     requires_system_checks = []
 

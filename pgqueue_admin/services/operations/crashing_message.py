@@ -41,7 +41,7 @@ def move_out(row_id: UUID, person: Any, origin: str, reason: str = "") -> MovedM
     """Raises OperationRefused, and then nothing was moved; or OutcomeUnknown."""
     found = crashing_messages.suspect(row_id)
     if found is None:
-        raise OperationRefused("Nothing was moved. No process is known to have ended with this message in hand.")
+        raise OperationRefused("Nothing was moved. No process is known to have ended with this message in flight.")
     if refusal := refusal_for(person, "move_out"):
         raise OperationNotAllowed(f"Nothing was moved: {refusal}.")
     if not queue_database().allows(found.address):
@@ -75,7 +75,7 @@ def _move(found: CrashingMessage, who: str) -> int:
     try:
         return _act(found, who)
     except held_row.MessageInFlight:
-        said = "A process has it in hand at this moment. Stop the endpoint, move it, and start the endpoint again."
+        said = "It is in flight at this moment. Stop the endpoint, move it, and start the endpoint again."
         raise OperationRefused(f"Nothing was moved. {said}") from None
     except held_row.MessageGone:
         crashing_messages.settle(found.row_id)

@@ -166,7 +166,7 @@ class EndpointProcess:
         self.reporter.soon()
         if not self.endpoint.stop(self.row.drain_seconds):
             log.warning(
-                "Not all was done in %d s; what was in hand comes back as after a crash.", self.row.drain_seconds
+                "Not all was done in %d s; what was in flight comes back as after a crash.", self.row.drain_seconds
             )
         self.reporter.link.stop(2.0)
         return 1 if self.failure else 0

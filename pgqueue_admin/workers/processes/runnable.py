@@ -36,7 +36,7 @@ class Runnable(Protocol[Settings]):
         """Block until it is stopped."""
 
     def stop(self, drain_seconds: float = ...) -> bool:
-        """Take nothing new, finish what is in hand. False: some was not done in time."""
+        """Take nothing new, finish what is in flight. False: some was not done in time."""
 
     def pause(self) -> None:
         """Take nothing new; also before ``start``."""
@@ -44,7 +44,7 @@ class Runnable(Protocol[Settings]):
     def resume(self) -> None: ...
 
     def apply(self, settings: Settings) -> None:
-        """While it runs; what is in hand is finished under the old ones. Raises SettingsRefused."""
+        """While it runs; what is in flight is finished under the old ones. Raises SettingsRefused."""
 
 
 # An endpoint that works on the lease queue, as a managed process runs it.

@@ -1,4 +1,4 @@
-"""What a process has in hand, in a memory-mapped file: it costs no write per message and outlives the process."""
+"""What a process has in flight, in a memory-mapped file: it costs no write per message and outlives the process."""
 
 import logging
 import mmap
@@ -44,7 +44,7 @@ class InFlightFile:
                 os.posix_fallocate(file.fileno(), 0, _WHOLE)  # a page without a place on a full disk would be our end
                 self._map = mmap.mmap(file.fileno(), _WHOLE)
         except OSError as error:
-            log.warning("If this process dies, nobody will know what it had in hand: %s", error)
+            log.warning("If this process dies, nobody will know what it had in flight: %s", error)
             self._map = mmap.mmap(-1, _WHOLE)
 
     def take(self, slot: int, message: HeldMessage) -> None:

@@ -1,4 +1,4 @@
-"""Where a process leaves files: its log in var/log, what it has in hand in var/run."""
+"""Where a process leaves files: its log in var/log, what it has in flight in var/run."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""The last minute of a process: how many a second, and how much of it its slots had a message in hand."""
+"""The last minute of a process: how many a second, and how much of it its slots had a message in flight."""
 
 import time
 from collections import deque
@@ -36,7 +36,7 @@ class RateCounter:
         self._newest = second
 
 
-# How much of the last minute the slots of a process had a message in hand.
+# How much of the last minute the slots of a process had a message in flight.
 WINDOW = 60.0
 
 

@@ -45,7 +45,7 @@ class ManagedProcess:
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
         self.started, self.started_at = time.monotonic(), datetime.now(UTC)
         self.kill_at: float | None = None
-        self.held: list[in_flight_file.InFlightEntry] = []  # what it had in hand when it ended
+        self.held: list[in_flight_file.InFlightEntry] = []  # what it had in flight when it ended
         self.too_large = ""  # why it was drained or killed for its memory
         self.hung = ""  # why it was killed though it had not ended
         self._overdue = False  # its time to drain was over
@@ -76,7 +76,7 @@ class ManagedProcess:
     def drain(self, seconds: float) -> None:
         """It is told to end; ``kill_if_due`` kills it when ``seconds`` and a grace are over."""
         self.kill_at = time.monotonic() + seconds + GRACE
-        if self._popen.returncode is None:  # send_signal would reap, and nobody take away what was in hand
+        if self._popen.returncode is None:  # send_signal would reap, and nobody take away what was in flight
             os.kill(self._popen.pid, signal.SIGTERM)
 
     def kill(self) -> None:
@@ -107,7 +107,7 @@ class ManagedProcess:
 
     @property
     def _time_is_over(self) -> bool:
-        """It knows its deadline too: then it leaves what it has in hand, well before anybody has to kill it."""
+        """It knows its deadline too: then it leaves what it has in flight, well before anybody has to kill it."""
         return self.kill_at is not None and time.monotonic() >= self.kill_at - GRACE
 
     @property
@@ -118,7 +118,7 @@ class ManagedProcess:
 
     def last_words(self) -> str:
         """Why it ended, as an operator wants to read it. Nothing of its log: that only some may read."""
-        return "; ".join([self.how, *(f"in hand: {held.type} {held.message_id}" for held in self.held[:_MOST_NAMED])])
+        return "; ".join([self.how, *(f"in flight: {held.type} {held.message_id}" for held in self.held[:_MOST_NAMED])])
 
     def last_line(self) -> str:
         return run_directory.last_line(self.log, self._log_start)

@@ -30,7 +30,7 @@ class ProcessRecorder:
             self._pending.setdefault(identity, {}).update(facts)
 
     def hold(self, held: list[InFlightAtCrash]) -> None:
-        """What a process had in hand when it ended."""
+        """What a process had in flight when it ended."""
         with self._lock:
             self._held.extend(held)
 

@@ -92,7 +92,7 @@ class Up:
         """Everybody at once, and the servers last: workers drain while their database is there."""
         running = [kept for kept in self._kept if kept.running]
         if running:
-            self._tell_step("Stopping: workers finish what they have in hand. Ctrl-C again: at once")
+            self._tell_step("Stopping: workers finish what they have in flight. Ctrl-C again: at once")
         for kept in running:
             kept.ask_to_end()
         self._drain(running)

@@ -95,7 +95,7 @@ class HeadAndTail:
             return "No number is missing: here the span is the depth."
         return (
             f"{pluralize(missing, 'number')} between head and tail {'holds' if missing == 1 else 'hold'} no message: "
-            f"{'' if self.sees_locked_rows else 'in hand, '}handled already, or never committed. "
+            f"{'' if self.sees_locked_rows else 'in flight, '}handled already, or never committed. "
             f"A tool that takes this span for the depth reports {format_int(self.span)}."
         )
 
