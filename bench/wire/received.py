@@ -9,6 +9,7 @@ from bench.wire.case import Case
 from bench.wire.shop import TRACE, Shop, command, tagged
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import wire_time
 
 ORDERS = 3
 _RAW = 'insert into public."Sales" (id, headers, body) values (gen_random_uuid(), %(headers)s, %(body)s)'
@@ -35,7 +36,7 @@ def _send(shop: Shop) -> None:
     send = shop.web.send
     send("Sales", b"", type=command("PlaceOrder"), headers=tagged("empty"))
     send("Sales", {}, type=command("FailAndRetry"), headers=tagged("delayed-retry"))
-    once: h.Headers = {h.RETRIES: "1", h.RETRIES_TIMESTAMP: h.wire_time(datetime.now(UTC))}
+    once: h.Headers = {h.RETRIES: "1", h.RETRIES_TIMESTAMP: wire_time(datetime.now(UTC))}
     send("Sales", {}, type=command("FailAndRetry"), headers=tagged("exhausted") | once)
     send("Sales", {}, type=command("FailForGood"), headers=tagged("unrecoverable"))
     send("Sales", b'{"OrderId": 1, "Note": no', type=command("PlaceOrder"), headers=tagged("body-unreadable"))

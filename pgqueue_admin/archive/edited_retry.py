@@ -22,6 +22,7 @@ from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.sessions.queue_notifications import tell_with_commit
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import wire_now
 
 LEASE_TYPE = "application/json"  # what a lease message is, without a header that says so
 _BATCH = 4_000_000  # bytes of bodies that are in memory at once, and one body in any case
@@ -123,7 +124,7 @@ def headers_of(
     locked = {name: value for name, value in kept.items() if is_locked(name)}
     said = {EDIT_OF: kept[h.MESSAGE_ID]} if kept.get(h.MESSAGE_ID) else {}
     marks = said | ({RETRIED_FROM: str(RetriedFrom(archive_id, token))} if token else {})
-    return {**locked, h.MESSAGE_ID: message_id, h.TIME_SENT: h.wire_now(), **edited.headers, **marks}
+    return {**locked, h.MESSAGE_ID: message_id, h.TIME_SENT: wire_now(), **edited.headers, **marks}
 
 
 def _unfit(row: Any, edited: EditedMessage) -> Outcome | None:

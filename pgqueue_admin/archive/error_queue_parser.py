@@ -10,6 +10,7 @@ from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.failure import MOST_MESSAGE, MOST_TRACE, shortened
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import parse_time
 
 INDEXED = 400  # characters: what stands in an index has to fit one
 NAME_BYTES = 63  # of a schema or table; PostgreSQL cuts what is longer, so none can have that name
@@ -105,4 +106,4 @@ def _failure(found: h.Headers) -> dict[str, Any]:
 
 
 def _time(found: h.Headers, name: str) -> datetime | None:
-    return h.parse_time(found.get(name))
+    return parse_time(found.get(name))

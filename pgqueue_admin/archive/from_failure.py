@@ -8,6 +8,7 @@ from pgqueue_admin.dialects import Dialect
 from pgqueue_admin.transport.failure import MOST_MESSAGE, MOST_TRACE, Failure, shortened
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.message import IncomingMessage
+from pgqueue_admin.transport.wire.wire_times import parse_time
 
 
 def dead_message(message: IncomingMessage, failure: Failure, dialect: Dialect, machine: str = "") -> DeadMessage:
@@ -31,6 +32,6 @@ def dead_message(message: IncomingMessage, failure: Failure, dialect: Dialect, m
         attempts=failure.attempts,
         retry_token=token_of(message.headers),
         edit_of=clean(message.headers.get(EDIT_OF), INDEXED),
-        sent_at=h.parse_time(message.headers.get(h.TIME_SENT)),
+        sent_at=parse_time(message.headers.get(h.TIME_SENT)),
         died_at=failure.failed_at,
     )

@@ -11,6 +11,7 @@ from pgqueue_admin.dialects.errors import RowsDropped
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.sessions.queue_notifications import tell_with_commit
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import wire_now
 
 VERB = "copied"
 
@@ -46,7 +47,7 @@ def compose(connection: Connection, original: Original) -> NewMessage:
         raise NoCopy(f"It cannot be copied: {error}.") from None
     message_id, of = str(uuid4()), kept.get(h.MESSAGE_ID) or ""
     related = {h.RELATED_TO: of} if of else {}
-    return NewMessage(message_id, of, {**kept, **related, h.MESSAGE_ID: message_id, h.TIME_SENT: h.wire_now()})
+    return NewMessage(message_id, of, {**kept, **related, h.MESSAGE_ID: message_id, h.TIME_SENT: wire_now()})
 
 
 def body(connection: Connection, original: ArchivedOne) -> bytes:

@@ -3,9 +3,7 @@
 from typing import Any
 
 from pgqueue_admin.services import permissions
-from pgqueue_admin.services.permissions import PERMISSIONS, Refusal
-
-__all__ = ["PERMISSIONS", "Refusal", "allowed", "refusal_on_page"]
+from pgqueue_admin.services.permissions import Refusal
 
 WORDS = {
     "retry": "retry",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pgqueue_admin.dialects import Connection, dialect_for
-from pgqueue_admin.transport.wire.headers import parse_time, wire_time
+from pgqueue_admin.transport.wire.wire_times import parse_time, wire_time
 
 DUMP = Path(__file__).parent / "data" / "shop.sql.xz"
 RECORDED_AT = datetime(2026, 11, 20, 17, 35, tzinfo=UTC)  # "now" for everything expired or due in it

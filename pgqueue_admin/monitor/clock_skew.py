@@ -16,6 +16,7 @@ from pgqueue_admin.monitor import batch_query
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import Headers, HeadersUnreadable
+from pgqueue_admin.transport.wire.wire_times import parse_time
 
 LOOKED_AT = 20  # so many of the soonest
 _QUARTER = timedelta(minutes=15)  # zones differ by whole quarters of an hour; more of a clock's error is none
@@ -98,6 +99,6 @@ def _meant(text: str) -> datetime | None:
         headers: Headers = wire.parse(text)
     except HeadersUnreadable:
         return None
-    at = wire.parse_time(headers.get(wire.DELIVER_AT))
-    retried = wire.parse_time(headers.get(wire.RETRIES_TIMESTAMP))
+    at = parse_time(headers.get(wire.DELIVER_AT))
+    retried = parse_time(headers.get(wire.RETRIES_TIMESTAMP))
     return None if at is None or (retried and at <= retried) else at

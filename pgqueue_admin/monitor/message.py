@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import Headers, HeadersUnreadable
+from pgqueue_admin.transport.wire.wire_times import parse_time
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class StoredMessage:
 
     @property
     def sent_at(self) -> datetime | None:
-        return wire.parse_time(self.headers.get(wire.TIME_SENT))
+        return parse_time(self.headers.get(wire.TIME_SENT))
 
     @property
     def delayed_retries(self) -> int:

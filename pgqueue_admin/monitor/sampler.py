@@ -16,6 +16,7 @@ from pgqueue_admin.monitor.queue_depth import QueueDepth
 from pgqueue_admin.monitor.queue_history import BLIND_AFTER, QueueHistory, RememberedDepth
 from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.transport.wire import headers as wire
+from pgqueue_admin.transport.wire.wire_times import parse_time
 
 FIND_EVERY = 5.0  # seconds between looks at the catalog
 ASK_AGAIN_EVERY = 60.0  # seconds between questions that are seldom answered differently: sizes, what messages tell
@@ -289,6 +290,6 @@ def _sent_at(connection: Connection, table: QueueTable, seq: int) -> datetime | 
     """None where the headers do not say. Raises DatabaseError where they cannot be read."""
     text = connection.value(connection.dialect.browse.headers_at(table=table.address), {"seq": seq})
     try:
-        return wire.parse_time(wire.parse(text).get(wire.TIME_SENT))
+        return parse_time(wire.parse(text).get(wire.TIME_SENT))
     except wire.HeadersUnreadable:
         return None

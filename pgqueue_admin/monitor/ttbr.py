@@ -6,6 +6,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.monitor.depth import BOTTOM
 from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.transport.wire import headers as wire
+from pgqueue_admin.transport.wire.wire_times import parse_timespan
 
 
 def smallest(connection: Connection, table: QueueTable, low_water: int | None = None) -> dict[str, timedelta]:
@@ -24,4 +25,4 @@ def _ttbr(text: str) -> tuple[str, timedelta | None]:
         headers = wire.parse(text)
     except wire.HeadersUnreadable:
         return "", None
-    return wire.enclosed_type(headers), wire.parse_timespan(headers.get(wire.TIME_TO_BE_RECEIVED))
+    return wire.enclosed_type(headers), parse_timespan(headers.get(wire.TIME_TO_BE_RECEIVED))

@@ -17,7 +17,7 @@ from pgqueue_admin.transport.wire.addresses import Addressing
 from pgqueue_admin.transport.wire.delivery_delay import Delay
 from pgqueue_admin.transport.wire.ids import new_ids
 from pgqueue_admin.transport.wire.message import OutgoingMessage
-from pgqueue_admin.transport.wire.wire_times import LONGEST_SPAN
+from pgqueue_admin.transport.wire.wire_times import LONGEST_SPAN, parse_time, parse_timespan, wire_time, wire_timespan
 
 NOTHING = "[]"
 _BLANKS = dict.fromkeys(map(ord, " \t\r\n"))
@@ -48,11 +48,11 @@ def _operation(message: OutgoingMessage, addressing: Addressing) -> dict[str, ob
 
 
 def _options(message: OutgoingMessage) -> dict[str, str]:
-    options = {} if message.ttbr is None else {"TimeToBeReceived": h.wire_timespan(message.ttbr)}
+    options = {} if message.ttbr is None else {"TimeToBeReceived": wire_timespan(message.ttbr)}
     if isinstance(message.delay, timedelta):
-        options["DelayDeliveryFor"] = h.wire_timespan(message.delay)
+        options["DelayDeliveryFor"] = wire_timespan(message.delay)
     elif message.delay is not None:
-        options["DeliverAt"] = h.wire_time(message.delay)
+        options["DeliverAt"] = wire_time(message.delay)
     return options
 
 
@@ -112,7 +112,7 @@ def _destinations(
 
 def _ttbr(options: dict[str, str]) -> timedelta | None:
     said = options.get("TimeToBeReceived")
-    span = h.parse_timespan(said)
+    span = parse_timespan(said)
     if said and span is None:
         raise OperationsUnreadable(f"TimeToBeReceived is {said!r}, which is no time span.")
     return None if span and span > LONGEST_SPAN else span  # .NET's longest says: for ever
@@ -120,7 +120,7 @@ def _ttbr(options: dict[str, str]) -> timedelta | None:
 
 def _delay(options: dict[str, str]) -> Delay | None:
     """Of both the instant counts, as with the original's dispatcher."""
-    span, at = h.parse_timespan(options.get("DelayDeliveryFor")), h.parse_time(options.get("DeliverAt"))
+    span, at = parse_timespan(options.get("DelayDeliveryFor")), parse_time(options.get("DeliverAt"))
     if span is None and at is None and (said := options.get("DelayDeliveryFor") or options.get("DeliverAt")):
         raise OperationsUnreadable(f"A delay is {said!r}, which is neither a time nor a time span.")
     return at if at is not None else span

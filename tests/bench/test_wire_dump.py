@@ -15,6 +15,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.delayed.table import DelayedTable
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import parse_time
 from tests.databases import Databases
 from tests.transport.recording_observer import rows
 from tests.transport.table_catalog import catalog
@@ -117,7 +118,7 @@ def test_every_row_can_be_received(restored: str, connect: Callable[..., Connect
             received.append(message)
     assert [each.unreadable for each in received if each.unreadable] == []
     assert {each.headers["Wire.Case"] for each in received if each.expired} == {"expired"}
-    assert all(h.parse_time(each.headers[h.TIME_SENT]) for each in received)
+    assert all(parse_time(each.headers[h.TIME_SENT]) for each in received)
     (odd,) = [each.headers for each in received if each.headers["Wire.Case"] == "odd-headers"]
     assert {name: odd[name] for name in ODD} == ODD
     assert DelayedTable(postgresql(), queue.address).move_due(connection) == 5

@@ -13,6 +13,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Alert, Queue
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import wire_time
 from tests.console.pages import Connect, shown
 from tests.console.sampled import sample
 
@@ -29,7 +30,7 @@ def root(console_database: str, connect: Connect) -> Client:
     for queue in QUEUES:
         connection.run(postgresql().queue.create(table=queue))
         for at in ENDS:
-            said = dict.fromkeys((h.TIME_SENT, h.TIME_OF_FAILURE, h.DELIVER_AT, h.RETRIES_TIMESTAMP), h.wire_time(at))
+            said = dict.fromkeys((h.TIME_SENT, h.TIME_OF_FAILURE, h.DELIVER_AT, h.RETRIES_TIMESTAMP), wire_time(at))
             row = {"id": None, "ttbr_ms": None, "headers": json.dumps({h.FAILED_Q: "Sales", **said}), "body": b"{}"}
             connection.run(postgresql().queue.send(table=queue), row)
     assert ingest(connection, QUEUES[1]).dead == len(ENDS)

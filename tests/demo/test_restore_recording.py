@@ -10,6 +10,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import AlreadyExists
 from pgqueue_admin.dialects.postgresql.addressing import quote
 from pgqueue_admin.transport.wire import headers
+from pgqueue_admin.transport.wire.wire_times import parse_time
 from tests.monitor.expected import EXPECTED
 
 TABLES = {
@@ -56,7 +57,7 @@ def test_times_in_headers_are_shifted_and_nothing_else_is(as_recorded: Connectio
                 b"T", after.headers.encode()
             )
     sent = [
-        headers.parse_time(headers.parse(c.value("select headers from error where seq = 1"))[headers.TIME_SENT])
+        parse_time(headers.parse(c.value("select headers from error where seq = 1"))[headers.TIME_SENT])
         for c in (as_recorded, shifted)
     ]
     assert sent[0]

@@ -23,6 +23,7 @@ from pgqueue_admin.transport import Endpoint, Handlers, OutgoingMessage
 from pgqueue_admin.transport.delayed.table import DelayedTable
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import parse_time, wire_time
 from tests.dialects.test_base import NOUNS
 from tests.monitor.tables import found
 from tests.transport.conftest import QUICK
@@ -304,7 +305,7 @@ def test_the_archive_holds_instants_and_its_original_columns_utc(
     sent = datetime(2026, 7, 1, 12, 0, 0, tzinfo=UTC)  # summer there, whatever is now
     before = clock()
     buried = store.archive_failed(foreign, DeadMessage(queue='"public"."Sales"', sent_at=sent, died_at=sent + MINUTE))
-    headers = h.dump({h.MESSAGE_ID: "m", h.FAILED_Q: '"public"."Sales"', h.TIME_SENT: h.wire_time(sent)})
+    headers = h.dump({h.MESSAGE_ID: "m", h.FAILED_Q: '"public"."Sales"', h.TIME_SENT: wire_time(sent)})
     foreign.run("insert into error (id, headers, body) values (gen_random_uuid(), %s, '')", [headers])
     ingester.ingest(foreign, Address("public", "error"), 10)
     after = clock()
@@ -348,6 +349,6 @@ def test_an_endpoint_beside_sessions_of_that_zone(
     endpoint.start()
     until(lambda: len(seen) == 3)
     assert sorted(number for number, _ in seen) == [1, 2, 3]
-    sent = h.parse_time(dict(seen)[1][h.TIME_SENT])
+    sent = parse_time(dict(seen)[1][h.TIME_SENT])
     assert sent
     assert before - timedelta(seconds=1) <= sent <= clock() + timedelta(seconds=1)

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgqueue_admin.formatting import header_parts
-from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers, parse_time
+from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers
+from pgqueue_admin.transport.wire.wire_times import parse_time
 
 HEADERS = {
     "Shop.Tenant": "ravenhill-at",

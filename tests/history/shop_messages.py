@@ -7,6 +7,7 @@ from uuid import UUID
 from pgqueue_admin.archive.messages import RETRIED_FROM, DeadMessage
 from pgqueue_admin.models import database_clock
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import wire_time
 
 ENDPOINTS = ("Torture.Billing", "Torture.Sales", "Torture.Shipping")  # each with a queue of its name
 TYPES = ("Torture.CancelOrder", "Torture.PlaceOrder")
@@ -43,7 +44,7 @@ class ShopMessages:
         started, sent = self._before(ended) if timed else (None, None)
         times = {h.TIME_SENT: sent, "NServiceBus.ProcessingStarted": started, "NServiceBus.ProcessingEnded": ended}
         headers: h.Headers = {h.MESSAGE_ID: message_id, h.ENCLOSED_MESSAGE_TYPES: f"{kind}, Torture, Version=1.0.0.0"}
-        headers |= {name: h.wire_time(time) for name, time in times.items() if time}
+        headers |= {name: wire_time(time) for name, time in times.items() if time}
         headers |= {self._random.choice(RETRIED): "1"} if retried else {}
         number = self._random.randrange(10_000)
         return DeadMessage(

@@ -10,6 +10,7 @@ from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.history.rollups.histogram import bucket
 from pgqueue_admin.models import HistoryBatch
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import wire_time
 from tests.history import expected_counts, rollup_factory
 from tests.history.shop_messages import ENDPOINTS, RETRIED, TYPES
 
@@ -29,7 +30,7 @@ def ms(number: int) -> timedelta:
 
 def died(database: Any, at: datetime, **changes: Any) -> None:
     """Sent 900 ms before it ended, and handled for 100 of them."""
-    headers: h.Headers = {"NServiceBus.ProcessingStarted": h.wire_time(at - ms(100)), **changes.pop("headers", {})}
+    headers: h.Headers = {"NServiceBus.ProcessingStarted": wire_time(at - ms(100)), **changes.pop("headers", {})}
     about: dict[str, Any] = {
         "queue": ENDPOINTS[0],
         "endpoint": ENDPOINTS[0],

@@ -20,6 +20,7 @@ from pgqueue_admin.history.sources.tables import sources
 from pgqueue_admin.models import DataFile
 from pgqueue_admin.services.operations import single
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import parse_time
 from tests.archived_messages import succeed
 from tests.history.events import kept, midnight_passes, moved_back
 
@@ -70,7 +71,7 @@ def shown(value: Any) -> str:
 
 def of(header: str) -> str:
     """What of its value would be seen."""
-    instant = h.parse_time(VALUES[header])
+    instant = parse_time(VALUES[header])
     return shown(instant) if instant else VALUES[header].strip('"').rpartition('"')[2]
 
 

@@ -24,6 +24,7 @@ from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.lease.schedules import content, due_times, runner, timetable
 from pgqueue_admin.transport import Endpoint, Handlers
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import parse_time
 from tests.older_schema import set_back
 from tests.waiting import until
 
@@ -132,7 +133,7 @@ def test_a_transport_message_is_what_an_endpoint_would_have_sent(
     assert list(ours) == list(theirs)
     assert {name for name in ours if ours[name] != theirs[name]} == own
     assert ours[h.MESSAGE_ID] == ours[h.CORRELATION_ID] != ours[h.CONVERSATION_ID]
-    assert abs(h.parse_time(ours[h.TIME_SENT]) - STORE.now(engine)) < timedelta(minutes=1)  # type: ignore[operator]
+    assert abs(parse_time(ours[h.TIME_SENT]) - STORE.now(engine)) < timedelta(minutes=1)  # type: ignore[operator]
     assert (row.expires, list(orjson.loads(row.body))) == (None, ["Day"])
     (listed,) = STORE.listed(engine)
     assert (listed.message_id, str(listed.row_id)) == (ours[h.MESSAGE_ID], row.id)

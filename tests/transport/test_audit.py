@@ -7,6 +7,7 @@ import pytest
 
 from pgqueue_admin.transport.settings import SettingsRefused
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import parse_time
 from tests.transport.conftest import QUICK
 from tests.transport.recording_observer import finished, insert, rows
 from tests.waiting import until
@@ -42,8 +43,8 @@ def test_a_copy_has_the_shape_of_a_recorded_one(endpoint, recording):
     assert copy.body == sent.body
     assert copy.id != sent.id
     assert copy.expires is None
-    started, ended = (h.parse_time(ours[name]) for name in (h.PROCESSING_STARTED, h.PROCESSING_ENDED))
-    assert h.parse_time(ours[h.TIME_SENT]) <= started <= ended
+    started, ended = (parse_time(ours[name]) for name in (h.PROCESSING_STARTED, h.PROCESSING_ENDED))
+    assert parse_time(ours[h.TIME_SENT]) <= started <= ended
 
 
 @pytest.mark.parametrize("own", ["Sales", '"public"."Sales"'])
@@ -99,7 +100,7 @@ def test_what_no_handler_is_called_for_is_copied_too(endpoint):
     empty, control = drained(endpoint)
     headers = h.parse(empty.headers)
     assert headers[h.MESSAGE_ID] == str(row_id)
-    assert h.parse_time(headers[h.TIME_SENT]) >= h.parse_time(headers[h.PROCESSING_ENDED])
+    assert parse_time(headers[h.TIME_SENT]) >= parse_time(headers[h.PROCESSING_ENDED])
     assert (empty.body, control.body) == (b"", b"x")
 
 

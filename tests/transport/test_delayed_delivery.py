@@ -10,6 +10,7 @@ from pgqueue_admin.transport import Unrecoverable
 from pgqueue_admin.transport.delayed import due_message_mover
 from pgqueue_admin.transport.recoverability.failure_cache import FailureCache
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import parse_time, wire_time
 from tests.transport.conftest import QUICK
 from tests.transport.recording_observer import finished, rows
 from tests.waiting import until
@@ -51,9 +52,9 @@ def test_a_delayed_row_has_the_shape_of_a_recorded_one(endpoint, recording, conn
     saga = {h.SAGA_ID, h.SAGA_TYPE, h.ORIGINATING_SAGA_ID, h.ORIGINATING_SAGA_TYPE, IS_SAGA_TIMEOUT, h.RELATED_TO}
     assert set(ours) == set(recorded[0]) - saga
     for headers in (ours, recorded[0]):
-        assert h.parse_time(headers[h.DELIVER_AT]) - h.parse_time(headers[h.TIME_SENT]) == timedelta(days=3)
+        assert parse_time(headers[h.DELIVER_AT]) - parse_time(headers[h.TIME_SENT]) == timedelta(days=3)
     assert ours[h.FORWARD_DESTINATION] == "Sales"
-    assert abs(row.due - h.parse_time(ours[h.DELIVER_AT])) < timedelta(seconds=30)
+    assert abs(row.due - parse_time(ours[h.DELIVER_AT])) < timedelta(seconds=30)
     assert row.body == b'{"n":1}'
     assert rows(endpoint.dsn, "Sales") == []
 
@@ -84,13 +85,13 @@ def test_it_is_handled_when_it_is_due(endpoint, handled, seldom):
 def test_its_critical_time_counts_from_when_it_is_due(endpoint, handled, spy):
     """The hour for which it was to wait is no lateness."""
     now = datetime.now(UTC)
-    an_hour_ago = {h.TIME_SENT: h.wire_time(now - timedelta(hours=1))}
+    an_hour_ago = {h.TIME_SENT: wire_time(now - timedelta(hours=1))}
     endpoint.send("Sales", 1, type=REMIND, headers=an_hour_ago, delay=now + SOON)
     endpoint.start()
     until(lambda: spy.critical_times)
     finished(endpoint)
     ((_, headers, _),) = handled
-    assert h.parse_time(headers[h.DELIVER_AT]) - h.parse_time(headers[h.TIME_SENT]) > timedelta(hours=1)
+    assert parse_time(headers[h.DELIVER_AT]) - parse_time(headers[h.TIME_SENT]) > timedelta(hours=1)
     (critical_time,) = spy.critical_times
     assert 0 <= critical_time < 600
 
@@ -156,7 +157,7 @@ def test_a_forward_that_fails_goes_to_the_error_queue(make_endpoint, handlers, m
     assert headers[h.MESSAGE_ID] == message_id
     assert headers[h.EXCEPTION_HELP_LINK] is None
     assert destination in headers[h.EXCEPTION_MESSAGE]
-    assert h.parse_time(headers[h.TIME_OF_FAILURE])
+    assert parse_time(headers[h.TIME_OF_FAILURE])
     assert not {h.PROCESSING_ENDPOINT, h.PROCESSING_MACHINE, h.HOST_ID, h.FORWARD_DESTINATION} & set(headers)
     assert row.body == b'{"n":1}'
     assert rows(endpoint.dsn, "Sales") == []

@@ -15,6 +15,7 @@ from pgqueue_admin.transport.recoverability.policy import done, later, may_come_
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.header_composer import WIRE_VERSION
+from pgqueue_admin.transport.wire.wire_times import parse_time, wire_time
 from tests.transport.conftest import QUICK
 from tests.transport.recording_observer import finished, rows
 from tests.waiting import until
@@ -47,7 +48,7 @@ def test_what_came_without_a_time_or_a_version_gets_them_when_it_is_sent_on(own)
         if own:
             assert own.items() <= headers.items()
         else:
-            assert before <= h.parse_time(headers[h.TIME_SENT]) <= datetime.now(UTC) + timedelta(seconds=1)
+            assert before <= parse_time(headers[h.TIME_SENT]) <= datetime.now(UTC) + timedelta(seconds=1)
             assert headers[h.VERSION] == WIRE_VERSION
 
 
@@ -87,8 +88,8 @@ def put_aside(endpoint):
         *(({h.RETRIES: said}, False) for said in (" 3\t", "+3", "003", "3\0", "2147483647")),
         *(({h.RETRIES: said}, True) for said in ("3_0", "٣", "\u00a03", "-3", "3.0", "2147483648", "9" * 5000)),
         ({h.RETRIES: None}, True),
-        ({h.RETRIES_TIMESTAMP: h.wire_time(NOW - timedelta(hours=23, minutes=59))}, True),
-        ({h.RETRIES_TIMESTAMP: h.wire_time(NOW - timedelta(days=1, seconds=1))}, False),
+        ({h.RETRIES_TIMESTAMP: wire_time(NOW - timedelta(hours=23, minutes=59))}, True),
+        ({h.RETRIES_TIMESTAMP: wire_time(NOW - timedelta(days=1, seconds=1))}, False),
         ({h.RETRIES_TIMESTAMP: "2001-01-01T00:00:00Z"}, True),  # as the original: what is no time is not old
     ],
 )
@@ -117,7 +118,7 @@ def test_each_waits_longer(before, seconds):
 
 
 def test_the_time_it_was_to_be_delivered_first_stays():
-    at = h.wire_time(NOW)
+    at = wire_time(NOW)
     put = later(received(**{h.DELIVER_AT: at, h.FL_RETRIES: "4"}), timedelta(seconds=10), '"public"."Sales"')
     assert put.headers[h.DELIVER_AT] == at
     assert h.FL_RETRIES not in put.headers
@@ -135,8 +136,8 @@ def test_a_row_put_aside_has_the_shape_of_a_recorded_one(endpoint, failing, reco
     recorded = h.parse(connect(recording).value('select headers from "Billing.Delayed" limit 1'))
     assert set(ours) == set(recorded)
     assert (ours[h.MESSAGE_ID], ours[h.RETRIES], ours[h.FORWARD_DESTINATION]) == (message_id, "1", '"public"."Sales"')
-    since = h.parse_time(ours[h.RETRIES_TIMESTAMP])
-    assert h.parse_time(ours[h.DELIVER_AT]) - since == timedelta(seconds=10)
+    since = parse_time(ours[h.RETRIES_TIMESTAMP])
+    assert parse_time(ours[h.DELIVER_AT]) - since == timedelta(seconds=10)
     assert row.left < timedelta(seconds=10)
     assert row.body == b'{"n":1}'
     assert spy.counts["retried"] == 1
@@ -158,7 +159,7 @@ def test_rounds_of_attempts_and_then_the_error_queue(endpoint, failing, spy):
     assert headers[h.MESSAGE_ID] == message_id
     assert h.RETRIES not in headers
     assert h.FORWARD_DESTINATION not in headers
-    assert h.parse_time(headers[h.RETRIES_TIMESTAMP])
+    assert parse_time(headers[h.RETRIES_TIMESTAMP])
     assert (spy.counts["failed"], spy.counts["retried"]) == (8, 7)
     assert put_aside(endpoint) == rows(endpoint.dsn, "Sales") == []
 

@@ -10,6 +10,7 @@ from pgqueue_admin.transport import Unrecoverable
 from pgqueue_admin.transport.receiving.in_flight import InFlightRows
 from pgqueue_admin.transport.recoverability.failure_cache import FailureCache
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import parse_time
 from tests.transport.conftest import QUICK
 from tests.transport.recording_observer import finished, rows
 from tests.waiting import until
@@ -115,7 +116,7 @@ def test_an_error_copy_has_the_shape_of_a_recorded_one(endpoint, handlers, recor
     assert ours[h.EXCEPTION_DATA + "Message type"] == PLACE
     times = [name for name in ours if name.endswith((" time", "TimeOfFailure", "TimeSent"))]
     assert len(times) == 4
-    assert all(h.parse_time(ours[name]) for name in times)
+    assert all(parse_time(ours[name]) for name in times)
     trace = ours[h.EXCEPTION_STACK_TRACE]
     assert "in place" in trace
     assert trace.rstrip().endswith("Declined: Card refused: 51 <b>")

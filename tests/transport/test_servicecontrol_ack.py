@@ -3,6 +3,7 @@
 import pytest
 
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import parse_time
 from tests.transport.recording_observer import rows
 from tests.waiting import until
 
@@ -21,7 +22,7 @@ def test_it_has_the_headers_of_a_recorded_one(endpoint, handlers, make_endpoint,
     headers = h.parse(row.headers)
     assert set(headers) == set(theirs)
     assert headers[h.RETRY_UNIQUE_MESSAGE_ID] == RETRIED[h.RETRY_UNIQUE_MESSAGE_ID]
-    assert h.parse_time(headers[h.RETRY_SUCCESSFUL])
+    assert parse_time(headers[h.RETRY_SUCCESSFUL])
     assert (row.body, row.expires) == (b"", None)
 
 

@@ -38,7 +38,7 @@ def written_with(ttbr: timedelta) -> str | None:
 
 @pytest.mark.parametrize("ttbr", [SHORTEST_SPAN, LONGEST_SPAN])
 def test_the_shortest_and_the_longest_life_are_sent(ttbr):
-    assert h.parse_timespan(written_with(ttbr)) == ttbr
+    assert parse_timespan(written_with(ttbr)) == ttbr
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_delays_of_nothing_and_of_the_longest_are_allowed():
         with pytest.raises(ValueError, match="a delay of"):
             delivery_delay.check(delay, None, has_table=True)
     due = delivery_delay.headers({}, LONGEST_SPAN, '"public"."Sales"', since=datetime.now(UTC))[h.DELIVER_AT]
-    assert h.parse_time(due) is not None
+    assert parse_time(due) is not None
 
 
 def test_a_time_that_is_past_is_due_now():

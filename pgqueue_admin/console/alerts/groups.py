@@ -4,10 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pgqueue_admin.console.alerts.rows import MOST, AlertRow
+from pgqueue_admin.console.alerts.rows import AlertRow
 from pgqueue_admin.formatting.numbers import pluralize
-
-__all__ = ["MOST", "AlertGroup", "AlertLine", "grouped"]
 
 # While one of these is open, messages wait: that the oldest grows old and the depth grows follows from it.
 CAUSES = ("queue_unreadable", "circuit_breaker_open", "host_lost", "worker_crashing", "deaf", "no_consumer")

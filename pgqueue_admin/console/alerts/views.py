@@ -41,7 +41,7 @@ def page(request: HttpRequest) -> HttpResponse:
     state = state if state in alerts.STATES else "open"
     query = filter_box.read(request.GET.get("q", ""))
     is_grouped = state == "open" and request.GET.get("by") != "list"
-    most = groups.MOST if is_grouped else alerts.PAGE
+    most = alerts.MOST if is_grouped else alerts.PAGE
     found = alerts.in_state(state, None if is_grouped else alerts.key_of(request.GET.get("after"))).filter(query.where)
     shown = alerts.rows(found[: most + 1])
     more = len(shown) > most
@@ -62,7 +62,7 @@ def page(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def acknowledge(request: HttpRequest) -> HttpResponse:
     """Several at once, named in the address as ``n=3&n=8``: asked until when and why, then done."""
-    chosen = [number for each in request.GET.getlist("n")[: groups.MOST] if (number := parse_int(each)) is not None]
+    chosen = [number for each in request.GET.getlist("n")[: alerts.MOST] if (number := parse_int(each)) is not None]
     rows = alerts.rows(Alert.objects.filter(alerts.STATES["open"], pk__in=chosen).order_by("severity", "-opened_at"))
     form = AcknowledgementForm(request.POST if request.method == "POST" else None)
     refusal = permissions.refusal_on_page(request.user, "acknowledge")

@@ -20,6 +20,8 @@ from pgqueue_admin.monitor.message import DelayedMessage, StoredMessage, Waiting
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import Headers, HeadersUnreadable
+from pgqueue_admin.transport.wire.type_names import short_type
+from pgqueue_admin.transport.wire.wire_times import parse_time
 
 _STATES = {"dead": "dead", "retried": "retried", "succeeded": "succeeded", "dead_again": "died again"}
 
@@ -71,7 +73,7 @@ def _failed(message: StoredMessage, places: QueueNames, about: dict[str, Any]) -
         SightingSource.ERRORS,
         place=places.named(headers.get(wire.FAILED_Q)) or text(headers.get(wire.PROCESSING_ENDPOINT)),
         state="failed",
-        failed_at=wire.parse_time(headers.get(wire.TIME_OF_FAILURE)),
+        failed_at=parse_time(headers.get(wire.TIME_OF_FAILURE)),
         host=text(headers.get(wire.PROCESSING_MACHINE)),
         cause=_cause(headers.get(wire.EXCEPTION_TYPE)),
         **about,
@@ -142,13 +144,13 @@ def not_archived(history: Iterable[FinishedMessage], archived: Iterable[Archived
 
 def _told(headers: Headers, type_name: str | None) -> dict[str, Any]:
     return {
-        "type": text(wire.short_type(type_name)) if type_name else "",
+        "type": text(short_type(type_name)) if type_name else "",
         "is_event": headers.get(wire.MESSAGE_INTENT) == "Publish",
         "sender": text(headers.get(wire.ORIGINATING_ENDPOINT)),
         "sender_host": text(headers.get(wire.ORIGINATING_MACHINE)),
         "related_to": headers.get(wire.RELATED_TO) or "",
         "edit_of": headers.get(EDIT_OF) or "",
-        "sent_at": wire.parse_time(headers.get(wire.TIME_SENT)),
+        "sent_at": parse_time(headers.get(wire.TIME_SENT)),
     }
 
 
@@ -160,13 +162,13 @@ def _is_audited(headers: Headers) -> bool:
 def _handled(headers: Headers) -> dict[str, Any]:
     return {
         "host": text(headers.get(wire.PROCESSING_MACHINE)),
-        "started_at": wire.parse_time(headers.get(wire.PROCESSING_STARTED)),
-        "ended_at": wire.parse_time(headers.get(wire.PROCESSING_ENDED)),
+        "started_at": parse_time(headers.get(wire.PROCESSING_STARTED)),
+        "ended_at": parse_time(headers.get(wire.PROCESSING_ENDED)),
     }
 
 
 def _cause(exception: str | None) -> str:
-    return text(wire.short_type(exception)) if exception else ""
+    return text(short_type(exception)) if exception else ""
 
 
 def _table(target: str | None) -> str:

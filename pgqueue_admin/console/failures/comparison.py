@@ -12,7 +12,7 @@ from pgqueue_admin.archive import long_headers
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.masking.message_types import types_of, types_told
 from pgqueue_admin.transport.wire import headers as h
-from pgqueue_admin.transport.wire.headers import short_type
+from pgqueue_admin.transport.wire.type_names import short_type
 
 MOST_FIELDS = 6  # that differ
 MOST_SHARED = 12

@@ -23,7 +23,7 @@ from pgqueue_admin.models.failure_group import FailureWords, TeamWords, decided,
 from pgqueue_admin.services import failure_groups as causes
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.permissions import Refusal
-from pgqueue_admin.transport.wire.headers import short_type
+from pgqueue_admin.transport.wire.type_names import short_type
 
 PAGE = 50
 NOBODY = " nobody"  # in the address, whose nobody is: no owner begins with a blank

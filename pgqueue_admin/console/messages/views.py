@@ -24,7 +24,7 @@ from pgqueue_admin.monitor.message import WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.transport.wire.headers import short_type
+from pgqueue_admin.transport.wire.type_names import short_type
 
 _MASKED = "The start of bodies is not shown: masking rules hide parts of bodies. Each message's page shows the others."
 

@@ -13,7 +13,7 @@ from pgqueue_admin.services import content_access, purges, unattended
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.operations import edits, queries, redirects
 from pgqueue_admin.services.operations.queries import Causes, ChangedState, RetryTargets
-from pgqueue_admin.transport.wire.headers import short_type
+from pgqueue_admin.transport.wire.type_names import short_type
 
 SAMPLES = 10
 _SPLITS = 5

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from django.conf import settings
 
 from pgqueue_admin.console import permissions
-from pgqueue_admin.console.permissions import Refusal
 from pgqueue_admin.models import Process
 from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.permissions import Refusal
 from pgqueue_admin.workers.reporting import process_identity
 
 TAIL = 65_536  # bytes of its end that are looked at

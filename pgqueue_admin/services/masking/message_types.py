@@ -5,12 +5,13 @@ from typing import Any
 
 from pgqueue_admin.archive import long_headers
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.type_names import short_type
 
 
 def types_of(*said: str | None) -> tuple[str, ...]:
     """Full names and their last parts, of one or more types as headers and columns have them."""
     full = [name for each in said for part in (each or "").split(";") if (name := part.split(",")[0].strip())]
-    return tuple(dict.fromkeys([*full, *map(h.short_type, full)]))
+    return tuple(dict.fromkeys([*full, *map(short_type, full)]))
 
 
 def types_told(column: str | None, headers: Mapping[str, str | None]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from pgqueue_admin.formatting import durations
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.masking.message_types import types_of
 from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.wire_times import parse_time, parse_timespan
 
 SHOWN = 10_000  # characters of a body
 
@@ -44,12 +45,12 @@ class RecordedMessage:
     @property
     def due_at(self) -> datetime | None:
         """Until then it is held back, however early it is sent."""
-        return h.parse_time(self.options.get("DeliverAt"))
+        return parse_time(self.options.get("DeliverAt"))
 
     @property
     def delay(self) -> timedelta | None:
         """For so long it is held back from when it is sent."""
-        return h.parse_timespan(self.options.get("DelayDeliveryFor"))
+        return parse_timespan(self.options.get("DelayDeliveryFor"))
 
     @property
     def when(self) -> str:

@@ -24,6 +24,7 @@ from pgqueue_admin.transport.unit_of_work import UnitOfWork
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.message import IncomingMessage
 from pgqueue_admin.transport.wire.serializers import Serializers
+from pgqueue_admin.transport.wire.wire_times import wire_now, wire_time
 
 MOST_CONFLICTS = 100  # of a message with other transactions: one that never ends is its own doing
 
@@ -127,7 +128,7 @@ class MessageHandling:
         row = context.received.row_id
         if transaction.is_conflict(error) and self.recovery.failures.conflicted(row) < MOST_CONFLICTS:
             return None
-        data = {**_handler_data(context), "Handler failure time": h.wire_now()}
+        data = {**_handler_data(context), "Handler failure time": wire_now()}
         return self.recovery.remember(context.received, self.recovery.failure(context.received, error, data))
 
 
@@ -162,6 +163,6 @@ def _handler_data(context: MessageContext) -> dict[str, str]:
     return {
         "Message type": context.message.type,
         "Handler type": name_of(handler),
-        "Handler start time": h.wire_time(datetime.fromtimestamp(started, UTC)),
+        "Handler start time": wire_time(datetime.fromtimestamp(started, UTC)),
         "Handler canceled": "False",
     }

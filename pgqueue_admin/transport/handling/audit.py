@@ -10,6 +10,7 @@ from pgqueue_admin.transport.wire import host_info
 from pgqueue_admin.transport.wire.addresses import Addressing
 from pgqueue_admin.transport.wire.header_composer import WIRE_VERSION, stamped
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
+from pgqueue_admin.transport.wire.wire_times import wire_now, wire_time
 
 
 class AuditCopies:
@@ -32,11 +33,11 @@ class AuditCopies:
         self, message: IncomingMessage, started: float, settings: EndpointSettings, acknowledged: bool
     ) -> OutgoingMessage:
         """The message as it was received, and where and when it was processed (wire sheet 7.2)."""
-        now = h.wire_now()
+        now = wire_now()
         headers: h.Headers = {
             **stamped(message.headers, now),
             h.MESSAGE_ID: message.message_id,
-            h.PROCESSING_STARTED: h.wire_time(datetime.fromtimestamp(started, UTC)),
+            h.PROCESSING_STARTED: wire_time(datetime.fromtimestamp(started, UTC)),
             h.PROCESSING_ENDED: now,
             h.HOST_ID: host_info.host_id(),
             h.HOST_DISPLAY_NAME: host_info.machine(),
@@ -61,7 +62,7 @@ def of_retry(message: IncomingMessage, addressing: Addressing) -> list[OutgoingM
 
 
 def _headers(retry: str) -> h.Headers:
-    now = h.wire_now()
+    now = wire_now()
     return {
         h.RETRY_SUCCESSFUL: now,
         h.RETRY_UNIQUE_MESSAGE_ID: retry,

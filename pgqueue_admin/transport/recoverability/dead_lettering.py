@@ -19,6 +19,7 @@ from pgqueue_admin.transport.wire import host_info
 from pgqueue_admin.transport.wire.addresses import Addressing
 from pgqueue_admin.transport.wire.header_composer import stamped
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
+from pgqueue_admin.transport.wire.wire_times import wire_now, wire_time
 
 # The headers that a message gets on its way to an error queue (wire sheet 7.2, 8.1).
 _TAKEN_OFF = (h.RETRIES, h.FL_RETRIES, h.FORWARD_DESTINATION)
@@ -26,7 +27,7 @@ _TAKEN_OFF = (h.RETRIES, h.FL_RETRIES, h.FORWARD_DESTINATION)
 
 def faulted(dialect: Dialect, message: IncomingMessage, failure: Failure) -> h.Headers:
     """The original headers and what went wrong. The counters go, ``Retries.Timestamp`` stays: so the original does."""
-    sent_on = stamped(message.headers, h.wire_now())
+    sent_on = stamped(message.headers, wire_now())
     kept = {name: value for name, value in sent_on.items() if name not in _TAKEN_OFF}
     kept |= h.of_its_own_trace(kept)
     if failure.forward_to:
@@ -63,7 +64,7 @@ def _what(failure: Failure) -> h.Headers:
         h.EXCEPTION_MESSAGE: failure.message,
         h.EXCEPTION_SOURCE: failure.source,
         h.EXCEPTION_STACK_TRACE: failure.stack_trace,
-        h.TIME_OF_FAILURE: h.wire_time(failure.failed_at),
+        h.TIME_OF_FAILURE: wire_time(failure.failed_at),
     }
 
 

@@ -12,6 +12,7 @@ from pgqueue_admin.transport.wire import delivery_delay
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.header_composer import stamped
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
+from pgqueue_admin.transport.wire.wire_times import parse_time, wire_time
 
 # Delayed retries: a message that keeps failing comes back later, each time later still (wire sheet 8.1).
 _COUNT = re.compile(r"[\t-\r ]*\+?0*(\d{1,10})[\t-\r ]*\0*", re.ASCII)  # as .NET reads an int; Python's reads more
@@ -23,7 +24,7 @@ def may_come_back(message: IncomingMessage, failure: Failure, settings: Endpoint
     """Whether a delayed retry is left, as far as it helps: none follows one that is longer ago than ``LONGEST``."""
     if not failure.recoverable or done(message) >= settings.delayed_retries:
         return False
-    last = h.parse_time(message.headers.get(h.RETRIES_TIMESTAMP))
+    last = parse_time(message.headers.get(h.RETRIES_TIMESTAMP))
     return last is None or now - last <= LONGEST
 
 
@@ -37,12 +38,12 @@ def done(message: IncomingMessage) -> int:
 def later(message: IncomingMessage, delay: timedelta, own_address: str) -> OutgoingMessage:
     """The message for the endpoint's delayed table. A time at which it was to be delivered before stays as it was."""
     now, number = datetime.now(UTC), done(message) + 1
-    sent_on = stamped(message.headers, h.wire_time(now))
+    sent_on = stamped(message.headers, wire_time(now))
     kept = {name: value for name, value in sent_on.items() if name != h.FL_RETRIES}
     counted: h.Headers = {
         h.MESSAGE_ID: message.message_id,
         h.RETRIES: str(number),
-        h.RETRIES_TIMESTAMP: h.wire_time(now),
+        h.RETRIES_TIMESTAMP: wire_time(now),
         **h.of_its_own_trace(message.headers),
     }
     headers = delivery_delay.headers(kept | counted, delay, own_address, since=now)

@@ -14,6 +14,7 @@ from pgqueue_admin.transport.wire.delivery_delay import Delay
 from pgqueue_admin.transport.wire.header_composer import PUBLISH, REPLY, SEND, HeaderComposer, Types
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.wire.type_names import full_name, split_types
+from pgqueue_admin.transport.wire.wire_times import parse_time
 
 MutateOutgoing = Callable[[OutgoingMessage, IncomingMessage | None], OutgoingMessage]
 Subscribers = Callable[[list[str]], list[Address]]
@@ -110,7 +111,7 @@ class MessageFactory:
         return made
 
     def _kept_back(self, headers: Mapping[str, str | None], delay: Delay, destination: str | Address) -> h.Headers:
-        sent = h.parse_time(headers[h.TIME_SENT]) or datetime.now(UTC)
+        sent = parse_time(headers[h.TIME_SENT]) or datetime.now(UTC)
         return delivery_delay.headers(dict(headers), delay, self._as_given(destination), since=sent)
 
     def _as_given(self, destination: str | Address) -> str:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from pgqueue_admin.transport.wire import headers as h
-from pgqueue_admin.transport.wire.wire_times import LONGEST_SPAN
+from pgqueue_admin.transport.wire.wire_times import LONGEST_SPAN, wire_time
 
 Delay = timedelta | datetime
 
@@ -36,7 +36,7 @@ def _check_year(at: datetime) -> None:
 def headers(made: h.Headers, delay: Delay, destination: str, since: datetime) -> h.Headers:
     """With where to and, unless it was said before, until when; the destination stands as it was given."""
     due = since + delay if isinstance(delay, timedelta) else delay
-    return {h.DELIVER_AT: h.wire_time(due)} | made | {h.FORWARD_DESTINATION: destination}
+    return {h.DELIVER_AT: wire_time(due)} | made | {h.FORWARD_DESTINATION: destination}
 
 
 def seconds(delay: Delay) -> float:

@@ -10,7 +10,7 @@ from pgqueue_admin.transport.wire import host_info
 from pgqueue_admin.transport.wire.ids import new_ids
 from pgqueue_admin.transport.wire.message import IncomingMessage
 from pgqueue_admin.transport.wire.serializers import Serializers
-from pgqueue_admin.transport.wire.wire_times import LONGEST_SPAN, SHORTEST_SPAN
+from pgqueue_admin.transport.wire.wire_times import LONGEST_SPAN, SHORTEST_SPAN, wire_now, wire_timespan
 
 # What all messages of one send have in common: made, and written down, once however many they are.
 _IDS = f'{{"{h.MESSAGE_ID}":"%s","{h.CONVERSATION_ID}":"%s","{h.CORRELATION_ID}":"%s"'
@@ -96,15 +96,15 @@ class HeaderComposer:
         if ttbr is not None:
             _check_ttbr(ttbr)
         fixed = self._fixed(intent, types if isinstance(types, str) else ";".join(types))
-        times = f'"{h.TIME_SENT}":"{h.wire_now()}"'
+        times = f'"{h.TIME_SENT}":"{wire_now()}"'
         if ttbr:
-            times += f',"{h.TIME_TO_BE_RECEIVED}":"{h.wire_timespan(ttbr)}"'
+            times += f',"{h.TIME_TO_BE_RECEIVED}":"{wire_timespan(ttbr)}"'
         return HeaderTemplate(fixed, times, headers, incoming)
 
     def compose_code(self, code: int, headers: h.Headers, incoming: IncomingMessage) -> h.Headers:
         """Headers of an answer without a body, hence without type and format."""
         answer = {h.CONTROL_MESSAGE: "True", h.ERROR_CODE: str(code)}
-        sent = {h.TIME_SENT: h.wire_now()}
+        sent = {h.TIME_SENT: wire_now()}
         return {**identity(incoming), **_intent(REPLY), **self._sender(), **sent, **answer, **headers}
 
     def _sender(self) -> h.Headers:

@@ -9,32 +9,7 @@ from typing import Any
 
 import orjson
 
-from pgqueue_admin.transport.wire.type_names import full_name, short_type, split_types
-from pgqueue_admin.transport.wire.wire_times import parse_time, parse_timespan, wire_now, wire_time, wire_timespan
-
-__all__ = [
-    "FAILURE_PREFIXES",
-    "Headers",
-    "HeadersUnreadable",
-    "SerializedHeaders",
-    "dump",
-    "enclosed_type",
-    "enclosed_types",
-    "full_name",
-    "is_control_message",
-    "message_id",
-    "of_its_own_trace",
-    "pairs",
-    "parse",
-    "parse_time",
-    "parse_timespan",
-    "short_type",
-    "strip_failure",
-    "types_in",
-    "wire_now",
-    "wire_time",
-    "wire_timespan",
-]
+from pgqueue_admin.transport.wire.type_names import full_name, split_types
 
 Headers = dict[str, str | None]
 

@@ -8,6 +8,7 @@ from typing import Any
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.delivery_delay import Delay
+from pgqueue_admin.transport.wire.wire_times import parse_time, parse_timespan
 
 
 @dataclass(slots=True)
@@ -70,11 +71,11 @@ class IncomingMessage:
     def sent(self) -> datetime | None:
         """When it was sent; a delayed one: when it was due."""
         due = self.headers.get(h.DELIVER_AT)
-        return (h.parse_time(due) if due else None) or h.parse_time(self.headers.get(h.TIME_SENT))
+        return (parse_time(due) if due else None) or parse_time(self.headers.get(h.TIME_SENT))
 
     @property
     def time_to_be_received(self) -> timedelta | None:
-        return h.parse_timespan(self.headers.get(h.TIME_TO_BE_RECEIVED))
+        return parse_timespan(self.headers.get(h.TIME_TO_BE_RECEIVED))
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from pgqueue_admin.console.messages.payload_columns import PayloadCell, PayloadC
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.out_of_range_times import Beyond
 from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.transport.wire.headers import short_type
+from pgqueue_admin.transport.wire.type_names import short_type
 
 
 @dataclass(frozen=True, slots=True)

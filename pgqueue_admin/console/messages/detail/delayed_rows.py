@@ -19,7 +19,7 @@ from pgqueue_admin.monitor.delayed import Cursor
 from pgqueue_admin.monitor.message import DelayedMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.transport.wire.headers import short_type
+from pgqueue_admin.transport.wire.type_names import short_type
 
 ROWS = 50
 _SAGA_TIMEOUT = "NServiceBus.IsSagaTimeoutMessage"

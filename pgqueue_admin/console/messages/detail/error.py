@@ -6,7 +6,7 @@ from functools import cached_property
 from pgqueue_admin.console.messages.detail.summary import MessageSummary
 from pgqueue_admin.formatting import stack_traces
 from pgqueue_admin.transport.failure import MOST_MESSAGE
-from pgqueue_admin.transport.wire.headers import short_type
+from pgqueue_admin.transport.wire.type_names import short_type
 
 
 @dataclass

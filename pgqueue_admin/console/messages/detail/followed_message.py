@@ -26,7 +26,7 @@ from pgqueue_admin.monitor import browse
 from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.services import content_access
 from pgqueue_admin.services.operations import queries
-from pgqueue_admin.transport.wire.headers import short_type
+from pgqueue_admin.transport.wire.type_names import short_type
 
 GONE = "gone"  # removed from the archive
 

@@ -18,7 +18,9 @@ from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.masking import message_types
 from pgqueue_admin.services.outbox.content import RecordedMessage
 from pgqueue_admin.transport.wire import headers as wire
+from pgqueue_admin.transport.wire import type_names
 from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers
+from pgqueue_admin.transport.wire.wire_times import parse_time
 
 STATE_WORDS = {"dead_again": "dead again", "retried": "retried"}
 LONGEST_ID = 500
@@ -82,7 +84,7 @@ class MessageSummary:
 
     @property
     def short_type(self) -> str:
-        return wire.short_type(self.type) if self.type else "Message of unknown type"
+        return type_names.short_type(self.type) if self.type else "Message of unknown type"
 
     @property
     def content_type(self) -> str | None:
@@ -139,7 +141,7 @@ class MessageSummary:
 
     @cached_property
     def parts(self) -> list[header_parts.HeaderGroup]:
-        return header_parts.parts(long_headers.shown(self.headers), FAILURE_PREFIXES, wire.parse_time)
+        return header_parts.parts(long_headers.shown(self.headers), FAILURE_PREFIXES, parse_time)
 
     @cached_property
     def on_retry(self) -> tuple[list[str], list[str]]:
@@ -220,7 +222,7 @@ def of_recorded(message: RecordedMessage, access: ContentAccess) -> MessageSumma
         headers_bytes=_bytes(whole),
         headers=headers,
         unreadable=unreadable,
-        sent_at=wire.parse_time(headers.get(wire.TIME_SENT)),
+        sent_at=parse_time(headers.get(wire.TIME_SENT)),
         access=access,
         body_size=len(message.body),
     )

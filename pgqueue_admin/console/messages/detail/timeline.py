@@ -13,6 +13,8 @@ from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.formatting.numbers import format_int
 from pgqueue_admin.services.edited_retry import edited_as
 from pgqueue_admin.transport.wire import headers as wire
+from pgqueue_admin.transport.wire.type_names import short_type
+from pgqueue_admin.transport.wire.wire_times import parse_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +47,18 @@ def _sent(facts: MessageSummary) -> Iterator[TimelineStep]:
 
 
 def _delayed(facts: MessageSummary) -> Iterator[TimelineStep]:
-    due = wire.parse_time(facts.headers.get(wire.DELIVER_AT))
+    due = parse_time(facts.headers.get(wire.DELIVER_AT))
     if due and not facts.delayed_retries:
         yield TimelineStep(due, "clock", "", "Due, after a delay", "sent with a time to be delivered at")
     if facts.delayed_retries:
-        last = wire.parse_time(facts.headers.get(wire.RETRIES_TIMESTAMP))
+        last = parse_time(facts.headers.get(wire.RETRIES_TIMESTAMP))
         yield TimelineStep(last, "clock", "", f"Delayed retry {facts.delayed_retries}", "the last one before this")
 
 
 def _due(facts: MessageSummary) -> Iterator[TimelineStep]:
     """Of one that is kept back: what comes, not what was."""
     if facts.delayed_retries:
-        failed = wire.parse_time(facts.headers.get(wire.RETRIES_TIMESTAMP))
+        failed = parse_time(facts.headers.get(wire.RETRIES_TIMESTAMP))
         yield TimelineStep(failed, "back", "", f"Failed; delayed retry {facts.delayed_retries} was put here")
     if facts.due_at:
         late = facts.state == "overdue"
@@ -96,7 +98,7 @@ def _told(*facts: tuple[str, Any]) -> str:
 
 
 def _cause(row: Any) -> str:
-    return wire.short_type(row.exception_type) if row.exception_type else row.retry_blocked_reason or row.details or ""
+    return short_type(row.exception_type) if row.exception_type else row.retry_blocked_reason or row.details or ""
 
 
 def done(facts: MessageSummary, events: list[Any]) -> Iterator[TimelineStep]:
