@@ -1,4 +1,4 @@
-"""What a warning kind found at this moment; evaluation turns it into Alert rows."""
+"""A finding of a warning kind at this moment; evaluation turns findings into Alert rows."""
 
 from dataclasses import dataclass
 from datetime import datetime

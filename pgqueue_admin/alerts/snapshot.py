@@ -1,4 +1,4 @@
-"""What the warning kinds look at: everything they judge, read once for all of them."""
+"""The input of all warning kinds, read once per evaluation."""
 
 import logging
 from collections import Counter, defaultdict

@@ -1,4 +1,4 @@
-"""A message that our own engine gave up on, as the archive keeps it."""
+"""Makes the archive's row of a message that our own engine gave up on."""
 
 from uuid import UUID
 

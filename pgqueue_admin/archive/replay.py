@@ -1,4 +1,4 @@
-"""Retry, discard, restore: what a person decides about dead messages, each guarded by the message's state (C4)."""
+"""Retry, discard and restore of dead messages, each guarded by the message's state (C4)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What was decided long ago leaves the archive. What still waits for somebody never does."""
+"""Deletes decided messages from the archive after the retention time; dead ones stay."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What the environment says, and the embedded servers where it is silent. A variable set to nothing says nothing."""
+"""Reads configuration from environment variables, falling back to the embedded servers. An empty variable is unset."""
 
 import hmac
 import os

@@ -1,4 +1,4 @@
-"""The two names of a queue table. How they are written as one text is the dialect's affair."""
+"""The address of a queue table: schema and name. Its text form belongs to the dialect."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What a dialect offers: its statements, its addresses, its sessions, and what it is able to do."""
+"""The dialect contract: statements, addresses, sessions, stores, and capability questions."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager

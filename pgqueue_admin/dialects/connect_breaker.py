@@ -1,4 +1,4 @@
-"""While a server says nothing one caller tries, and all others are told at once what the last try brought."""
+"""Circuit breaker for connecting: while a server is silent, one caller probes, all others fail at once."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What every room may do with an open database session; the dialects make them.
+"""Protocols of database sessions, implemented by each dialect.
 
 ``Session`` is what every dialect has; ``ReceiveSession`` is one that messages are received in. ``Connection`` is
 PostgreSQL's, which can NOTIFY and load in bulk besides.

@@ -1,4 +1,4 @@
-"""One time limit for all that is looked at on behalf of somebody who waits: a page, with however many statements."""
+"""One time limit for all statements that a page or a caller waits for."""
 
 import time
 from collections.abc import Iterator

@@ -107,7 +107,7 @@ class RowsDropped(DatabaseError):
 
 
 class TransactionEndedByHandler(DatabaseError):
-    """Somebody ended the transaction from within, by commit or rollback."""
+    """A handler ended the transaction by commit or rollback."""
 
 
 class NoSuchBranch(DatabaseError):

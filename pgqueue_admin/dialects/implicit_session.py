@@ -1,4 +1,4 @@
-"""A session whose server begins a transaction by itself, with the first statement after the last one's end.
+"""A session whose server starts a transaction with the first statement after a commit.
 
 Where the server ends a transaction, at a deadlock or a handler's DDL, what follows is no commit of its own. A statement
 outside of ``transaction()`` is followed by a commit of ours. MySQL and SQL Server are asked so.

@@ -66,7 +66,10 @@ def _log(written: int, at: datetime) -> dict[str, Any]:
 
 
 def _unmoved(source: HistorySource) -> QuerySet[HistorySource]:
-    """Its row, if it is still where it was: what another driver read meanwhile would be read twice."""
+    """The source row, guarded by the position we read.
+
+    Matches nothing if another process advanced it, so no range is read twice.
+    """
     return _same(source).filter(
         snapshot=source.snapshot, snapshot_target=source.snapshot_target, seq_done=source.seq_done
     )

@@ -93,7 +93,7 @@ class Sampler:
 
     @property
     def unfound(self) -> str:
-        """Why the catalog could not be read last: what is measured was found before. Nothing where it could."""
+        """The error of the last catalog read, or "". While it is set, tables found earlier are still measured."""
         return str(self._unfound or "")
 
     def sample(self, now: datetime | None = None) -> list[QueueSample]:

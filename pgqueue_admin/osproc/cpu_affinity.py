@@ -1,4 +1,4 @@
-"""Which processors a process may use whose work can wait: all of them, or all but one while others are at work.
+"""CPU affinity of background work: leaves one processor to others while they are busy.
 
 Who is put over it at once (``low_priority``, ``idle_cgroup``) still finds the caches full of its data; and the servers
 that it asks for rows do not go last themselves: they answer as fast as it takes in.

@@ -1,4 +1,4 @@
-"""What a Ctrl-C must not stop halfway."""
+"""Holds back Ctrl-C during work that must not stop halfway."""
 
 import signal
 import threading

@@ -1,4 +1,4 @@
-"""What the start of a process leaves is never garbage, and full collections would walk all of it, again and again."""
+"""Freezes what start-up allocated: full garbage collections would walk it again and again."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""A control group that runs only where nobody else wants a processor: Linux puts whoever wakes up over it at once.
+"""An idle control group: Linux runs it only where nobody else wants a processor.
 
 Made where the system lets us: mostly as root. Elsewhere what low_priority.py does is all there is.
 """

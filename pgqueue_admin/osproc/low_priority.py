@@ -1,4 +1,4 @@
-"""Going last: a process whose work can wait leaves the processors to others."""
+"""Lowers the scheduling priority of background work."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Folders of ours that nobody else on this machine looks into: logs, mails and history hold what messages said."""
+"""Makes our folders private (0700): logs, mails and history hold messages."""
 
 from collections.abc import Container
 from contextlib import suppress

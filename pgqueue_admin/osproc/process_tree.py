@@ -1,4 +1,4 @@
-"""A process and all it has started, as Linux tells it; nothing where it does not."""
+"""Child processes and threads of a process, read from /proc."""
 
 import os
 from collections.abc import Iterator

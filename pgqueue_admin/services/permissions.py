@@ -1,4 +1,4 @@
-"""Who may do what. Every act asks here, on the server, with a sentence, and so does reading what messages say."""
+"""Permissions: every act asks here, on the server, and gets a sentence if it is refused."""
 
 from typing import Any, NamedTuple
 

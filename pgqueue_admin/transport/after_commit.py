@@ -1,4 +1,4 @@
-"""What handlers left to be called once all that they wrote is committed."""
+"""Callbacks that handlers registered to run after the commit."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Whether an endpoint's tables are what it and its neighbours need; each fault with the statement that mends it."""
+"""Checks an endpoint's tables; each fault comes with the statement that mends it."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The half of an endpoint that sends: its name, its queues' addresses, its sessions and its tables."""
+"""The sending half of an endpoint: its name, queue addresses, sessions and tables."""
 
 import itertools
 from collections.abc import Iterator, Mapping

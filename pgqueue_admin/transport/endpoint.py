@@ -1,4 +1,4 @@
-"""An endpoint: a queue of its own, handlers for what arrives there, and ways to send."""
+"""An endpoint: receives from its own queue, calls handlers, and sends."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""What may be wrong with a message, or with what a handler asks for."""
+"""Errors of the engine: unreadable messages, and what a handler may not do."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""One failed attempt to handle a message, as it is told to whoever takes the message afterwards."""
+"""A failed handling attempt, as retries, the archive and the error queue see it."""
 
 import traceback
 from dataclasses import dataclass, field

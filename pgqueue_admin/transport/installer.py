@@ -1,4 +1,4 @@
-"""Makes the tables of an endpoint, in the original's order, each where it is missing (wire sheet 1.5)."""
+"""Creates an endpoint's missing tables, in NServiceBus' order (wire sheet 1.5)."""
 
 from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.transport.delayed.table import DelayedTable

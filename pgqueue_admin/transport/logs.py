@@ -1,4 +1,4 @@
-"""Which message a log line is about, as fields of the record: of the engine's lines, and of what handlers log."""
+"""Adds the current message to log records, of the engine and of handlers."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Where the engine reaches out: what becomes of exhausted messages, and who counts."""
+"""Ports of the engine: exhausted messages, observers, outbox."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta

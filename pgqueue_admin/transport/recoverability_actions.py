@@ -1,4 +1,4 @@
-"""What may become of a message that failed (wire sheet 8.1)."""
+"""The actions that a recoverability policy can choose (wire sheet 8.1)."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Calls of an application's functions: what is async does nothing when it is called, and its message would be gone."""
+"""Calls an application's functions and refuses async ones: their message would be lost."""
 
 import inspect
 from collections.abc import Callable, Coroutine, Generator

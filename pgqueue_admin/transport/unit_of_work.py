@@ -1,4 +1,4 @@
-"""What the processing of a message needs of the transaction that the message came in."""
+"""What message processing needs of the receive transaction."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager

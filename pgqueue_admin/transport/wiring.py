@@ -1,4 +1,4 @@
-"""Puts the parts together that receive for an endpoint."""
+"""Wires up the parts that receive for an endpoint."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -78,7 +78,7 @@ def test_nothing_lies_there_that_the_manifest_does_not_explain(made: tuple[Path,
     assert all(case["why"] and case["endpoint"] for case in manifest["cases"])
 
 
-def test_what_others_stumble_over_lies_there_as_it_came_and_as_the_engine_leaves_it(
+def test_unreadable_rows_are_kept_unchanged(
     made: tuple[Path, Path], restored: str, connect: Callable[..., Connection]
 ) -> None:
     """Header texts null and {}, and a due NULL body: raw in a queue of their own, and in the error queue."""

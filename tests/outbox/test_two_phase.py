@@ -142,7 +142,7 @@ def asks_for_another(context: Any, name: str) -> None:
     ("fault", "said", "kept"),
     [
         (fails, "declined", 0),
-        (commits, "ended the transaction from within", 1),
+        (commits, "ended the transaction by commit", 1),
         (begins_another, "", 1),
         (ignores_a_failure, "", 0),
         (notifies, "A transaction that executed NOTIFY or LISTEN cannot be prepared", 0),

@@ -27,7 +27,7 @@ def test_a_handler_that_ends_the_transaction_is_told(endpoint, handlers, caplog,
     endpoint.apply(ONE)
     endpoint.send("Sales", 1, type=PING)
     endpoint.start()
-    until(lambda: "ended the transaction from within" in caplog.text, 20)
+    until(lambda: "ended the transaction by commit" in caplog.text, 20)
     until(lambda: not rows(endpoint.dsn, "Sales"), 20)
     assert len(attempts) == (1 if word == "commit" else 6)
     assert len(rows(endpoint.dsn, "error")) == (0 if word == "commit" else 1)

@@ -12,7 +12,7 @@ SILENT_SECONDS = 2.0  # a server that says nothing for so long is down
 
 
 class SessionPool:
-    """While a server says nothing one caller tries, and the others are told at once."""
+    """While the server is silent, one caller probes and all others fail at once."""
 
     def __init__(self, connect: Callable[[], MySQLSession], dialect: Any):
         self._connect, self._dialect = connect, dialect

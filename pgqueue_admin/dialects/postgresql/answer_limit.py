@@ -1,4 +1,4 @@
-"""How long a session waits for an answer: a thread of this process hangs up where none comes.
+"""Answer timeout of sessions: a watchdog thread closes the connection of a silent server.
 
 A server that is gone behind something that lives, such as a relay or a pooler that was stopped, is noticed by nothing
 else: the kernel beneath that goes on acknowledging, so neither keepalives nor ``tcp_user_timeout`` count.

@@ -1,4 +1,4 @@
-"""Rows of a queue by COPY in its binary form: what many messages cost least in, here and for the server."""
+"""Bulk insert into a queue by binary COPY: the cheapest way for many messages, here and on the server."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Databases that are not in UTF-8: a letter that theirs does not have goes in as JSON writes it, ``\\u20ac``.
+"""Databases with other encodings than UTF-8: characters that they lack are written as JSON escapes, ``\\u20ac``.
 
 In headers that is the same text; elsewhere it can be read, and no row is refused for it.
 """

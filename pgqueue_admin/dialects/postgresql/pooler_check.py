@@ -1,4 +1,4 @@
-"""Whether sessions are one's own: a pooler in transaction mode lends with each transaction any that is free."""
+"""Detects a pooler in transaction mode, which lends another server session for each transaction."""
 
 from collections.abc import Callable
 

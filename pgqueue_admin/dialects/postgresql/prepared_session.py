@@ -1,4 +1,4 @@
-"""A session of our own: statements from our files go through libpq itself, all else through psycopg's cursors."""
+"""The engine's session: our statements go through libpq, all others through psycopg's cursors."""
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress

@@ -1,4 +1,4 @@
-"""Sessions kept open between uses. Whoever borrows one connects it, so that a refusal is told at once."""
+"""A pool of open sessions. The borrower connects, so that a refusal is reported at once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

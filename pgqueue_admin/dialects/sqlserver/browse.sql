@@ -54,7 +54,7 @@ where RowVersion in (select cast(value as bigint) from openjson(%(seqs)s)) order
 select {columns} from {table} with (readpast, readcommittedlock) where Id = cast(%(id)s as uniqueidentifier) option (maxdop 1)
 
 -- name: there
--- Whether the row is there, and in nobody's hands.
+-- Whether the row is there and not in flight.
 select cast(case when exists (
     select 1 from {table} with (readpast, readcommittedlock) where Id = cast(%(id)s as uniqueidentifier)
 ) then 1 else 0 end as bit) as is_there

@@ -1,4 +1,4 @@
-"""Whether messages that wait in a queue may be acted on by hand: asked by each act and each chunk of a purge."""
+"""Whether waiting messages of a queue may be acted on by hand; asked by each act and each chunk of a purge."""
 
 import django.db
 

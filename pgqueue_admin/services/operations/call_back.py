@@ -1,4 +1,4 @@
-"""What a retry has sent and still waits in its queue: how much there is, and an operation that takes it back."""
+"""Calls back what a retry sent and what still waits in its queue: the count, and the operation that does it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What has to be given before an operation starts: the guard of whoever is asked, by the console or Django admin."""
+"""What a person must confirm before an operation starts: a reason, the typed count."""
 
 from dataclasses import dataclass
 

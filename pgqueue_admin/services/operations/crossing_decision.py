@@ -1,4 +1,4 @@
-"""What a person says became of a crossing of which nobody can be told any more."""
+"""Records what a person says became of a crossing that no database can answer for."""
 
 import logging
 from contextlib import suppress

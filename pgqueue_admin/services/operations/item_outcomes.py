@@ -1,4 +1,4 @@
-"""Writes down what an operation did to each message, in the transaction that did it."""
+"""Records the outcome of each message, in the transaction that acted on it."""
 
 from pgqueue_admin.archive import schema_columns
 from pgqueue_admin.archive.messages import Outcome

@@ -1,4 +1,4 @@
-"""What the kinds of operation have in common, and in what they differ: the state they need, and what they do."""
+"""The kinds of operation: the state that each needs, and what it does."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Start and cancel: each happens once, and whoever comes second is told who was first."""
+"""Starts and cancels operations, each once; a second person is told who was first."""
 
 import logging
 from collections.abc import Collection

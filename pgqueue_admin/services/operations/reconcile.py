@@ -1,4 +1,4 @@
-"""What an operation left behind when a database or a process went away between its two commits."""
+"""Reconciles operations that lost a process or a database between their two commits."""
 
 from datetime import datetime, timedelta
 

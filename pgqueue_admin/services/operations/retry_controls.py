@@ -1,4 +1,4 @@
-"""Pause, go on, change the rate: what a person decides of a staged retry. Whoever is second is told so."""
+"""Pause, resume and rate of a staged retry; a second person is told who was first."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What became of what a staged retry has sent: which rows left their queues, and what there is to stop or hold for."""
+"""Results of a staged retry so far: which messages left their queues, and reasons to stop or hold."""
 
 from collections import defaultdict
 from dataclasses import dataclass

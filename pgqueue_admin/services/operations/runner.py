@@ -1,4 +1,4 @@
-"""Doing it: chunk by chunk, each one transaction beside the queues; the operation's row follows from what is there."""
+"""Runs an operation chunk by chunk, one transaction each; the operation's row follows from what is committed."""
 
 import time
 from collections.abc import Callable, Collection

@@ -1,4 +1,4 @@
-"""Fixing the set of an operation before anybody decides on it."""
+"""Freezes the set of messages of an operation before it is confirmed."""
 
 import logging
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""An act on one message, at once."""
+"""Acts on one message at once."""
 
 from collections.abc import Collection
 from contextlib import suppress

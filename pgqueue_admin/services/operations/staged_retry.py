@@ -1,4 +1,4 @@
-"""A staged retry, step by step: waits for a receiver, sends by the clock, stops and holds by itself, follows.
+"""Runs a staged retry: waits for a receiver, sends at a rate, stops or holds by itself, follows the results.
 
 Nothing is kept in memory: any process may take any step, and whoever comes after a killed one goes on from there.
 """

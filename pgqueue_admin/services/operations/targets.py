@@ -1,4 +1,4 @@
-"""One judge of what a retry may write into: asked by its preview, by the act, and of one message beside its button.
+"""Judges what a retry may write into, for its preview, the act, and the button of one message.
 
 What a message says chooses its target, and anybody may have sent it. So a target is an input queue; what else has the
 shape of a queue is written to only when a person named it. Reads the catalog alone, so that nobody's code runs.

@@ -1,4 +1,4 @@
-"""Moves delayed messages that are due: asks seldom, and exactly when the next one comes due (wire sheet 3)."""
+"""Moves due delayed messages into the queue. Sleeps until the next one is due (wire sheet 3)."""
 
 import threading
 import time

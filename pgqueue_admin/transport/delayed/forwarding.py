@@ -1,4 +1,4 @@
-"""The second hop of a delayed message: from the queue it was moved to when due, to where it was sent (wire sheet 3)."""
+"""Forwards a due delayed message from this endpoint's queue to its destination (wire sheet 3)."""
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable, Deadlock, TimedOut

@@ -1,4 +1,4 @@
-"""An endpoint's delayed table: what it sends later waits here, and comes to its own queue when it is due."""
+"""An endpoint's table of delayed messages: written when it sends later, moved to its own queue when due."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""One attempt: the message is read, handled, and what was sent meanwhile is dispatched."""
+"""One handling attempt: deserialize the message, call its handlers, dispatch what they sent."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is sent when a message was handled: its copy for the audit queue, and word to whoever had it retried."""
+"""Sends after successful handling: the audit copy, and the acknowledgement of a retry."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

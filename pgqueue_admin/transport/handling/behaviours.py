@@ -1,4 +1,4 @@
-"""What an application puts around handlers, and between messages and the wire."""
+"""Behaviours: the application's code around handlers, and between messages and the wire."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Callbacks: who asked, and the answer that comes to the queue of this instance (T1)."""
+"""Callbacks: matches replies in this instance's queue with the requests that wait for them (T1)."""
 
 import logging
 import threading

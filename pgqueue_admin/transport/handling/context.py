@@ -1,4 +1,4 @@
-"""What a handler gets beside the message: its headers, and ways to send."""
+"""The handler context: the message's headers, and ways to send."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

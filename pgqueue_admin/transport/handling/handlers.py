@@ -1,4 +1,4 @@
-"""Which functions handle which messages."""
+"""Registers handlers by message type."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""What happens to one received message, whatever the transaction it came in."""
+"""Processes one received message, in whatever transaction it was received."""
 
 import logging
 import time

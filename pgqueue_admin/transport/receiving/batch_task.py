@@ -1,4 +1,4 @@
-"""One receive of several messages: one delete, a savepoint each, one commit."""
+"""Receives a batch of messages: one delete, a savepoint per message, one commit."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Rows of a queue that are in flight here, and from where to receive beside them."""
+"""Rows of a queue that this process has in flight, and the low-water mark to receive from."""
 
 import threading
 from collections.abc import Collection

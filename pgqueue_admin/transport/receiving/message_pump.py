@@ -1,4 +1,4 @@
-"""The loop: peek; nothing there, rest; something there, receive; and peek again (T10 to T14)."""
+"""The receive loop: peek, wait while the queue is empty, receive, peek again (T10 to T14)."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""One message's share of a batch: what it wrote, and what it wanted to send, is undone alone when it fails."""
+"""A savepoint per message of a batch: if one fails, only its own writes and sends are undone."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager

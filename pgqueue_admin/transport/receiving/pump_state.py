@@ -1,4 +1,4 @@
-"""What the threads of one message pump share: signals, the quota of receives, back-off, and receives one by one."""
+"""State that the threads of a message pump share: signals, receive quota, back-off, single-receive fallback."""
 
 import logging
 import threading

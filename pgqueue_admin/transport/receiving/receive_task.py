@@ -1,4 +1,4 @@
-"""One receive: from the delete to the commit, and what follows when either fails."""
+"""Receives one message: from the delete to the commit, and what follows if either fails."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is one commit with the end of a received message: a class for each transaction mode (wire sheet 5)."""
+"""The receive transaction, a class per transaction mode (wire sheet 5)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext

@@ -1,4 +1,4 @@
-"""A receive whose handlers write in a storage session, in one commit with what they sent (outbox sheet 5).
+"""Receiving with an outbox: the handlers' writes and the record of their sends are one commit (outbox sheet 5).
 
 Receive, find the record, handle, store, commit; then mark, dispatch and the end of the message.
 """

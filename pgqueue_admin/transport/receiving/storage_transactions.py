@@ -1,4 +1,4 @@
-"""The transactions in which handlers of one message write: the outbox's, and those of other databases."""
+"""Storage transactions of a message's handlers: the outbox's, and those of other databases."""
 
 import logging
 from contextlib import AbstractContextManager

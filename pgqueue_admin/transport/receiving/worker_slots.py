@@ -1,4 +1,4 @@
-"""Threads that receive: as many as may handle messages at once, each with sessions of its own (T11)."""
+"""Worker threads: one per message handled at once, each with its own sessions (T11)."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""Where a message goes that will not be tried again: the archive's port, or the error queue."""
+"""Hands an exhausted message to the archive's port, or sends it to the error queue."""
 
 import logging
 from collections.abc import Iterator

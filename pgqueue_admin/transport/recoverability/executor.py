@@ -1,4 +1,4 @@
-"""What is done with a message that failed: kept for later, put away or dropped, in the transaction that received it."""
+"""Carries out the decision on a failed message, in its receive transaction: delay, dead-letter or discard."""
 
 import logging
 from collections.abc import Callable

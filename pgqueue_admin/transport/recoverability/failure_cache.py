@@ -1,4 +1,4 @@
-"""Failed attempts, remembered in this process only, as the original does (wire sheet 5)."""
+"""Failed attempts of this process by message; not shared between processes, as in NServiceBus (wire sheet 5)."""
 
 import threading
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""The function that decides what becomes of a message that failed (wire sheet 8.1)."""
+"""Decides what happens to a failed message: retry at once, retry later, or give up (wire sheet 8.1)."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Which batches are loaded in bulk, and in which parts the others go (T8)."""
+"""Splits outgoing messages into bulk loads and batches (T8)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

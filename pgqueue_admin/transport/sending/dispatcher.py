@@ -1,4 +1,4 @@
-"""Writes outgoing messages: each once, in order, a statement per queue; delayed ones wait in the endpoint's table."""
+"""Writes outgoing messages in order, one statement per queue; delayed ones go into the endpoint's delayed table."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial

@@ -1,4 +1,4 @@
-"""Makes the outgoing messages of a send, a publish or a reply; shared by endpoint and handler context."""
+"""Builds the outgoing messages of a send, publish or reply, for endpoints and handlers."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta

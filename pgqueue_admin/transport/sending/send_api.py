@@ -1,4 +1,4 @@
-"""The ways to send: the same for an endpoint, for a handler, and inside somebody else's transaction."""
+"""The sending methods, shared by endpoints, handlers and callers' transactions."""
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta

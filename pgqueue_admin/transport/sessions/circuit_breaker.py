@@ -1,4 +1,4 @@
-"""When the database does not play along: how long to wait, and when to say that it is serious (wire sheet 6)."""
+"""Circuit breaker and back-off for database errors (wire sheet 6)."""
 
 import logging
 import threading

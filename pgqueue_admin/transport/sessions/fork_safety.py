@@ -1,4 +1,4 @@
-"""A forked child leaves its parent's sessions and threads alone: their sockets are shared, the threads not there."""
+"""After a fork the child leaves the parent's sessions and threads alone."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""NOTIFY between our senders and receivers: a message is noticed at once, and without it only by the peek delay."""
+"""NOTIFY from senders to receivers: a message is received at once instead of after the peek delay."""
 
 import hashlib
 import logging

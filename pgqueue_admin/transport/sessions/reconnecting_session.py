@@ -1,4 +1,4 @@
-"""A database session that is opened when it is needed, and again after it was lost."""
+"""A database session that connects on first use and reconnects after a loss."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress

@@ -1,4 +1,4 @@
-"""Sessions of one endpoint, by what is asked in them, and how long it waits for an answer."""
+"""Opens an endpoint's sessions, by purpose and answer timeout."""
 
 from typing import Any
 

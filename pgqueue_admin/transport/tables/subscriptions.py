@@ -1,4 +1,4 @@
-"""Who wants which events: the routing table all endpoints of a system share (wire sheet 4)."""
+"""Subscriptions: the routing table that all endpoints of a system share (wire sheet 4)."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""Which table a logical address means, in which schema, and whether its name is short enough (wire sheet 1.4)."""
+"""Resolves a logical address to a table and schema, and checks the length of names (wire sheet 1.4)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Headers of what this endpoint sends (wire sheet 7.2)."""
+"""Composes the headers of outgoing messages (wire sheet 7.2)."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta

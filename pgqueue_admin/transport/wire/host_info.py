@@ -1,4 +1,4 @@
-"""What headers tell about this machine and process."""
+"""The host name and id of this process, for headers."""
 
 import hashlib
 import socket

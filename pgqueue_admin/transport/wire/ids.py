@@ -1,4 +1,4 @@
-"""Ids of messages and conversations."""
+"""Creates ids of messages and conversations."""
 
 import os
 

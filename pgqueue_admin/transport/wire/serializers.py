@@ -1,4 +1,4 @@
-"""Bodies: what becomes of an object on the way out and of bytes on the way in (T5)."""
+"""Serializers: objects to bodies and back (T5)."""
 
 import json
 import re

@@ -81,7 +81,7 @@ cast(cast(substring(Headers, 1, 65536) as nvarchar(max)) as varbinary(max)) as h
 case when datalength(Headers) > datalength(substring(Headers, 1, 65536)) then datalength(Headers) end as headers_beyond,
 datalength(Body) as body_size from [dbo].[Sales] with (readpast, readcommittedlock) where Id = cast(%(id)s as uniqueidentifier) option (maxdop 1)
 
--- there: Whether the row is there, and in nobody's hands.
+-- there: Whether the row is there and not in flight.
 select cast(case when exists (
     select 1 from [dbo].[Sales] with (readpast, readcommittedlock) where Id = cast(%(id)s as uniqueidentifier)
 ) then 1 else 0 end as bit) as is_there
