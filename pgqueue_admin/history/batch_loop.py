@@ -1,4 +1,4 @@
-"""Runs batches one after the other. Spark is started with the first, and stays."""
+"""Runs batches one after the other. Spark starts with the first and stays."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""What was planned, tried and done, in the console's database. Exactly once: one transaction ends a batch."""
+"""The ledger of batches: planned, tried, done. Exactly once: one transaction ends a batch."""
 
 import logging
 from collections.abc import Iterable

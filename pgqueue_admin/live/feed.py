@@ -1,4 +1,4 @@
-"""One followed topic: rendered once per wake-up, the difference sent to all who follow it and see the same queues."""
+"""One followed topic: rendered once per wake-up, the difference sent to all followers with the same scope."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Who follows what. Lives on the event loop; started by the first open page, kept for the process's life."""
+"""The hub of followed topics, on the event loop: started by the first open page, kept for the process's life."""
 
 import asyncio
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Who looks: whether they are still signed in, and what they may do, asked again while their stream is open."""
+"""Checks again, while a stream is open, that its person is signed in and what they may see."""
 
 import asyncio
 import time

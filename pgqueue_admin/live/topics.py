@@ -1,4 +1,4 @@
-"""The register of what pages may follow. Renderers are brought by the console when the web process starts."""
+"""The registry of live topics. The console registers renderers when the web process starts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What time it is: by the clock of the console's own database, whatever this host's clock says."""
+"""The current time by the clock of the console's own database, independent of this host's clock."""
 
 import time
 from datetime import datetime, timedelta

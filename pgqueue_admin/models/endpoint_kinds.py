@@ -1,4 +1,4 @@
-"""Which settings an endpoint of each kind has: those of the other kind mean nothing to its processes."""
+"""Which settings each kind of endpoint has."""
 
 from pgqueue_admin.models.endpoint import Endpoint
 

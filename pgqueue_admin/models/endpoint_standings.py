@@ -1,4 +1,4 @@
-"""How each endpoint of ours stands: it runs, is short of processes, or somebody stopped or paused it.
+"""The state of each managed endpoint: running, short of processes, stopped or paused, and by whom.
 
 The one judgement of it, for the verdicts of pages, the rail's counts and warnings.
 """

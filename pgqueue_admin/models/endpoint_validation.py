@@ -1,4 +1,4 @@
-"""What an endpoint's settings may be: every fault is told at once, field by field."""
+"""Validates an endpoint's settings; reports every fault at once, field by field."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""How many messages of an endpoint were dropped unread because their time was over, for good (T3)."""
+"""Total of an endpoint's messages that expired unread (T3)."""
 
 from datetime import date, datetime
 from typing import NamedTuple

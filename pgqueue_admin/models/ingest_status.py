@@ -1,4 +1,4 @@
-"""Why an error queue that is to be emptied into the archive is not: as the ingester last said."""
+"""Why an error queue cannot be ingested, as the ingester last reported."""
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.models import processes

@@ -1,4 +1,4 @@
-"""What stands right of the rail's names, and how new the figures are: read for every page, in one statement."""
+"""The counts in the navigation and the age of the figures: one statement for every page."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""That the console's own database is away, or takes no writes: what is said of it, and how often."""
+"""Describes outages of the console's own database, and tells each cause once."""
 
 import django.db
 

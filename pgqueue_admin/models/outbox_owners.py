@@ -1,4 +1,4 @@
-"""Whose outbox tables are: those of endpoints of ours that have an outbox now."""
+"""Outbox tables of our own endpoints, by address."""
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable

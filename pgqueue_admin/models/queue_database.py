@@ -1,4 +1,4 @@
-"""How Django's side reaches the databases with queues: each is a DSN, its dialect and the schemas allowed."""
+"""The databases with queues: each has a DSN, a dialect and the allowed schemas."""
 
 import re
 from collections.abc import Hashable, Iterator

@@ -1,4 +1,4 @@
-"""Which queue a person means, who writes a table's name, or an address as endpoints write it."""
+"""Resolves a queue name or address that a person or an endpoint wrote."""
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable

@@ -1,4 +1,4 @@
-"""Every queue that is there beside its newest figures: what pages read by the hundreds, without a model's weight."""
+"""Every queue with its newest figures, without the cost of model instances: pages read hundreds."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

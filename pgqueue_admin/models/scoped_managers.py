@@ -1,4 +1,4 @@
-"""Managers that give the rows of those queues that may be seen, where somebody's scope is in force.
+"""Managers that return only rows of queues in the current scope.
 
 Rows that belong to no queue are of none that is seen. ``_base_manager`` stays whole: by it one row leads to another.
 """

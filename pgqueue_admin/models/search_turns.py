@@ -1,4 +1,4 @@
-"""Whose search reads texts: one of a person at a time, over all web processes of a console."""
+"""Lets each person run one text search at a time, over all web processes."""
 
 import time
 from collections.abc import Hashable, Iterator

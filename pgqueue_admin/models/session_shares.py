@@ -1,4 +1,4 @@
-"""How many sessions of a pool one queue and one person may have: whoever waits for a lock leaves some to all others."""
+"""Limits the sessions of a pool that one queue or one person may use, so that a lock does not block all others."""
 
 import threading
 from collections import Counter

@@ -1,4 +1,4 @@
-"""How a setting's value is said, wherever it stands: settings tables, their history, a sentence after a change."""
+"""How setting values are written, in tables, histories and sentences."""
 
 from typing import Any
 

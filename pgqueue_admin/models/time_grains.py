@@ -1,4 +1,4 @@
-"""Steps of time that figures are summed by: minutes, hours and days of UTC."""
+"""Time grains of rollups: minutes, hours and days in UTC."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta

@@ -1,4 +1,4 @@
-"""How long figures are kept: minutes and hours for so many days, days for ever."""
+"""Retention of rollups: minutes and hours for some days, days for ever."""
 
 from datetime import datetime, timedelta
 

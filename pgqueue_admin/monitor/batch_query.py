@@ -1,4 +1,4 @@
-"""The same asked of many tables, some in each round trip; one that cannot be read holds up none of the others."""
+"""Runs one query over many tables, several per round trip; a table that cannot be read holds up none of the others."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Reads messages where they lie, page by page (C3). Locks nothing, takes nothing, and never counts."""
+"""Reads waiting messages page by page (C3). Locks nothing, takes nothing, and never counts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

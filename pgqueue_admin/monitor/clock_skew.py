@@ -1,4 +1,4 @@
-"""How far the due times of a delayed table are off: by the session zone of those who write there, and by their clocks.
+"""Skew of a delayed table's due times, by its writers' session time zone and clocks.
 
 An endpoint hands a UTC wall clock to a column with a zone, which its session's zone then reads (wire sheet 3): a minute
 from New York lands five hours and a minute away. Our sessions are in UTC, and what the headers say tells the rest.

@@ -1,4 +1,4 @@
-"""Waiting and delayed messages of one conversation: of each table the newest rows are looked at, within a time."""
+"""Waiting and delayed messages of one conversation, among the newest rows of each table, within a time limit."""
 
 import time
 from collections.abc import Iterator, Sequence

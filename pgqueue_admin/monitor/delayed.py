@@ -1,4 +1,4 @@
-"""Reads delayed messages where they lie, soonest first, page by page. Locks nothing, takes nothing, never counts."""
+"""Reads delayed messages page by page, soonest first. Locks nothing, takes nothing, never counts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

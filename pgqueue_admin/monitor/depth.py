@@ -1,4 +1,4 @@
-"""How much waits in a queue, measured without a lock on any row (C2; wire sheet 2.7, 3)."""
+"""Depth of a queue, measured without row locks (C2; wire sheet 2.7, 3)."""
 
 from collections.abc import Iterable
 from dataclasses import replace

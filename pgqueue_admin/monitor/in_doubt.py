@@ -1,4 +1,4 @@
-"""Transactions over several databases that are prepared and not ended, and who waits for them."""
+"""Prepared transactions over several databases that nobody has ended, and who waits for them."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

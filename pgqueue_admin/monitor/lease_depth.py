@@ -1,4 +1,4 @@
-"""How much waits in the lease queue, is locked, has a lock that is over, or was released for later."""
+"""Depth of the lease queue: available, locked, lock expired, released for later."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self

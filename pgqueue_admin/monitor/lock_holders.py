@@ -1,4 +1,4 @@
-"""Who keeps readers from a table, as far as the role may know."""
+"""Finds the session that keeps readers from a table, as far as our role may know."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What one look at a queue tells of it."""
+"""The result of measuring one queue."""
 
 from bisect import bisect_left
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the sampler remembers of one queue from look to look."""
+"""What the sampler remembers of a queue between two samples."""
 
 from bisect import bisect_left
 from collections import deque

@@ -1,4 +1,4 @@
-"""A table that was found, and what kind of queue it is."""
+"""A discovered table and its kind of queue."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Looks at every queue once, in as few round trips as possible, and says what changed since the last look."""
+"""Samples every queue in as few round trips as possible, and derives rates and ages from the sample before."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence

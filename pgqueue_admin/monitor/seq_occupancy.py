@@ -1,4 +1,4 @@
-"""Where in a queue's seq range rows exist: the picture of what lies between head and tail."""
+"""Occupancy of a queue's seq range: where between head and tail rows exist."""
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import TimedOut

@@ -1,4 +1,4 @@
-"""Which kind of queue a table is, by its columns; names decide only between kinds of one shape (wire sheet 12.10)."""
+"""Classifies a table by its columns; names decide only between kinds of one shape (wire sheet 12.10)."""
 
 import re
 from typing import Any

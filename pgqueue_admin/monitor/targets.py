@@ -1,4 +1,4 @@
-"""Whether a queue is within its targets: the one function behind every colour and behind "worst first" (C2)."""
+"""Compares a queue with its targets: the one function behind every colour and "worst first" (C2)."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""How long messages of a type may wait before they are lost (T16), as the messages themselves say."""
+"""The smallest time to be received of each message type near a queue's head (T16)."""
 
 from datetime import timedelta
 

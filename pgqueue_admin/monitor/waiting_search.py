@@ -1,4 +1,4 @@
-"""Looking for what waits: a queue's rows from a place on, piece by piece, so many and for so long. Locks nothing."""
+"""Searches waiting messages piece by piece, with limits on rows and time. Locks nothing."""
 
 from collections.abc import Callable
 from time import monotonic

@@ -1,4 +1,4 @@
-"""Is an hour unusual? Each kind of it by one rule, with the numbers behind it. Pure."""
+"""Detects anomalies in an hour, one rule per kind, with the numbers behind it. Pure."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

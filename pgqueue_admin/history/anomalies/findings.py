@@ -1,4 +1,4 @@
-"""Which hours were unusual: judged when they are over, kept with their numbers, and told as stretches of time."""
+"""Anomalies of finished hours: judged, stored with their numbers, merged into stretches of time."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Hours and days that are over, summed once from the rollups to be compared with; again where batches add to them."""
+"""Totals of finished hours and days for baselines, summed from rollups; again where batches add to them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

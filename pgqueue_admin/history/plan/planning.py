@@ -1,4 +1,4 @@
-"""What is to be read next: a batch that was left open exactly as it was planned, else what came since."""
+"""Plans the next batch: an open one exactly as planned, else the new rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

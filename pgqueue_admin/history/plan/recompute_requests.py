@@ -1,4 +1,4 @@
-"""Days whose figures somebody wants anew, and the ledger of that: one transaction puts new ones in place of old."""
+"""Requests to recompute days: one transaction replaces the old figures by the new."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Up to which number a table that we may not alter is decided: no transaction that still runs has one below."""
+"""The safe upper bound of a table: below it, no running transaction can still add a row."""
 
 import time
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Whether transaction ids still mean what the ledger knows by them: of one table and server, none given out twice."""
+"""Whether transaction ids in the ledger still mean the same: same table, same server, none reused."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is usual, and how far from it something may be: quartiles of the same hour of the weeks before."""
+"""The baseline and range of each hour: quartiles of the same hour in the weeks before."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Figures of hours and days: counted and cut once, when they are over, and a row a kind instead of one a batch."""
+"""Final figures of finished hours and days: one row per kind instead of one per batch."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""What was counted of a batch, as COPY takes it. Written by columns: a row at a time costs as much as counting it."""
+"""A batch's figures in COPY format, written by columns: by rows it would cost as much as counting."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple

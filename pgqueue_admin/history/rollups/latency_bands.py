@@ -1,4 +1,4 @@
-"""Lengths of time in bands that people think in, cut where the kept buckets are cut: counts of them are exact."""
+"""Latency bands for people, cut at bucket boundaries, so that their counts are exact."""
 
 from math import ceil
 

@@ -1,4 +1,4 @@
-"""Names that figures are counted by: whole, but for those that no index of the database could hold. Pure."""
+"""Limits names in rollups to what an index can hold. Pure."""
 
 BYTES, CHARACTERS = 800, 200  # three names are one row of an index, which has 2,704 bytes at most
 

@@ -1,4 +1,4 @@
-"""A batch that was cancelled stops while Spark works on it: somebody looks at the ledger beside it.
+"""Cancels Spark's work when the batch is cancelled in the ledger.
 
 And at the clock: one that got no processor for long takes its share, or its snapshot would lie in the way of vacuum.
 Where Spark's tasks stand still, Java ends.

@@ -1,4 +1,4 @@
-"""What a driver runs in: our own Python, folders that go with it, and a name for an account that is only a number."""
+"""The environment of Spark's driver: our Python, its folders, and a name for a numeric account."""
 
 import fcntl
 import os

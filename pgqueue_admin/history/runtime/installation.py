@@ -1,4 +1,4 @@
-"""Whether history can run here: Spark is the largest part of an installation, and may still be on its way."""
+"""Whether Spark is installed: it is the largest part and may still be downloading."""
 
 import importlib
 import os

@@ -1,4 +1,4 @@
-"""Java starts sooner where Spark's classes lie ready in an archive: a child makes it once, when there is time."""
+"""Class data sharing: a child writes the archive of Spark's classes once, so that Java starts sooner."""
 
 import hashlib
 import logging

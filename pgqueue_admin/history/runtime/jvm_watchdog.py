@@ -1,4 +1,4 @@
-"""A Java that hangs does not end, and who waits for it waits for ever: each second it is asked for a word, or ended."""
+"""Watchdog of the JVM: asks it each second, and ends one that hangs."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Sessions that Spark reads with: they can only read, and end by themselves; where they cannot, they are ended."""
+"""Sessions that Spark reads with: read-only, limited in time, ended by us where the server cannot."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""Tables whose batches fail, or are given up, again and again: each time they are left alone for longer, to a limit."""
+"""Back-off of tables whose batches keep failing."""
 
 from datetime import datetime, timedelta
 

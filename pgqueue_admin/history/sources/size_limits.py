@@ -1,4 +1,4 @@
-"""What is too large to be read: it stays in the database, is counted, and fails no batch."""
+"""Size limits of values: larger ones stay in the database, are counted, and fail no batch."""
 
 HEADERS_MOST = 1_000_000  # bytes
 BODY_MOST = 16_000_000

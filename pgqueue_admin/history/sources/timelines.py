@@ -1,4 +1,4 @@
-"""Whether a server that goes on in place of another one has all that was seen there: the timelines of its log tell."""
+"""Whether a promoted server has all rows that were seen before, by its timelines."""
 
 import logging
 from typing import NamedTuple

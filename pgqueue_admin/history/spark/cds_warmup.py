@@ -1,4 +1,4 @@
-"""A first batch of nothing: has Spark load what batches need, so that Java can write its archive of classes."""
+"""An empty first batch: loads the classes that batches need, for the CDS archive."""
 
 import shutil
 import sys

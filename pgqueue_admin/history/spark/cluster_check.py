@@ -1,4 +1,4 @@
-"""Whether a cluster can do our work: it gives us executors, they have Arrow, and see the folder of history as we do."""
+"""Checks a cluster: it has executors, Arrow, and the same view of the history folder."""
 
 import shutil
 import time

@@ -1,4 +1,4 @@
-"""Where history lies: a folder, below it one per dataset and version of its columns, below that one per attempt."""
+"""Layout of the history folder: per dataset and version of its columns, a folder per attempt."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The files that an attempt wrote, as the manifest names them."""
+"""The manifest entries of the files that an attempt wrote."""
 
 from collections.abc import Iterator
 from pathlib import Path

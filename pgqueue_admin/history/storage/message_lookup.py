@@ -1,4 +1,4 @@
-"""Messages of history: what a point of Trends counts, as it lies in files. Another process reads them."""
+"""Finds the messages behind a point of Trends in the files, in another process."""
 
 import json
 import subprocess

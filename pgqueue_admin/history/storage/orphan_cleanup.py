@@ -1,4 +1,4 @@
-"""Files that attempts and compactions left behind: a file that the manifest does not name is not part of history."""
+"""Deletes orphan files: those of attempts and compactions that no manifest names."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""Which messages, or events, lie in these files of history? A program of its own: JSON on stdin, JSON on stdout.
+"""Scans Parquet files for messages or events. A program of its own: JSON on stdin, JSON on stdout.
 
 Whoever asks has no Arrow in its memory, and a file that cannot be read ends nobody but this. Knows no Django.
 """

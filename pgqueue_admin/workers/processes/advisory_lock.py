@@ -1,4 +1,4 @@
-"""Advisory locks on the console's database: one supervisor per host, one process of a kind, one leader of all."""
+"""Advisory locks in the console's database: one supervisor per host, one process per singleton role, one leader."""
 
 import time
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The first thing a managed process does: be sure to die with its supervisor. Then it is Django's command line."""
+"""Entry point of managed processes: sets parent-death SIGKILL, then runs Django's command line."""
 
 import ctypes
 import faulthandler

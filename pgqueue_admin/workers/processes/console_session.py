@@ -1,4 +1,4 @@
-"""A thread's session on the console's database: it hears, beats, and comes back when the database does."""
+"""A thread with a session on the console's database: listens, sends heartbeats, reconnects."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""Whether the tables that an endpoint is told to write to are there: a missing one would fail every message."""
+"""Checks that the tables an endpoint writes to exist: a missing one would fail every message."""
 
 from collections.abc import Iterable, Iterator
 

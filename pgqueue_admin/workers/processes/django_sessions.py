@@ -1,4 +1,4 @@
-"""Django's sessions in threads that handle messages: nothing there closes a lost one, as a web request's end does."""
+"""Closes lost Django connections in handler threads, as a web request's end would."""
 
 import logging
 from typing import Any

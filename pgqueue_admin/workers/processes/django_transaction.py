@@ -1,4 +1,4 @@
-"""Sending as part of Django's ``transaction.atomic``; the engine itself knows no Django."""
+"""Sends within Django's ``transaction.atomic``; the engine itself knows no Django."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The run of one endpoint process: its handlers, its engine, its reports; pause, resume and drain."""
+"""One endpoint process: handlers, engine, reports; pause, resume and drain."""
 
 import logging
 import sys

@@ -1,4 +1,4 @@
-"""An endpoint's row as the engine's settings, and as a text that a child can start from."""
+"""Converts an endpoint's row into engine settings, and into text for its child processes."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Ends locks of the lease queue within a second of their time, sends what is due by the clock, and follows retry rules.
+"""The lease queue's process: ends expired locks within a second, sends due schedules, follows retry rules.
 
 Asks once a minute while the queue is empty and nothing is due.
 """

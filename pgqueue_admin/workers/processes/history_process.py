@@ -1,4 +1,4 @@
-"""Keeps history complete: asks twice a minute, when told, or when much came, and runs the driver."""
+"""The history process: runs batches twice a minute, on request, or when much has arrived."""
 
 import logging
 import threading

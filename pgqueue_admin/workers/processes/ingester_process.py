@@ -1,4 +1,4 @@
-"""Keeps the error queues empty that are to be: what arrives there is moved into the archive (C4)."""
+"""The ingester process: moves messages from error queues into the archive (C4)."""
 
 import logging
 import time

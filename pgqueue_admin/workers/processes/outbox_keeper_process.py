@@ -1,4 +1,4 @@
-"""Keeps outbox tables of other programs, those for which a person has switched relay or clean-up on (O8, O9)."""
+"""The outbox keeper: relays and cleans up other programs' outbox tables where switched on (O8, O9)."""
 
 import logging
 import time

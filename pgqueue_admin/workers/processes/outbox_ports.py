@@ -1,4 +1,4 @@
-"""Fills the outbox's ports with the console's database: since when records wait, and the audit of what was relayed."""
+"""Fills the outbox's ports: the first-seen times of records, and the audit of relayed ones."""
 
 import logging
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""A new endpoint of ours: its row, which the supervisor acts on once its queue tables are there."""
+"""Registers a new managed endpoint; the supervisor starts it once its tables exist."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Endpoints as applications declare them, in a ``handlers.py`` that is found as Django finds ``admin.py``."""
+"""The registry of handlers: applications declare endpoints in ``handlers.py``, found as Django finds ``admin.py``."""
 
 import threading
 from collections.abc import Callable, Iterable

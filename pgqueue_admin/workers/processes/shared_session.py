@@ -1,4 +1,4 @@
-"""Django's models in the transaction of a message: while it is handled, their alias is the session of its context."""
+"""Runs Django's models in the receive transaction: during handling their alias uses the context's session."""
 
 import threading
 from collections.abc import Callable, Iterator

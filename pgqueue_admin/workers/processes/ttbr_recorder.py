@@ -1,4 +1,4 @@
-"""T16: the smallest time to be received of late, and how many came too late: kept per queue and type."""
+"""Records the smallest TTBR and the expired messages of each queue and type (T16)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta

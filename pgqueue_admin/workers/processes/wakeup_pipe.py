@@ -1,4 +1,4 @@
-"""A pipe that ends a wait: set from another thread, or by the signal that tells a process of ours to end."""
+"""A pipe that ends a wait: written by another thread or by the shutdown signal."""
 
 import os
 import select

@@ -1,4 +1,4 @@
-"""What a process has in flight, in a memory-mapped file: it costs no write per message and outlives the process."""
+"""A memory-mapped file of the messages in flight: costs no write per message and survives the process."""
 
 import logging
 import mmap

@@ -1,4 +1,4 @@
-"""A sign of life that needs no database: a process turns a counter in a file, and whoever keeps it looks on.
+"""A liveness counter in a file: the supervisor sees a hung process without the database.
 
 A process that hangs (stopped, or stuck in a call) has not ended, so nothing else would tell that it does nothing.
 """

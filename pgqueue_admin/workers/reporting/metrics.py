@@ -1,4 +1,4 @@
-"""What one endpoint process counts and remembers: fills the engine's Observer port."""
+"""Counters and durations of one endpoint process: fills the engine's Observer port."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Which process is meant: a host, a pid, and when that pid began."""
+"""The identity of a process: host, pid, and start time of the pid."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""What a process says of itself: its memory and which code it runs."""
+"""Memory and code version of a process."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""A child's thread at the console's database: its settings come in, its heartbeat goes out."""
+"""The reporter thread of a child: receives settings, sends heartbeats."""
 
 import logging
 import time

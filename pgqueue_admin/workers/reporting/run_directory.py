@@ -1,4 +1,4 @@
-"""Where a process leaves files: its log in var/log, what it has in flight in var/run."""
+"""Paths of files that processes write: logs in var/log, messages in flight in var/run."""
 
 import fcntl
 import os

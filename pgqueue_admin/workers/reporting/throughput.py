@@ -1,4 +1,4 @@
-"""The last minute of a process: how many a second, and how much of it its slots had a message in flight."""
+"""Messages per second and utilization of slots over the last minute."""
 
 import time
 from collections import deque

@@ -1,4 +1,4 @@
-"""Two servers have two clocks: samples are kept by the one of the console's database, by which ages are judged."""
+"""The offset between the clocks of two servers: samples are kept in the console database's time."""
 
 from collections.abc import Iterable
 from dataclasses import fields, replace

@@ -1,4 +1,4 @@
-"""How many lie dead in the archive, by queue, asked as seldom as it is costly."""
+"""Counts dead messages in the archive by queue, less often where that is slow."""
 
 import time
 from collections import Counter

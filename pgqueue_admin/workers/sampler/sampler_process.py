@@ -1,4 +1,4 @@
-"""The sampler process: looks at all queues every second, writes down what it saw and wakes who shows it (C2)."""
+"""The sampler process: samples all queues every second, stores the result and notifies the pages (C2)."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""What the sampler writes: the rows of queues that exist, and samples that differ from the look before."""
+"""Stores what the sampler found: queue rows, and samples that differ from those before."""
 
 from typing import Any
 

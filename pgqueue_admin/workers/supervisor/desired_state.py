@@ -1,4 +1,4 @@
-"""What should run on this host, read from the console's database."""
+"""The desired processes of this host, read from the console's database."""
 
 from zlib import crc32
 

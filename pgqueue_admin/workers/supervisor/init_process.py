@@ -1,4 +1,4 @@
-"""Where we are process 1, as in a container without an init: a child does the work, and who is left over is waited for.
+"""Acts as init where we are process 1: a child does the work, orphans are reaped.
 
 Whoever loses its parent becomes a child of process 1, and stays as a zombie until that waits for it.
 """

@@ -1,4 +1,4 @@
-"""One managed process: started, asked to end, and if need be ended."""
+"""One managed process: start, ask to end, kill."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The processes of one role on this host: as many as are wanted, no faster than the back-off allows."""
+"""The processes of one role on this host: as many as desired, restarted with back-off."""
 
 import logging
 import time

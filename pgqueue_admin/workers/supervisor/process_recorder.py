@@ -1,4 +1,4 @@
-"""What the supervisor knows of processes, written down when the console's database can take it."""
+"""Records process events, and writes them once the console's database accepts them."""
 
 import threading
 from copy import copy

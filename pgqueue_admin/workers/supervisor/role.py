@@ -1,4 +1,4 @@
-"""What the supervisor keeps running: a command line, how many of it, and how long it may take to end."""
+"""A role that the supervisor runs: its command line, how many processes, how long they may drain."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

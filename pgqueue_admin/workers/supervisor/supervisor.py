@@ -1,4 +1,4 @@
-"""Keeps the processes running that are wanted on this host. One per host; it never waits for a database."""
+"""The supervisor: keeps the desired processes running. One per host; never waits for a database."""
 
 import logging
 import signal

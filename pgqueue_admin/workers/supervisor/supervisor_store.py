@@ -1,4 +1,4 @@
-"""The supervisor's thread at the database: the lock of this host, desired state in, what became of processes out."""
+"""The supervisor's database thread: host lock, desired state, process events."""
 
 import logging
 import threading

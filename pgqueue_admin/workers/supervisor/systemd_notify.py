@@ -1,4 +1,4 @@
-"""Tells the service manager how it goes, where there is one: sd_notify(3), a datagram to the socket it named."""
+"""Notifies systemd by sd_notify(3)."""
 
 import os
 import socket

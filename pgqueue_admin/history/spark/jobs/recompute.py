@@ -1,4 +1,4 @@
-"""Figures of a day anew, from its files: what it was read from may long be gone."""
+"""Recomputes a day's figures from its files: the source rows may be gone."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
