@@ -1,7 +1,7 @@
 """Bodies of waiting messages, a part at a time, and their readable text (C3, T6)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -59,7 +59,17 @@ def body(
 
 def starts(connection: Connection, table: QueueTable, seqs: Sequence[int]) -> dict[UUID, BodyStart]:
     """Of the messages of these numbers, which are few, and a number each: by row id."""
-    rows = connection.all(connection.dialect.browse.body_starts(table=table.address), {"seqs": seqs, "most": START})
+    query = connection.dialect.browse.body_starts(table=table.address)
+    return _starts(connection.all(query, {"seqs": seqs, "most": START}))
+
+
+def delayed_starts(connection: Connection, table: QueueTable, ids: Sequence[UUID]) -> dict[UUID, BodyStart]:
+    """As ``starts``, of the messages of a delayed table."""
+    query = connection.dialect.browse.delayed_body_starts(table=table.address)
+    return _starts(connection.all(query, {"ids": list(ids), "most": START}))
+
+
+def _starts(rows: Iterable[Any]) -> dict[UUID, BodyStart]:
     return {row.id: BodyStart(None if row.part is None else bytes(row.part), bool(row.is_cut)) for row in rows}
 
 

@@ -177,6 +177,31 @@ def test_of_waiting_messages_too(recorded: Recorded) -> None:
     assert PayloadChoice.objects.get(type=TYPE).fields == ["OrderId", "Far"]
 
 
+def test_of_delayed_messages_too(recorded: Recorded) -> None:
+    table, rule = "Billing.Delayed", MaskingRule(name="Card", kind="path", pattern="**.card")
+    recorded.connection.run(
+        f'insert into "{table}" (id, headers, body, due)'
+        " values (%(id)s, %(headers)s, %(body)s, now() + interval '1 day')",
+        {
+            "id": uuid.uuid4(),
+            "headers": json.dumps({"NServiceBus.EnclosedMessageTypes": TYPE}),
+            "body": b'{"OrderId": "zq7", "Total": 5, "card": "4711"}',
+        },
+    )
+    sample()
+    address = f"/queues/public/{table}/messages/?q=type:={TYPE}"
+    assert cells(recorded.operator.get(address).content.decode()) == [("OrderId", "zq7"), ("Total", "5")]
+    html = recorded.operator.get(f"{address}&cols=Total&cols=card").content.decode()
+    assert cells(html) == [("Total", "5"), ("card", "4711")]
+    assert html.count('<input type="hidden" name="cols" value="card">') == 2, "searched again, they stay"
+    recorded.operator.post("/columns/", keeping(html))
+    assert cells(recorded.operator.get(f"{address}&from=now").content.decode()) == [("Total", "5"), ("card", "4711")]
+    assert "zq7" not in recorded.counter.get(f"{address}&cols=OrderId").content.decode()
+    rule.save()
+    reader = recorded.signed_in("rita", Permission.objects.filter(codename="read_message"))
+    assert cells(reader.get(f"{address}&cols=card&cols=Total").content.decode()) == [("card", "Card"), ("Total", "5")]
+
+
 def test_where_bodies_cannot_be_read_the_list_stays(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     bill(recorded, {"OrderId": "A-1"})
     monkeypatch.setattr("pgqueue_admin.console.messages.payload_columns.SECONDS", 0.0)

@@ -159,6 +159,7 @@ def test_behind_a_hundred_thousand_overdue(databases: Databases, connect: Callab
         ("delayed_upwards", {"due": "now", "id": "7fffffff-0000-0000-0000-000000000000", "limit": 51}),
         ("delayed_downwards", {"due": "infinity", "id": "ffffffff-ffff-ffff-ffff-ffffffffffff", "limit": 51}),
         ("delayed_message", {"id": "00000000-0000-0000-0000-000000000000"}),
+        ("delayed_body_starts", {"ids": ["00000000-0000-0000-0000-000000000000"] * 50, "most": 16_384}),
         ("due_and_headers", {}),
     ],
 )

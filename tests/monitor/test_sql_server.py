@@ -201,6 +201,9 @@ def test_a_delayed_message_goes_by_its_number() -> None:
     given = BILLING.browse.delayed_message(table=LATER, columns=BILLING.browse.delayed_columns).given({"id": seen.id})
     assert given == {"number": 5}
     assert BILLING.browse.numbered_body(table=LATER).given({"id": ID, "offset": 0, "length": 1})["number"] == -(2**63)
+    starts = BILLING.browse.delayed_body_starts(table=LATER)
+    assert starts.given({"ids": [UUID(int=5), UUID(int=7)], "most": 9}) == {"row_numbers": "[5, 7]", "most": 9}
+    assert answered("browse", "delayed_body_starts", id_number=5, is_cut=False, part=b"{}").id == UUID(int=5)
 
 
 def test_a_page_of_delayed_messages_goes_on_behind_a_due_time() -> None:

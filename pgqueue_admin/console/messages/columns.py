@@ -1,6 +1,7 @@
 """Columns of lists that come from bodies: of its page's rows the start of each is read, and no more."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from uuid import UUID
 
 from django.http import HttpRequest
 
@@ -11,7 +12,7 @@ from pgqueue_admin.console.messages.payload_columns import PayloadColumns
 from pgqueue_admin.dialects import Address, Connection, deadline
 from pgqueue_admin.formatting.payload_fields import BodyStart
 from pgqueue_admin.monitor import bodies
-from pgqueue_admin.monitor.message import WaitingMessage
+from pgqueue_admin.monitor.message import DelayedMessage, StoredMessage, WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess, Payload
@@ -27,6 +28,18 @@ def of_queue(request: HttpRequest, table: QueueTable, messages: Sequence[Waiting
     if not messages or not table.seq_unique:
         return PayloadColumns()
     return _read(request, access, lambda connection: _waiting(connection, table, messages, access), table.address)
+
+
+def of_delayed(request: HttpRequest, table: QueueTable, messages: Sequence[DelayedMessage]) -> PayloadColumns:
+    """None where nothing indexes their ids."""
+    access = content_access.of(request.user)
+    if not messages or (table.has_ids and not table.has_primary_key):
+        return PayloadColumns()
+
+    def read(connection: Connection) -> Payloads:
+        return _payloads(messages, bodies.delayed_starts(connection, table, [each.id for each in messages]), access)
+
+    return _read(request, access, read, table.address)
 
 
 def of_archive(request: HttpRequest, ids: Sequence[int]) -> PayloadColumns:
@@ -57,10 +70,13 @@ def archived(connection: Connection, ids: Sequence[int], access: ContentAccess) 
 def _waiting(
     connection: Connection, table: QueueTable, messages: Sequence[WaitingMessage], access: ContentAccess
 ) -> Payloads:
-    starts = bodies.starts(connection, table, [each.seq for each in messages])
+    return _payloads(messages, bodies.starts(connection, table, [each.seq for each in messages]), access)
+
+
+def _payloads(messages: Sequence[StoredMessage], starts: Mapping[UUID, BodyStart], access: ContentAccess) -> Payloads:
     return {each.id: (each.type, _payload(each, starts[each.id], access)) for each in messages if each.id in starts}
 
 
-def _payload(message: WaitingMessage, start: BodyStart, access: ContentAccess) -> Payload:
+def _payload(message: StoredMessage, start: BodyStart, access: ContentAccess) -> Payload:
     types = message_types.types_told(message.type, message.headers)
     return access.payload(start, message.headers.get(h.CONTENT_TYPE), types)

@@ -1,6 +1,7 @@
 """Which messages wait here? A queue's messages, page by page; looking locks nothing and takes nothing (C3)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
@@ -12,7 +13,7 @@ from pgqueue_admin.console import navigation, pagination, query_errors
 from pgqueue_admin.console.leases import views as leases
 from pgqueue_admin.console.messages import columns, waiting_acts
 from pgqueue_admin.console.messages.detail import delayed_rows, message_list
-from pgqueue_admin.console.messages.payload_columns import PayloadCell
+from pgqueue_admin.console.messages.payload_columns import PayloadCell, PayloadColumns
 from pgqueue_admin.console.queues.detail.gone_queue import KnownQueue
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models import Queue
@@ -61,14 +62,11 @@ def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     gone = problem.kind == "gone" if problem else not (found and found.table)
     known = KnownQueue(address) if gone else None
     asked = found.asked if found else asked
-    payload = None
-    if isinstance(found, MessageListData) and found.table:
-        payload = columns.of_queue(request, found.table, [row.message for row in found.rows])
-        found = found._replace(rows=[row._replace(cells=payload.of(row.message.id)) for row in found.rows])
+    found, payload = _with_columns(request, found)
     about = {
         "columns": payload,
         "kept_in_address": [
-            (name, request.GET[name]) for name in ("q", "order", "after", "before") if name in request.GET
+            (name, request.GET[name]) for name in ("q", "order", "from", "after", "before") if name in request.GET
         ],
         "address": address,
         "queue": queue,
@@ -85,6 +83,18 @@ def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
         {**about, "found": found, **_cursors(found), **_acts(request, found)},
         status=404 if gone else problem.status if problem else 200,
     )
+
+
+def _with_columns(
+    request: HttpRequest, found: MessageListData | delayed_rows.DelayedPageRows | None
+) -> tuple[MessageListData | delayed_rows.DelayedPageRows | None, PayloadColumns | None]:
+    if found is None or found.table is None:
+        return found, None
+    if isinstance(found, delayed_rows.DelayedPageRows):
+        payload = columns.of_delayed(request, found.table, [row.message for row in found.rows])
+        return replace(found, rows=[replace(row, cells=payload.of(row.message.id)) for row in found.rows]), payload
+    payload = columns.of_queue(request, found.table, [row.message for row in found.rows])
+    return found._replace(rows=[row._replace(cells=payload.of(row.message.id)) for row in found.rows]), payload
 
 
 def _acts(request: HttpRequest, found: MessageListData | delayed_rows.DelayedPageRows | None) -> dict[str, Any]:

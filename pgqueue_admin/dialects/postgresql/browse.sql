@@ -124,6 +124,11 @@ select {columns} from {table} where id = %(id)s::uuid
 -- Delayed messages by their row ids.
 select {columns} from {table} where id = any(%(ids)s::uuid[]) order by due, id
 
+-- name: delayed_body_starts
+-- As body_starts, of delayed messages by their row ids.
+select id, octet_length(body) > %(most)s::int as is_cut, substring(body from 1 for %(most)s::int) as part
+from {table} where id = any(%(ids)s::uuid[])
+
 -- name: due_spread
 -- How many of the soonest are due in each stretch of time from now on; the first stretch is what is overdue.
 -- What lies beyond the calendar counts at its ends, from which a zone can be taken off.

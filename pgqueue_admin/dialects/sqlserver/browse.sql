@@ -126,6 +126,12 @@ order by Due desc, RowVersion desc
 -- All of a delayed message but its body.
 select {columns} from {table} with (readpast, readcommittedlock) where RowVersion = %(number)s
 
+-- name: delayed_body_starts
+-- As body_starts, of delayed messages by their numbers.
+select RowVersion as id_number, cast(case when datalength(Body) > %(most)s then 1 else 0 end as bit) as is_cut,
+    substring(Body, 1, %(most)s) as part
+from {table} with (readpast, readcommittedlock) where RowVersion in (select cast(value as bigint) from openjson(%(row_numbers)s))
+
 -- name: due_spread
 -- How many of the soonest are due in each stretch of time from now on; the first stretch is what is overdue.
 select soonest.stretch as stretch, count(*) as messages

@@ -48,6 +48,8 @@ class LookingQuery(Query):
         said: dict[str, Any] = dict(params) if isinstance(params, Mapping) else {}
         if "%(number)s" in self:
             said["number"] = number_of(UUID(str(said["id"])))
+        if "%(row_numbers)s" in self:
+            said["row_numbers"] = [number_of(UUID(str(each))) for each in said["ids"]]
         if "due" in said:
             said["due"] = _due(said["due"])
         return {name: _value(value) for name, value in {**said, **self.named}.items() if f"%({name})s" in self}

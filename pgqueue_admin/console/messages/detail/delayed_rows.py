@@ -1,7 +1,7 @@
 """Delayed messages as their list and their own page show them: due as meant, where they go, why they wait."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
@@ -10,6 +10,7 @@ from pgqueue_admin.console import pagination
 from pgqueue_admin.console.messages import waiting_query
 from pgqueue_admin.console.messages.detail import summary
 from pgqueue_admin.console.messages.detail.message_list import MessageListQuery
+from pgqueue_admin.console.messages.payload_columns import PayloadCell
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models import database_clock
 from pgqueue_admin.monitor import clock_skew as skew
@@ -31,6 +32,7 @@ class DelayedMessageRow:
     message: DelayedMessage
     due_at: datetime | None
     now: datetime
+    cells: Sequence[PayloadCell] = ()
 
     @property
     def tick(self) -> str:

@@ -156,6 +156,11 @@ cast(cast(substring(Headers, 1, 65536) as nvarchar(max)) as varbinary(max)) as h
 case when datalength(Headers) > datalength(substring(Headers, 1, 65536)) then datalength(Headers) end as headers_beyond,
 datalength(Body) as body_size from [dbo].[Sales.Delayed] with (readpast, readcommittedlock) where RowVersion = %(number)s
 
+-- delayed_body_starts: As body_starts, of delayed messages by their numbers.
+select RowVersion as id_number, cast(case when datalength(Body) > %(most)s then 1 else 0 end as bit) as is_cut,
+    substring(Body, 1, %(most)s) as part
+from [dbo].[Sales.Delayed] with (readpast, readcommittedlock) where RowVersion in (select cast(value as bigint) from openjson(%(row_numbers)s))
+
 -- due_spread: How many of the soonest are due in each stretch of time from now on; the first stretch is what is overdue.
 select soonest.stretch as stretch, count(*) as messages
 from (
