@@ -78,6 +78,21 @@ def test_of_the_lease_queue_its_own_fields_too(known: Recorded) -> None:
     assert suggested(known.counter, "bo", of="leases") == []
 
 
+def test_the_box_on_top_knows_queues_beside_terms(known: Recorded) -> None:
+    assert suggested(known.operator, "sal", of="everywhere")[0] == "Sales"
+    assert "state:" in suggested(known.operator, "s", of="everywhere")
+    assert suggested(known.operator, "x sal", of="everywhere") == suggested(known.operator, "sal") == []
+    assert suggested(known.operator, "queue:sal", of="everywhere")[0] == "queue:Sales"
+    assert known.operator.get("/messages/", {"q": "Sales"})["Location"] == "/queues/public/Sales/"
+    html = known.operator.get("/").content.decode()
+    box = re.search(r'<input id="q".*?>', html, re.DOTALL)
+    assert box
+    assert 'list="everywhere"' in box[0]
+    assert 'hx-get="/archive/suggestions/?of=everywhere"' in box[0]
+    assert '<datalist id="everywhere"></datalist>' in html
+    assert 'list="known"' in known.operator.get("/messages/").content.decode()
+
+
 def test_strangers_are_told_nothing(known: Recorded) -> None:
     assert Client().get("/archive/suggestions/?q=queue:s").status_code == 302
 

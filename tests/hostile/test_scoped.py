@@ -329,6 +329,7 @@ def telling(every: list[tuple[str, str]], planted: SimpleNamespace) -> list[tupl
             ("archive_suggestions", f"/archive/suggestions/?{urlencode({'q': q})}")
             for q in ("queue:", f"queue:{MARK}", "type:", "error:", "owner:", "endpoint:", "host:")
         ),
+        ("archive_suggestions", f"/archive/suggestions/?{urlencode({'of': 'everywhere', 'q': MARK[:4]})}"),
         ("failures", f"/failures/?owner={MARK}"),
         ("failures", "/failures/?by=type"),
         ("failures", "/failures/?by=queue&q=-type:x"),
