@@ -290,6 +290,25 @@ def test_a_search_is_no_verdict_over_what_it_leaves_out(recorded: Recorded, aske
     assert matched(TONE, page) == ""
 
 
+def test_what_became_of_retries_narrows_and_is_counted(recorded: Recorded) -> None:
+    before = recounted(recorded)
+    assert "never retried" not in shown(recorded.viewer, "/failures/"), "where nothing was, there is nothing to tell"
+    for digest, became in (("d" * 16, "dead_again"), ("e" * 16, "succeeded")):
+        died(recorded, digest, "2 days", became)
+        died(recorded, digest, "1 minute")
+        died(recorded, digest, "1 minute")
+    page = shown(recorded.viewer, "/failures/")
+    told = re.findall(r'href="\?retried=(\w+)"[^>]*>([^<]*)</a>\s*(?:<[^>]*>)*\s*([\d,]+)', page)
+    assert told == [
+        ("again", "retried, died again", "2"), ("well", "retried, none died again", "2"),
+        ("never", "never retried", str(sum(before.values()))),
+    ]  # fmt: skip
+    for retried, digests in (("again", {"d" * 16}), ("well", {"e" * 16}), ("never", set(before)), ("x", None)):
+        page = shown(recorded.viewer, f"/failures/?retried={retried}")
+        assert set(LISTED.findall(page)) == (digests or set(recounted(recorded)))
+        assert ('type="hidden" name="retried"' in page) == (retried != "x")
+
+
 def test_what_is_in_no_group_is_not_said_to_be_well(recorded: Recorded) -> None:
     recorded.connection.run("update messages.message_archive set fingerprint = null")
     failed = recorded.connection.value("select count(*) from messages.message_archive where result <> 'success'")

@@ -27,6 +27,7 @@ from pgqueue_admin.transport.wire.type_names import short_type
 
 PAGE = 50
 NOBODY = " nobody"  # in the address, whose nobody is: no owner begins with a blank
+RETRIED = {"again": "retried, died again", "well": "retried, none died again", "never": "never retried"}
 ONLY_LOOKS = Refusal("needs a group that may act on these queues: yours may only look")
 NAMES = 2  # types and queues that a row has room for
 
@@ -76,6 +77,11 @@ class FailureRow:
         return self.figures.retried + self.figures.succeeded + self.figures.dead_again
 
     @property
+    def retried_before(self) -> str:
+        """As RETRIED has it, by what became of its messages."""
+        return "again" if self.figures.dead_again else "well" if self.retries else "never"
+
+    @property
     def first_at(self) -> datetime:
         """Also where its first deaths have left the archive."""
         known = self.known.first_at if self.known else None
@@ -121,7 +127,7 @@ class FailureRow:
 class FailureList:
     """All groups of a search, judged; ``open`` and ``acknowledged`` are those of the page.
 
-    ``is_narrowed``: by search, state or owner, so that nothing follows for the failures that are not shown.
+    ``is_narrowed``: by search, state, owner or retries, so that nothing follows for the failures that are not shown.
     ``how``: capped where there are more groups than were judged; then every count is at least so many.
     """
 
@@ -130,6 +136,7 @@ class FailureList:
     counts: dict[str, int]  # unacknowledged groups by state
     by_state: list[tuple[str, str, int]]  # state, word, messages
     by_owner: list[tuple[str, str, int]]
+    by_retried: list[tuple[str, str, int]]  # none where nothing was retried
     groups: int
     dead: int
     acknowledged_dead: int
@@ -180,14 +187,20 @@ def read(
     access: ContentAccess,
     state: str,
     owner: str,
+    retried: str,
     start: int,
 ) -> FailureList:
-    """``asked``: of what is counted; ``state`` and ``owner`` narrow the groups, ``start`` passes over so many."""
+    """``asked``: of what is counted; ``state``, ``owner`` and ``retried`` narrow the groups, ``start`` passes over so
+    many."""
     figures = failure_groups.groups(connection, asked, failure_groups.MOST + 1, with_first=False)
     how, figures = CAPPED if len(figures) > failure_groups.MOST else COUNTED, figures[: failure_groups.MOST]
     known = {**decided(), **words_of([each.fingerprint for each in figures if each.may_be_new])}
     everything = [judged(each, known.get(each.fingerprint), now) for each in figures]
-    chosen = [row for row in everything if state in ("", row.state) and _is_whose(row, owner)]
+    chosen = [
+        row
+        for row in everything
+        if state in ("", row.state) and retried in ("", row.retried_before) and _is_whose(row, owner)
+    ]
     open_rows = sorted((row for row in chosen if not row.acknowledged), key=_worst_first)
     quiet_rows = [row for row in chosen if row.acknowledged]
     shown = _detailed(connection, [*open_rows, *quiet_rows][start : start + PAGE], access)
@@ -198,6 +211,7 @@ def read(
         Counter(row.state for row in open_rows),
         [(each, failures.WORDS[each], _dead(row for row in everything if row.state == each)) for each in STATES],
         _owners(everything),
+        _retries(everything),
         len(chosen),
         _dead(chosen),
         _dead(quiet_rows),
@@ -205,7 +219,7 @@ def read(
         rest,
         start + len(shown),
         fingerprints.uncovered(connection, settings.PGQUEUE["CAP"]),
-        bool(asked or state or owner),
+        bool(asked or state or owner or retried),
         how,
     )
 
@@ -288,6 +302,12 @@ def _owners(rows: Iterable[FailureRow]) -> list[tuple[str, str, int]]:
     for row in rows:
         counted[row.owner] += row.figures.dead
     return [(owner or NOBODY, owner or "nobody", count) for owner, count in counted.most_common(6)]
+
+
+def _retries(rows: Sequence[FailureRow]) -> list[tuple[str, str, int]]:
+    if not any(row.retries for row in rows):
+        return []
+    return [(each, word, _dead(row for row in rows if row.retried_before == each)) for each, word in RETRIED.items()]
 
 
 def _dead(rows: Iterable[FailureRow]) -> int:

@@ -76,6 +76,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "so_far": covered.coverage.so_far if covered else "",
         "state": _state(request),
         "owner": request.GET.get("owner", ""),
+        "retried": _retried(request),
         "milliseconds": milliseconds,
         "alert_to": settings.PGQUEUE["ALERT_TO"],
         "own_code": settings.PGQUEUE["OWN_CODE"],
@@ -126,6 +127,7 @@ def _read(
         access=content_access.of(request.user),
         state=state,
         owner=owner,
+        retried=_retried(request),
         start=start,
     )
 
@@ -145,6 +147,11 @@ def _followed(found: Any, asked: ArchiveFilter) -> str:
 def _state(request: HttpRequest) -> str:
     state = request.GET.get("state", "")
     return state if state in failure_groups.STATES else ""
+
+
+def _retried(request: HttpRequest) -> str:
+    retried = request.GET.get("retried", "")
+    return retried if retried in rows.RETRIED else ""
 
 
 def _search_of(asked: ArchiveFilter, by: str, name: str) -> str:
