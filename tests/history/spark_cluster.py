@@ -19,32 +19,35 @@ _HOME = Path(pyspark.__file__).parent
 
 
 @contextmanager
-def standalone(folder: Path) -> Iterator[str]:
+def standalone(folder: Path, options: str) -> Iterator[str]:
     """The master's address, once all workers are known to it. Its processes have PGQUEUE_STATE_DIR=``folder``.
+    ``options``: of their Java, and of the executors that they start.
 
     All is read from what they log: pages of theirs answer before they have all that they will show.
     """
     at = ["--host", "127.0.0.1", "--webui-port", "0"]
     with ExitStack() as stack:
-        stack.enter_context(_process(folder, "master.Master", *at, "--port", "0"))
+        stack.enter_context(_process(folder, options, "master.Master", *at, "--port", "0"))
         (master,) = until(lambda: _logged(folder, r"Starting Spark master at (\S+)\n"), 480, "the master's address")
         until(lambda: _logged(folder, "I have been elected leader"), 480, "the master takes workers")
         for number in range(WORKERS):
             sized = ["--cores", "1", "--memory", MEMORY, "--work-dir", str(folder / f"work{number}")]
-            stack.enter_context(_process(folder, "worker.Worker", *at, *sized, master))
+            stack.enter_context(_process(folder, options, "worker.Worker", *at, *sized, master))
         known = r"Registering worker (\S+) with"  # a worker that has no answer soon asks again, and is told so twice
         until(lambda: len(set(_logged(folder, known))) == WORKERS, 480, "all workers are known")
         yield master
 
 
 @contextmanager
-def _process(folder: Path, name: str, *words: str) -> Iterator[None]:
+def _process(folder: Path, options: str, name: str, *words: str) -> Iterator[None]:
     folder.mkdir(exist_ok=True)
     environ = {
         **os.environ,
         "SPARK_HOME": str(_HOME),
         "SPARK_LOCAL_DIRS": str(folder),
         "PGQUEUE_STATE_DIR": str(folder),
+        # SPARK_DAEMON_JAVA_OPTS does not reach executors: seconds of each start are for classes and compiling
+        "JDK_JAVA_OPTIONS": f"{os.environ.get('SPARK_DAEMON_JAVA_OPTS', '')} {options}",
     }
     if home := java.home(folder / "java"):
         environ["JAVA_HOME"] = str(home)

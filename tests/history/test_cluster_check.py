@@ -15,6 +15,7 @@ import pytest
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.history.batch_loop import BatchLoop
 from pgqueue_admin.history.plan import planning
+from pgqueue_admin.history.runtime import jvm_cds
 from pgqueue_admin.history.sources.tables import sources
 from pgqueue_admin.history.spark import cluster_check
 from pgqueue_admin.models import DataFile, FailureRollup, HistoryBatch, Queue, RetryOutcome, Rollup
@@ -30,9 +31,13 @@ PATIENT = 480.0  # seconds: two executors start beside all else that a machine o
 WAITING = "select pid from pg_locks where not granted and relation = 'messages.message_archive'::regclass"
 
 
-@pytest.mark.usefixtures("var")
 def test_a_cluster_gives_what_one_process_gives(
-    databases: Databases, driver: Callable[..., BatchLoop], history: Path, connect: Callable[[str], Any], tmp_path: Path
+    databases: Databases,
+    driver: Callable[..., BatchLoop],
+    history: Path,
+    connect: Callable[[str], Any],
+    tmp_path: Path,
+    var: Path,
 ) -> None:
     with databases.clone("archived_console") as dsn, databases.as_django(dsn):
         found(connect(dsn))
@@ -40,7 +45,7 @@ def test_a_cluster_gives_what_one_process_gives(
         in_one_process = figures(), kept(history)
     with databases.clone("archived_console") as dsn, databases.as_django(dsn):
         found(connect(dsn))
-        killed_at_work(dsn, connect, tmp_path)
+        killed_at_work(dsn, connect, tmp_path, jvm_cds.used(var / "spark"))
         assert figures() == in_one_process[0]
         assert kept(tmp_path / "shared") == in_one_process[1]
 
@@ -51,12 +56,12 @@ def found(database: Connection) -> None:
     Queue.objects.create(schema="public", table="audit", kind="audit")
 
 
-def killed_at_work(dsn: str, connect: Callable[[str], Any], folder: Path) -> None:
+def killed_at_work(dsn: str, connect: Callable[[str], Any], folder: Path, java: str) -> None:
     """First the driver, then an executor of the next, both while each executor waits for the table it reads."""
     database, locking = connect(dsn), connect(dsn)
     batch = planning.plan_batch(database, sources(database)[0])
     assert batch is not None
-    with standalone(folder / "cluster") as master, ExitStack() as stack:
+    with standalone(folder / "cluster", java) as master, ExitStack() as stack:
         with locking.transaction():
             locking.run("lock table messages.message_archive in access exclusive mode")
             with started(dsn, master, folder) as first:

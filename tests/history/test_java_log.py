@@ -30,8 +30,8 @@ OF_THE_LAUNCHER = {
 
 
 @pytest.mark.parametrize("format", ["line", "json"])
-def test_what_is_wrong_and_nothing_else(tmp_path: Path, format: str) -> None:
-    command = [sys.executable, "-c", SAYS, str(tmp_path), format]
+def test_what_is_wrong_and_nothing_else(var: Path, format: str) -> None:
+    command = [sys.executable, "-c", SAYS, str(var / "spark"), format]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     first, *said = ran.stderr.splitlines()
     assert first in OF_THE_LAUNCHER
