@@ -69,7 +69,8 @@ def test_what_is_typed_is_what_is_shown(viewer: Client, typed: str, expected: li
 @pytest.mark.parametrize(
     ("typed", "wrong", "why"),
     [
-        ("is:gone", "is:gone", "Try is:waiting"), ("age:1h", "age:1h", "which side"), ("who:x", "who:x", "no field"),
+        ("is:gone", "is:gone", "Try is:waiting"), ("age:1h", "age:1h", "which side"),
+        ("who:x", "who:x", "type:, is:, id:"),
         ("type:render (", "(", "not closed"), ("render OR", "OR", "put a term after it"),
         ("type:a headers:x", "headers:x", "no headers"), ("header.Shop.Tenant:x", "header.Shop.Tenant:x", "no headers"),
         ("-(state:dead OR is:later)", "state:dead", "has not ended"), ("died:1h", "died:1h", "has not ended"),

@@ -1,7 +1,7 @@
 """The fields of a search: what each takes as its value."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from string import hexdigits
 
 from pgqueue_admin.archive.search_condition import LAST
@@ -28,11 +28,12 @@ _KEY = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 Reader = Callable[[str, str], Node]  # field as named, value as typed
 
 
-def term(text: str, at: int) -> Node:
-    """A word, or what a field is asked for. Raises SearchSyntaxError."""
+def term(text: str, at: int, names: Iterable[str] = ()) -> Node:
+    """A word, or what a field is asked for. Raises SearchSyntaxError. ``names``: the fields of a list, where they are
+    others than the archive's."""
     found = _FIELD.match(text)
     try:
-        return _of_field(found["name"], text[found.end() :]) if found else _word(text)
+        return _of_field(found["name"], text[found.end() :], names or NAMES) if found else _word(text)
     except Wrong as error:
         raise SearchSyntaxError(text, str(error), at) from None
 
@@ -43,10 +44,10 @@ def is_field(text: str) -> bool:
     return found is not None and _reader(found["name"]) is not None
 
 
-def _of_field(name: str, value: str) -> Node:
+def _of_field(name: str, value: str, names: Iterable[str]) -> Node:
     reader = _reader(name)
     if reader is None:
-        raise Wrong(f"There is no field {name.lower()}:. Use one of {', '.join(f'{each}:' for each in NAMES)}.")
+        raise Wrong(f"There is no field {name.lower()}:. Use one of {', '.join(f'{each}:' for each in names)}.")
     if not value:
         raise Wrong(f"put the value right after {name.lower()}: without a space.")
     return reader(name, value)

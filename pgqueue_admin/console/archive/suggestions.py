@@ -30,7 +30,6 @@ NEWEST = 2_000  # archived messages, whose names are counted
 NAMES = 100  # of a field
 SECONDS = 0.5
 _LAST = re.compile(r'(?:^|\s)[-(]*(?P<term>(?:"(?:[^"]|"")*"|[^\s"])*)\Z')
-_OF_WAITING = (*sorted(waiting_query.KNOWN - {"", "header"}), "age", "seq", "is", "header.NAME", "body.path.to")
 _TIMES = ("1h", "24h", "7d", "today", "yesterday")
 _FIXED = {
     "state": fields.STATES,
@@ -54,7 +53,7 @@ class _Box(NamedTuple):
 
 _BOXES = {
     "": _Box(),
-    "waiting": _Box(_OF_WAITING, ("expired",)),
+    "waiting": _Box(waiting_query.NAMES, ("expired",)),
     "leases": _Box(leases.NAMES, tuple(leases.STATES)),
     "everywhere": _Box(has_queues=True),
 }

@@ -113,7 +113,7 @@ def _term(text: str, at: int, table: QueueTable) -> Node:
         raise SearchSyntaxError(text, "a table of the original client does not tell it.", at)
     if name in _OWN:
         return _own(name, value, text, at)
-    node = fields.term(text, at)
+    node = fields.term(text, at, NAMES)
     if name in fields.NAMES and name not in NAMES:
         raise SearchSyntaxError(text, _ENDED, at)
     return replace(node, field="sent") if isinstance(node, Span) and name == "age" else node

@@ -21,6 +21,7 @@ OWN = ("seq", "is")  # where in the queue, and what has expired: of this list al
 _OWN = re.compile(r"(?P<name>seq|is):(?P<value>\S*)")
 _SIGNS = ("", ">", ">=", "<", "<=")
 KNOWN = {"", "type", "id", "conversation", "header", "headers", "body", "sent", "size"}
+NAMES = (*sorted(KNOWN - {"", "header"}), "age", *OWN, "header.NAME", "body.path.to")
 _NOT_HERE = {
     "queue": "this page is of one queue.",
     "state": "what waits here is ready, in flight or expired: is:expired finds the expired.",
@@ -96,7 +97,7 @@ def _term(text: str, at: int) -> Node:
     """As the archive reads it, but an age is that of its sending."""
     if found := _OWN.fullmatch(text):
         return _own(found["name"], found["value"], text, at)
-    node = fields.term(text, at)
+    node = fields.term(text, at, NAMES)
     name = text.partition(":")[0].lower() if ":" in text else ""
     if isinstance(node, Span) and name == "age":
         return replace(node, field="sent")
