@@ -213,7 +213,7 @@ def delayed_cell(row: delayed.DelayedRow, name: str) -> SafeString:
 
 @register.simple_tag
 def failure_row(row: FailureRow, refusal: Any, live: str) -> SafeString:
-    """A row of the list of failures. ``refusal``: nothing to tick where there is one; ``live``: what the page follows."""
+    """A row of the list of failures. ``refusal``: then nothing is to tick; ``live``: what the page follows."""
     return failure_cells.row(row, is_picked=not refusal, is_followed=bool(live))
 
 
