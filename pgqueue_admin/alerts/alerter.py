@@ -140,7 +140,7 @@ class Alerter:
             self._ears = of.dialect.connect(
                 of.dsn,
                 application_name="pgqueue-admin alerter",
-                impatient=True,
+                fail_fast=True,
                 answer_seconds=settings.PGQUEUE["ANSWER_SECONDS"],
             )
             self._ears.listen(CHANNEL)

@@ -82,7 +82,7 @@ def open_schemas() -> list[SchemaCreator]:
 def on_path() -> list[SchemaCreator]:
     """Who else may create where handlers' sessions look, but in ``pg_catalog``, which all do. Raises DatabaseError."""
     of = queue_database()
-    named: dict[str, Any] = {"application_name": "pgqueue-admin alerts", "impatient": True, "statement_timeout": 5.0}
+    named: dict[str, Any] = {"application_name": "pgqueue-admin alerts", "fail_fast": True, "statement_timeout": 5.0}
     with of.dialect.connect(of.dsn, for_handlers=True, **named) as session:
         path = [each for each in session.value(console_sql.console_schema.path()) if each != CATALOG]
     with of.reading() as session:

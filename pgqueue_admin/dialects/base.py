@@ -129,7 +129,7 @@ class Dialect(Protocol):
         statement_timeout: float | None = None,
         connect_timeout: float = 5,
         prepared_statements: int = 100,
-        impatient: bool = False,
+        fail_fast: bool = False,
         for_handlers: bool = False,
         answer_seconds: float | None = None,
         isolation: str = "",
@@ -140,7 +140,7 @@ class Dialect(Protocol):
         ``for_handlers``: others' SQL runs in it, too, by the search path that the address, the role or the database
         says. Of our statements only those that name everything in full may be asked there.
 
-        ``impatient``: down is also who lets us in and does not answer for 5 s, as a pooler without a session to lend.
+        ``fail_fast``: down is also who lets us in and does not answer for 5 s, as a pooler without a session to lend.
         ``answer_seconds``: after so many without an answer the session is given up, whatever the server does; None:
         never. ``isolation``: of each of its transactions, one of ``isolations``. ``prepared_statements``: how many are
         kept; who asks the same of more tables plans each time anew.

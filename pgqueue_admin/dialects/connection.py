@@ -72,14 +72,14 @@ class ReceiveSession(Session, Protocol):
     def transaction_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]]:
         """A transaction that begins with this statement, in one round trip; gives its rows. Not inside another."""
 
-    def transaction_behind(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]] | None:
+    def commit_and_begin_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]] | None:
         """Commit, and begin as ``transaction_with`` does, in one round trip; ask nothing else in the block that ends.
 
         To be entered next: that gives the rows, or raises why there are none. None: it cannot be done so, and nothing
         was committed.
         """
 
-    def guard(self) -> None:
+    def place_guard(self) -> None:
         """Notice, at the end of the transaction under way, that somebody ended it and began another meanwhile.
 
         Then its end raises EndedFromWithin, and nothing is committed. One round trip; asked again, none.
@@ -127,11 +127,11 @@ class TwoPhaseSession(ReceiveSession, Protocol):
 class NotifySession(Session, Protocol):
     """One that waits for others to tell of their commits; of a dialect that ``supports_notify``."""
 
-    def stay(self) -> None:
+    def disable_idle_timeout(self) -> None:
         """The server may not end it for being idle, as databases may be set to: it is one that waits for others."""
 
     def listen(self, *channels: str) -> None:
-        """And stay."""
+        """And disable the idle timeout."""
 
     def notify(self, channel: str, payload: str = "") -> None: ...
     def notifications(self, timeout: float) -> Iterator[Notification]:

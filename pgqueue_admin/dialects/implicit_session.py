@@ -39,7 +39,7 @@ class ImplicitSession(ABC):
 
     @abstractmethod
     def _end(self, is_guarded: bool) -> None:
-        """Commit. ``is_guarded``: raises TransactionEndedByHandler where it is not the one that ``guard`` saw."""
+        """Commit. ``is_guarded``: raises TransactionEndedByHandler where it is not the one that ``place_guard`` saw."""
 
     @abstractmethod
     def _undo(self) -> None:
@@ -129,7 +129,7 @@ class ImplicitSession(ABC):
     def transaction_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]]:
         return _Transaction(self, (query, params))
 
-    def transaction_behind(self, query: Any, params: Params = None) -> None:
+    def commit_and_begin_with(self, query: Any, params: Params = None) -> None:
         return None
 
     def begin(self) -> None:
@@ -173,7 +173,7 @@ class ImplicitSession(ABC):
                 self._undo_savepoint(f"pgqueue_{self._depth}")
                 self._is_doomed = False
 
-    def guard(self) -> None:
+    def place_guard(self) -> None:
         if not self._is_guarded:
             self._dooming(self._set_guard)
             self._is_guarded = True

@@ -20,7 +20,7 @@ def insist_on_tables() -> None:
     of = queue_database()
     try:
         with of.dialect.connect(
-            of.dsn, application_name="pgqueue-admin start", impatient=True, statement_timeout=WAITED
+            of.dsn, application_name="pgqueue-admin start", fail_fast=True, statement_timeout=WAITED
         ) as connection:
             found = schema.version(connection)
     except DatabaseError:

@@ -110,10 +110,10 @@ class PlainSession:
         with self.transaction():
             yield self.all(query, params)
 
-    def transaction_behind(self, query: Any, params: Params = None) -> None:
+    def commit_and_begin_with(self, query: Any, params: Params = None) -> None:
         return None
 
-    def guard(self) -> None: ...
+    def place_guard(self) -> None: ...
 
     def roll_back(self) -> None:
         if self.in_transaction:

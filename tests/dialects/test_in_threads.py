@@ -81,7 +81,7 @@ def received_in_turn(connection: Connection) -> list[int]:
     while begun:
         with begun as rows:
             found += [each.seq for each in rows]
-            begun = connection.transaction_behind(SQL.receive(table=QUEUE), LOW) if rows else None
+            begun = connection.commit_and_begin_with(SQL.receive(table=QUEUE), LOW) if rows else None
     return found
 
 
@@ -114,7 +114,7 @@ def test_behind_a_refused_commit_nothing_begins(queue: Connection, elsewhere: El
     def refused() -> None:
         with queue.transaction_with(SQL.receive(table=QUEUE), LOW):
             queue.run("insert into child values (1)")
-            queue.transaction_behind(SQL.receive(table=QUEUE), LOW)
+            queue.commit_and_begin_with(SQL.receive(table=QUEUE), LOW)
 
     with pytest.raises(errors.DatabaseError, match="foreign key"):
         elsewhere(refused)
@@ -130,7 +130,7 @@ def test_a_receive_that_is_refused_leaves_the_commit_before_it(
     def then_gone() -> Any:
         with queue.transaction_with(SQL.receive(table=QUEUE), LOW):
             queue.run("deallocate all")
-            return queue.transaction_behind(SQL.receive(table=QUEUE), LOW)
+            return queue.commit_and_begin_with(SQL.receive(table=QUEUE), LOW)
 
     begun = elsewhere(then_gone)
     assert bodies(connect(database)) == [ROW["body"]]

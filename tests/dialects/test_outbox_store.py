@@ -394,7 +394,7 @@ def test_who_ends_the_transaction_from_within_is_found(place: Place, session: An
 
     def ending() -> None:
         with session.transaction():
-            session.guard()
+            session.place_guard()
             session.run("commit")
             session.run("begin transaction" if place.dialect.name == "sqlserver" else "begin")
             session.run(*store.storing("one", "[]", WAIT))
@@ -430,7 +430,7 @@ def test_a_deadlock_takes_all_of_the_transaction_and_is_said_as_one(
     def cross(mine: Any, first: str, second: str) -> None:
         try:
             with mine.transaction():
-                mine.guard()
+                mine.place_guard()
                 mine.run(*store.storing(f"of {first}", "[]", WAIT))
                 mine.run(*store.completing(first, "[1]"))
                 both.wait()

@@ -28,7 +28,7 @@ def pooler(database: str) -> Iterator[MakePooler]:
 
 
 def asked(dsn: str) -> bool:
-    return has_own_sessions(partial(postgresql().connect, dsn, prepared_statements=0, impatient=True, answer_seconds=5))
+    return has_own_sessions(partial(postgresql().connect, dsn, prepared_statements=0, fail_fast=True, answer_seconds=5))
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 20])

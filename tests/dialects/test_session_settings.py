@@ -203,7 +203,7 @@ def test_a_pooler_that_lends_nothing_is_down(console_database: str, connect: Cal
     pooler = Proxy(console_database)
     pool = postgresql().pool(pooler.dsn, statement_timeout=5)
     with pooler.holding():
-        for opened in (lambda: connect(pooler.dsn, impatient=True), lambda: pool.connection().__enter__()):
+        for opened in (lambda: connect(pooler.dsn, fail_fast=True), lambda: pool.connection().__enter__()):
             with pytest.raises(DatabaseDown, match="a pooler may have none left"):
                 opened()
 

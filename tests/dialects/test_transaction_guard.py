@@ -42,7 +42,7 @@ def test_ended_and_begun_again(
 
     def ended() -> None:
         with block:
-            guarded.guard()
+            guarded.place_guard()
             guarded.run(word)
             guarded.run("begin")
             guarded.run(PUT, [1])
@@ -59,7 +59,7 @@ def test_with_the_last_statements(queue: Connection, connect: Callable[..., Conn
 
     def ended() -> None:
         with queue.transaction_with(RECEIVE, LOW):
-            queue.guard()
+            queue.place_guard()
             queue.run("rollback")
             queue.run("begin")
             queue.run_last([(SQL.send(table=QUEUE), row)])
@@ -68,7 +68,7 @@ def test_with_the_last_statements(queue: Connection, connect: Callable[..., Conn
         ended()
     assert connect(database).value('select count(*) from "Sales"') == 0
     with queue.transaction_with(RECEIVE, LOW):
-        queue.guard()
+        queue.place_guard()
         queue.run_last([(SQL.send(table=QUEUE), row)])
     assert connect(database).value('select count(*) from "Sales"') == 1
 
@@ -76,8 +76,8 @@ def test_with_the_last_statements(queue: Connection, connect: Callable[..., Conn
 def test_nobody_ended_it(guarded: Connection, connect: Callable[..., Connection], database: str) -> None:
     """It is committed, in blocks inside of it, too, and the next one is on its own."""
     with guarded.transaction():
-        guarded.guard()
-        guarded.guard()
+        guarded.place_guard()
+        guarded.place_guard()
         with guarded.transaction():
             guarded.run(PUT, [1])
     with guarded.transaction():
@@ -90,7 +90,7 @@ def test_nobody_ended_it(guarded: Connection, connect: Callable[..., Connection]
 def test_left_by_an_error(guarded: Connection, connect: Callable[..., Connection], database: str) -> None:
     def failing() -> None:
         with guarded.transaction():
-            guarded.guard()
+            guarded.place_guard()
             guarded.run(PUT, [1])
             raise ZeroDivisionError
 
@@ -106,7 +106,7 @@ def test_a_commit_that_is_refused(guarded: Connection, connect: Callable[..., Co
 
     def refused() -> None:
         with guarded.transaction():
-            guarded.guard()
+            guarded.place_guard()
             guarded.run(PUT, [1])
             guarded.run(PUT, [1])
 
@@ -136,11 +136,11 @@ def test_with_the_next_receive(queue: Connection, connect: Callable[..., Connect
     def ended() -> None:
         prepared(queue)
         with queue.transaction_with(RECEIVE, LOW):
-            queue.guard()
+            queue.place_guard()
             queue.run(word)
             queue.run("begin")
             queue.run(PUT, [1])
-            queue.transaction_behind(RECEIVE, LOW)
+            queue.commit_and_begin_with(RECEIVE, LOW)
 
     with pytest.raises(TransactionEndedByHandler):
         in_a_thread(ended)
@@ -158,9 +158,9 @@ def test_the_next_receive_is_another_transaction(
     def work() -> None:
         prepared(queue)
         with queue.transaction_with(RECEIVE, LOW):
-            queue.guard()
+            queue.place_guard()
             queue.run(PUT, [1])
-            behind = queue.transaction_behind(RECEIVE, LOW)
+            behind = queue.commit_and_begin_with(RECEIVE, LOW)
         assert behind is not None
         with behind:
             queue.run("rollback")

@@ -46,7 +46,7 @@ def prepared(place: Place, session: Any, branch: Branch) -> list[Branch]:
 def begun(place: Place, branch: Branch, number: int = 7) -> Any:
     session = place.connect()
     two_phase(place).begin(session, branch)
-    session.guard()
+    session.place_guard()
     session.run(f"insert into charges (number) values ({number})")
     return session
 

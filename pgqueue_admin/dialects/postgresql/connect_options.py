@@ -134,7 +134,7 @@ def open_raw(
     statement_timeout: float | None = None,
     connect_timeout: float = 5,
     prepared_statements: int = 100,
-    impatient: bool = False,
+    fail_fast: bool = False,
     for_handlers: bool = False,
     answer_seconds: float | None = None,
 ) -> PatientConnection:
@@ -148,7 +148,7 @@ def open_raw(
             **options(dsn, application_name, read_only, statement_timeout, for_handlers=for_handlers),
         )
         answer_limit.limit(raw, answer_seconds)
-        encodings.fit(session_settings.fit(liveness.first(raw) if impatient else raw))
+        encodings.fit(session_settings.fit(liveness.first(raw) if fail_fast else raw))
         begun = session_settings.anew if for_handlers else session_settings.alone
         begun(raw)
         if read_only:

@@ -160,7 +160,7 @@ class PostgreSQL(StatementFolder):
         return session
 
     def shares_sessions(self, dsn: str) -> bool:
-        asked: dict[str, Any] = {"application_name": "pgqueue start", "prepared_statements": 0, "impatient": True}
+        asked: dict[str, Any] = {"application_name": "pgqueue start", "prepared_statements": 0, "fail_fast": True}
         opened = partial(self.connect, dsn, answer_seconds=pooler_check.ANSWER_SECONDS, **asked)
         return not pooler_check.has_own_sessions(opened)
 

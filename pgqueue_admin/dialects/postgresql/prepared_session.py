@@ -111,7 +111,7 @@ class PreparedSession(Session):
             return super().transaction_with(query, params)
         return PreparedTransaction(self, lambda: self._libpq.begin_with(query, params).fetchall())
 
-    def transaction_behind(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]] | None:
+    def commit_and_begin_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]] | None:
         if self._is_over or not _is_ours(query):
             return None
         self._refuse_to_pretend()

@@ -174,7 +174,7 @@ class Session:
     def transaction_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]]:
         return self._transaction_with(query, params)
 
-    def transaction_behind(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]] | None:
+    def commit_and_begin_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]] | None:
         return None
 
     @contextmanager
@@ -199,7 +199,7 @@ class Session:
         finally:
             self._is_guarded &= not is_outermost
 
-    def guard(self) -> None:
+    def place_guard(self) -> None:
         if not self._is_guarded:
             self.run(GUARD)
             self._is_guarded = True
@@ -248,11 +248,11 @@ class Session:
     def as_json(self, value: Any) -> str:
         return encodings.json_text(value, encodings.codec(self.raw))
 
-    def stay(self) -> None:
+    def disable_idle_timeout(self) -> None:
         self.run("select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout'")
 
     def listen(self, *channels: str) -> None:
-        self.stay()
+        self.disable_idle_timeout()
         for channel in channels:
             self.run(sql.SQL("listen {}").format(sql.Identifier(channel)))
 

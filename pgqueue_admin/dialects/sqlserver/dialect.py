@@ -125,7 +125,7 @@ class SQLServer(StatementFolder):
         statement_timeout: float | None = None,
         connect_timeout: float = 5,
         prepared_statements: int = 0,
-        impatient: bool = False,
+        fail_fast: bool = False,
         for_handlers: bool = False,
         answer_seconds: float | None = None,
         isolation: str = "",

@@ -112,7 +112,7 @@ class SQLServerSession(ImplicitSession):
         self._execute(self._sql.rollback())
 
     def _set_savepoint(self, name: str) -> None:
-        self.guard()
+        self.place_guard()
         self._execute(self._sql.savepoint(name=name, id=self._guarded_id))
 
     def _release_savepoint(self, name: str) -> None:

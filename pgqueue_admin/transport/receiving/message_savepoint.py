@@ -34,7 +34,7 @@ class MessageSavepoint:
             block.__enter__()
             self._block, self._session = block, session
             if is_alone:
-                session.guard()
+                session.place_guard()
         elif self._block and not session.in_transaction:
             raise TransactionEndedByHandler
 

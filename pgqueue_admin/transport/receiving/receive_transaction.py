@@ -43,7 +43,7 @@ class ReceiveTransaction:
 
     def commit_and_begin(self, receiving: Command) -> Begun:
         """The last in a block: its commit and the slot's next receive are one round trip, where that can be."""
-        return self.session, self.session.transaction_behind(*receiving)
+        return self.session, self.session.commit_and_begin_with(*receiving)
 
     @property
     def is_alone(self) -> bool:
@@ -89,7 +89,7 @@ class ReceiveTransaction:
         """A savepoint notices where the handler ends the transaction and begins another, which nothing else tells."""
         session = self._session()
         if self._savepoint is None:
-            session.guard()
+            session.place_guard()
         return session
 
     def enlist(self, name: str) -> ReceiveSession:

@@ -67,7 +67,7 @@ class ReceiveWithOutbox(ReceiveOnly):
     def session_for_handlers(self) -> ReceiveSession:
         """Its transaction is begun already; a savepoint notices where a handler ends it and begins another."""
         storage = self._in_storage()
-        storage.session.guard()
+        storage.session.place_guard()
         return storage.session
 
     def enlist(self, name: str) -> ReceiveSession:

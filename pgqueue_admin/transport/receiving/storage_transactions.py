@@ -117,7 +117,7 @@ class EnlistedTransaction:
         self._is_prepared = False
         try:
             database.begin(session, id)
-            session.guard()
+            session.place_guard()
         except BaseException:
             session.close()
             raise

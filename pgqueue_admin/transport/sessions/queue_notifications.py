@@ -129,7 +129,7 @@ class QueueNotifications:
 
     def _serve(self, poked: int, closing: threading.Event) -> None:
         session, listening, told_at, apart = self._session.fresh(), set[str](), 0.0, 0.0
-        session.stay()  # also where it only tells: who was ended meanwhile would tell a second later
+        session.disable_idle_timeout()  # also where it only tells: who was ended meanwhile would tell a second later
         poll = select.poll()
         for file in (poked, session.fileno()):
             poll.register(file, select.POLLIN)

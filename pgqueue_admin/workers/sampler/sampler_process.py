@@ -223,6 +223,6 @@ def _session(of: QueueDatabase) -> Connection:
         read_only=True,
         statement_timeout=STATEMENT_SECONDS,
         prepared_statements=MOST_STATEMENTS,
-        impatient=True,
+        fail_fast=True,
         answer_seconds=settings.PGQUEUE["ANSWER_SECONDS"],
     )

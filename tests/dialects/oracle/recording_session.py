@@ -62,7 +62,7 @@ class RecordingSession:
     def roll_back(self) -> None:
         self.happened.append("rollback")
 
-    def guard(self) -> None: ...
+    def place_guard(self) -> None: ...
     def ended(self) -> bool:
         return False
 
