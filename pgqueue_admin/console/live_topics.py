@@ -54,7 +54,7 @@ def register_all() -> None:
         narrowed=True,
     )
     register("delayed", delayed.live, notify.SAMPLE, narrowed=True)
-    register("schedules", schedules.live, notify.SAMPLE)
+    register("schedules", schedules.live, notify.SAMPLE, narrowed=True)
     register("failures", failures.live, notify.SAMPLE, notify.OPERATION, argument=failures.shown, narrowed=True)
     register("alerts", rows.live, notify.ALERT, argument=lambda zone: str(times.zone(zone)), narrowed=True)
     register("warnings", rows.live_rows, notify.ALERT, argument=rows.shown, narrowed=True)

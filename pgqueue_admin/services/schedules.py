@@ -4,7 +4,7 @@ Whether a person may is asked before, by ``services.permissions``. ``person`` is
 of console, admin, command. The audit is in another database: there is no entry where the act fails.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,20 +12,24 @@ from typing import Any
 from django.db.models import QuerySet
 
 from pgqueue_admin.archive.held_row import others_code
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, visible_queues
 from pgqueue_admin.dialects.errors import AddressUnreadable, AlreadyExists
 from pgqueue_admin.dialects.schedule_store import DueTime, Missed, Plan, ScheduledMessage, ScheduleStore
+from pgqueue_admin.dialects.visible_queues import LEASE_NAME
 from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.lease.schedules import content, due_times, timetable
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import queue_access
 from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.endpoint_change import ActRefused, ChangedMeanwhile
 from pgqueue_admin.services.operations.targets import judge
-from pgqueue_admin.services.permissions import name_of
+from pgqueue_admin.services.permissions import Refusal, name_of
 
+UNSEEN = "unseen"  # as what a message ended as: it died in a queue that whoever asks does not see
 LEASE = "lease queue"  # as where to; a transport queue is named by its address
 MOST_NAME = 100
+MOST_SEARCHED = 200  # entries of the audit that are looked at for those that may be seen
 MOST_KEPT = 2_000  # characters of a message in the audit
 
 
@@ -69,6 +73,7 @@ class Act:
 def add(draft: ScheduleDraft, act: Act) -> int:
     """Its id. Raises ScheduleRefused, ActRefused and what a database may raise; then nothing was saved."""
     with _writing() as (session, store):
+        _refuse_probing(draft)
         message, plan = checked(session, store, draft)
         about = _about("create", draft.name, act)
         with audited(**about, after=facts(draft)) as entry, _one_of_a_name(draft):
@@ -80,6 +85,7 @@ def add(draft: ScheduleDraft, act: Act) -> int:
 def save(schedule: int, draft: ScheduleDraft, act: Act) -> None:
     """As ``add``."""
     with _act("set", schedule, act, after=facts(draft)) as (session, store, entry):
+        _refuse_probing(draft, entry.subject)
         message, plan = checked(session, store, draft)
         entry.before = facts(draft_of(session, store, _row(session, store, schedule)))
         entry.subject = draft.name.strip()
@@ -129,6 +135,59 @@ def draft_of(session: Connection, store: ScheduleStore, row: Any) -> ScheduleDra
     return ScheduleDraft(row.name, to_of(row), row.message_type, sent.message, row.expression, row.zone, row.missed)
 
 
+def listed(session: Connection, store: ScheduleStore, schedule: int | None = None) -> list[Any]:
+    """As the store lists them: those that send to a queue which whoever asks may see."""
+    rows, seen = store.listed(session, schedule), visible_queues.current()
+    return rows if seen is None else [_run_as_seen(row) for row in rows if seen.sees_name(name_of_target(row))]
+
+
+def past(session: Connection, store: ScheduleStore, schedule: int) -> list[Any]:
+    """Its latest runs, without those into a queue that whoever asks does not see: it may have had another target."""
+    runs = store.past(session, schedule)
+    if visible_queues.current() is None:
+        return runs
+    return [_run_as_seen(run) for run in runs if run.outcome not in _SENT or _is_seen(run)]
+
+
+def name_of_target(row: Any) -> str:
+    """The canonical address of the queue that a schedule sends to."""
+    return LEASE_NAME if row.kind == "lease" else to_of(row)
+
+
+def refusal(row: Any) -> Refusal | None:
+    """Why whoever asks does not act on a schedule, as far as scopes go."""
+    return queue_access.refusal_by_name(name_of_target(row))
+
+
+def may_be_sent_to(to: str) -> bool:
+    """``to``: as ``ScheduleDraft.to``, canonical."""
+    return queue_access.refusal_by_name(LEASE_NAME if to == LEASE else to) is None
+
+
+_SENT = ("sent", "caught_up", "by_hand")
+
+
+def _run_as_seen(run: Any) -> Any:
+    """Of a row of ``listed`` or ``past``: nothing of a run into a queue that is not seen, nor of an end in one."""
+    if run.row_id is None and run.message_id is None:
+        return run
+    if not _is_seen(run):
+        nothing = ("ran_due", "ran_at", "ran_as", "ran_by", "message_id", "row_id", "archive_id", "ended_as", "result")
+        return run._replace(**dict.fromkeys([*nothing, "exception_type", "ended_at", "ended_in"]), waits=False)
+    seen = visible_queues.current()
+    if run.archive_id is None or seen is None or seen.sees_name(run.ended_in):
+        return run
+    return run._replace(ended_as=UNSEEN, archive_id=None, result=None, exception_type=None, ended_at=None)
+
+
+def _is_seen(run: Any) -> bool:
+    """Whether the queue is that a run sent to: one of the lease queue has no row id."""
+    seen = visible_queues.current()
+    if seen is None or run.row_id is None:
+        return seen is None or seen.sees_name(LEASE_NAME)
+    return seen.sees(Address(run.ran_schema, run.ran_table))
+
+
 def to_of(row: Any) -> str:
     """Where a row's messages go, as ``ScheduleDraft.to``."""
     if row.kind == "lease":
@@ -142,8 +201,33 @@ def facts(draft: ScheduleDraft) -> dict[str, Any]:
 
 
 def history(name: str) -> QuerySet[AuditEntry]:
-    """Newest first."""
-    return AuditEntry.objects.filter(noun="schedule", subject=name)
+    """Newest first; for whoever sees some queues, since it has been this schedule and has sent to those."""
+    found = AuditEntry._base_manager.filter(noun="schedule", subject=name).defer("bodies")
+    return (
+        found if visible_queues.current() is None else found.filter(pk__in=list(_since_theirs(found[:MOST_SEARCHED])))
+    )
+
+
+def _since_theirs(entries: Iterable[AuditEntry]) -> Iterator[int]:
+    for entry in entries:
+        before, after = entry.before or {}, entry.after or {}
+        if entry.verb == "remove" or not all(may_be_seen(each["to"]) for each in (before, after) if "to" in each):
+            return
+        yield entry.pk
+        if entry.verb == "create" or before.get("name", entry.subject).strip() != entry.subject:
+            return
+
+
+def may_be_seen(to: str) -> bool:
+    """``to``: as a person typed it, or canonical."""
+    seen = visible_queues.current()
+    if seen is None or to.strip() == LEASE:
+        return seen is None or seen.sees_name(LEASE_NAME)
+    database = queue_database()
+    try:
+        return seen.sees(database.dialect.parse_address(to.strip(), database.default_schema))
+    except AddressUnreadable:
+        return False
 
 
 def store_of(session: Connection) -> ScheduleStore:
@@ -156,18 +240,47 @@ def store_of(session: Connection) -> ScheduleStore:
 
 def _message(session: Connection, draft: ScheduleDraft) -> ScheduledMessage:
     if draft.to.strip() == LEASE:
+        _refuse_target(LEASE_NAME)
         return content.lease_message(session, draft.message)
     database = queue_database()
     try:
         queue = database.dialect.parse_address(draft.to.strip(), database.default_schema)
     except AddressUnreadable as error:
         raise ScheduleRefused("to", f"{error}.") from error
+    _refuse_target(database.dialect.canonical(queue))
     if not database.allows(queue):
         watched = ", ".join(database.schemas)
         raise ScheduleRefused("to", f"{queue.schema} is no schema that this console writes to. It may: {watched}.")
     if why := _others_code(session, queue):
         raise ScheduleRefused("to", why)
     return content.transport_message(session, database.dialect, queue, draft.message_type, draft.message)
+
+
+def _refuse_target(name: str) -> None:
+    if refused := queue_access.refusal_by_name(name):
+        raise ScheduleRefused("to", f"It {refused}.")
+
+
+def _refuse_probing(draft: ScheduleDraft, known: str = "") -> None:
+    """No two schedules share a name. Whoever sees some queues would find out others' names by trying them."""
+    name, to = draft.name.strip(), draft.to.strip()
+    if visible_queues.current() is None or name == known:
+        return
+    begin = beginning(to)
+    if not name.startswith(begin):
+        raise ScheduleRefused("name", f"Begin its name with “{begin}”, since your groups show you some queues.")
+
+
+def beginning(to: str) -> str:
+    """How a schedule's name begins where somebody who sees some queues gives it."""
+    if to == LEASE:
+        return f"{LEASE}: "
+    database = queue_database()
+    try:
+        queue = database.dialect.parse_address(to, database.default_schema)
+    except AddressUnreadable as error:
+        raise ScheduleRefused("to", f"{error}.") from error
+    return f"{queue.schema}.{queue.table}"[: MOST_NAME // 2] + ": "
 
 
 def _others_code(session: Connection, queue: Address) -> str:
@@ -187,7 +300,10 @@ def _act(
 ) -> Iterator[tuple[Connection, ScheduleStore, AuditEntry]]:
     """Committed before its entry is."""
     with _writing() as (session, store):
-        about = _about(verb, _row(session, store, schedule).name, act)
+        row = _row(session, store, schedule)
+        if refused := refusal(row):
+            raise ActRefused(f"Nothing was changed: it {refused}.")
+        about = _about(verb, row.name, act)
         with audited(**about, after=after) as audit:
             with _held(session, store, schedule, act) as name:
                 audit.entry.subject = name.strip()
@@ -222,7 +338,7 @@ def _one_of_a_name(draft: ScheduleDraft) -> Iterator[None]:
 
 
 def _row(session: Connection, store: ScheduleStore, schedule: int) -> Any:
-    rows = store.listed(session, schedule)
+    rows = listed(session, store, schedule)
     if not rows:
         raise NoSuchSchedule(schedule)
     return rows[0]

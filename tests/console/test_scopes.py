@@ -87,9 +87,18 @@ def test_whoever_has_a_scope_is_told_so_and_led_to_their_queues(root: Client, gr
     assert f'href="{mine}"' in page
     assert f'href="{other}"' not in page
     assert 'href="/history/"' not in page
-    refused = client.get("/history/")
-    assert refused.status_code == 403
-    assert "shows all queues together" in refused.content.decode()
+    for path, why, instead in (
+        ("/history/", "messages of all queues together", "/trends/"),
+        ("/trends/messages/", "messages of all queues together", "/archive/"),
+        ("/outbox/", "An outbox belongs to no queue", "/endpoints/"),
+        ("/workers/1/log/", "whatever a process prints", "/workers/"),
+        ("/settings/", "shows all queues together", "/queues/"),
+    ):
+        refused = client.get(path)
+        assert refused.status_code == 403
+        main = refused.content.decode().partition("<main")[2]
+        assert why in main, path
+        assert f'href="{instead}"' in main, path
     assert client.get(other).status_code == 404
     assert str(first()) in shown(client, "/me/")
     assert 'id="scope"' not in shown(root, "/queues/")

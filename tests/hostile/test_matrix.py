@@ -76,6 +76,7 @@ def examples(world: World, planted: SimpleNamespace) -> dict[str, dict[str, dict
             "operation": {"number": frozen.pk}, "alert": {"number": alert.pk}, "trial": {"number": trial.pk},
             "failure": {"fingerprint": digest}, "undo": {**address, "entry_id": 1},
             "endpoint": {"name": (endpoint := "Ours" if place == "own" else f"{MARK}.Orders")},
+            "schedule": {"schedule_id": planted.ours if place == "own" else planted.schedule},
             "endpoint undo": {"name": endpoint, "entry_id": 1},
             "crashing": {"row_id": _crashed(address, row_id)},
         }  # fmt: skip
@@ -112,7 +113,7 @@ def _kind(name: str, pattern: str) -> str:
     ):  # fmt: skip
         if says in pattern:
             return "crashing" if kind == "row" and "<name:table>" not in pattern else kind
-    for kind in ("operation", "alert", "trial", "endpoint"):
+    for kind in ("operation", "alert", "trial", "endpoint", "schedule"):
         if name.startswith(kind):
             return kind
     raise AssertionError(f"{name}: say here of which queue {pattern} is")

@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -27,6 +28,7 @@ from pgqueue_admin.console.scopes.addresses import NARROWED, OF_MACHINES
 from pgqueue_admin.dialects import Address, visible_queues
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.visible_queues import VisibleQueues
+from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.live import topics
 from pgqueue_admin.live.hub import Hub
 from pgqueue_admin.models import (
@@ -43,10 +45,12 @@ from pgqueue_admin.models import (
     QueueScope,
     RetryRule,
     SavedView,
+    Schedule,
     TeamFailure,
 )
-from pgqueue_admin.services import queue_access
+from pgqueue_admin.services import queue_access, schedules
 from pgqueue_admin.services.operations import selection
+from pgqueue_admin.services.schedules import Act, ScheduleDraft
 from tests.console.pages import matched
 from tests.console.sampled import sample
 from tests.history.files import TEN, message, write
@@ -91,6 +95,7 @@ def planted(world: World) -> SimpleNamespace:
         _subscribe(world, f"{MARK}-{number}", SECRET)
     _subscribe(world, "Ledger", Address("public", "Billing"))
     mixed = _of_both(world)
+    secret, ours = _scheduled(world)
     _converse(world, "before")
     world.waiting.append((SECRET, row_id))
     world.addresses += [SECRET, DELAYED]
@@ -98,7 +103,7 @@ def planted(world: World) -> SimpleNamespace:
     places = {str(each) for each in (row_id, dead, binned, SEQ, SECRET.table, DELAYED.table, *ids)}
     return SimpleNamespace(
         row_id=row_id, dead=dead, binned=binned, inside=inside, places=places, operation=ids[0], alert=ids[2],
-        group=ids[1], mixed=mixed,
+        group=ids[1], mixed=mixed, schedule=secret, ours=ours,
     )  # fmt: skip
 
 
@@ -213,6 +218,27 @@ def _of_both(world: World) -> str:
         alert=alert, message_id=f"{MARK}@y", to="ops@x", subject="it died", text=MARK, html=MARK, state="sent"
     )
     return digest
+
+
+def _scheduled(world: World) -> tuple[int, int]:
+    """One that sends to the hidden queue, and one of theirs: it did so before, and its last message died there."""
+    secret = ScheduleDraft(f"{MARK} nightly", NAME, f"Shop.{MARK}", json.dumps({MARK: 1}), "30 2 * * *", "UTC", "skip")
+    by = Act("root", "console", MARK)
+    hidden, ours = schedules.add(secret, by), schedules.add(replace(secret, name=f"{MARK} first"), by)
+    for each in (hidden, ours):
+        schedules.run_now(each, by)
+    mine = ScheduleDraft("Ours nightly", INSIDE, "Shop.Mine", "{}", "30 2 * * *", "UTC", "skip")
+    schedules.save(ours, mine, by)
+    schedules.pause(ours, Act("ana", "console", "month end"))
+    schedules.resume(ours, Act("ana", "console"))
+    died = {"id": schedules.run_now(ours, Act("ana", "console")), "queue": NAME, "text": f"Shop.{MARK}"}
+    world.queues.run(
+        """insert into messages.message_archive (created_at, message, result, handled_by, kind, queue, message_id,
+            exception_type)
+        values (now(), '{}', 'failed', 'w', 'transport', %(queue)s, %(id)s, %(text)s)""",
+        died,
+    )
+    return hidden, ours
 
 
 def _console(world: World, dead: int) -> list[Any]:
@@ -345,6 +371,9 @@ def telling(every: list[tuple[str, str]], planted: SimpleNamespace) -> list[tupl
             ("conversation", f"/conversations/{SHARED}/?{urlencode({'m': any_id, 'history': 1})}")
             for any_id in ("", "Mine-before", f"{MARK}-before", planted.row_id, planted.dead)
         ),
+        *(("schedule", f"/schedules/{each}/") for each in (planted.schedule, planted.ours)),
+        ("schedules", f"/schedules/?q={MARK}"),
+        ("schedules", "/schedules/?q=result:dead"),
         ("live", f"/live/?{urlencode({'t': f'message:{planted.dead}:UTC'})}"),
     ]
     return list(dict.fromkeys([*own, *lists, *more]))
@@ -394,7 +423,7 @@ def test_whoever_sees_all_finds_it(world: World, telling: list[tuple[str, str]])
         "archived_message", "edit_message", "failures", "failure", "failures_chosen", "alerts", "alert", "alert_mails",
         "alert_mail",
         "operation", "audit", "endpoints", "endpoint", "workers", "settings", "retry_rules", "views", "conversation",
-        "finished_message", "archived_body", "waiting_body", "subscriptions",
+        "schedules", "schedule", "finished_message", "archived_body", "waiting_body", "subscriptions",
     } - told  # fmt: skip
     assert missing == set()
 
@@ -495,6 +524,63 @@ def test_an_endpoint_of_theirs_is_changed_but_for_what_it_names(
     assert (again.error_queue, again.peek_delay_ms, again.immediate_retries) == (NAME, row.peek_delay_ms, 4)
     assert narrow.post("/endpoints/Ours/withdraw/").status_code == 403
     Endpoint._base_manager.filter(name="Ours").update(concurrency=2, immediate_retries=5)
+
+
+def test_schedules_are_those_that_send_to_their_queues(world: World, narrow: Client, planted: SimpleNamespace) -> None:
+    """Nothing of what one of theirs sent elsewhere before, nor of where its message died."""
+    listed, page = (
+        narrow.get("/schedules/").content.decode(),
+        narrow.get(f"/schedules/{planted.ours}/").content.decode(),
+    )
+    assert "1 schedule:" in listed
+    assert "Ours nightly" in listed
+    assert "what became of it cannot be seen" in listed
+    assert "looked" not in listed.partition("<main")[2].partition("A due time")[0]
+    assert MARK not in listed + page
+    assert page.count("by ana") == 1  # of two runs by hand the one into their queue
+    assert "month end" in page
+    assert narrow.get(f"/schedules/{planted.schedule}/").status_code == 404
+    choices = narrow.get("/schedules/new/").content.decode()
+    assert "Billing in public" in choices
+    assert "lease queue messages.message" not in choices
+    assert MARK in world.client("root").get("/schedules/").content.decode()
+
+
+def test_schedules_are_changed_and_made_for_queues_they_act_on(
+    world: World, narrow: Client, planted: SimpleNamespace
+) -> None:
+    """A name that another's schedule has is told from none by nobody."""
+    typed = {
+        "to": INSIDE, "message_type": "Shop.Mine", "zone": "UTC", "minute": "0", "hour": "6", "day": "*", "month": "*",
+        "weekday": "*", "message": "{}", "missed": "skip",
+    }  # fmt: skip
+    taken, free = (
+        narrow.post("/schedules/new/", {**typed, "name": f"{MARK} {name}"}) for name in ("nightly", "not there")
+    )
+    assert (taken.status_code, free.status_code) == (422, 422)
+    assert "Begin its name with “public.Billing: ”" in taken.content.decode()
+    assert _differing(*(_settled(each).replace("not there", "nightly") for each in (taken, free))) == []
+    for to in (NAME, schedules.LEASE, '"public"."none"'):
+        assert narrow.post("/schedules/new/", {**typed, "to": to, "name": "public.Billing: x"}).status_code == 422
+        with visible_queues.within(queue_access.of(User.objects.get(username="narrow"))):
+            draft = ScheduleDraft("lease queue: x", to, "", "{}", "30 2 * * *", "UTC", "skip")
+            with pytest.raises(ScheduleRefused):
+                schedules.add(draft, Act("narrow", "console"))
+    assert narrow.post("/schedules/new/", {**typed, "name": "public.Billing: x"}).status_code == 303
+    made = Schedule.objects.get(name="public.Billing: x").pk
+    before = world.state()
+    for verb in ("pause", "resume", "run", "remove"):
+        assert narrow.post(f"/schedules/{planted.schedule}/{verb}/").status_code == 404
+    assert narrow.post(f"/schedules/{planted.schedule}/", {**typed, "name": "public.Billing: y"}).status_code == 404
+    assert world.state() == before
+    for verb in ("pause", "resume", "run"):
+        narrow.post(f"/schedules/{made}/{verb}/")
+    assert narrow.post(f"/schedules/{made}/", {**typed, "name": "public.Billing: z"}).status_code == 303
+    history = narrow.get(f"/schedules/{made}/").content.decode()
+    assert "narrow</b>" in history
+    assert narrow.post(f"/schedules/{made}/remove/").status_code == 303
+    assert not Schedule.objects.filter(pk=made).exists()
+    assert "It is removed" in narrow.get("/schedules/").content.decode()  # which says what was done once
 
 
 def test_trends_are_of_one_of_their_queues(world: World, narrow: Client, planted: SimpleNamespace) -> None:
@@ -814,6 +900,7 @@ def test_topics_are_rendered_of_what_is_seen(world: World, scoped: Group, plante
         "message": f"{planted.dead}:UTC", "waiting": f"{secret}:{planted.row_id}", "frame": "", "delayed": "",
         "alerts": "UTC", "alert": "UTC", "warnings": str(planted.alert), "overview": "", "rows": str(secret),
         "failures": planted.group, "endpoints": "", "workers": "",
+        "schedules": "",
         "endpoint": str(Endpoint._base_manager.get(name=f"{MARK}.Orders").pk),
     }  # fmt: skip
     assert arguments.keys() == {name for name, topic in topics._topics.items() if topic.narrowed}
@@ -832,15 +919,20 @@ def test_topics_are_rendered_of_what_is_seen(world: World, scoped: Group, plante
 
 
 def test_a_topic_of_all_queues_is_not_joined() -> None:
+    topics.register("of all", lambda _: {})
+
     async def join() -> list[str]:
         hub = Hub(lambda: "postgresql://nowhere.invalid/")
-        client = hub.join(["schedules", "queues:"], VisibleQueues(frozenset(), frozenset()))
+        client = hub.join(["of all", "queues:"], VisibleQueues(frozenset(), frozenset()))
         joined = [feed.topic.name for feed in hub.feeds]
         hub.leave(client)
         await hub.close()
         return joined
 
-    assert asyncio.run(join()) == ["queues"]
+    try:
+        assert asyncio.run(join()) == ["queues"]
+    finally:
+        del topics._topics["of all"]
 
 
 def test_a_scope_costs_no_statement_to_others(world: World) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects import Address, visible_queues
 from pgqueue_admin.formatting import escape_invisible
 from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.lease.schedules import timetable
@@ -44,6 +44,8 @@ class ScheduleForm(forms.Form):
     def __init__(self, data: Any = None, saved: ScheduleDraft | None = None):
         super().__init__(data, initial=_typed(saved) if saved else _NEW)
         self.fields["to"].choices = _destinations(saved)  # type: ignore[attr-defined]
+        if visible_queues.current():
+            self.fields["name"].help_text = "a new one begins with its queue, such as public.Billing: nightly"
 
     @property
     def cron(self) -> list[Any]:
@@ -93,10 +95,14 @@ def _typed(saved: ScheduleDraft) -> dict[str, str]:
 
 
 def _destinations(saved: ScheduleDraft | None) -> list[tuple[str, str]]:
-    """The lease queue, and each input queue that is known; also where it goes now."""
+    """The lease queue, and each input queue that is known, where they may be acted on; also where it goes now."""
     canonical = queue_database().dialect.canonical
     known = queues_in("").filter(gone_since=None, kind=TableKind.INPUT).values_list("schema", "table")
     found = {canonical(Address(*each)): escape_invisible.plain(f"{each[1]} in {each[0]}") for each in known}
-    if saved and saved.to != schedules.LEASE:
-        found.setdefault(saved.to, escape_invisible.plain(saved.to))
-    return [(schedules.LEASE, "lease queue messages.message"), *sorted(found.items(), key=lambda each: each[1].lower())]
+    found = {to: said for to, said in found.items() if schedules.may_be_sent_to(to)}
+    to = saved.to if saved else ""
+    if to and to != schedules.LEASE:
+        found.setdefault(to, escape_invisible.plain(to))
+    is_open = to == schedules.LEASE or schedules.may_be_sent_to(schedules.LEASE)
+    lease = [(schedules.LEASE, "lease queue messages.message")] if is_open else []
+    return [*lease, *sorted(found.items(), key=lambda each: each[1].lower())]

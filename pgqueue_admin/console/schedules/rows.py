@@ -20,6 +20,7 @@ from pgqueue_admin.lease.schedules.timetable import DateTimetable, Timetable
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.services import schedules
+from pgqueue_admin.services.permissions import Refusal
 
 FIELDS = ("queue", "state", "result")
 SOON = timedelta(days=14)  # they are planned 31 days ahead, and added to each day
@@ -44,6 +45,7 @@ _ENDED = {
     "retried": RunResult("dead, retried", "", "info"),
     "discarded": RunResult("dead, discarded", "", "quiet"),
 }
+_NOT_SEEN = RunResult("sent", "", "clock", "what became of it cannot be seen")
 _OF_RUN = {
     "skipped": RunResult("missed, skipped", "warn", "warn"),
     "paused": RunResult("not sent: paused", "", "pause"),
@@ -74,6 +76,11 @@ class ScheduleRow:
     @property
     def queue(self) -> Address | None:
         return Address(self.of.queue_schema, self.of.queue_table) if self.of.kind == "transport" else None
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """Why whoever looks does not act on it, as far as scopes go."""
+        return schedules.refusal(self.of)
 
     @property
     def key(self) -> str:
@@ -126,13 +133,15 @@ def said_day(local: datetime) -> str:
 
 def result(run: Any, still_waits: bool | None) -> RunResult:
     """Of a row of ``listed`` or ``past``."""
+    if run.ended_as == schedules.UNSEEN:
+        return _NOT_SEEN
     if run.ended_as in _ENDED:
         why = run.exception_type or (run.result if run.result not in {"success", "failed"} else "") or ""
         return _ENDED[run.ended_as]._replace(detail=why, path=reverse("archived_message", args=[run.archive_id]))
     if run.waits or still_waits:
         return RunResult("waits", "", "clock", "in its queue")
     if still_waits is None:
-        return RunResult("sent", "", "clock", "what became of it cannot be seen")
+        return _NOT_SEEN
     return RunResult("taken", "", "ok", "from its queue; did not die")
 
 
@@ -142,9 +151,9 @@ def of_run(run: Any, still_waits: bool | None) -> RunResult:
 
 
 def load(connection: Connection) -> tuple[list[ScheduleRow], Any]:
-    """All, and who looked last. Raises SchedulesMissing."""
+    """All that whoever asks may see, and who looked last. Raises SchedulesMissing."""
     store = schedules.store_of(connection)
-    found, looked = store.listed(connection), store.looked(connection)
+    found, looked = schedules.listed(connection, store), store.looked(connection)
     waits = still_waiting(connection, found)
     rows = [ScheduleRow(each, looked.now, waits.get(each.row_id)) for each in found]
     return sorted(rows, key=_gravity), looked

@@ -13,12 +13,13 @@ from pgqueue_admin.console.query_errors import QueryError
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.console.schedules import expression_preview, rows
 from pgqueue_admin.console.schedules.form import ScheduleForm
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.models import database_clock
 from pgqueue_admin.services import schedules
 from pgqueue_admin.services.endpoint_change import ActRefused
+from pgqueue_admin.services.permissions import Refusal
 from pgqueue_admin.services.schedules import Act, NoSuchSchedule, ScheduleDraft, SchedulesMissing
 
 HISTORY = 20
@@ -37,16 +38,24 @@ def page(request: HttpRequest) -> HttpResponse:
     about = {
         "all": all_of_them,
         "rows": [] if wanted.faults else rows.matching(all_of_them, wanted),
-        "looked": looked,
+        "looked": looked if visible_queues.current() is None else None,
         "planned_until": rows.planned_until(all_of_them),
         "filter": wanted,
         "missing": missing,
         "trouble": problem,
         "verdict": "Schedules cannot be read now" if problem else sentence,
         "verdict_state": "warn" if problem else state,
-        "refusal": permissions.refusal_on_page(request.user, "schedule"),
+        "refusal": _refusal(request),
     }
     return render(request, "pgqueue_admin/schedules/page.html", about)
+
+
+def _refusal(request: HttpRequest) -> Refusal | str | None:
+    """Why this person has no way to a new one."""
+    known, seen = permissions.refusal_on_page(request.user, "schedule"), visible_queues.current()
+    return known or (
+        "needs a group that may act on a queue: yours may only look" if seen and not seen.acted_on else None
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -108,10 +117,10 @@ def _existing(schedule_id: int) -> tuple[dict[str, Any] | None, QueryError | Non
 
     def work(connection: Connection) -> dict[str, Any]:
         store = schedules.store_of(connection)
-        listed = store.listed(connection, schedule_id)
+        listed = schedules.listed(connection, store, schedule_id)
         if not listed:
             raise NoSuchSchedule(schedule_id)
-        now, past = store.now(connection), store.past(connection, schedule_id)
+        now, past = store.now(connection), schedules.past(connection, store, schedule_id)
         waits = rows.still_waiting(connection, [*listed, *past])
         row = rows.ScheduleRow(listed[0], now, waits.get(listed[0].row_id))
         runs = [(run, rows.said_day(run.local_due), rows.of_run(run, waits.get(run.row_id))) for run in past]
@@ -142,7 +151,7 @@ def _form_page(
         "form": form,
         "trouble": trouble,
         "preview": expression_preview.preview(form, database_clock.now()),
-        "refusal": permissions.refusal_on_page(request.user, "schedule"),
+        "refusal": _refusal(request) or (found["row"].refusal if found else None),
         "version": request.POST.get("version") or (found["row"].of.version if found else ""),
         "history": schedules.history(found["row"].of.name)[:HISTORY] if found else (),
         **(found or {}),

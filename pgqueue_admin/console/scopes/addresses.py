@@ -3,6 +3,8 @@
 An address is added here once ``tests/hostile/test_scoped.py`` finds nothing of another queue in its answers.
 """
 
+from typing import NamedTuple
+
 from django.http import HttpRequest
 
 from pgqueue_admin.dialects import visible_queues
@@ -24,11 +26,48 @@ NARROWED = frozenset(
         "operation_rate", "operation_edit",
         "queue_settings", "queue_settings_undo", "columns", "archive_suggestions", "masking_reveal",
         "trial_new", "trial", "crashing_message", "move_out", "audit", "audit_export", "endpoints", "subscriptions",
-        "workers", "trends", "trends_types",
+        "workers", "trends", "trends_types", "schedules", "schedule", "schedule_new", "schedule_read", "schedule_pause",
+        "schedule_resume", "schedule_run", "schedule_remove",
     }
 )  # fmt: skip
 ONLY_OF_ALL = "needs somebody who sees all queues"
 OF_MACHINES = frozenset({"healthz", "readyz", "post_mark"})  # no person is asked for there
+
+
+class Refused(NamedTuple):
+    """Why an address is refused, and what is shown instead: words and the name of a page."""
+
+    why: str
+    instead: tuple[tuple[str, str], ...] = ()
+
+
+_OF_ALL = Refused("This page shows all queues together, and you may see some of them: it is not shown to you.")
+_OF_OUTBOX = Refused(
+    "An outbox belongs to no queue: its records are messages on their way to any queue, and name them. They are shown "
+    "to people who see every queue. Whether your endpoints work is on their own pages, and what did not arrive and died "
+    "in your queues is in the archive.",
+    (("Your endpoints", "endpoints"), ("Your archive", "archive")),
+)
+_OF_HISTORY = Refused(
+    "History reads and keeps the messages of all queues together, in the same batches and files. They are shown to "
+    "people who see every queue. What History counted of each of your queues is in Trends, and what died there is in "
+    "the archive.",
+    (("Trends of your queues", "trends"), ("Your archive", "archive")),
+)
+_OF_LOG = Refused(
+    "A log has whatever a process prints, also of other queues. It is shown to people who see every queue. How your "
+    "processes do, and the last error of each, is on Workers.",
+    (("Your workers", "workers"),),
+)
+_REFUSED = {
+    "outbox": _OF_OUTBOX, "outboxes": _OF_OUTBOX, "history": _OF_HISTORY, "finished": _OF_HISTORY,
+    "worker": _OF_LOG,
+}  # fmt: skip
+
+
+def refused(name: str) -> Refused:
+    """By the noun that the name of an address begins with."""
+    return _REFUSED.get(name.partition("_")[0], _OF_ALL)
 
 
 def is_open(name: str) -> bool:

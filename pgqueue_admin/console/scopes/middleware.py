@@ -15,6 +15,7 @@ from django.utils.deprecation import MiddlewareMixin
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.console import middleware
+from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.console.scopes.addresses import NARROWED, OF_MACHINES, name_of
 from pgqueue_admin.dialects import Address, visible_queues
 from pgqueue_admin.dialects.errors import DatabaseError
@@ -22,10 +23,9 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.visible_queues import LEASE_NAME, VisibleQueues
 from pgqueue_admin.models import Alert, Endpoint, Operation, TrialItem, crashing_messages
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services import queue_access
+from pgqueue_admin.services import queue_access, schedules
 
-BEYOND = "This page shows all queues together, and you may see some of them: it is not shown to you."
-NOWHERE = "There is no such queue, message, warning, operation, trial or endpoint."
+NOWHERE = "There is no such queue, message, warning, operation, trial, schedule or endpoint."
 _UNKNOWN = "Nothing was shown or done: whether you may see this message could not be asked. Reload to try again."
 
 
@@ -56,7 +56,8 @@ class QueuesInScope(MiddlewareMixin):
 
 def _refused(request: HttpRequest, name: str, kwargs: dict[str, Any], seen: VisibleQueues) -> HttpResponse | None:
     if name not in NARROWED:
-        return render(request, "pgqueue_admin/errors/beyond_scope.html", {"why": BEYOND}, status=403)
+        about = addresses.refused(name)._asdict()
+        return render(request, "pgqueue_admin/errors/beyond_scope.html", about, status=403)
     meant = _meant(name, kwargs)
     for each in meant:
         if not seen.sees_name(each):
@@ -80,6 +81,8 @@ def _meant(name: str, kwargs: dict[str, Any]) -> list[str]:
         return _acted_on_by(kwargs["number"])
     if name.startswith("endpoint") and "name" in kwargs:
         return [_received_by(kwargs["name"])]
+    if "schedule_id" in kwargs:
+        return [_scheduled_to(kwargs["schedule_id"])]
     if name == "trial":
         return _tried_in(kwargs["number"])
     if name in ("crashing_message", "move_out"):
@@ -95,6 +98,17 @@ def _died_in(archive_id: int) -> str:
     if found is None:
         raise Http404(NOWHERE)
     return found.queue or LEASE_NAME
+
+
+def _scheduled_to(schedule_id: int) -> str:
+    try:
+        with queue_database().reading() as connection:
+            found = schedules.listed(connection, schedules.store_of(connection), schedule_id)
+    except schedules.SchedulesMissing as error:
+        raise Http404(NOWHERE) from error
+    if not found:
+        raise Http404(NOWHERE)
+    return schedules.name_of_target(found[0])
 
 
 def _tried_in(number: int) -> list[str]:

@@ -30,7 +30,7 @@ order by s.name
 select {columns}, coming.due_at as next_at, coming.local_due as next_local,
     run.due_at as ran_due, run.at as ran_at, run.outcome as ran_as, run.who as ran_by, run.message_id, run.row_id,
     missed.count as missed_count, missed.last as missed_at, missed.outcome as missed_as,
-    ended.id as archive_id, ended.state as ended_as, ended.result::text as result, ended.exception_type,
+    ended.id as archive_id, ended.queue as ended_in, ended.state as ended_as, ended.result::text as result, ended.exception_type,
     ended.died_at as ended_at, run.queue_schema as ran_schema, run.queue_table as ran_table, lease.id is not null as waits
 from messages.schedule s
 left join lateral (
@@ -67,8 +67,8 @@ order by r.due_at limit {most}
 
 -- name: past
 -- What became of the latest due times, the newest first.
-select r.due_at, r.local_due, r.outcome, r.at, r.who, r.message_id, r.row_id, ended.id as archive_id, ended.state as ended_as,
-    ended.result::text as result, ended.exception_type, ended.died_at as ended_at, r.queue_schema as ran_schema,
+select r.due_at, r.local_due, r.outcome, r.at, r.who, r.message_id, r.row_id, ended.id as archive_id, ended.queue as ended_in,
+    ended.state as ended_as, ended.result::text as result, ended.exception_type, ended.died_at as ended_at, r.queue_schema as ran_schema,
     r.queue_table as ran_table, lease.id is not null as waits
 from messages.schedule s
 join messages.schedule_run r on r.schedule = s.id and r.due_at <= statement_timestamp() and r.outcome is not null
