@@ -218,6 +218,12 @@ class ArchivedMessage:
         return target_of(self._row)
 
     @property
+    def found_in(self) -> str | None:
+        """The queue that it was taken out of, if whoever asks may see that one."""
+        seen, queue = visible_queues.current(), self._row.ingested_from
+        return queue if seen is None or seen.sees_name(queue) else None
+
+    @property
     def why_no_retry(self) -> str | None:
         """Why a retry would be refused if it were asked now, or None."""
         return why_no_retry(self._row)

@@ -25,6 +25,7 @@ from pgqueue_admin.transport.wire import header_spellings
 from pgqueue_admin.transport.wire import headers as h
 
 SIGHTINGS = 100
+ELSEWHERE = "elsewhere"  # in place of the address of a queue that may not be seen
 MOST_DEATHS = 1000  # rows with one message id that are looked at
 FACETS = 6  # names of a field
 BODY_START = 16_384  # bytes
@@ -244,8 +245,13 @@ def headers(connection: Connection, archive_id: int, offset: int = 0, length: in
 
 
 def events(connection: Connection, archive_id: int) -> list[Any]:
-    """What was done to it: rows of at, who, verb, operation, target."""
-    return connection.all(_sql().events(), {"id": archive_id})
+    """What was done to it: rows of at, who, verb, operation, target; ELSEWHERE for one that may not be seen."""
+    found, seen = connection.all(_sql().events(), {"id": archive_id}), visible_queues.current()
+    if seen is None:
+        return found
+    return [
+        each._replace(target=ELSEWHERE) if each.target and not seen.sees_name(each.target) else each for each in found
+    ]
 
 
 def deaths(connection: Connection, message: ArchivedMessage) -> DeathRecord | None:

@@ -19,6 +19,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext, override_settings
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
@@ -611,6 +612,50 @@ def test_trends_are_of_one_of_their_queues(world: World, narrow: Client, planted
     assert {path for path in paths if _settled(world.client("root").get(path)) == whole[path]} <= {
         f"{window}&format=depth"
     }
+
+
+def test_trends_ask_once_for_their_queues(narrow: Client, planted: SimpleNamespace) -> None:
+    with CaptureQueriesContext(connections["default"]) as asked:
+        assert narrow.get("/trends/?w=1h").status_code == 200
+    all_of_them = (
+        r'FROM "pgqueue_queue" WHERE \("pgqueue_queue"."id" IN \([^)]*\) AND "pgqueue_queue"."gone_since" IS NULL\)'
+    )
+    assert len([each for each in asked.captured_queries if re.search(all_of_them, each["sql"])]) == 1
+
+
+def test_pages_of_their_own_things_name_no_queue_of_others(
+    world: World, narrow: Client, planted: SimpleNamespace
+) -> None:
+    """A message of theirs was found in an error queue, and retried by somebody into another's queue."""
+    inside, own = _die(world, INSIDE, "Mine"), {"schema": "public", "table": "Billing"}
+    frozen = operations.freeze("retry", [inside], "root", "console", "ours")
+    world.queues.run(
+        """insert into messages.archive_event (archive_id, who, verb, target)
+        values (%(id)s, 'root', 'edited and retried', %(queue)s)""",
+        {"id": inside, "queue": NAME},
+    )
+    AuditEntry.objects.create(
+        who="root", verb="edit", noun="message", subject=INSIDE, origin="console", reason=MARK,
+        after={"archive_id": inside, "message_id": f"{MARK}-edited", "queue": NAME},
+    )  # fmt: skip
+    row_id = _send(world, Address("public", "Billing"), "{}", b"{}")
+    paths = [
+        *(reverse(name, args=[inside]) for name in ("archived_message", "edit_message", "copy_archived")),
+        *(reverse(name, kwargs={**own, "row_id": row_id}) for name in ("waiting_message", "copy_waiting")),
+        *(reverse(name, kwargs=own) for name in ("queue", "messages", "queue_settings", "queue_send")),
+        reverse("operation", args=[frozen.pk]), "/queues/public/Billing/?edit=1&ends=1", f"/trials/new/?id={inside}",
+        f"/archive/?q=op:{frozen.pk}", f"/archive/{inside}/?trace=full&q=state:dead", "/me/", "/bin/", "/views/",
+    ]  # fmt: skip
+    for path in paths:
+        answer = narrow.get(path)
+        assert answer.status_code == 200, path
+        page = answer.content.decode()
+        assert MARK not in page, f"{path}: {_around(page)}"
+        assert "&quot;error&quot;" not in page, path
+    assert "into a queue that you may not see" in narrow.get(paths[0]).content.decode()
+    whole = world.client("root").get(paths[0]).content.decode()
+    for each in ("&quot;error&quot;", f"{MARK}.Orders", f"{MARK}-edited"):
+        assert each in whole, each
 
 
 def test_a_file_has_their_messages_alone(world: World, narrow: Client, planted: SimpleNamespace) -> None:

@@ -44,8 +44,8 @@ class Refused(NamedTuple):
 _OF_ALL = Refused("This page shows all queues together, and you may see some of them: it is not shown to you.")
 _OF_OUTBOX = Refused(
     "An outbox belongs to no queue: its records are messages on their way to any queue, and name them. They are shown "
-    "to people who see every queue. Whether your endpoints work is on their own pages, and what did not arrive and died "
-    "in your queues is in the archive.",
+    "to people who see every queue. Whether your endpoints work is on their own pages, and what died in your queues is "
+    "in the archive.",
     (("Your endpoints", "endpoints"), ("Your archive", "archive")),
 )
 _OF_HISTORY = Refused(

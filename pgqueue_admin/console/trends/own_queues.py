@@ -20,11 +20,13 @@ class NoOwnQueue(Exception):
     """Whoever looks sees some queues, and none of them is there. Its text is for them."""
 
 
-def narrowed(window: TimeRange) -> TimeRange:
-    """Of the queue that is asked for, or of the first of theirs; as it was for whom sees all. Raises NoOwnQueue."""
-    if visible_queues.current() is None:
+def narrowed(window: TimeRange, names: list[str] | None) -> TimeRange:
+    """Of the queue that is asked for, or of the first of theirs, ``names``; as it was for whom sees all.
+
+    Raises NoOwnQueue.
+    """
+    if names is None:
         return window
-    names = _names()
     if not names:
         raise NoOwnQueue("None of your queues is here yet, so Trends has no figures that are of yours alone.")
     wanted = window.asked.queue
@@ -33,20 +35,22 @@ def narrowed(window: TimeRange) -> TimeRange:
     return replace(window, asked=replace(window.asked, queue=queue, endpoint=""), faults=faults)
 
 
-def choices(asked: TrendQuery) -> Choices:
+def choices(asked: TrendQuery, names: list[str]) -> Choices:
     """What there is to choose, as ``views`` has it, and what is chosen."""
     types = _types(asked)
     absent = [asked.type] if asked.type and asked.type not in types else []
-    return [("queue", _names(), asked.queue), ("type", [*absent, *types], asked.type)]
+    return [("queue", names, asked.queue), ("type", [*absent, *types], asked.type)]
 
 
-def _names() -> list[str]:
-    """Those that are there; without names that figures cut, since several queues count as one there."""
+def names() -> list[str] | None:
+    """Those that are there; without names that figures cut, since several queues count as one there. None: all."""
+    if visible_queues.current() is None:
+        return None
     of_kind = {"input": 0, "lease": 0}
     known = Queue.objects.filter(gone_since=None)
     found = sorted(known, key=lambda queue: (of_kind.get(queue.kind, 1), queue.schema, queue.table))
-    names = (postgresql().canonical(Address(queue.schema, queue.table)) for queue in found)
-    return [name for name in names if not may_be_cut(name)]
+    canonical = (postgresql().canonical(Address(queue.schema, queue.table)) for queue in found)
+    return [name for name in canonical if not may_be_cut(name)]
 
 
 def _types(asked: TrendQuery) -> list[str]:

@@ -15,7 +15,6 @@ from pgqueue_admin.console.trends.heatmap import HeatColumn
 from pgqueue_admin.console.trends.page_data import MEASURE_WORDS, TrendsData
 from pgqueue_admin.console.trends.previous_week import WEEK
 from pgqueue_admin.console.trends.rates import RateRow
-from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.formatting import spreadsheets, times
 from pgqueue_admin.history.freshness import HistoryFreshness
 from pgqueue_admin.history.rollups import latency_bands, queries
@@ -26,14 +25,14 @@ from pgqueue_admin.models import database_clock
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    freshness = HistoryFreshness()
+    freshness, own = HistoryFreshness(), own_queues.names()
     try:
-        view = _view(request, freshness)
+        view = _view(request, freshness, own)
     except own_queues.NoOwnQueue as nothing:
         return render(request, "pgqueue_admin/errors/beyond_scope.html", {"why": str(nothing)}, status=404)
     if request.GET.get("format") in CSVS:
         return CSVS[request.GET["format"]](view)
-    choices = _choices(view.window.asked)
+    choices = _choices(view.window.asked, own)
     about = {
         "view": view,
         "window": view.window,
@@ -51,22 +50,22 @@ def page(request: HttpRequest) -> HttpResponse:
 def slowest(request: HttpRequest) -> HttpResponse:
     """The part that sums the buckets of types; loaded by the page, with its own error."""
     try:
-        view = _view(request, HistoryFreshness())
+        view = _view(request, HistoryFreshness(), own_queues.names())
     except own_queues.NoOwnQueue as nothing:
         return HttpResponse(f"{nothing}\n", status=404, content_type="text/plain; charset=utf-8")
     return render(request, "pgqueue_admin/trends/types_table.html", {"view": view})
 
 
-def _view(request: HttpRequest, freshness: HistoryFreshness) -> TrendsData:
-    window = own_queues.narrowed(time_range.as_kept(time_range.read(request.GET, database_clock.now())))
+def _view(request: HttpRequest, freshness: HistoryFreshness, own: list[str] | None) -> TrendsData:
+    window = own_queues.narrowed(time_range.as_kept(time_range.read(request.GET, database_clock.now())), own)
     reach = Coverage(window, freshness.complete_to)
     return TrendsData(reach, request.GET.get("m", ""), request.GET.get("table", ""))
 
 
-def _choices(asked: TrendQuery) -> own_queues.Choices:
+def _choices(asked: TrendQuery, own: list[str] | None) -> own_queues.Choices:
     """Queue, endpoint and type: what there is to choose, and what is chosen, also where nothing of it finished."""
-    if visible_queues.current() is not None:
-        return own_queues.choices(asked)
+    if own is not None:
+        return own_queues.choices(asked, own)
     found = {what: [kind.name for kind in kinds] for what, kinds in queries.kinds(asked).items()}
     chosen = {what: getattr(asked, what) for what in found}
     absent = {what: [name] if name and name not in found[what] else [] for what, name in chosen.items()}

@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+from pgqueue_admin.archive.store import ELSEWHERE
 from pgqueue_admin.console.messages.detail.summary import MessageSummary
 from pgqueue_admin.dialects.out_of_range_times import Beyond
 from pgqueue_admin.formatting import archive_events
@@ -87,7 +88,7 @@ def _died(facts: MessageSummary) -> Iterator[TimelineStep]:
     if row.result == "success":
         yield TimelineStep(row.died_at, "ok", "good", f"Archived as {format_int(row.id)}", "this is not a failure")
         return
-    elsewhere = row.ingested_from if row.ingested_from != row.queue else None
+    elsewhere = row.found_in if row.found_in != row.queue else None
     detail = _told(("", _cause(row)), ("on attempt", row.attempts), ("on", row.machine), ("found in", elsewhere))
     yield TimelineStep(row.died_at, "dead", "crit", f"Dead: archived as {format_int(row.id)}", detail)
 
@@ -108,7 +109,7 @@ def done(facts: MessageSummary, events: list[Any]) -> Iterator[TimelineStep]:
     for event in events:
         sent_as = _new_id(facts, event) if event.verb in _SENT else sent_as
         title, icon, tone = archive_events.words(event.verb, event.who)
-        into = f"into {event.target}" if event.target and event.verb in _SENT else ""
+        into = _into(event.target) if event.verb in _SENT else ""
         elsewhere = {"died again": sent_as or same_id, "edited and retried": sent_as}.get(event.verb, "")
         step = TimelineStep(event.at, icon, tone, title, into, event.operation)
         yield replace(step, elsewhere=elsewhere)
@@ -117,10 +118,18 @@ def done(facts: MessageSummary, events: list[Any]) -> Iterator[TimelineStep]:
 _SENT = {"retried", "edited and retried"}
 
 
+def _into(target: str | None) -> str:
+    if target == ELSEWHERE:
+        return "into a queue that you may not see"
+    return f"into {target}" if target else ""
+
+
 def _new_id(facts: MessageSummary, event: Any) -> str:
     """Of the message that it was edited to; empty: it went as it was, or that is not known. A lease message of many is
     told among its facts: the queue numbers it."""
     if event.verb != "edited and retried" or facts.archived is None or facts.archive_id is None:
+        return ""
+    if event.target == ELSEWHERE:
         return ""
     if facts.archived.kind == "lease" and event.operation:
         return ""
