@@ -658,6 +658,65 @@ def test_pages_of_their_own_things_name_no_queue_of_others(
         assert each in whole, each
 
 
+def test_what_is_guessed_is_told_from_nothing_by_no_answer(
+    world: World, narrow: Client, planted: SimpleNamespace
+) -> None:
+    """Of each pair the first is there, and hidden: the answers are the same but for what was asked."""
+    none, row_id = "zq7nothing", str(uuid.uuid4())
+    words = [(SECRET.table, f"{none}.Orders"), (MARK, none), (planted.row_id, row_id)]
+    ids = [(str(each), str(1_900_000_000 + number)) for number, each in enumerate(
+        (planted.dead, planted.binned, planted.operation, planted.alert, planted.schedule), 1
+    )]  # fmt: skip
+    words += [*ids, *((f"{int(known):,}", f"{int(guess):,}") for known, guess in ids), (planted.group, "0" * 16)]
+    asked = [
+        f"/queues/public/{SECRET.table}/", f"/queues/public/{SECRET.table}/messages/{planted.row_id}/",
+        f"/archive/{planted.dead}/", f"/archive/{planted.dead}/body/", f"/operations/{planted.operation}/",
+        f"/alerts/{planted.alert}/", f"/schedules/{planted.schedule}/", f"/endpoints/{MARK}.Orders/",
+        f"/failures/{planted.group}/", f"/messages/{planted.row_id}/", f"/messages/{MARK}-1/",
+        f"/conversations/{MARK}-c/", f"/views/{MARK}/", f"/trials/new/?id={planted.dead}",
+        *(f"/archive/?q={q}" for q in (
+            f"queue:{SECRET.table}", f"op:{planted.operation}", f"fp:{planted.group}", f"conversation:{MARK}-c",
+            f"type:Shop.{MARK}", f"endpoint:{MARK}.Orders", f"owner:{MARK}",
+        )),
+        f"/bin/?q={MARK}", f"/failures/?q=queue:{SECRET.table}", f"/queues/?q={MARK}", f"/operations/?q={MARK}",
+        f"/audit/?q=on:{SECRET.table}", f"/audit/?q=op:{planted.operation}", f"/schedules/?q={MARK}",
+        *(f"/archive/suggestions/?q={field}:{MARK}" for field in ("queue", "endpoint")), f"/delayed/?q={MARK}",
+    ]  # fmt: skip
+    posts: list[tuple[str, dict[str, str]]] = [
+        (f"/archive/{planted.inside}/edit/", {"to": NAME, "body": "{}", "reason": "x"}),
+        ("/operations/", {"act": "discard", "id": str(planted.dead)}),
+        ("/operations/", {"act": "discard", "id": str(planted.dead), "at_once": "yes"}),
+        ("/operations/", {"act": "restore and retry", "id": str(planted.binned)}),
+        ("/operations/", {"act": "purge", "schema": SECRET.schema, "table": SECRET.table}),
+        ("/operations/", {"act": "call back", "operation": str(planted.operation)}),
+        (f"/alerts/{planted.alert}/acknowledgement/", {"until": "back"}),
+        ("/queues/public/Billing/messages/acts/", {"row": planted.row_id, "act": "discard", "reason": "x"}),
+    ]
+
+    def guessed(text: str) -> str:
+        for known, guess in words:
+            text = re.sub(rf"(?<![\w,]){re.escape(known)}(?![\w,])", guess, text)
+        return text
+
+    apart = {each: rf"(?<!\d){each}(?!\d)" if each[0].isdigit() and "-" not in each else re.escape(each)
+             for pair in words for each in pair}  # fmt: skip
+    either = re.compile("|".join(apart.values()))
+
+    def told(answer: Any) -> str:
+        return either.sub("#", f"{answer.status_code} {answer.get('Location', '')}\n{_settled(answer)}")
+
+    wrong = []
+    for path in asked:
+        there, nothing = told(narrow.get(path)), told(narrow.get(guessed(path)))
+        wrong += [f"{path}: {each}" for each in _differing(there, nothing)]
+    for path, said in posts:
+        answers = []
+        for form, to in ((said, path), ({name: guessed(value) for name, value in said.items()}, guessed(path))):
+            answers.append(told(narrow.post(to, form)) + told(narrow.get("/bin/")))
+        wrong += [f"{path} {said}: {each}" for each in _differing(*answers)]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_a_file_has_their_messages_alone(world: World, narrow: Client, planted: SimpleNamespace) -> None:
     for kind in ("csv", "jsonl"):
         for q in ("", "state:dead", "zq7 OR type:PlaceOrder"):
@@ -866,14 +925,19 @@ def test_pages_are_the_same_whatever_is_hidden(world: World, narrow: Client, pla
         *(f"/failures/{planted.mixed}/?w={window}" for window in ("1h", "24h", "7d")),
         f"/failures/chosen/?f={planted.mixed}&f={planted.group}",
         f"/conversations/{SHARED}/?m=Mine-before", f"/conversations/{SHARED}/?m={MARK}-later&history=1",
+        "/queues/", "/delayed/", "/alerts/", "/operations/", "/bin/", "/schedules/",
+    ]  # fmt: skip
+    own = [
+        "/queues/public/Billing/messages/", "/endpoints/Ours/", f"/schedules/{planted.ours}/", "/schedules/new/",
     ]  # fmt: skip
     with _fresh():
-        _compared(world, narrow, planted, paths)
+        _compared(world, narrow, planted, paths, own)
 
 
-def _compared(world: World, narrow: Client, planted: SimpleNamespace, paths: list[str]) -> None:
+def _compared(world: World, narrow: Client, planted: SimpleNamespace, paths: list[str], own: list[str]) -> None:
+    """``paths``: which tell of it to whoever sees all; ``own``: of things of theirs."""
     narrow.get("/")  # what was done before is said once, and when they looked before
-    before = {path: _settled(narrow.get(path)) for path in paths}
+    before = {path: _settled(narrow.get(path)) for path in [*paths, *own]}
     whole = {path: _settled(world.client("root").get(path)) for path in paths}
     later = [_die(world, NAME, MARK) for _ in range(5)]
     world.queues.run("update messages.message_archive set fingerprint = null where id = %(id)s", {"id": later[0]})
@@ -900,7 +964,15 @@ def _compared(world: World, narrow: Client, planted: SimpleNamespace, paths: lis
         heartbeat_at=now, ended_at=now, exit_code=1,
     )  # fmt: skip
     LatestSample.objects.filter(queue__table=SECRET.table).update(ready=4_711_004, depth=4_711_004, error="locked")
-    told = [each for path in paths for each in _differing(before[path], _settled(narrow.get(path)))]
+    LatestSample.objects.filter(queue__table=DELAYED.table).update(depth=4_711_005, error="locked")
+    world.queues.run(
+        "update messages.message_archive set resolution = 'discarded', resolved_by = 'bo', resolved_at = now()"
+        " where id = %(id)s",
+        {"id": later[1]},
+    )
+    hidden = ScheduleDraft(f"{MARK} later", NAME, "Shop.X", "{}", "30 2 * * *", "UTC", "skip")
+    schedules.add(hidden, Act("root", "console"))
+    told = [f"{path}: {each}" for path in before for each in _differing(before[path], _settled(narrow.get(path)))]
     assert not told, "\n".join(told)
     assert {path for path in paths if _settled(world.client("root").get(path)) == whole[path]} == set()
 
@@ -912,10 +984,11 @@ def _fresh() -> override_settings:
 
 _VARIES = (
     r'name="csrfmiddlewaretoken" value="[^"]+"', r"<time.*?</time>", r"[\d,]+ ms", r'nonce="[^"]+"',
-    r"X-CSRFToken[^>]*", r'data-now="[^"]+"', r"<span data-fresh-age>.*?</span>", r"<b [^>]*data-since.*?</b>",
+    r"X-CSRFToken[^>]*", r'data-now="[^"]+"', r"<span data-fresh-age>.*?</span>", r"<(b|span) [^>]*data-since.*?</\1>",
     r'<svg class="(?:lane-s|ev-s|axis-s)".*?</svg>', r'aria-label="[\d:]+ to [\d:]+"',
     r'<(?:rect class="breach|line class="since)"[^>]*>', r'<rect class="k-dead" x="[\d.]+"',
-    r'data-live="q\d+\.(?:consumers|out)".*?</td>', r"<p>died once; [^<]* of it dead",
+    r'class="[^"]*" data-l="Consumers"', r'data-live="q\d+\.(?:consumers|out)".*?</td>',
+    r"<p>died once; [^<]* of it dead",
 )  # fmt: skip
 
 
