@@ -628,7 +628,7 @@ def test_pages_of_their_own_things_name_no_queue_of_others(
 ) -> None:
     """A message of theirs was found in an error queue, and retried by somebody into another's queue."""
     inside, own = _die(world, INSIDE, "Mine"), {"schema": "public", "table": "Billing"}
-    frozen = operations.freeze("retry", [inside], "root", "console", "ours")
+    frozen = selection.freeze("retry", [inside], "root", "console", "ours")
     world.queues.run(
         """insert into messages.archive_event (archive_id, who, verb, target)
         values (%(id)s, 'root', 'edited and retried', %(queue)s)""",
