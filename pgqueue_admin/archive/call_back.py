@@ -16,6 +16,7 @@ from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.postgresql import postgresql
 
 VERB = "called back"
+MOVED = "moved"
 PICKED_UP = "Somebody has received it, or has it in flight: it stays sent."
 CHANGED = "What waits in its queue is not what was sent: it stays there."
 _NOT_KEPT = "Its row id is not known, so it cannot be found among others in its queue."
@@ -36,6 +37,16 @@ class CallBackAct(NamedTuple):
         return f"{self.verb.capitalize()} by {self.who}{number}, while it waited."
 
 
+class SentRow(NamedTuple):
+    """A row of a queue that a retry may have put there. ``message_id``: of the archived message; ``token``: that it
+    says it was retried with."""
+
+    queue: Address
+    row_id: UUID
+    message_id: str | None
+    token: UUID | None
+
+
 Judge = Callable[[Connection, Collection[Address]], Mapping[Address, str]]  # of other databases, why nothing comes back
 
 
@@ -46,8 +57,8 @@ def call_back(
     operation: int,
     judge: Judge = lambda connection, targets: {},
 ) -> list[Outcome]:
-    """To the dead, by archive ids. A receiver is never waited for: what it has in hand stays sent. Raises DatabaseDown,
-    Deadlock; a queue that refuses fails its own messages.
+    """To the dead, by archive ids. A receiver is never waited for: what it has in flight stays sent. Raises
+    DatabaseDown, Deadlock; a queue that refuses fails its own messages.
 
     Of what sets out for another database there is no outcome yet, nor of what another worker of this operation has.
     """
@@ -100,6 +111,25 @@ def sent_as_rows(connection: Connection, queue: Address, rows: Mapping[UUID, str
     """For ``take_back``: of rows that wait in a queue, by their message ids, those that a retry has put there."""
     asked = {"target": postgresql().canonical(queue), "message_ids": list(rows.values())}
     return connection.all(_sql().sent(which=_sql().of_rows), {**asked, "row_ids": list(map(str, rows))})
+
+
+def note_not_sent(connection: Connection, sent: Sequence[Any], back: CallBackAct) -> None:
+    """In the caller's transaction, as ``sent_as_rows`` has them: what became of them stands in another row of the
+    archive, and their retry says that nobody has received them."""
+    about = {"ids": [row.id for row in sent], "operations": [row.operation for row in sent]}
+    if sent:
+        connection.run(_sql().not_sent(), {**about, "why": back.why, "who": back.who})
+
+
+def note_moved(connection: Connection, sent: SentRow, target: Address, who: str) -> None:
+    """In the caller's transaction: this row has moved into another queue, where its retry looks for it from now on."""
+    queues = {
+        "source": postgresql().canonical(sent.queue),
+        "target": postgresql().canonical(target),
+        **target._asdict(),
+    }
+    about = {"message_id": sent.message_id, "token": sent.token, "row_id": str(sent.row_id)}
+    connection.run(_sql().moved_on(), {**about, **queues, "who": who, "verb": MOVED})
 
 
 def take_back(connection: Connection, sent: Sequence[Any], back: CallBackAct) -> dict[int, Outcome]:

@@ -26,14 +26,23 @@ class MoveReason(NamedTuple):
     endpoint: str
     machine: str
     sentence: str
-    deaths: int | None = None  # of processes that had it in hand
+    deaths: int | None = None  # of processes that had it in flight
 
 
 def move_out(connection: Connection, seen: SeenRow, why: MoveReason, own_code: tuple[str, ...] = ()) -> int:
-    """It lies dead. Return the archive id. Raises as ``held_row.hold`` does, and then nothing was moved."""
+    """It lies dead. Return the archive id. Raises as ``held_row.hold`` does, and then nothing was moved.
+
+    What a retry has put there, and no process had in flight when it ended, goes back to its place in the archive.
+    """
     with connection.transaction():
         held = _held(connection, seen)
-        archive_id = _move(connection, held, _dead(held, why), own_code)
+        dead, back = _dead(held, why), call_back.CallBackAct(why.who, VERB)
+        formers = {} if why.deaths else _formers(connection, seen, {seen.row_id: dead}, back)
+        if seen.row_id in formers:
+            return formers[seen.row_id]
+        if not why.deaths:
+            _note_not_sent(connection, seen, {seen.row_id: dead}, back)
+        archive_id = _move(connection, held, dead, own_code)
         _note(connection, [archive_id], VERB, why.who)
     return archive_id
 
@@ -65,6 +74,7 @@ def discard_held(
     rest = [each for each in held if each.seen.row_id not in formers]
     if not rest:
         return list(formers.values())
+    _note_not_sent(connection, held[0].seen, {each.seen.row_id: dead[each.seen.row_id] for each in rest}, back)
     meant = [(each.place, replace(dead[each.seen.row_id], result="success")) for each in rest]
     ids = _moved_rows(connection, held[0].seen, meant, own_code, copies)
     aside = [dead[each.seen.row_id] for each in rest]
@@ -80,6 +90,8 @@ def move_out_held(
 ) -> list[int]:
     """As ``move_out``, of copies of rows of another database, in the caller's transaction. Return the archive ids."""
     meant = [(each.place, _dead(each, why)) for each in held]
+    sent = {each.seen.row_id: dead for each, (_, dead) in zip(held, meant, strict=True)}
+    _note_not_sent(connection, held[0].seen, sent, call_back.CallBackAct(why.who, VERB))
     ids = _moved_rows(connection, held[0].seen, meant, own_code, copies)
     _note(connection, ids, VERB, why.who)
     return ids
@@ -103,6 +115,16 @@ def _formers(
     sent = call_back.sent_as_rows(connection, seen.table, rows)
     taken = call_back.take_back(connection, sent, back)
     return {UUID(row.sent_as): row.id for row in sent if taken[row.id].result == "done"}
+
+
+def _note_not_sent(
+    connection: Connection, seen: SeenRow, dead: Mapping[UUID, DeadMessage], back: call_back.CallBackAct
+) -> None:
+    """Of what a retry has sent, and cannot go back to its place: it was edited, or lay in another database. It has not
+    died, whatever becomes of the row that it was retried from."""
+    if not seen.is_delayed and schema_columns.has(connection, "sent_as", "operation_item"):
+        rows = {row_id: each.edit_of or each.message_id or "" for row_id, each in dead.items()}
+        call_back.note_not_sent(connection, call_back.sent_as_rows(connection, seen.table, rows), back)
 
 
 def _note_formers(connection: Connection, aside: Sequence[DeadMessage], who: str, operation: int | None) -> None:

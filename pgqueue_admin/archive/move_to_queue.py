@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from pgqueue_admin.archive import foreign_code, held_row
+from pgqueue_admin.archive import call_back, foreign_code, held_row, schema_columns
+from pgqueue_admin.archive.error_queue_parser import INDEXED, token_of
 from pgqueue_admin.archive.held_row import HeldRow, NotMovable, SeenRow
+from pgqueue_admin.archive.messages import EDIT_OF, clean
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import RowsDropped
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -12,8 +14,9 @@ from pgqueue_admin.transport.sessions.queue_notifications import tell_with_commi
 MOVED = ("id", "expires", "headers", "body")
 
 
-def move(connection: Connection, seen: SeenRow, target: Address, *, is_ours: bool) -> None:
+def move(connection: Connection, seen: SeenRow, target: Address, who: str, *, is_ours: bool) -> None:
     """With all it has but its seq, which the target gives. ``is_ours``: an endpoint of ours receives there, and wakes.
+    A retry that has sent it looks for it there from now on.
 
     Raises as ``held_row.hold`` does, NotMovable where the target lacks a column that has a value, or DatabaseError;
     then nothing was moved.
@@ -22,6 +25,7 @@ def move(connection: Connection, seen: SeenRow, target: Address, *, is_ours: boo
         held = held_row.hold(connection, seen)
         columns = (*MOVED, *_carried(connection, held, target))
         _put(connection, held, target, _sql().into_queue(table=seen.table, target=target, columns=columns), is_ours)
+        _tell_retry(connection, held, target, who)
 
 
 def run_now(connection: Connection, seen: SeenRow, *, is_ours: bool) -> None:
@@ -33,6 +37,14 @@ def run_now(connection: Connection, seen: SeenRow, *, is_ours: bool) -> None:
                 f"{seen.home.table} has no place for columns of {seen.table.table}: {', '.join(held.others)}."
             )
         _put(connection, held, seen.home, _sql().due_now(table=seen.table, target=seen.home), is_ours)
+
+
+def _tell_retry(connection: Connection, held: HeldRow, target: Address, who: str) -> None:
+    if schema_columns.has(connection, "sent_as", "operation_item"):
+        headers, message_id = held.message.headers, held.message.message_id
+        said = clean(headers.get(EDIT_OF) or message_id, INDEXED)
+        sent = call_back.SentRow(held.seen.table, held.seen.row_id, said, token_of(headers))
+        call_back.note_moved(connection, sent, target, who)
 
 
 def _carried(connection: Connection, held: HeldRow, target: Address) -> list[str]:

@@ -102,8 +102,12 @@ def _discard_leases(connection: Connection, held: Sequence[Any], who: str, detai
 
 
 def _taken_back(connection: Connection, held: Sequence[Any], back: CallBackAct) -> list[int]:
-    ids = [row.retried_from for row in held if row.retried_from is not None]
-    outcomes = call_back.take_back(connection, call_back.sent_by_ids(connection, ids), back) if ids else {}
+    """What was edited is another message now: of that its retry says that it was not sent."""
+    numbers = {row.retried_from: str(row.id) for row in held if row.retried_from is not None}
+    sent = call_back.sent_by_ids(connection, list(numbers)) if numbers else []
+    outcomes = call_back.take_back(connection, sent, back)
+    others = [row for row in sent if outcomes[row.id].result != "done" and row.sent_as == numbers[row.id]]
+    call_back.note_not_sent(connection, others, back)
     return [each for each, outcome in outcomes.items() if outcome.result == "done"]
 
 

@@ -17,6 +17,8 @@ _WORDS = {
     "discarded": ("Discarded by {who}", "quiet", ""),
     "restored": ("Restored by {who}", "back", ""),
     "called back": ("Called back by {who} before anybody had received it", "back", ""),
+    "moved": ("Moved by {who} into another queue, while it waited", "back", ""),
+    "moved out": ("Moved to the dead by {who}, while it waited", "back", ""),
     "copied": ("Copied by {who}, as a new message", "back", ""),
     "succeeded": ("Succeeded in {who}", "ok", "good"),
     "died again": ("Died again, as a new dead message", "dead", "crit"),

@@ -139,7 +139,7 @@ def _doing(name: str, table: QueueTable, person: Any, target: Address | None) ->
 
     def move(connection: Connection, seen: SeenRow) -> None:
         assert target
-        move_to_queue.move(connection, seen, target, is_ours=wakes)
+        move_to_queue.move(connection, seen, target, who, is_ours=wakes)
 
     def run_now(connection: Connection, seen: SeenRow) -> None:
         move_to_queue.run_now(connection, seen, is_ours=wakes)

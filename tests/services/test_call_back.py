@@ -8,21 +8,32 @@ from django.contrib.auth.models import User
 
 from pgqueue_admin.archive import call_back, edited_retry, replay, store
 from pgqueue_admin.archive.held_row import SeenRow
-from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.archive.message_edit import MessageEdit
+from pgqueue_admin.archive.messages import ArchiveFilter, RetriedFrom
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Endpoint, Operation, Queue
 from pgqueue_admin.services import edited_retry as edited_retries
-from pgqueue_admin.services import waiting_messages
+from pgqueue_admin.services import purges, waiting_messages
 from pgqueue_admin.services.operations import call_back as acts
-from pgqueue_admin.services.operations import lifecycle, queries, retry_figures, runner, selection, single, staged_retry
+from pgqueue_admin.services.operations import (
+    edits,
+    lifecycle,
+    queries,
+    retry_figures,
+    runner,
+    selection,
+    single,
+    staged_retry,
+)
 from pgqueue_admin.services.operations.errors import EmptySelection, OperationNotAllowed, OperationRefused
 from pgqueue_admin.services.operations.plans import Planned
 from tests import strangers_code
-from tests.archived_messages import BILLING, REFUSED, archived, dead, number_in
+from tests.archived_messages import BILLING, OPERATOR, REFUSED, archived, dead, number_in, person
 from tests.services.test_killed import run_and_kill
-from tests.staged_retries import CALM, Clock, classes, planned, sent, take
+from tests.staged_retries import CALM, Clock, classes, look, planned, sent, take
 
+BILLING_QUEUE = Address("public", "Billing")
 TRIED = Planned(try_first=10, watch_seconds=0, **CALM)
 
 
@@ -243,6 +254,89 @@ def test_a_retried_one_that_is_discarded_while_it_waits_lies_in_the_bin_once(ses
     assert [each.verb for each in store.events(session, first)][-2:] == ["retried", "discarded"]
     assert single.act("restore", first, ana, "console").result == "done"
     assert archived(first).state == "dead"
+
+
+def acts_allowed(session: Connection, *tables: str) -> None:
+    for table in ("Billing", *tables):
+        session.run(f'create table if not exists "{table}" (like {BILLING} including all)')
+        about = {"kind": "input", "acts_allowed": True}
+        Queue.objects.update_or_create(schema="public", table=table, defaults=about)
+
+
+def on_the_way(session: Connection, operation: Operation, archive_id: int) -> SeenRow:
+    """As a page shows what was sent."""
+    asked = f"select id, seq from {BILLING} where id = %(id)s::uuid"
+    row = session.one(asked, {"id": row_of(session, operation, archive_id)})
+    assert row
+    return SeenRow(BILLING_QUEUE, row.id, row.seq)
+
+
+def test_a_retried_one_that_is_moved_to_the_dead_did_not_die_again(session: Connection, ana: User) -> None:
+    acts_allowed(session)
+    operation, clock = planned(ana), Clock()
+    look(operation, clock)
+    first = sent(operation)[0]
+    number = session.value("select count(*) from messages.message_archive")
+    (done,) = waiting_messages.act("move_out", BILLING_QUEUE, [on_the_way(session, operation, first)], ana, "console")
+    assert (done.result, done.archive_id, archived(first).state) == ("done", first, "dead")
+    assert session.value("select count(*) from messages.message_archive") == number, "it lies there once"
+    plan = look(operation, clock)
+    assert (plan.operation.state, plan.operation.done, plan.operation.skipped) == (Operation.State.RUNNING, 4, 1)
+    assert classes(operation) == {"skipped": 1, "sent": 4, "open": 83}
+    assert [each.verb for each in store.events(session, first)][-2:] == ["retried", "moved out"]
+
+
+@pytest.mark.parametrize("name", ["discard", "move_out", "purge"])
+def test_what_was_sent_edited_and_is_taken_out_by_hand_stops_no_plan(session: Connection, name: str) -> None:
+    """As the page says where it is asked to call it back: discard these in their queue."""
+    acts_allowed(session)
+    ed = person("ed", *OPERATOR, "read_message")
+    session.run(f"delete from {BILLING}")
+    frozen = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ed, "console")
+    edit = MessageEdit("header", "Tenant", "add", "blue")
+    edits.propose(frozen.pk, edit, ed)
+    operation, clock = lifecycle.start(frozen.pk, ed, planned=Planned(**CALM)), Clock()
+    look(operation, clock)
+    if name == "purge":
+        go(purges.prepare(BILLING_QUEUE, ed, "console"), ed)
+    else:
+        rows = [on_the_way(session, operation, each) for each in sent(operation)]
+        waiting_messages.act(name, BILLING_QUEUE, rows, ed, "console")
+    operation.refresh_from_db()
+    assert (operation.done, operation.skipped) == (0, 5), "told at once, also where nobody looks any more"
+    assert classes(operation) == {"skipped": 5, "open": 83}
+    assert "died again" not in look(operation, clock).says
+
+
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_a_retried_one_that_is_moved_is_looked_for_in_its_new_queue(session: Connection, is_edited: bool) -> None:
+    acts_allowed(session, "Elsewhere")
+    Endpoint.objects.update_or_create(name="Billing", defaults={"schema": "public", "table": "Billing", "ours": True})
+    ed, elsewhere = person("ed", *OPERATOR, "read_message"), Address("public", "Elsewhere")
+    frozen = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ed, "console")
+    if is_edited:
+        edits.propose(frozen.pk, MessageEdit("header", "Tenant", "add", "blue"), ed)
+    operation, clock = lifecycle.start(frozen.pk, ed, planned=Planned(**CALM)), Clock()
+    look(operation, clock)
+    ids = sent(operation)[:2]
+    rows = [on_the_way(session, operation, each) for each in ids]
+    waiting_messages.act("move", BILLING_QUEUE, rows, ed, "console", target=elsewhere)
+    look(operation, clock)
+    assert classes(operation) == {"sent": 5, "open": 83}, "nobody has picked them up"
+    assert [each.verb for each in store.events(session, ids[0])][-1] == "moved"
+    session.run('delete from "Elsewhere" where id = %(id)s', {"id": rows[0].row_id})
+    message = archived(ids[0])
+    said = RetriedFrom(
+        message.id,
+        session.value("select retry_token from messages.message_archive where id = %(id)s", {"id": message.id}),
+    )
+    assert store.succeeded(session, said, message.message_id, elsewhere, "Elsewhere"), (
+        "there it is told what came of it"
+    )
+    if not is_edited:
+        assert call_all_back(operation, ed).done == 4
+        assert archived(ids[1]).target == BILLING_QUEUE, "and from there it comes home"
+        assert session.value('select count(*) from "Elsewhere"') == 0
 
 
 def test_an_edited_one_that_is_discarded_leaves_no_retry_without_an_end(session: Connection, ana: User) -> None:

@@ -124,8 +124,10 @@ def test_a_retried_one_goes_back_to_its_place_in_the_archive(queue: LeaseQueue, 
 
 def test_one_that_was_edited_is_another_message(queue: LeaseQueue, session: Connection) -> None:
     ed = person("ed", *OPERATOR, "read_message")
-    retried(queue, ed, 2, MessageEdit("field", "n", "set", "7", is_json=True))
+    retry = retried(queue, ed, 2, MessageEdit("field", "n", "set", "7", is_json=True))
     operation = ended(started(ed))
+    retry.refresh_from_db()
+    assert (retry.done, retry.skipped) == (0, 2), "nobody received it: the retry sent nothing, and nothing died of it"
     assert [row.message["n"] for row in binned(session, operation)] == [7, 7]
     assert [row.state for row in session.all("select state from messages.message_archive order by id limit 2")] == [
         "dead_again", "dead_again"

@@ -60,6 +60,24 @@ update messages.message_archive
 set resolution = null, resolved_by = null, ended_at = null, operation = %(operation)s, retry_token = null, resolved_at = null
 where id = any (%(ids)s::integer[])
 
+-- name: moved_on
+-- What a retry has sent waits in another queue from now on: there it is looked for, and from there told what becomes of it. By
+-- the row that was sent, or the token in it: anybody may send a message with the same id.
+with former as (
+    update messages.message_archive a set target_schema = %(schema)s, target_table = %(table)s
+    where a.message_id = %(message_id)s and a.state = 'retried' and (a.retry_token = %(token)s::uuid or exists (
+        select from messages.operation_item i
+        where i.operation = a.operation and i.archive_id = a.id and i.outcome = 'done' and i.target = %(source)s
+            and i.sent_as = %(row_id)s))
+    returning a.id, a.operation
+), sent as (
+    update messages.operation_item i set target = %(target)s from former f
+    where i.operation = f.operation and i.archive_id = f.id and i.outcome = 'done' and i.target = %(source)s
+        and i.sent_as = %(row_id)s
+)
+insert into messages.archive_event (archive_id, who, verb, operation, target)
+select id, %(who)s, %(verb)s, operation, %(target)s from former
+
 -- name: not_sent
 -- What the retry has of it, in the same transaction: in the end it was not sent.
 update messages.operation_item i

@@ -19,8 +19,14 @@ where i.operation = %(source)s and i.sent_as is not null and i.left_at is null a
   and a.state = 'retried' and a.operation = i.operation
 
 -- name: taken_back
--- Of which operations a message was taken back while it waited: their figures have changed.
-select distinct operation from messages.operation_item where archive_id = any (%(ids)s::integer[]) and outcome = 'skipped'
+-- Of which operations a message was taken back while it waited: their figures have changed. Of what was edited, by the row that it
+-- was retried from, as its end was noted with the act.
+select distinct operation from messages.operation_item
+where outcome = 'skipped' and archive_id = any (array(
+    select unnest(%(ids)s::integer[])
+    union select e.archive_id from messages.archive_event e where e.verb = 'died again' and e.xid = any (array(
+        select distinct n.xid from messages.archive_event n
+        where n.archive_id = any (%(ids)s::integer[]) and n.verb in ('discarded', 'moved out')))))
 
 -- name: queues
 -- How many of the frozen set by queue: what the confirmation names.

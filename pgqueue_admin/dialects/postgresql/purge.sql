@@ -93,7 +93,14 @@ where operation = %(operation_id)s and position = 1 and archive_id = 0 and outco
 select why from messages.operation_item where operation = %(operation_id)s and position = 1 and archive_id = 0 and outcome = 'failed'
 
 -- name: taken_back
--- Of which retries it took messages back: their figures have changed.
+-- Of which retries it took messages back: their figures have changed. Likewise of what was edited.
+with mine as materialized (
+    select archive_id from messages.operation_item where operation = %(operation_id)s and archive_id > 0
+)
 select distinct retry.operation
-from messages.operation_item mine join messages.operation_item retry on retry.archive_id = mine.archive_id
-where mine.operation = %(operation_id)s and mine.archive_id > 0 and retry.outcome = 'skipped' and retry.operation <> mine.operation
+from (
+    select archive_id from mine
+    union select e.archive_id from messages.archive_event e where e.verb = 'died again' and e.xid = any (array(
+        select distinct n.xid from messages.archive_event n where n.operation = %(operation_id)s and n.verb = 'discarded'))
+) taken join messages.operation_item retry on retry.archive_id = taken.archive_id
+where retry.outcome = 'skipped' and retry.operation <> %(operation_id)s
