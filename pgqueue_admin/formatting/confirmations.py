@@ -17,7 +17,7 @@ _EFFECT = {
     "discard": "Each leaves the dead and is kept.",
     "restore": "Each is dead again, ready to be retried.",
     "call back": "Each that still waits leaves its queue and is dead again. Messages that somebody has received or has "
-    "in flight stay sent, and no receiver waits.",
+    "in flight stay sent, and no receiver waits. A staged retry that still sends is paused.",
     "purge": "Each that waits there now leaves the queue and is kept. Messages that arrived since stay, and so do "
     "those in flight. The program that receives there never sees them, and is not notified.",
 }

@@ -31,7 +31,7 @@ from pgqueue_admin.services.operations.plans import Planned
 from tests import strangers_code
 from tests.archived_messages import BILLING, OPERATOR, REFUSED, archived, dead, number_in, person
 from tests.services.test_killed import run_and_kill
-from tests.staged_retries import CALM, Clock, classes, look, planned, sent, take
+from tests.staged_retries import CALM, Clock, classes, go_by, look, planned, sent, take
 
 BILLING_QUEUE = Address("public", "Billing")
 TRIED = Planned(try_first=10, watch_seconds=0, **CALM)
@@ -337,6 +337,24 @@ def test_a_retried_one_that_is_moved_is_looked_for_in_its_new_queue(session: Con
         assert call_all_back(operation, ed).done == 4
         assert archived(ids[1]).target == BILLING_QUEUE, "and from there it comes home"
         assert session.value('select count(*) from "Elsewhere"') == 0
+
+
+def test_a_staged_retry_that_still_sends_waits_while_it_is_called_back(ana: User) -> None:
+    operation, clock = planned(ana), Clock()
+    look(operation, clock)
+    back = call_all_back(operation, ana)
+    assert back.done == 5
+    go_by(operation, 61)
+    plan = look(operation, clock)
+    assert (plan.operation.state, plan.decided_by, sent(operation)) == (Operation.State.PAUSED, "ana", [])
+    assert AuditEntry.objects.get(verb="pause").reason == f"operation {back.pk} calls back what it has sent"
+    operations.go_on(operation.pk, ana)
+    plan = look(operation, clock)
+    assert (plan.operation.state, sent(operation)) == (Operation.State.STOPPED, [])
+    assert plan.says.startswith("Stopped by itself: none of the first 5 was sent, or each was taken back")
+    operations.go_on(operation.pk, ana, "on purpose")
+    look(operation, clock)
+    assert sent(operation), "who goes on from there has seen that"
 
 
 def test_an_edited_one_that_is_discarded_leaves_no_retry_without_an_end(session: Connection, ana: User) -> None:

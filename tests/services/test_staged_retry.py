@@ -9,6 +9,8 @@ from django.db import connection as console_database
 from django.test.utils import CaptureQueriesContext
 
 from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Endpoint, Operation, Queue, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.operations import (
@@ -58,6 +60,21 @@ def test_it_goes_on_only_when_somebody_has_taken_the_trial(ana: User) -> None:
     look(operation, clock)
     assert (plan_of(operation).operation.state, len(sent(operation))) == (State.STOPPED, 5)
     assert "so nobody receives" in plan_of(operation).says
+
+
+def test_where_its_queue_cannot_be_looked_into_nobody_is_said_to_receive_nothing(ana: User) -> None:
+    operation, clock = planned(ana), Clock()
+    look(operation, clock)
+    with queue_database().writing() as connection:
+        connection.run(f"alter table {BILLING} rename column body to no_body")
+    go_by(operation, 61)
+    said = "whether somebody has taken the first 5 messages is not known"
+    assert look(operation, clock).says.startswith(f"Watches: {said}. {BILLING} cannot be looked into")
+    go_by(operation, 1800)
+    plan = look(operation, clock)
+    assert plan.operation.state == State.STOPPED
+    assert plan.says.startswith(f"Stopped by itself: {said} after 31")
+    assert "nobody receives" not in plan.says
 
 
 def test_it_goes_no_faster_than_its_rate_and_no_slower(ana: User) -> None:
@@ -304,6 +321,30 @@ def test_who_cancels_the_rest_follows_what_was_sent(ana: User) -> None:
     look(operation, clock)
     plan = look(operation, clock)
     assert (plan.operation.state, plan.operation.cancelled_by, plan.operation.done) == (State.CANCELLED, "tomas", 20)
+
+
+def test_one_that_is_cancelled_has_not_ended_while_a_chunk_is_in_hand(session: Connection, ana: User) -> None:
+    """What that sends is followed, too."""
+    operation, clock = planned(ana, FLAT), Clock()
+    look(operation, clock)
+    handle(operation, sent(operation))
+    with session.transaction():
+        session.value(postgresql().operation.begin_chunk(), {"operation_id": operation.pk})
+        operations.cancel(operation.pk, ana)
+        go_by(operation, 4000)
+        assert look(operation, clock).operation.state == State.FOLLOWING
+    assert look(operation, clock).operation.state == State.CANCELLED
+
+
+def test_who_looked_before_somebody_went_on_does_not_stop_it_again(ana: User) -> None:
+    operation, clock = planned(ana), Clock()
+    look(operation, clock)
+    slow = plan_of(operation)
+    die(operation, sent(operation)[:1])
+    assert look(operation, clock).operation.state == State.STOPPED
+    operations.go_on(operation.pk, ana, "that one is known")
+    staged_retry._look(slow, clock.now)
+    assert plan_of(operation).operation.state == State.RUNNING
 
 
 def test_who_may_not_steers_nothing(ana: User, viewer: User) -> None:

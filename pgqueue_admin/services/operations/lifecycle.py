@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Collection
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from pgqueue_admin.services.operations import edits, plans, redirects
 from pgqueue_admin.services.operations.errors import AlreadyDecided, OperationNotAllowed, OperationRefused, at
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.operations.queries import retry_targets
+from pgqueue_admin.services.operations.retry_controls import pause
 from pgqueue_admin.services.operations.runner import STEERED, in_hand, recount
 from pgqueue_admin.services.operations.selection import LAPSES_AFTER, NOT_DROPPED, forget, lapse
 from pgqueue_admin.services.operations.targets import parsed
@@ -65,8 +67,16 @@ def start(
         if planned:
             RetryPlan.objects.create(operation=operation, **planned.as_dict())
         _audit(operation, person, planned)
+        _pause_source(operation, person)
         notify.announce(notify.OPERATION, str(pk))
     return operation
+
+
+def _pause_source(operation: Operation, person: Any) -> None:
+    """What is called back lies dead while its retry still sends: that waits for a person, or it would send on."""
+    if operation.kind == Operation.Kind.CALL_BACK and operation.source:
+        with suppress(OperationRefused, Operation.DoesNotExist):  # it sends no more, or by no plan
+            pause(operation.source, person, f"operation {operation.pk} calls back what it has sent")
 
 
 def cancel(pk: int, person: Any) -> Operation:

@@ -18,7 +18,7 @@ from pgqueue_admin.services.permissions import name_of, refusal_for
 State = Operation.State
 
 
-def pause(pk: int, person: Any) -> Operation:
+def pause(pk: int, person: Any, reason: str = "") -> Operation:
     """No chunk is sent after the one in hand; what is sent is followed on. Raises OperationRefused."""
     operation = _allowed(pk, person, "Nothing was paused")
     with transaction.atomic():
@@ -26,7 +26,7 @@ def pause(pk: int, person: Any) -> Operation:
             raise _too_late(pk, "Nothing was paused")
         who = {"decided_by": name_of(person), "decided_at": database_clock.now()}
         RetryPlan.objects.filter(pk=pk).update(**who, held=False, says="")
-        _audit(operation, person, "pause")
+        _audit(operation, person, "pause", reason=reason)
     operation.refresh_from_db()
     return operation
 

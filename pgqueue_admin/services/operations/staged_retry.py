@@ -121,13 +121,15 @@ def _judge(
         RetryPlan.objects.filter(pk=plan.pk).update(**figures)
         return
     holds, watches = _holds(plan, ready), plan.says if plan.says.startswith("Watches") else ""
-    _say(plan, holds or " ".join(troubles) or watches, held=bool(holds), **figures)
+    _say(plan, holds or watches or " ".join(troubles), held=bool(holds), **figures)
 
 
 def _stop(plan: RetryPlan, sentence: str, **more: Any) -> bool:
-    """Whether it ran until now. The audit has it as an act of the console: what was not sent, nobody chose to keep."""
+    """Whether it ran until now. The audit has it as an act of the console: what was not sent, nobody chose to keep.
+    Who looked before a person went on has judged by deaths that count no more."""
+    runs = Operation.objects.filter(pk=plan.pk, state=State.RUNNING, plan__judged_from=plan.judged_from)
     with transaction.atomic():
-        if not Operation.objects.filter(pk=plan.pk, state=State.RUNNING).update(state=State.STOPPED):
+        if not runs.update(state=State.STOPPED):
             return False
         about = {"who": "the console", "verb": "stop", "noun": "operation", "subject": str(plan.pk), "origin": "plan"}
         AuditEntry.objects.create(**about, operation_id=plan.pk, reason=sentence)
@@ -209,16 +211,30 @@ def _watched(plan: RetryPlan) -> bool:
         return True  # a person has seen them and went on
     if died:
         return False  # the next look stops it
+    if not seen.sent:
+        none = f"none of the first {plan.tried:,} was sent, or each was taken back"
+        _stop(plan, f"Stopped by itself: {none}, so they tell nothing of the rest.")
+        return False
     if seen.seconds < plan.watch_seconds:
         left = duration(plan.watch_seconds - seen.seconds)
         return _say(plan, f"Watches the first {plan.tried:,} for {duration(plan.watch_seconds)}: {left} to go.")
     if not seen.waiting:
         _say(plan, "")
         return True
-    waiting = f"{seen.waiting:,} of the first {pluralize(seen.sent, 'message')} wait in the queue"
+    return _waits(plan, seen, retry_figures.note_left(plan.pk))
+
+
+def _waits(plan: RetryPlan, seen: retry_figures.Tried, troubles: list[str]) -> bool:
+    """For whoever takes the trial; not for ever. Where its queue cannot be looked into, nobody knows whether it is."""
+    first = f"the first {pluralize(seen.sent, 'message')}"
+    waiting = f"{seen.waiting:,} of {first} wait in the queue"
+    if troubles:
+        waiting = f"whether somebody has taken {first} is not known"
     if seen.seconds < plan.give_up_seconds:
-        return _say(plan, f"Watches: {waiting}. It goes on when somebody has taken them.")
-    _stop(plan, f"Stopped by itself: {waiting} after {duration(seen.seconds)}, so nobody receives.")
+        after = troubles[0] if troubles else "It goes on when somebody has taken them."
+        return _say(plan, f"Watches: {waiting}. {after}")
+    after = f". {troubles[0]}" if troubles else ", so nobody receives."
+    _stop(plan, f"Stopped by itself: {waiting} after {duration(seen.seconds)}{after}")
     return False
 
 
@@ -226,6 +242,8 @@ def _end_if_known(plan: RetryPlan, now: datetime) -> None:
     """It has ended when it is known what became of each, or when the time to wait for that is over."""
     asked = {"operation_id": plan.pk}
     with queue_database().reading() as connection:
+        if connection.value(postgresql().operation.in_hand(), asked):
+            return  # somebody sends a chunk that was begun before the rest was cancelled
         seconds = connection.value(postgresql().operation.since_last(), asked) or 0.0
         known = _all_known(plan, connection)
     if not known and seconds < plan.give_up_seconds:
