@@ -55,14 +55,14 @@ def retry(
     *,
     is_ours: bool,
     judge: Callable[[Connection], str],
+    message_id: str,
 ) -> EditedRetry:
     """Insert the edited message into ``target`` of this database and mark the dead one, in one transaction.
 
     ``judge`` says why nothing is written there; empty: it is. ``is_ours``: an endpoint of ours receives from it, so it
     is told which archived message this was. A lease message goes back into the lease queue alone, as JSON, and has a
-    number for an id. Raises DatabaseError.
+    number for an id, in the place of ``message_id``, which the new message has. Raises DatabaseError.
     """
-    message_id = str(uuid4())
     with connection.transaction():
         row = _held(connection, archive_id, edited)
         if isinstance(row, Outcome):

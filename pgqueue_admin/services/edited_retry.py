@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from pgqueue_admin.archive import crossings, edited_retry
 from pgqueue_admin.archive.edited_retry import EditedMessage, EditedRetry
 from pgqueue_admin.archive.message_edit import MOST_BYTES
 from pgqueue_admin.archive.messages import Outcome, clean
 from pgqueue_admin.dialects import Address, Connection, aliases
-from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Operation
 from pgqueue_admin.models.queue_database import queue_database
@@ -16,7 +17,7 @@ from pgqueue_admin.services import audit_intents
 from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations import edits
 from pgqueue_admin.services.operations.crossings import NotCarried, send_out
-from pgqueue_admin.services.operations.errors import OperationNotAllowed
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OutcomeUnknown
 from pgqueue_admin.services.operations.kinds import ours
 from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import name_of, refusal_for
@@ -40,7 +41,7 @@ def retry_edited(
     reason: str,
     changes: EditChanges,
 ) -> EditedRetry:
-    """``queue``: where it died. Raises OperationNotAllowed, DatabaseError.
+    """``queue``: where it died. Raises OperationNotAllowed, DatabaseError, or OutcomeUnknown.
 
     Where nothing was sent there is no audit entry.
     """
@@ -56,20 +57,31 @@ def retry_edited(
     if aliases.alias_of(target):
         with queue_database().writing() as connection:
             return _cross(connection, archive_id, edited, target, about)
-    with audited({"archive_id": archive_id, "queue": postgresql().canonical(target)}, **about) as act:
-        with queue_database().writing() as connection:
-            sent = _put(connection, archive_id, edited, target, who)
-        act.done = int(sent.outcome.result == "done")
-        act.note(archive_id=archive_id, message_id=sent.message_id, queue=sent.outcome.target)
+    went, lost = {"archive_id": archive_id, "queue": postgresql().canonical(target), "message_id": str(uuid4())}, None
+    with audited(went, **about) as act, queue_database().writing() as connection:
+        try:
+            sent = _put(connection, archive_id, edited, target, who, str(went["message_id"]))
+            act.done = int(sent.outcome.result == "done")
+            act.note(archive_id=archive_id, message_id=sent.message_id, queue=sent.outcome.target)
+        except DatabaseDown as error:
+            lost, act.done = error, 1
+            act.note(**went, **audit_intents.NOT_KNOWN)
+    if lost:
+        raise OutcomeUnknown(f"Whether it was sent is not known. {_LOOK} {lost}") from lost
     return sent
 
 
-def _put(connection: Connection, archive_id: int, edited: EditedMessage, target: Address, who: str) -> EditedRetry:
+_LOOK = "Look at the message before you send it again."
+
+
+def _put(
+    connection: Connection, archive_id: int, edited: EditedMessage, target: Address, who: str, message_id: str
+) -> EditedRetry:
     def why_not(connection: Connection) -> str:
         return judge(connection, [target])[target].refusal()
 
-    is_ours = ours()(target)
-    return edited_retry.retry(connection, archive_id, edited, target, who, is_ours=is_ours, judge=why_not)
+    to = connection, archive_id, edited, target, who
+    return edited_retry.retry(*to, is_ours=ours()(target), judge=why_not, message_id=message_id)
 
 
 def _cross(

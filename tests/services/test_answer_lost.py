@@ -10,11 +10,15 @@ from django.contrib.auth.models import User
 from django.db import connections
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.archive.edited_retry import EditedMessage
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.models import AuditEntry, crashing_messages
+from pgqueue_admin.models import AuditEntry, Operation, crashing_messages
+from pgqueue_admin.services import operations
+from pgqueue_admin.services.edited_retry import EditChanges, edited_as, retry_edited
 from pgqueue_admin.services.operations import crashing_message as acts
 from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
+from tests.archived_messages import BILLING, REFUSED, dead
 from tests.crashing_messages import crashing_message
 from tests.databases import Databases
 from tests.hostile.proxy import Proxy
@@ -61,8 +65,9 @@ def pressed(session: Connection, row: Any, person: User) -> Iterator[list[Any]]:
 
 
 def press(row: Any, person: User, said: list[Any]) -> None:
+    act = row if callable(row) else lambda: acts.move_out(row.id, person, "console", "it segfaults")
     try:
-        said.append(acts.move_out(row.id, person, "console", "it segfaults"))
+        said.append(act())
     except Exception as error:
         said.append(error)
     connections.close_all()
@@ -119,3 +124,38 @@ def test_one_whose_session_ended_before_its_commit_is_where_it_was(
     assert str(said[0]).startswith("Nothing was moved. The database does not answer.")
     assert session.value('select count(*) from "Deadly"') == 1
     assert not AuditEntry.objects.exists()
+
+
+def test_a_retry_of_one_that_cannot_be_looked_up_is_not_called_undone(
+    session: Connection, ana: User, wire: Proxy
+) -> None:
+    (message,), before = dead(1, exception=REFUSED), session.value(f"select count(*) from {BILLING}")
+    with pressed(session, lambda: operations.act("retry", message.id, ana, "console"), ana) as said:
+        with wire.down():
+            until(lambda: said, what="it is said")
+        end_who_waits(session)
+    assert isinstance(said[0], OutcomeUnknown), said
+    assert str(said[0]).startswith("Whether it was retried is not known. Look at the message")
+    until(lambda: session.value(f"select count(*) from {BILLING}") == before + 1, what="it is there")
+    operations.settle()
+    operation = Operation.objects.get()
+    assert (operation.state, operation.done) == (Operation.State.CANCELLED, 1), "where it is looked for it is told"
+
+
+def test_an_edited_one_whose_answer_was_lost_is_in_the_audit(session: Connection, ana: User) -> None:
+    (message,) = dead(1, exception=REFUSED)
+    changes = EditChanges({}, {"Own": "x"}, None)
+    edited, billing = EditedMessage({"Own": "x"}, b"{}"), Address("public", "Billing")
+
+    def send() -> Any:
+        return retry_edited(message.id, BILLING, edited, billing, ana, "console", "misspelt", changes)
+
+    with pressed(session, send, ana) as said:
+        end_who_waits(session)
+    assert isinstance(said[0], OutcomeUnknown), said
+    entry = AuditEntry.objects.get(verb="edit")
+    assert (entry.who, entry.reason, entry.count) == ("ana", "misspelt", 1)
+    assert entry.after
+    assert (entry.after["outcome"], entry.after["archive_id"]) == ("not known", message.id)
+    sent_as = edited_as(message.id)
+    assert session.value(f"select count(*) from {BILLING} where headers like %(id)s", {"id": f"%{sent_as}%"}) == 1

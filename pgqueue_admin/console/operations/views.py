@@ -26,7 +26,7 @@ from pgqueue_admin.models.queue_database import looked_at, queue_database
 from pgqueue_admin.services import content_access, purges
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.operations import call_back, redirects, single
-from pgqueue_admin.services.operations.errors import EmptySelection, OperationRefused
+from pgqueue_admin.services.operations.errors import EmptySelection, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.operations.selection import freeze, freeze_discarded
 
 ROWS = 50
@@ -70,6 +70,8 @@ def _create(request: HttpRequest) -> HttpResponse:
         return _freeze(request, kind, ids)
     except OperationRefused as error:
         responses.refused(request, str(error))
+    except OutcomeUnknown as error:
+        responses.failed(request, str(error))
     except (DatabaseError, ProgrammingError) as error:  # or the console's own database lacks a right or a table
         responses.failed(request, f"Nothing was {past(kind)}. {error}")
     return responses.back(request, reverse("archive"))

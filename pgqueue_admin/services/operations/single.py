@@ -8,13 +8,13 @@ from pgqueue_admin.archive import replay, store
 from pgqueue_admin.archive.crossings import why_held
 from pgqueue_admin.archive.messages import ArchivedMessage, Outcome
 from pgqueue_admin.dialects import Connection, visible_queues
-from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.visible_queues import LEASE_NAME
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import queue_access
-from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.operations.lifecycle import cancel, start
 from pgqueue_admin.services.operations.runner import run_chunk
@@ -27,6 +27,7 @@ def act(
     kind: str, archive_id: int, person: Any, origin: str, reason: str = "", targets: Collection[str] = ()
 ) -> Outcome:
     """Do it, as an operation of one. Raises OperationNotAllowed, and what a database may raise; then nothing was done.
+    Or OutcomeUnknown.
 
     ``targets``: as ``start`` takes them.
     """
@@ -38,13 +39,16 @@ def act(
     start(operation.pk, person, targets=targets)
     try:
         run_chunk(operation.pk)
-    except DatabaseError:
-        if done := _committed(operation, archive_id):
-            return done
-        if going := _on_its_way(operation, archive_id):
-            return going
+    except DatabaseError as error:
+        silent, found = _after(operation, archive_id)
+        if found:
+            return found
         with suppress(OperationRefused):  # or it would be done later, when nobody expects it
             cancel(operation.pk, person)
+        if silent and isinstance(error, DatabaseDown):
+            past = kind_of(kind).past
+            where = f"Look at the message before you do it again, or at operation {operation.pk}."
+            raise OutcomeUnknown(f"Whether it was {past} is not known. {where} {error}") from error
         raise
     cancelled = Outcome(archive_id, "skipped", "It was cancelled meanwhile.", operation=operation.pk)
     return _outcome(operation, archive_id) or _on_its_way(operation, archive_id) or cancelled
@@ -72,11 +76,13 @@ def _unfit(connection: Connection, message: ArchivedMessage, targets: Collection
     return Outcome(message.id, "failed", why) if why else None
 
 
-def _committed(operation: Operation, archive_id: int) -> Outcome | None:
-    """What was committed was done, whatever failed after that."""
-    with suppress(DatabaseError):
-        return _outcome(operation, archive_id)
-    return None
+def _after(operation: Operation, archive_id: int) -> tuple[bool, Outcome | None]:
+    """Whether nobody can be asked, and what was committed: that was done, whatever failed after it."""
+    try:
+        done = _outcome(operation, archive_id)
+    except DatabaseError:
+        return True, None
+    return False, done or _on_its_way(operation, archive_id)
 
 
 def _on_its_way(operation: Operation, archive_id: int) -> Outcome | None:

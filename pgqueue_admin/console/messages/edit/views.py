@@ -29,7 +29,7 @@ from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.edited_retry import EditChanges, retry_edited
 from pgqueue_admin.services.masking import reveals
 from pgqueue_admin.services.masking.message_types import types_of
-from pgqueue_admin.services.operations.errors import OperationNotAllowed
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OutcomeUnknown
 from pgqueue_admin.services.operations.targets import Target, judge, parsed
 from pgqueue_admin.services.unattended import without_receiver
 from pgqueue_admin.transport.wire import headers as h
@@ -82,9 +82,10 @@ def _send(request: HttpRequest, found: EditedSource, typed: EditDraft) -> HttpRe
         )
     except OperationNotAllowed as error:
         return _page(request, found, typed, str(error), 403)
+    except OutcomeUnknown as error:
+        return _page(request, found, typed, str(error), 503)
     except DatabaseDown as error:
-        unknown = "Whether it was sent is not known. Look at the message before you send it again."
-        return _page(request, found, typed, f"{unknown} {error}", 503)
+        return _page(request, found, typed, f"Nothing was sent. {error}", 503)
     except DatabaseError as error:
         return _page(request, found, typed, f"Nothing was sent. {error}", 422)
     if sent.is_on_its_way:
