@@ -12,6 +12,7 @@ from django.shortcuts import resolve_url
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from pgqueue_admin.services import sent_forms
 from pgqueue_admin.services.operations import confirmation
 
 _WAYS = "ways-"
@@ -71,6 +72,16 @@ def _ours(request: HttpRequest, url: str) -> bool:
 def reason(request: HttpRequest) -> str:
     """What the person wrote for the audit."""
     return confirmation.reason(request.POST.get("reason", ""))
+
+
+def form_key(request: HttpRequest) -> str:
+    """Of a form that makes a new message: by it a second press makes no other one. Empty: who sent it has none."""
+    return sent_forms.key(request.POST.get("form"))
+
+
+def next_form_key(request: HttpRequest) -> str:
+    """Of the form that is shown: a new one, or again the one that was sent and refused."""
+    return form_key(request) or sent_forms.new_key()
 
 
 def done(request: HttpRequest, sentence: str, *ways: Way) -> None:

@@ -27,9 +27,9 @@ class AuditSilent(DatabaseError):
     """The audit does not answer, so the act is not over."""
 
 
-def keep(crossing: int, **entry: Any) -> None:
+def keep(crossing: int, **entry: Any) -> AuditIntent:
     """Before it leaves. Raises django.db.Error: then it must not leave. ``entry``: as AuditEntry takes it."""
-    AuditIntent.objects.create(crossing=crossing, entry=entry)
+    return AuditIntent.objects.create(crossing=crossing, entry=entry)
 
 
 def keep_act(entry: dict[str, Any]) -> AuditIntent:

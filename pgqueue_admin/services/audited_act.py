@@ -1,7 +1,7 @@
 """The audit's entry of an act on queues, which are in another database than the audit."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -27,17 +27,22 @@ class AuditedAct:
 
 
 @contextmanager
-def audited(asked: Mapping[str, Any] | None = None, /, **about: Any) -> Iterator[AuditedAct]:
+def audited(
+    asked: Mapping[str, Any] | None = None, claim: Callable[[AuditIntent], None] | None = None, /, **about: Any
+) -> Iterator[AuditedAct]:
     """An intent is committed before the act, and its entry after it: a kill between leaves the intent, and an entry is
     made of it that says so (``audit_intents.write_abandoned``). Where the audit fails after the act, the log says what
     was done, and the intent stays likewise.
 
-    ``asked``: what such an entry says in ``after`` of what was meant. ``about``: columns of the entry.
+    ``asked``: what such an entry says in ``after`` of what was meant. ``claim``: asked before the act, and raises where
+    that is another's (sent_forms). ``about``: columns of the entry.
     Raises what the act raises, and then there is no entry.
     """
     intent = audit_intents.keep_act({**about, "after": {**(about.get("after") or {}), **(asked or {})} or None})
     act = AuditedAct(AuditEntry(**about))
     try:
+        if claim:
+            claim(intent)
         with transaction.atomic(durable=True):
             audit_intents.hold(intent)
             yield act

@@ -17,6 +17,7 @@ from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TimedOut
 from pgqueue_admin.dialects.lease_store import QUEUE, HandEnding, LeaseStore
 from pgqueue_admin.lease.errors import LeaseQueueMissing
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services import sent_forms
 from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations.acts_allowed import no_lease_queue
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
@@ -76,13 +77,17 @@ class LeaseOutcome:
     archive_id: int | None = None
 
 
-def publish(queue: Address, text: str, person: Any, origin: str, reason: str = "") -> int:
+def publish(queue: Address, text: str, person: Any, origin: str, reason: str = "", form: str = "") -> int:
     """Insert a message of this JSON text, digit by digit as it was typed; its id. Raises OperationRefused, or
-    OutcomeUnknown."""
+    OutcomeUnknown. ``form``: by which it is published once."""
     _allow(PUBLISH, queue, person)
-    document, lost = _checked(text), None
+    document, lost, about = _checked(text), None, _about("publish", person, origin, reason)
     try:
-        with queue_database().writing() as connection, audited(**_about("publish", person, origin, reason)) as entry:
+        with (
+            queue_database().writing() as connection,
+            audited(None, lambda intent: sent_forms.claim(form, intent, about), **about) as entry,
+        ):
+            entry.note(**sent_forms.noted(form))
             store = _store(connection)
             try:
                 with connection.transaction():

@@ -10,7 +10,7 @@ from pgqueue_admin.dialects import Address, Connection, aliases
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import discovery
-from pgqueue_admin.services import typed_messages
+from pgqueue_admin.services import sent_forms, typed_messages
 from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations import acts_allowed
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
@@ -19,19 +19,21 @@ from pgqueue_admin.services.permissions import name_of, refusal_for
 NOTHING = "Nothing was sent"
 
 
-def copy(original: Original, target: Address, person: Any, origin: str, reason: str = "") -> str:
-    """Return the new message id. Raises OperationRefused, or OutcomeUnknown."""
+def copy(original: Original, target: Address, person: Any, origin: str, reason: str = "", form: str = "") -> str:
+    """Return the new message id. Raises OperationRefused, or OutcomeUnknown. ``form``: by which it is sent once."""
     if refusal := refusal_for(person, "send"):
         raise OperationNotAllowed(f"{NOTHING}: {refusal}.")
-    about = {"who": name_of(person), "verb": "copy", "noun": "message", "origin": origin, "reason": reason}
+    about: dict[str, Any] = {"who": name_of(person), "verb": "copy", "noun": "message"}
+    about |= {"origin": origin, "reason": reason}
     subject, lost = queue_database().dialect.canonical(target)[:400], None
     if aliases.alias_of(target):
-        return _across(original, target, {**about, "subject": subject})
+        return _across(original, target, {**about, "subject": subject}, form)
     try:
         with queue_database().writing() as connection:
             new = _composed(connection, original, target)
-            went = {"message_id": new.message_id}
-            with audited(**about, subject=subject, before=_said(original, new), after=went) as act:
+            about |= {"subject": subject, "before": _said(original, new), "after": {"message_id": new.message_id}}
+            with audited(None, lambda intent: sent_forms.claim(form, intent, about), **about) as act:
+                act.note(**sent_forms.noted(form))
                 is_ours = acts_allowed.is_ours(target)
                 try:
                     message_copy.send(connection, original, new, target, name_of(person), is_ours=is_ours)
@@ -46,7 +48,7 @@ def copy(original: Original, target: Address, person: Any, origin: str, reason: 
     return new.message_id
 
 
-def _across(original: Original, target: Address, about: dict[str, Any]) -> str:
+def _across(original: Original, target: Address, about: dict[str, Any], form: str) -> str:
     """Into another database, as a typed one goes there."""
     if not isinstance(original, ArchivedOne):
         raise OperationRefused(f"{NOTHING}. Into another database archived messages are copied, not waiting ones.")
@@ -55,7 +57,7 @@ def _across(original: Original, target: Address, about: dict[str, Any]) -> str:
             new = message_copy.compose(connection, original)
             body = message_copy.body(connection, original)
         entry = {**about, "before": _said(original, new), "after": {"message_id": new.message_id}}
-        lost = typed_messages.send_across(target, new.headers, body, entry)
+        lost = typed_messages.send_across(target, new.headers, body, entry, form)
     except (NoCopy, DatabaseError) as error:
         raise OperationRefused(f"{NOTHING}. {error}") from error
     if lost:

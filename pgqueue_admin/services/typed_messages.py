@@ -14,7 +14,7 @@ from pgqueue_admin.models import Queue
 from pgqueue_admin.models.queue_database import database_of, is_watched, queue_database, why_not_written
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
-from pgqueue_admin.services import audit_intents
+from pgqueue_admin.services import audit_intents, sent_forms
 from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations import acts_allowed
 from pgqueue_admin.services.operations.crossings import NotCarried, send_out
@@ -41,8 +41,8 @@ class TypedMessage(NamedTuple):
     headers: str = ""
 
 
-def send(queue: Address, typed: TypedMessage, person: Any, origin: str, reason: str = "") -> str:
-    """Return the message id. Raises OperationRefused, or OutcomeUnknown."""
+def send(queue: Address, typed: TypedMessage, person: Any, origin: str, reason: str = "", form: str = "") -> str:
+    """Return the message id. Raises OperationRefused, or OutcomeUnknown. ``form``: by which it is sent once."""
     if refusal := refusal_for(person, "send"):
         raise OperationNotAllowed(f"{NOTHING}: {refusal}.")
     headers = composed(typed)
@@ -57,7 +57,7 @@ def send(queue: Address, typed: TypedMessage, person: Any, origin: str, reason: 
     about |= {"subject": queue_database().dialect.canonical(queue)[:400], "after": after}
     send = send_across if aliases.alias_of(queue) else _put
     try:
-        lost = send(queue, headers, _body(typed), about)
+        lost = send(queue, headers, _body(typed), about, form)
     except DatabaseError as error:
         raise OperationRefused(f"{NOTHING}. {error}") from error
     if lost:
@@ -138,10 +138,11 @@ def _own(text: str) -> h.Headers:
     return found
 
 
-def _put(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any]) -> str:
+def _put(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any], form: str) -> str:
     """What was heard where nobody knows whether it was sent; empty: it was. ``about``: of its audit entry."""
     lost = ""
-    with audited(**about) as act:
+    with audited(None, lambda intent: sent_forms.claim(form, intent, about), **about) as act:
+        act.note(**sent_forms.noted(form))
         with queue_database().writing() as connection:
             try:
                 _insert(connection, queue, headers, body)
@@ -152,7 +153,7 @@ def _put(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any])
     return lost
 
 
-def send_across(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any]) -> str:
+def send_across(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any], form: str) -> str:
     """Likewise into a queue of another database. Raises OperationRefused, DatabaseError: then nothing was sent."""
     with database_of(queue).reading(queue) as there:
         why = why_not(there, queue)
@@ -161,7 +162,8 @@ def send_across(queue: Address, headers: h.Headers, body: bytes, about: dict[str
     with queue_database().writing() as here, crossings.all_let_go(here):
         with here.transaction():
             crossing = crossings.put_typed(here, queue, h.dump(headers), body, about["who"])
-        audit_intents.keep(crossing, **about)
+        intent = audit_intents.keep(crossing, **about)
+        sent_forms.claim(form, intent, about)  # it has not left, and does not where this raises
         try:
             if send_out(here, crossing) is not None:
                 return ""

@@ -1,6 +1,7 @@
 """Sending one message by hand: as senders on the wire do, or not at all; what was typed is kept."""
 
 import json
+import re
 from html import unescape
 from typing import Any
 
@@ -48,6 +49,31 @@ def test_it_is_sent_as_typed_with_the_headers_of_a_sender(sales: Recorded) -> No
     assert (entry.who, entry.subject, entry.reason) == ("ana", '"public"."Sales"', "a probe")
     after = {"message_id": headers["NServiceBus.MessageId"], "type": "Shop.Ping", "bytes": len(row.body)}
     assert entry.after == after
+
+
+def test_a_button_that_is_pressed_twice_sends_one(sales: Recorded) -> None:
+    """Also of a page that was gone back to. Another form sends another one."""
+    before = sales.rows("Sales")
+    key = re.findall(r'name="form" value="(\w+)"', shown(sales.operator, PAGE))[0]
+    assert "1 message sent to Sales as" in sent(sales.operator, form=key)
+    refused = sent(sales.operator, 422, form=key)
+    assert "Nothing more was sent: ana has sent it" in refused
+    assert f'value="{key}"' in refused, "whoever presses once more has not opened it anew"
+    assert sales.rows("Sales") == before + 1
+    other = re.findall(r'name="form" value="(\w+)"', shown(sales.operator, PAGE))[0]
+    assert other != key
+    sent(sales.operator, form=other)
+    assert sales.rows("Sales") == before + 2
+    archive_id = sales.connection.value(
+        "select max(id) from messages.message_archive where state = 'dead' and kind = 'transport'"
+    )
+    copy = f"/archive/{archive_id}/copy/"
+    target = {
+        "target": '"public"."Sales"',
+        "form": re.findall(r'name="form" value="(\w+)"', shown(sales.operator, copy))[0],
+    }
+    assert [sales.operator.post(copy, target).status_code for _ in range(2)] == [303, 422]
+    assert sales.rows("Sales") == before + 3
 
 
 def test_where_the_audit_fails_after_it_was_sent_that_is_not_said_to_be_unknown(

@@ -220,7 +220,9 @@ def publish(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     address, typed, fault, status = Address(schema, table), request.POST.get("message", EXAMPLE), "", 200
     if request.method == "POST":
         try:
-            number = leases.publish(address, typed, request.user, "console", responses.reason(request))
+            number = leases.publish(
+                address, typed, request.user, "console", responses.reason(request), responses.form_key(request)
+            )
         except (OperationRefused, OutcomeUnknown) as error:
             fault, status = str(error), 403 if isinstance(error, OperationNotAllowed) else 422
         else:
@@ -229,6 +231,7 @@ def publish(request: HttpRequest, schema: str, table: str) -> HttpResponse:
             return responses.SeeOther(url_converters.queue(address))
     refusal, reason = leases.refusal("publish", address, request.user), responses.reason(request)
     about = {"address": address, "typed": typed, "fault": fault, "reason": reason, "refusal": refusal}
+    about["form_key"] = responses.next_form_key(request)
     return render(request, "pgqueue_admin/leases/publish.html", about, status=status)
 
 

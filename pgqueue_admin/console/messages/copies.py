@@ -48,7 +48,9 @@ def _page(request: HttpRequest, original: Original, home: Address | None, back: 
     if target is None:
         return _form(request, target, back, "Nothing was sent: choose the queue that it goes to.", 422)
     try:
-        sent = message_copies.copy(original, target, request.user, "console", responses.reason(request))
+        sent = message_copies.copy(
+            original, target, request.user, "console", responses.reason(request), responses.form_key(request)
+        )
     except OperationNotAllowed as error:
         return _form(request, target, back, str(error), 403)
     except OutcomeUnknown as error:
@@ -77,6 +79,7 @@ def _form(request: HttpRequest, target: Address | None, back: str, fault: str = 
         "queues": input_queues.known(target),
         "without_receiver": without_receiver([name]) if target and not why else [],
         "reason": responses.reason(request),
+        "form_key": responses.next_form_key(request),
         "refusal": permissions.refusal_on_page(request.user, "send"),
     }
     return render(request, "pgqueue_admin/messages/detail/copy.html", about, status=status)

@@ -25,7 +25,9 @@ def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     if request.method != "POST":
         return _form(request, address, typed)
     try:
-        message_id = typed_messages.send(address, typed, request.user, "console", responses.reason(request))
+        message_id = typed_messages.send(
+            address, typed, request.user, "console", responses.reason(request), responses.form_key(request)
+        )
     except OperationNotAllowed as error:
         return _form(request, address, typed, str(error), 403)
     except OutcomeUnknown as error:
@@ -55,6 +57,7 @@ def _form(
         "fault": fault,
         "trouble": problem,
         "reason": responses.reason(request),
+        "form_key": responses.next_form_key(request),
         "refusal": str(permissions.refusal_on_page(request.user, "send") or why or ""),
         "content_types": CONTENT_TYPES,
         "receiver": ours,

@@ -34,3 +34,7 @@ select a.application_name
 -- name: search
 -- Until the transaction ends, however it ends. Who finds it taken is told so at once.
 select pg_try_advisory_xact_lock(hashtext('pgqueue search'), hashtext(%(person)s))
+
+-- name: form
+-- Of those that send one form at once each is alone, until its transaction ends.
+select pg_advisory_xact_lock(hashtext('pgqueue form'), hashtext(%(form)s))
