@@ -14,9 +14,9 @@ from pgqueue_admin.archive.edited_retry import EditedMessage
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.models import AuditEntry, Operation, crashing_messages
-from pgqueue_admin.services import operations
 from pgqueue_admin.services.edited_retry import EditChanges, edited_as, retry_edited
 from pgqueue_admin.services.operations import crashing_message as acts
+from pgqueue_admin.services.operations import reconcile, single
 from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
 from tests.archived_messages import BILLING, REFUSED, dead
 from tests.crashing_messages import crashing_message
@@ -130,14 +130,14 @@ def test_a_retry_of_one_that_cannot_be_looked_up_is_not_called_undone(
     session: Connection, ana: User, wire: Proxy
 ) -> None:
     (message,), before = dead(1, exception=REFUSED), session.value(f"select count(*) from {BILLING}")
-    with pressed(session, lambda: operations.act("retry", message.id, ana, "console"), ana) as said:
+    with pressed(session, lambda: single.act("retry", message.id, ana, "console"), ana) as said:
         with wire.down():
             until(lambda: said, what="it is said")
         end_who_waits(session)
     assert isinstance(said[0], OutcomeUnknown), said
     assert str(said[0]).startswith("Whether it was retried is not known. Look at the message")
     until(lambda: session.value(f"select count(*) from {BILLING}") == before + 1, what="it is there")
-    operations.settle()
+    reconcile.settle()
     operation = Operation.objects.get()
     assert (operation.state, operation.done) == (Operation.State.CANCELLED, 1), "where it is looked for it is told"
 

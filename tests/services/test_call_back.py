@@ -20,6 +20,7 @@ from pgqueue_admin.services.operations import (
     edits,
     lifecycle,
     queries,
+    retry_controls,
     retry_figures,
     runner,
     selection,
@@ -348,11 +349,11 @@ def test_a_staged_retry_that_still_sends_waits_while_it_is_called_back(ana: User
     plan = look(operation, clock)
     assert (plan.operation.state, plan.decided_by, sent(operation)) == (Operation.State.PAUSED, "ana", [])
     assert AuditEntry.objects.get(verb="pause").reason == f"operation {back.pk} calls back what it has sent"
-    operations.go_on(operation.pk, ana)
+    retry_controls.go_on(operation.pk, ana)
     plan = look(operation, clock)
     assert (plan.operation.state, sent(operation)) == (Operation.State.STOPPED, [])
     assert plan.says.startswith("Stopped by itself: none of the first 5 was sent, or each was taken back")
-    operations.go_on(operation.pk, ana, "on purpose")
+    retry_controls.go_on(operation.pk, ana, "on purpose")
     look(operation, clock)
     assert sent(operation), "who goes on from there has seen that"
 

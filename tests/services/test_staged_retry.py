@@ -330,7 +330,7 @@ def test_one_that_is_cancelled_has_not_ended_while_a_chunk_is_in_hand(session: C
     handle(operation, sent(operation))
     with session.transaction():
         session.value(postgresql().operation.begin_chunk(), {"operation_id": operation.pk})
-        operations.cancel(operation.pk, ana)
+        lifecycle.cancel(operation.pk, ana)
         go_by(operation, 4000)
         assert look(operation, clock).operation.state == State.FOLLOWING
     assert look(operation, clock).operation.state == State.CANCELLED
@@ -342,7 +342,7 @@ def test_who_looked_before_somebody_went_on_does_not_stop_it_again(ana: User) ->
     slow = plan_of(operation)
     die(operation, sent(operation)[:1])
     assert look(operation, clock).operation.state == State.STOPPED
-    operations.go_on(operation.pk, ana, "that one is known")
+    retry_controls.go_on(operation.pk, ana, "that one is known")
     staged_retry._look(slow, clock.now)
     assert plan_of(operation).operation.state == State.RUNNING
 

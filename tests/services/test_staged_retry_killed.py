@@ -52,12 +52,12 @@ import django
 django.setup()
 from django.contrib.auth.models import User
 from pgqueue_admin.archive.messages import ArchiveFilter
-from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import lifecycle, selection
 from pgqueue_admin.services.operations.plans import Planned
 ana = User.objects.get()
-frozen = operations.freeze("retry", ArchiveFilter(state="dead"), ana, "console", "all mended")
+frozen = selection.freeze("retry", ArchiveFilter(state="dead"), ana, "console", "all mended")
 plan = Planned(try_first=5, watch_seconds=0, then_some=45, some_rate=50, rest_rate=float(sys.argv[1]), waits=False)
-operations.start(frozen.pk, ana, planned=plan)
+lifecycle.start(frozen.pk, ana, planned=plan)
 """
 # Whoever is told that the server is gone comes again, as a worker of housekeeping does.
 SENDER = """

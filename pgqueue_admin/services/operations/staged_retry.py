@@ -224,7 +224,7 @@ def _watched(plan: RetryPlan) -> bool:
     return _waits(plan, seen, retry_figures.note_left(plan.pk))
 
 
-def _waits(plan: RetryPlan, seen: retry_figures.Tried, troubles: list[str]) -> bool:
+def _waits(plan: RetryPlan, seen: retry_figures.FirstStage, troubles: list[str]) -> bool:
     """For whoever takes the trial; not for ever. Where its queue cannot be looked into, nobody knows whether it is."""
     first = f"the first {pluralize(seen.sent, 'message')}"
     waiting = f"{seen.waiting:,} of {first} wait in the queue"
