@@ -11,7 +11,7 @@ from django.utils.html import conditional_escape
 from pgqueue_admin.console.scopes import addresses
 from pgqueue_admin.formatting import escape_invisible, times
 from pgqueue_admin.formatting.numbers import format_figure, of_sum
-from pgqueue_admin.models import navigation_counts as rail
+from pgqueue_admin.models import navigation_counts
 from pgqueue_admin.monitor.delayed import LATE
 
 # group, entries: url name, word on the screen, name of the count below
@@ -83,8 +83,8 @@ class NavigationBadges:
     """What stands right of the names: the figure and its tone. Asked for at most once a page."""
 
     @cached_property
-    def _read(self) -> rail.NavigationCounts:
-        return rail.counts(LATE)
+    def _read(self) -> navigation_counts.NavigationCounts:
+        return navigation_counts.counts(LATE)
 
     @property
     def newest(self) -> datetime | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pgqueue_admin.history.rollups import baseline as usual
+from pgqueue_admin.history.rollups import baseline
 from pgqueue_admin.history.rollups.baseline import Baseline, BaselineRange, BaselineSet
 
 SLOWER, FAILURES, SILENCE, GROWTH = "slower", "failures", "silence", "growth"
@@ -41,7 +41,7 @@ def of_depth(median: int, known: Baseline | None) -> Iterator[Detection]:
     """For half of the hour it was deeper than the band is high."""
     if known is None:
         return
-    band = usual.of_depth(known)
+    band = baseline.of_depth(known)
     if median > band.high:
         yield Detection(GROWTH, median, known, band)
 
@@ -50,7 +50,7 @@ def _slower(seen: ObservedHour, known: Baseline | None) -> Iterator[Detection]:
     """19 in 20 took longer than the band is high, and five messages at least did: one or two are chance."""
     if known is None or seen.p95 is None or seen.fifth is None:
         return
-    band = usual.of_span(known)
+    band = baseline.of_span(known)
     if min(seen.p95, seen.fifth) > band.high:
         yield Detection(SLOWER, seen.p95, known, band)
 
@@ -59,7 +59,7 @@ def _failures(seen: ObservedHour, known: BaselineSet) -> Iterator[Detection]:
     """More than the band holds, and a larger share: where twice as many come, twice as many may fail."""
     if known.failures is None or not seen.failed:
         return
-    band = usual.of_messages(known.failures)
+    band = baseline.of_messages(known.failures)
     if seen.failed > band.high and _is_larger_share(seen, known.failed):
         yield Detection(FAILURES, seen.failed, known.failures, band)
 
@@ -68,13 +68,13 @@ def _is_larger_share(seen: ObservedHour, known: Baseline | None) -> bool:
     """Where only failures are read, as a rule or in that hour of the week, their number alone has to tell."""
     if known is None or known.lower == 1:
         return seen.failed == seen.messages
-    return seen.failed / seen.messages > usual.of_share(known, seen.messages).high
+    return seen.failed / seen.messages > baseline.of_share(known, seen.messages).high
 
 
 def _silence(seen: ObservedHour, known: BaselineSet) -> Iterator[Detection]:
     """Nothing at all, where the band does not reach down to nothing. That failures have ended is no silence."""
     if known.messages is None or known.failed is None or known.failed.lower == 1 or seen.messages:
         return
-    band = usual.of_messages(known.messages)
+    band = baseline.of_messages(known.messages)
     if band.low > 0:
         yield Detection(SILENCE, 0, known.messages, band)

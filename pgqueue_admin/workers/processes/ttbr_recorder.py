@@ -13,9 +13,9 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.models import Endpoint, ExpiredCount, MinimumTtbr, Queue, database_clock
 from pgqueue_admin.models.queue_database import QueueDatabase
-from pgqueue_admin.monitor import ttbr as lifetimes
 from pgqueue_admin.monitor.queue_table import TableKind
 from pgqueue_admin.monitor.sampler import QueueSample
+from pgqueue_admin.monitor.ttbr import smallest
 from pgqueue_admin.workers.reporting.metrics import MOST_TYPES, OTHER_TYPES
 from pgqueue_admin.workers.sampler.sampler_store import row_of
 
@@ -109,7 +109,7 @@ class TtbrNotes:
             return
         try:
             with self._of.reading() as connection:
-                found = lifetimes.smallest(connection, sample.table, depth.head_seq)
+                found = smallest(connection, sample.table, depth.head_seq)
         except DatabaseDown:
             raise
         except DatabaseError:
