@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -22,7 +22,7 @@ from django.utils.html import escape
 from pgqueue_admin.archive import ingester
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.models import Alert, AlertMail, AuditEntry, FailureGroup, Process
+from pgqueue_admin.models import Alert, AlertMail, AuditEntry, FailureGroup, Process, SavedView
 from pgqueue_admin.monitor import delayed, discovery
 from pgqueue_admin.services.content_access import REFUSED
 from pgqueue_admin.services.masking.headers import HIDDEN
@@ -133,6 +133,12 @@ def _console(world: World, archived: int) -> tuple[int, int]:
         who="ana", verb="edit", noun="message", subject='"public"."Billing"', origin="console",
         bodies={"before": MARK, "after": MARK}, **edit,
     )  # fmt: skip
+    searched = f"body.order:{MARK}"
+    AuditEntry.objects.create(
+        who="ana", verb="export", noun="archive", subject=searched, origin="console", after={"q": searched}
+    )
+    view = {"name": "An order", "slug": "an-order", "page": "archive", "query": urlencode({"q": searched})}
+    SavedView.objects.create(owner="ana", is_shared=True, **view)
     mail = AlertMail.objects.create(
         alert=Alert.objects.filter(kind="dead_message").first(), message_id="unread@x", to="ops@x", subject="1 died",
         text=f"Shop.Boom: {MARK}", html=MARK, state="sent",
@@ -173,6 +179,8 @@ def telling(every: list[tuple[str, str]], planted: SimpleNamespace) -> list[tupl
         "/failures/?q=error:Shop.Boom",
         "/audit/?q=did:edited",
         "/archive/?q=",
+        "/views/",
+        "/views/an-order/",
     ]
     record = {"schema": OUTBOX.schema, "table": OUTBOX.table}
     records = [reverse("outbox_record", kwargs={**record, "message_id": f"unread {number}"}) for number in (0, 1)]
@@ -208,6 +216,17 @@ def _said(answer: Any) -> str:
 
 async def _read(pieces: Any) -> str:
     return b"".join([piece async for piece in pieces]).decode(errors="replace")
+
+
+def test_what_others_searched_for_is_not_told(world: World, counter: Client, planted: SimpleNamespace) -> None:
+    """Neither where a failure's page says what happened before it began, nor by a view that somebody shares."""
+    failure = f"/failures/{_fingerprint(world, planted.archived)}/"
+    page, whole = (client.get(failure).content.decode() for client in (counter, world.client("root")))
+    assert "a search in what messages say, which you may not see" in page
+    assert f"body.order:{MARK}" in whole
+    assert counter.get("/views/an-order/").status_code == 404
+    assert "an-order" not in counter.get("/archive/?q=").content.decode()
+    assert MARK in world.client("root").get("/views/an-order/")["Location"]
 
 
 def test_the_page_says_which_right_is_missing_and_shows_figures(counter: Client, planted: SimpleNamespace) -> None:

@@ -8,6 +8,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from pgqueue_admin.archive import failure_groups, store
 from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.console.archive import shown_search
 from pgqueue_admin.console.failures import comparison, rows, versions
 from pgqueue_admin.console.failures.comparison import Comparison
 from pgqueue_admin.console.failures.rows import FailureRow
@@ -110,21 +111,21 @@ def read(
         comparison.compare([] if access.refusal else members, access),
         _versions(connection, row, members, now, access),
         archive_rows.rows(connection, shown.messages, access),
-        before(row.first_at),
+        before(row.first_at, access),
         _operations(failure_groups.operations(connection, fingerprint)),
         mails(row),
         [(name, word) for name, (_, _, word, _) in WINDOWS.items()],
     )
 
 
-def before(first_at: datetime) -> list[RecentChange]:
+def before(first_at: datetime, access: ContentAccess) -> list[RecentChange]:
     """Settings, operations, marks of deploys, and processes that began in the hour before; the latest first.
 
     Who sees some queues is told what was done to these: marks and processes are of the whole installation.
     """
     window = (first_at - BEFORE, first_at + AFTER)
     acts = activity.acts().filter(at__range=window).exclude(noun="failure")[:CHANGES]
-    entries = [activity.of_entry(entry) for entry in acts]
+    entries = [activity.of_entry(shown_search.entry(entry, access)) for entry in acts]
     if visible_queues.current() is not None:
         return entries
     started = Process.objects.filter(started_at__range=window, role="endpoint").order_by("-started_at")[:CHANGES]

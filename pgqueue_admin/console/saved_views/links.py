@@ -3,13 +3,18 @@
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from pgqueue_admin.console.archive import shown_search
 from pgqueue_admin.models import SavedView
-from pgqueue_admin.services import saved_views
+from pgqueue_admin.services import content_access, saved_views
+from pgqueue_admin.services.content_access import ContentAccess
+from pgqueue_admin.services.permissions import name_of
 
 View = Callable[..., HttpResponse]
 PLAIN = "view=none"  # no page reads it: it only keeps the address from being empty
@@ -24,9 +29,22 @@ class ViewLinks(NamedTuple):
     plain: str
 
 
+def visible(person: Any) -> QuerySet[SavedView]:
+    """But others' that look for what messages say, where this person may not search for it: they would tell it."""
+    found, access = saved_views.visible(person), content_access.of(person)
+    if not access.withheld:
+        return found
+    searches = found.filter(page__in=("archive", "failures")).exclude(owner=name_of(person))
+    return found.exclude(pk__in=[view.pk for view in searches if _is_hidden(view, access)])
+
+
+def _is_hidden(view: SavedView, access: ContentAccess) -> bool:
+    return any(shown_search.of(text, access).is_hidden for name, text in parse_qsl(view.query) if name == "q")
+
+
 def of(request: HttpRequest, page: str) -> ViewLinks:
     here = _here(request, page)
-    found = [(view, view.query == here) for view in saved_views.visible(request.user).filter(page=page)]
+    found = [(view, view.query == here) for view in visible(request.user).filter(page=page)]
     opens = saved_views.defaults_of(request.user) if found else set()
     plain = f"{reverse(page)}?{PLAIN}" if any(view.pk in opens for view, _ in found) else ""
     return ViewLinks(found, _saving(page, here), plain)
@@ -39,7 +57,8 @@ def opens_with_default(page: str) -> Callable[[View], View]:
         @wraps(view)
         def opened(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             default = None if request.META.get("QUERY_STRING") else saved_views.default_of(request.user, page)
-            query = saved_views.cleaned(page, default.query) if default else ""
+            is_theirs = default and visible(request.user).filter(pk=default.pk).exists()
+            query = saved_views.cleaned(page, default.query) if default and is_theirs else ""
             return HttpResponseRedirect(f"{reverse(page)}?{query}") if query else view(request, *args, **kwargs)
 
         return opened

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from pgqueue_admin.console import permissions, responses
 from pgqueue_admin.console.responses import Way
+from pgqueue_admin.console.saved_views import links
 from pgqueue_admin.models import SavedView
 from pgqueue_admin.models.saved_view import LONGEST_NAME
 from pgqueue_admin.services import saved_views
@@ -25,7 +26,7 @@ def page(request: HttpRequest) -> HttpResponse:
         return _save(request)
     of, query = request.GET.get("of", ""), request.GET.get("query", "")
     is_known = of in saved_views.KEPT
-    found = saved_views.visible(request.user)
+    found = links.visible(request.user)
     about: dict[str, Any] = {
         "of": of if is_known else "",
         "word": WORDS.get(of, ""),
@@ -110,7 +111,7 @@ def address(view: SavedView) -> str:
 
 
 def _of(request: HttpRequest, slug: str) -> SavedView:
-    view = saved_views.visible(request.user).filter(slug=slug).first()
+    view = links.visible(request.user).filter(slug=slug).first()
     if view is None:
         raise Http404("There is no such view, or it is somebody else's own. Everybody sees those that are shared.")
     return view
