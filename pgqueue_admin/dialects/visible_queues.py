@@ -26,7 +26,6 @@ class VisibleQueues:
     names: tuple[str, ...] = ()
     acted_on_names: tuple[str, ...] = ()
     there: int = 0  # of the seen those that are not gone
-    of: int = 0  # queues that there are, seen or not
     team: tuple[int, ...] = ()  # numbers of their groups with scopes, in order
 
     @property

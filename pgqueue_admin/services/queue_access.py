@@ -97,7 +97,6 @@ def _matching(scopes: Iterable[Scope]) -> VisibleQueues:
         names=_names(address for _, address, _ in found),
         acted_on_names=_names(acted_on),
         there=sum(gone is None for _, _, gone in found),
-        of=sum(row[-1] is None for row in known),
         team=tuple(sorted({each.group for each in scopes})),
     )
 
