@@ -28,6 +28,7 @@ from pgqueue_admin.models.queue_database import queue_database
 log = logging.getLogger(__name__)
 MEASURE_EVERY = 300.0
 MUCH = 50_000  # messages: so many are read before their time
+_HUNG_UP = 10.0  # seconds until a Java that does not answer any more has ended, where it does
 _SMALL = 20_000  # rows: what is less is no faster in two halves
 
 
@@ -209,6 +210,7 @@ class BatchLoop:
             if session is not None:
                 session.stop()
         except Exception as error:
+            java.await_end(_HUNG_UP)
             java.check()
             raise java.JavaLost(f"Spark's Java does not answer: {error}") from error
         java.check()

@@ -1,5 +1,6 @@
 """A batch that fails each time, as where the disk is full, is tried again after pauses that grow; others are read."""
 
+import subprocess
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -105,6 +106,18 @@ def test_where_java_has_ended_no_other_table_is_tried(
         BatchLoop("test", spark=SimpleNamespace(conf={"spark.master": "local[1]"})).turn()
     assert tried == ["messages.message_archive"]
     assert not source.batches.exists()
+
+
+def test_with_what_java_ended_is_said_though_it_hung_up_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one does that is killed: its connections are closed while the system still takes its memory away."""
+
+    def refuses() -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    with subprocess.Popen(["sleep", "0.2"]) as child:
+        monkeypatch.setattr(java, "gateway", lambda: SimpleNamespace(proc=child))
+        with pytest.raises(java.JavaLost, match=r"Spark's Java has ended, with code 0\."):
+            BatchLoop("test", spark=SimpleNamespace(stop=refuses)).close()
 
 
 @pytest.mark.spark

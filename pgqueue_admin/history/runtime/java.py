@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,14 @@ def ended() -> int | None:
     """With what it did; None: it runs, or was not started yet."""
     child: Any = getattr(gateway(), "proc", None)
     return None if child is None else child.poll()
+
+
+def await_end(seconds: float) -> None:
+    """Of one that hung up, that long at most: who is killed does so before its parent can be told with what."""
+    child: Any = getattr(gateway(), "proc", None)
+    if child is not None:
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(seconds)
 
 
 def home(folder: Path) -> Path | None:
