@@ -15,7 +15,7 @@ from django.utils import timezone
 from pgqueue_admin.console.failures import detail
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.models import ApiToken, AuditEntry, PostedMark
-from pgqueue_admin.services import api_tokens, marks
+from pgqueue_admin.services import api_tokens, content_access, marks
 from pgqueue_admin.services.api_tokens import TokenRefused
 from tests.console.sampled import many_queues
 
@@ -58,9 +58,10 @@ def test_a_mark_is_kept_and_shown_among_the_changes(token: str, client: Client, 
     assert 'href="https://ci.example/7"' in page
 
 
-def test_it_stands_before_a_failure_that_began_then(token: str) -> None:
+def test_it_stands_before_a_failure_that_began_then(token: str, ana: User) -> None:
     post(token, {"text": "Sales 3.4.1"})
-    assert [change.did for change in detail.before(timezone.now())] == ["created ci", "Sales 3.4.1"][::-1]
+    changes = detail.before(timezone.now(), content_access.of(ana))
+    assert [change.did for change in changes] == ["created ci", "Sales 3.4.1"][::-1]
 
 
 @pytest.mark.parametrize("shown", ["", "wrong", "pgqueue_" + "x" * 43, "\udcff"])
