@@ -347,6 +347,21 @@ def test_who_looked_before_somebody_went_on_does_not_stop_it_again(ana: User) ->
     assert plan_of(operation).operation.state == State.RUNNING
 
 
+def test_what_has_left_the_archive_is_told_as_it_was(ana: User) -> None:
+    """Retention takes what was decided; events stay, and so does what an old operation's page says."""
+    operation, clock = planned(ana, FLAT), Clock()
+    look(operation, clock)
+    ids = sent(operation)
+    handle(operation, ids[:3])
+    die(operation, ids[3:5])
+    take(operation, ids[5:])
+    look(operation, clock)
+    with queue_database().writing() as connection:
+        connection.run("delete from messages.message_archive where id = any (%(ids)s)", {"ids": ids})
+    found = classes(operation, given_up=True)
+    assert (found["succeeded"], found["dead"], found["unknown"]) == (3, 2, 15)
+
+
 def test_who_may_not_steers_nothing(ana: User, viewer: User) -> None:
     operation = planned(ana, FLAT)
     acts = (retry_controls.pause, retry_controls.go_on, lambda pk, person: retry_controls.change_rate(pk, person, 5.0))

@@ -170,11 +170,16 @@ from (
 
 -- name: known_as
 -- Part of tally and items_of_class: what is known of a message by now. Picked up, and by its endpoint nothing will ever be
--- said: not known, whatever is likely. An endpoint of ours is waited for until the time is over.
+-- said: not known, whatever is likely. An endpoint of ours is waited for until the time is over. Of one that has left the archive
+-- its events still tell.
 case
     when i.outcome is null then 'open'
     when i.outcome <> 'done' then i.outcome
-    when a.id is null or a.operation is distinct from i.operation then 'unknown'
+    when a.id is null then coalesce((
+        select case e.verb when 'succeeded' then 'succeeded' else 'dead' end from messages.archive_event e
+        where e.archive_id = i.archive_id and e.operation = i.operation and e.verb in ('succeeded', 'died again')
+        order by e.id desc limit 1), 'unknown')
+    when a.operation is distinct from i.operation then 'unknown'
     when a.state = 'succeeded' then 'succeeded'
     when a.state = 'dead_again' then case
         when again.fingerprint is null or a.fingerprint is null then 'dead'
