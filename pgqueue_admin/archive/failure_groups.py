@@ -33,6 +33,50 @@ NEWEST = 5_000  # newest members whose operations are looked for
 _NAMES = {"type": "of_type", "queue": "of_queue", "endpoint": "of_endpoint"}
 
 
+class Standing(NamedTuple):
+    """What a group is judged by; ``dead``: of those that a search found. What no state hangs on is not asked for."""
+
+    fingerprint: str
+    dead: int
+    all_dead: int  # whatever was searched for
+    died_lately: int | None  # as of FailureFigures, and so are those that follow
+    died_today: int | None
+    is_today: bool
+    died_before: bool  # whether one died before the last 24 hours, where one did within them
+    was_silent: bool
+    dead_before: bool
+    counted_at: datetime | None  # None: it is not new
+    was_retried: bool
+    died_again: bool
+
+    def state(self, known_since: datetime | None = None) -> State:
+        """``known_since``: its first death, where earlier ones have left the archive."""
+        if not self.is_today:
+            return "quiet"
+        if self.may_be_new and not (known_since and self.counted_at and known_since < self.counted_at - DAY):
+            return "new"
+        if self._is_back:
+            return "back"
+        return "growing" if self._grows else "quiet"
+
+    @property
+    def _grows(self) -> bool:
+        if self.died_today is None or self.died_lately is None or self.died_lately < LEAST:
+            return False
+        return self.died_lately > 2 * (self.died_today - self.died_lately) / LATELY_IN_DAY
+
+    @property
+    def may_be_new(self) -> bool:
+        """Whether its state hangs on when it was seen first."""
+        return self.is_today and not self.died_before
+
+    @property
+    def _is_back(self) -> bool:
+        """After a week of silence, or after all that died before was dealt with. Where none died before, what is known
+        of it has left the archive."""
+        return not self.died_before or self.was_silent or not self.dead_before
+
+
 class FailureFigures(NamedTuple):
     """Counted at one instant. ``dead``: of those that a search found. The last four are what retries and people did.
 
@@ -42,7 +86,7 @@ class FailureFigures(NamedTuple):
     fingerprint: str
     dead: int
     all_dead: int  # whatever was searched for
-    first_at: datetime | None  # None: firsts() tells it
+    first_at: datetime
     last_at: datetime
     died_lately: int | None  # in the last 10 minutes; None: its state does not hang on it, and hours() tells it
     # in the last 24 hours, whatever became of them: of several, no more than decide whether it grows; None: it does not
@@ -58,32 +102,15 @@ class FailureFigures(NamedTuple):
     discarded: int
 
     def state(self, known_since: datetime | None = None) -> State:
-        """``known_since``: its first death, where earlier ones have left the archive."""
-        if not self.is_today:
-            return "quiet"
-        if self.may_be_new and not _is_before(known_since, self.counted_at - DAY):
-            return "new"
-        if self._is_back:
-            return "back"
-        return "growing" if self._grows else "quiet"
+        """As of its standing."""
+        return self.standing.state(known_since)
 
     @property
-    def _grows(self) -> bool:
-        if self.died_today is None or self.died_lately is None or self.died_lately < LEAST:
-            return False
-        return self.died_lately > 2 * (self.died_today - self.died_lately) / LATELY_IN_DAY
-
-    @property
-    def may_be_new(self) -> bool:
-        """Whether its state hangs on when it was seen first."""
-        return self.is_today and self.before_today is None
-
-    @property
-    def _is_back(self) -> bool:
-        """After a week of silence, or after all that died before was dealt with."""
-        if self.before_today is None:
-            return True  # what is known of it has left the archive
-        return self.was_silent or not self.dead_before
+    def standing(self) -> Standing:
+        before = self.before_today is not None
+        counted = (self.died_lately, self.died_today, self.is_today, before, self.was_silent, self.dead_before)
+        became = (self.retried + self.succeeded + self.dead_again > 0, self.dead_again > 0)
+        return Standing(self.fingerprint, self.dead, self.all_dead, *counted, self.counted_at, *became)
 
 
 class NamedCount(NamedTuple):
@@ -112,38 +139,52 @@ class Place(NamedTuple):
     messages: int
 
 
-def groups(
-    connection: Connection, asked: ArchiveFilter | None = None, most: int = MOST, *, with_first: bool = True
-) -> list[FailureFigures]:
+def groups(connection: Connection, asked: ArchiveFilter | None = None, most: int = MOST) -> list[FailureFigures]:
     """Those that died in the last 24 h first, so that no cut hides what is new; then most dead.
 
-    ``asked``: of what is counted as dead; the state is judged by all of a group. ``with_first``: with when each
-    was first.
+    ``asked``: of what is counted as dead; the state is judged by all of a group.
     """
-    sql, are_kept = _sql(), failure_tallies.are_kept(connection)
-    first = sql.first_of_group if with_first else sql.first_unasked
-    if asked is None and are_kept:
-        return _tallied(connection, sql.tallied_groups, first, most=most)
+    _check(connection, asked)
+    if not failure_tallies.are_kept(connection):
+        return _counted(connection, asked, most)
+    return [FailureFigures(*row) for row in _listed(connection, asked, most, _figures())]
+
+
+def standings(connection: Connection, asked: ArchiveFilter | None = None, most: int = MOST) -> list[Standing]:
+    """As ``groups``, for a page that shows few of those that it judges: what is shown of these, ``some`` tells."""
+    _check(connection, asked)
+    if not failure_tallies.are_kept(connection):
+        return [each.standing for each in _counted(connection, asked, most)]
+    sql = _sql()
+    parts = {"figures": sql.tallied_standings, "newest": sql.newest_of_day}
+    return [Standing(*row) for row in _listed(connection, asked, most, parts)]
+
+
+def _check(connection: Connection, asked: ArchiveFilter | None) -> None:
     if asked:
         store.check(connection, asked)
-    if asked and are_kept:
-        return _found(connection, asked, first, most)
-    dead = sql.matching_dead if asked else sql.all_dead
+
+
+def _counted(connection: Connection, asked: ArchiveFilter | None, most: int) -> list[FailureFigures]:
+    """Where no sums are kept."""
+    sql = _sql()
     where, names = seen()
+    dead = sql.matching_dead if asked else sql.all_dead
     parts = {"figures": sql.figures, "dead": dead, "seen": where, **(store.matching(asked) if asked else {})}
     params = {**(asked.params() if asked else {}), **names, "most": most}
     return [FailureFigures(*row) for row in connection.all(sql.groups(**parts), params)]
 
 
-def _found(connection: Connection, asked: ArchiveFilter, first: Statement, most: int) -> list[FailureFigures]:
+def _listed(connection: Connection, asked: ArchiveFilter | None, most: int, parts: dict[str, Any]) -> list[Any]:
     """Of a queue alone by the sums; else of what is read."""
     sql = _sql()
+    if asked is None:
+        return _tallied(connection, sql.tallied_groups, parts, most=most)
     if asked.queue and _asks_for_all(replace(asked, queue="")):
-        return _tallied(
-            connection, sql.tallied_found, first, {"found": sql.found_in_queue}, queue=asked.queue, most=most
-        )
-    parts = {"found": sql.found_in_archive, **store.matching(asked)}
-    return _tallied(connection, sql.tallied_found, first, parts, **asked.params(), most=most)
+        in_queue = {**parts, "found": sql.found_in_queue}
+        return _tallied(connection, sql.tallied_found, in_queue, queue=asked.queue, most=most)
+    found = {**parts, "found": sql.found_in_archive, **store.matching(asked)}
+    return _tallied(connection, sql.tallied_found, found, **asked.params(), most=most)
 
 
 def group(connection: Connection, fingerprint: str) -> FailureFigures | None:
@@ -170,7 +211,7 @@ def some(connection: Connection, fingerprints: Sequence[str]) -> list[FailureFig
 def _some(connection: Connection, fingerprints: Sequence[str], **counted: Any) -> list[FailureFigures]:
     if failure_tallies.are_kept(connection):
         params = {"fingerprints": list(fingerprints), "all_lately": True, **counted}
-        return _tallied(connection, _sql().tallied_some, _sql().first_of_group, **params)
+        return [FailureFigures(*row) for row in _tallied(connection, _sql().tallied_some, _figures(), **params)]
     where, names = seen()
     statement = _sql().some(figures=_sql().figures, dead=_sql().all_dead, seen=where)
     rows = connection.all(statement, {"fingerprints": list(fingerprints), **names})
@@ -185,18 +226,15 @@ def firsts(connection: Connection, fingerprints: Sequence[str]) -> dict[str, dat
     return {row.fingerprint: row.first_at for row in rows}
 
 
-def _tallied(
-    connection: Connection,
-    statement: Statement,
-    first: Statement,
-    found: dict[str, Any] | None = None,
-    **params: Any,
-) -> list[FailureFigures]:
+def _figures() -> dict[str, Any]:
+    return {"figures": _sql().tallied_figures, "newest": _sql().newest_of_group}
+
+
+def _tallied(connection: Connection, statement: Statement, parts: dict[str, Any], **params: Any) -> list[Any]:
     sql = _sql()
-    parts = {"tallied": sql.tallied, "figures": sql.tallied_figures, "first": first, "newest": sql.newest_of_group}
-    parts |= {"order": sql.today_first, **(found or {})}
+    shared = {"tallied": sql.tallied, "judging": sql.judging, "order": sql.today_first}
     asked = {"least": LEAST, "decides": DECIDES, "all_lately": False, **params}
-    return [FailureFigures(*row) for row in _all(connection, statement, parts, **asked)]
+    return _all(connection, statement, {**shared, **parts}, **asked)
 
 
 def newest(connection: Connection, fingerprints: Sequence[str]) -> dict[str, Any]:
@@ -306,10 +344,6 @@ def _all(connection: Connection, statement: Statement, parts: dict[str, Any] | N
     """Of queues that whoever asks may see."""
     where, names = seen()
     return connection.all(statement(**(parts or {}), seen=where), {**params, **names})
-
-
-def _is_before(instant: datetime | None, other: datetime) -> bool:
-    return instant is not None and instant < other
 
 
 def _sql() -> Any:

@@ -127,7 +127,6 @@ def test_statements_of_pages_are_prepared() -> None:
     parts = {each.name: each for each in sql} | {"newest": sql.newest_of_group, "order": sql.today_first}
     parts |= {
         "seen": sql.everywhere,
-        "first": sql.first_of_group,
         "found": sql.found_in_queue,
         "matches": sql.everywhere,
     }

@@ -40,8 +40,9 @@ select fingerprint, queue, state, sum(number)::bigint from (
 group by 1, 2, 3 having sum(number) <> 0 order by 1, 2, 3
 """
 _SQL = postgresql().failure_groups
-PARTS = {"tallied": _SQL.tallied, "figures": _SQL.tallied_figures, "first": _SQL.first_unasked, "seen": _SQL.everywhere}
-PARTS |= {"newest": _SQL.newest_of_group, "order": _SQL.today_first}
+PARTS = {"tallied": _SQL.tallied, "judging": _SQL.judging, "order": _SQL.today_first, "seen": _SQL.everywhere}
+LIST = {**PARTS, "figures": _SQL.tallied_standings, "newest": _SQL.newest_of_day}
+PARTS |= {"figures": _SQL.tallied_figures, "newest": _SQL.newest_of_group}
 JUDGED = {"least": failure_groups.LEAST, "decides": failure_groups.DECIDES, "all_lately": False, "most": 3_000}
 SOME = VisibleQueues(frozenset(), frozenset(), names=("q1", '"messages"."message"'))
 
@@ -172,12 +173,16 @@ def test_sums_and_a_count_say_the_same(
             ArchiveFilter(state="", also=(Span("died", "", 86_400.0, None),)),
             ArchiveFilter(state="", type_is="T"),
         ]
-        found = [each for of in asked for each in failure_groups.groups(filled, of, with_first=False)]
+        found = [each for of in asked for each in failure_groups.groups(filled, of)]
         assert len(found) > 20
         states.append([each.state() for each in found])
-        listed = [compared(each) for each in found]
-        first = failure_groups.firsts(filled, [each.fingerprint for each in listed])
-        return [*(each._replace(first_at=first[each.fingerprint]) for each in listed), *told(filled)]
+        listed = [each for of in asked for each in failure_groups.standings(filled, of)]
+        assert [(each.fingerprint, each.dead, each.all_dead, each.state(), each.may_be_new) for each in listed] == [
+            (each.fingerprint, each.dead, each.all_dead, each.state(), each.standing.may_be_new) for each in found
+        ]
+        first = failure_groups.firsts(filled, [each.fingerprint for each in found])
+        assert first == {each.fingerprint: each.first_at for each in found}
+        return [*map(compared, found), *told(filled)]
 
     states = list[Any]()
     with filled.transaction(), visible_queues.within(seen):
@@ -221,12 +226,12 @@ def test_no_page_counts_the_archive(filled: Connection) -> None:
     failure_tallies.fold(filled)
     filled.run("vacuum analyze messages.message_archive, messages.failure_tally, messages.failure_change")
     sql = postgresql().failure_groups
-    plan = executed(filled, sql.tallied_groups(**PARTS), JUDGED)
+    plan = executed(filled, sql.tallied_groups(**LIST), JUDGED)
     assert plan.reads("message_archive") <= BY_INDEX
     assert plan.blocks < 20 * 25
     one = {**JUDGED, "fingerprints": [f"{3:016x}"]}
     assert executed(filled, sql.tallied_some(**PARTS), one).blocks < 40
-    in_queue = sql.tallied_found(found=sql.found_in_queue, **PARTS)
+    in_queue = sql.tallied_found(found=sql.found_in_queue, **LIST)
     found = executed(filled, in_queue, {**JUDGED, "queue": "q1"})
     assert found.reads("message_archive") <= BY_INDEX
     assert found.blocks < 20 * 25
@@ -241,7 +246,7 @@ def test_what_died_lately_is_counted_where_a_state_hangs_on_it(filled: Connectio
     failure_tallies.fold(filled)
     filled.run("vacuum analyze messages.failure_tally, messages.failure_change")
     filled.run("analyze messages.message_archive")
-    plan = executed(filled, postgresql().failure_groups.tallied_groups(**PARTS), JUDGED)
+    plan = executed(filled, postgresql().failure_groups.tallied_groups(**LIST), JUDGED)
     assert plan.blocks < 2_500  # of 20,000 messages, each of which an unvacuumed index has looked at in the table
 
 

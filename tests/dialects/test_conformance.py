@@ -49,7 +49,7 @@ OF_ACTS = ("crossing_intent", "lease_rules", "message_copy", "purge")  # of serv
 DEFINITIONS = ("create", "alter", "drop", "comment", "copy", "lock", "set ", "vacuum")
 
 NEEDS_MORE = {"take_over", "timelines"}  # an archive of the original; a function that a superuser lends
-PARTS = {"runs_as_ours", "tallied", "tallied_figures"}  # begin as whole ones do
+PARTS = {"runs_as_ours", "tallied", "tallied_figures", "tallied_standings"}  # begin as whole ones do
 OF_LEASES = "lease"  # what begins so looks into the lease queue; tests/monitor and tests/console ask it whole
 
 Clock = Callable[[], datetime]
@@ -203,7 +203,7 @@ def sql_of(statement: Statement) -> str:
 def numbered(statement: Statement, noun: str, parts: dict[str, Statement]) -> str:
     """As the driver sends it."""
     if statement.name in {"tallied_found", "tallied_groups", "tallied_some"}:
-        parts = {**parts, "figures": parts["tallied_figures"], "first": parts["first_of_group"]}
+        parts = {**parts, "figures": parts["tallied_figures"], "judging": parts["judging"]}
         parts |= {"newest": parts["newest_of_group"], "order": parts["today_first"]}
         parts |= {"found": postgresql().failure_groups.found_in_queue}
     filled: dict[str, Any] = parts | IDENTIFIERS

@@ -139,7 +139,7 @@ def _versions(
 ) -> Versions:
     """By processes for who sees every queue, as these are of the whole installation; by headers for who may read."""
     processes = (
-        [] if visible_queues.current() else versions.at_work(members, row.figures.first_at or row.figures.last_at)
+        [] if visible_queues.current() else versions.at_work(members, row.figures.first_at)
     )
     number = row.figures.all_dead + row.figures.discarded + row.retries
     found = versions.by_processes(members, processes, row.first_at, now, number)

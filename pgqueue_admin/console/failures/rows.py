@@ -4,13 +4,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.utils.safestring import SafeString
 
 from pgqueue_admin.archive import failure_groups, fingerprints
-from pgqueue_admin.archive.failure_groups import STATES, FailureFigures, NamedCount, Place, State
+from pgqueue_admin.archive.failure_groups import (
+    STATES,
+    FailureFigures,
+    NamedCount,
+    Place,
+    Standing,
+    State,
+)
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.console import pagination
 from pgqueue_admin.console.messages.detail.summary import address_of
@@ -30,6 +37,21 @@ NOBODY = " nobody"  # in the address, whose nobody is: no owner begins with a bl
 RETRIED = {"again": "retried, died again", "well": "retried, none died again", "never": "never retried"}
 ONLY_LOOKS = Refusal("needs a group that may act on these queues: yours may only look")
 NAMES = 2  # types and queues that a row has room for
+
+
+class Judged(NamedTuple):
+    """One of thousands, of which a page shows few."""
+
+    fingerprint: str
+    dead: int
+    known: FailureWords | None
+    state: State
+    acknowledged: bool
+    retried: str  # as RETRIED has it
+
+    @property
+    def owner(self) -> str:
+        return self.known.owner if self.known else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +99,9 @@ class FailureRow:
         return self.figures.retried + self.figures.succeeded + self.figures.dead_again
 
     @property
-    def retried_before(self) -> str:
-        """As RETRIED has it, by what became of its messages."""
-        return "again" if self.figures.dead_again else "well" if self.retries else "never"
-
-    @property
     def first_at(self) -> datetime:
         """Also where its first deaths have left the archive."""
-        known = self.known.first_at if self.known else None
-        found = self.figures.first_at or self.figures.last_at  # of one whose messages are gone meanwhile
+        known, found = self.known.first_at if self.known else None, self.figures.first_at
         return min(known, found) if known else found
 
     @property
@@ -192,19 +208,18 @@ def read(
 ) -> FailureList:
     """``asked``: of what is counted; ``state``, ``owner`` and ``retried`` narrow the groups, ``start`` passes over so
     many."""
-    figures = failure_groups.groups(connection, asked, failure_groups.MOST + 1, with_first=False)
-    how, figures = CAPPED if len(figures) > failure_groups.MOST else COUNTED, figures[: failure_groups.MOST]
-    known = {**decided(), **words_of([each.fingerprint for each in figures if each.may_be_new])}
-    everything = [judged(each, known.get(each.fingerprint), now) for each in figures]
+    found = failure_groups.standings(connection, asked, failure_groups.MOST + 1)
+    how, found = CAPPED if len(found) > failure_groups.MOST else COUNTED, found[: failure_groups.MOST]
+    known = {**decided(), **words_of([each.fingerprint for each in found if each.may_be_new])}
+    everything = [_judged(each, known.get(each.fingerprint), now) for each in found]
     chosen = [
-        row
-        for row in everything
-        if state in ("", row.state) and retried in ("", row.retried_before) and _is_whose(row, owner)
+        row for row in everything if state in ("", row.state) and retried in ("", row.retried) and _is_whose(row, owner)
     ]
     open_rows = sorted((row for row in chosen if not row.acknowledged), key=_worst_first)
     quiet_rows = [row for row in chosen if row.acknowledged]
-    shown = _detailed(connection, [*open_rows, *quiet_rows][start : start + PAGE], access)
-    rest = max(0, len(chosen) - start - len(shown))
+    of_page = [*open_rows, *quiet_rows][start : start + PAGE]
+    shown = _detailed(connection, _rows(connection, of_page), access)
+    rest = max(0, len(chosen) - start - len(of_page))
     return FailureList(
         [row for row in shown if not row.acknowledged],
         [row for row in shown if row.acknowledged],
@@ -217,7 +232,7 @@ def read(
         _dead(quiet_rows),
         len(quiet_rows),
         rest,
-        start + len(shown),
+        start + len(of_page),
         fingerprints.uncovered(connection, settings.PGQUEUE["CAP"]),
         bool(asked or state or owner or retried),
         how,
@@ -242,7 +257,7 @@ def several(
 
 def acted_on(connection: Connection, rows: Sequence[FailureRow]) -> int:
     """How many of their dead messages lie in queues that whoever looks may act on."""
-    seen, dead = visible_queues.current(), _dead(rows)
+    seen, dead = visible_queues.current(), sum(row.figures.dead for row in rows)
     if seen is None or seen.acted_on == seen.seen:
         return dead
     with visible_queues.within(seen.acted_on_alone):
@@ -251,9 +266,31 @@ def acted_on(connection: Connection, rows: Sequence[FailureRow]) -> int:
 
 
 def judged(figures: FailureFigures, known: FailureWords | None, now: datetime) -> FailureRow:
-    state = figures.state(known.first_at if known else None)
-    acknowledged = bool(known and known.is_acknowledged(figures.all_dead, now))
-    return FailureRow(figures, known if isinstance(known, FailureGroup) else None, known, state, acknowledged)
+    return _row(figures, _judged(figures.standing, known, now))
+
+
+def _judged(standing: Standing, known: FailureWords | None, now: datetime) -> Judged:
+    state = standing.state(known.first_at if known else None)
+    acknowledged = known is not None and known.is_acknowledged(standing.all_dead, now)
+    return Judged(standing.fingerprint, standing.dead, known, state, acknowledged, _retried(standing))
+
+
+def _retried(standing: Standing) -> str:
+    """By what became of its messages."""
+    return "again" if standing.died_again else "well" if standing.was_retried else "never"
+
+
+def _rows(connection: Connection, judged: Sequence[Judged]) -> list[FailureRow]:
+    """Of those that a page shows; without what left the archive meanwhile."""
+    figures = {each.fingerprint: each for each in failure_groups.some(connection, [each.fingerprint for each in judged])}
+    return [
+        _row(figures[each.fingerprint]._replace(dead=each.dead), each) for each in judged if each.fingerprint in figures
+    ]
+
+
+def _row(figures: FailureFigures, judged: Judged) -> FailureRow:
+    told = judged.known if isinstance(judged.known, FailureGroup) else None
+    return FailureRow(figures, told, judged.known, judged.state, judged.acknowledged)
 
 
 def unnamed(fingerprint: str) -> FailureGroup:
@@ -271,12 +308,9 @@ def _detailed(connection: Connection, rows: list[FailureRow], access: ContentAcc
     for place in failure_groups.places(connection, digests):
         places.setdefault(place.fingerprint, []).append(place)
     hours = failure_groups.hours(connection, digests)
-    first = failure_groups.firsts(connection, [row.fingerprint for row in rows if row.figures.first_at is None])
     return [
         FailureRow(
-            row.figures._replace(
-                first_at=row.figures.first_at or first.get(row.fingerprint), died_lately=hours[row.fingerprint].lately
-            ),
+            row.figures._replace(died_lately=hours[row.fingerprint].lately),
             access.failure(told.get(row.fingerprint) or row.cause),
             known.get(row.fingerprint),
             row.state,
@@ -289,29 +323,29 @@ def _detailed(connection: Connection, rows: list[FailureRow], access: ContentAcc
     ]
 
 
-def _worst_first(row: FailureRow) -> tuple[int, int, str]:
-    return STATES.index(row.state), -row.figures.dead, row.fingerprint
+def _worst_first(row: Judged) -> tuple[int, int, str]:
+    return STATES.index(row.state), -row.dead, row.fingerprint
 
 
-def _is_whose(row: FailureRow, owner: str) -> bool:
+def _is_whose(row: Judged, owner: str) -> bool:
     return not owner or row.owner == ("" if owner == NOBODY else owner)
 
 
-def _owners(rows: Iterable[FailureRow]) -> list[tuple[str, str, int]]:
+def _owners(rows: Iterable[Judged]) -> list[tuple[str, str, int]]:
     counted: Counter[str] = Counter()
     for row in rows:
-        counted[row.owner] += row.figures.dead
+        counted[row.owner] += row.dead
     return [(owner or NOBODY, owner or "nobody", count) for owner, count in counted.most_common(6)]
 
 
-def _retries(rows: Sequence[FailureRow]) -> list[tuple[str, str, int]]:
-    if not any(row.retries for row in rows):
+def _retries(rows: Sequence[Judged]) -> list[tuple[str, str, int]]:
+    if all(row.retried == "never" for row in rows):
         return []
-    return [(each, word, _dead(row for row in rows if row.retried_before == each)) for each, word in RETRIED.items()]
+    return [(each, word, _dead(row for row in rows if row.retried == each)) for each, word in RETRIED.items()]
 
 
-def _dead(rows: Iterable[FailureRow]) -> int:
-    return sum(row.figures.dead for row in rows)
+def _dead(rows: Iterable[Judged]) -> int:
+    return sum(row.dead for row in rows)
 
 
 def searched(filter_: Any) -> ArchiveFilter | None:

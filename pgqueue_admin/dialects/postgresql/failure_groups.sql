@@ -104,6 +104,14 @@ left join lateral (
     select a.died_at as newest_at from messages.message_archive a where a.fingerprint = k.fingerprint and a.died_at <= now() and {seen}
     order by a.died_at desc, a.seq desc limit 1) as newest on true
 
+-- name: newest_of_day
+-- In its place, where the page asks for the last death of few groups later. A probe reads what it may find of a block of the index:
+-- within a day that is less, and of the most groups nothing.
+left join lateral (
+    select a.died_at as newest_at from messages.message_archive a where a.fingerprint = k.fingerprint
+        and a.died_at > now() - interval '24 hours' and a.died_at <= now() and {seen}
+    order by a.died_at desc, a.seq desc limit 1) as newest on true
+
 -- name: today_first
 -- Part of the same: the order in which so many are judged.
 coalesce(newest_at > now() - interval '24 hours', false) desc, dead desc, fingerprint
@@ -111,7 +119,9 @@ coalesce(newest_at > now() - interval '24 hours', false) desc, dead desc, finger
 -- name: tallied_figures
 -- Part of the same, in the order of figures: of times a few probes of the index for each group that is judged. Deaths are counted where
 -- the state hangs on them, whether it grows, or where all are asked for: those of the day no further than they decide it.
-select k.fingerprint, k.dead, k.all_dead, {first} as first_at,
+select k.fingerprint, k.dead, k.all_dead,
+    greatest(least((select a.died_at from messages.message_archive a where a.fingerprint = k.fingerprint and {seen}
+        order by a.died_at, a.seq limit 1), now()), '0001-01-02') as first_at,
     greatest(coalesce(k.newest_at, now()), '0001-01-02') as last_at, r.died_lately,
     case when k.newest_at > now() - interval '24 hours' is not true then 0
         when r.died_lately >= %(least)s then (
@@ -127,6 +137,10 @@ left join lateral (
     select a.died_at, a.state from messages.message_archive a
     where a.fingerprint = k.fingerprint and a.died_at <= now() - interval '24 hours' and k.newest_at > now() - interval '24 hours' and {seen}
     order by a.died_at desc, a.seq desc limit 1) as b on true
+{judging}
+
+-- name: judging
+-- Part of tallied_figures and tallied_standings: by what died before today (b), where a state hangs on it.
 cross join lateral (
     select case when b.died_at <= now() - interval '6 days' then (
             select a.died_at from messages.message_archive a where a.fingerprint = k.fingerprint
@@ -143,14 +157,31 @@ cross join lateral (
                 and a.died_at > now() - interval '10 minutes' and a.died_at <= now() and {seen}) end as died_lately
     offset 0) as r
 
--- name: first_of_group
--- Part of tallied_figures: by a probe of its own.
-greatest(least((select a.died_at from messages.message_archive a where a.fingerprint = k.fingerprint and {seen}
-    order by a.died_at, a.seq limit 1), now()), '0001-01-02')
-
--- name: first_unasked
--- In its place, where it is asked for of few groups later.
-null::timestamptz
+-- name: tallied_standings
+-- In its place, of thousands: what a state hangs on and no more, as sending and reading it takes as long as finding it. The last death
+-- before today is looked for in the hour before it first: of two parts the second is read where the first gives none.
+select k.fingerprint, k.dead, k.all_dead, r.died_lately,
+    case when k.newest_at is null then 0
+        when r.died_lately >= %(least)s then (
+            select count(*) from (
+                select from messages.message_archive a where a.fingerprint = k.fingerprint
+                    and a.died_at > now() - interval '24 hours' and a.died_at <= now() and {seen}
+                limit %(decides)s::integer * r.died_lately) as decisive) end as died_today,
+    k.newest_at is not null as is_today, b.died_at is not null as died_before, s.was_silent, s.dead_before,
+    case when k.newest_at is not null and b.died_at is null then now() end as counted_at,
+    k.retried + k.succeeded + k.dead_again > 0 as was_retried, k.dead_again > 0 as died_again
+from judged k
+left join lateral (
+    (select a.died_at, a.state from messages.message_archive a
+    where a.fingerprint = k.fingerprint and a.died_at > now() - interval '25 hours' and a.died_at <= now() - interval '24 hours'
+        and k.newest_at is not null and {seen}
+    order by a.died_at desc, a.seq desc limit 1)
+    union all
+    (select a.died_at, a.state from messages.message_archive a
+    where a.fingerprint = k.fingerprint and a.died_at <= now() - interval '25 hours' and k.newest_at is not null and {seen}
+    order by a.died_at desc, a.seq desc limit 1)
+    limit 1) as b on true
+{judging}
 
 -- name: firsts
 -- When the first of these died; none of what has no messages.
