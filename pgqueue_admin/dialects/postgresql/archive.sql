@@ -253,13 +253,16 @@ value, seq
 select count(*) from (select 1 from messages.message_archive a where {matches} limit %(cap)s + 1) as capped
 
 -- name: facets
--- What there is to narrow a search by, counted in one read of the newest so many that it finds, and never of more.
-with found as materialized (
+-- What there is to narrow a search by, counted in one read of the newest so many that it finds, and never of more. Most have the same
+-- names as others: they are counted together first.
+with found as (
     select coalesce(a.queue, '"messages"."message"') as queue, coalesce(a.message_type, '') as type,
         coalesce(a.exception_type, '') as error,
         coalesce(a.endpoint, case a.kind when 'lease' then a.handled_by end, '') as endpoint, a.state
     from messages.message_archive a where {matches}
     order by a.died_at desc, a.seq desc limit %(cap)s + 1
+), alike as materialized (
+    select queue, type, error, endpoint, state, count(*) as messages from found group by 1, 2, 3, 4, 5
 ), counted as (
     select case
             when grouping(queue) = 0 then 'queue' when grouping(type) = 0 then 'type' when grouping(error) = 0 then 'error'
@@ -269,8 +272,8 @@ with found as materialized (
             when grouping(queue) = 0 then queue when grouping(type) = 0 then type when grouping(error) = 0 then error
             when grouping(endpoint) = 0 then endpoint when grouping(state) = 0 then state else ''
         end as name,
-        count(*) as messages
-    from found group by grouping sets ((), (queue), (type), (error), (endpoint), (state))
+        coalesce(sum(messages), 0)::bigint as messages
+    from alike group by grouping sets ((), (queue), (type), (error), (endpoint), (state))
 )
 select field, name, messages, names from (
     select *, count(*) over (partition by field) as names,
