@@ -13,6 +13,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
+from pgqueue_admin.console import url_converters
+from pgqueue_admin.dialects import Address
 from pgqueue_admin.formatting import durations, escape_invisible, names, numbers, times
 from pgqueue_admin.formatting.escape_invisible import TextSpan
 from pgqueue_admin.models import database_clock
@@ -135,6 +137,25 @@ def _name(text: str) -> SafeString:
 _kept_name = lru_cache(maxsize=4096)(_name)
 
 
+def queue_link(address: Address | None, text: str = "", page: str = "queue") -> SafeString:
+    """A link to a queue's page; ``page`` names one below it, such as ``messages``."""
+    if address is None:
+        return unknown()
+    return SafeString(f'<a href="{escape(url_converters.queue(address, page))}">{name(text or address.table)}</a>')
+
+
+def message_name(kind: str, unreadable: str = "") -> SafeString:
+    """A message by its type, or what is said in its place."""
+    if kind:
+        return name(kind)
+    return SafeString("Headers cannot be read" if unreadable else "Message of unknown type")
+
+
+def message_size(count: int | None) -> SafeString:
+    """Of its body. NULL can wedge a receiver: never a mere zero."""
+    return SafeString('<b class="crit-t">NULL</b>' if count is None else numbers.size(count))
+
+
 def marked(text: str) -> SafeString:
     """Text that others wrote: what has no shape of its own is marked, what turns text around cannot."""
     is_plain = "⟦" not in text and not escape_invisible.has_any(text)
@@ -166,6 +187,12 @@ def _coloured(text: str, kind: str) -> str:
 def cut(text: str, most: int) -> str:
     """As the filter ``truncatechars``: the start of it, and "…" where there is more."""
     return text if len(text) <= most and text.isascii() else str(Truncator(text).chars(most))
+
+
+def truncated(text: str | None, most: int) -> str:
+    """The start of what is too long for a page; it says so, and how much is missing."""
+    text = text or ""
+    return text if len(text) <= most else f"{text[:most]} … {len(text) - most:,} more characters"
 
 
 def icon(which: str) -> SafeString:

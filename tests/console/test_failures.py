@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from datetime import timedelta
 from html import unescape
 from typing import Any
@@ -50,6 +51,13 @@ def recounted(recorded: Recorded) -> dict[str, int]:
 @pytest.fixture
 def largest(recorded: Recorded) -> str:
     return next(iter(recounted(recorded)))
+
+
+@pytest.mark.parametrize("path", ["/failures/", "/archive/"])
+def test_no_template_is_drawn_once_for_each_row(recorded: Recorded, path: str) -> None:
+    """Fifty rows of these took most of what the page takes."""
+    drawn = Counter(each.name for each in recorded.viewer.get(path).templates)
+    assert 0 < max(drawn.values()) < len(recounted(recorded))
 
 
 def test_every_group_is_listed_with_the_count_of_a_recount(recorded: Recorded) -> None:

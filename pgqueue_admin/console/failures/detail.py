@@ -138,9 +138,7 @@ def _versions(
     connection: Connection, row: FailureRow, members: list[Any], now: datetime, access: ContentAccess
 ) -> Versions:
     """By processes for who sees every queue, as these are of the whole installation; by headers for who may read."""
-    processes = (
-        [] if visible_queues.current() else versions.at_work(members, row.figures.first_at)
-    )
+    processes = [] if visible_queues.current() else versions.at_work(members, row.figures.first_at)
     number = row.figures.all_dead + row.figures.discarded + row.retries
     found = versions.by_processes(members, processes, row.first_at, now, number)
     if access.refusal or not versions.are_named(members, access):

@@ -282,10 +282,10 @@ def _retried(standing: Standing) -> str:
 
 def _rows(connection: Connection, judged: Sequence[Judged]) -> list[FailureRow]:
     """Of those that a page shows; without what left the archive meanwhile."""
-    figures = {each.fingerprint: each for each in failure_groups.some(connection, [each.fingerprint for each in judged])}
-    return [
-        _row(figures[each.fingerprint]._replace(dead=each.dead), each) for each in judged if each.fingerprint in figures
-    ]
+    found = failure_groups.some(connection, [each.fingerprint for each in judged])
+    figures = {each.fingerprint: each for each in found}
+    there = [each for each in judged if each.fingerprint in figures]
+    return [_row(figures[each.fingerprint]._replace(dead=each.dead), each) for each in there]
 
 
 def _row(figures: FailureFigures, judged: Judged) -> FailureRow:

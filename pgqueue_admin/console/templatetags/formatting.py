@@ -34,19 +34,10 @@ register.simple_tag(components.state, name="state")
 register.simple_tag(components.verdict, name="verdict")
 register.simple_tag(components.key, name="key")
 register.simple_tag(components.line, name="line")
+register.simple_tag(components.queue_link, name="queue_link")
 register.filter("short_type", short_type)
 register.simple_tag(numbers.size, name="size")
 register.simple_tag(numbers.pluralize, name="counted")
-
-
-@register.simple_tag
-def queue_link(address: Address | None, text: str = "", page: str = "queue") -> SafeString:
-    """A link to a queue's page; ``page`` names one below it, such as ``messages``."""
-    if address is None:
-        return components.unknown()
-    return format_html(
-        '<a href="{}">{}</a>', url_converters.queue(address, page), components.name(text or address.table)
-    )
 
 
 @register.simple_tag
@@ -83,7 +74,7 @@ def address_link(canonical: str) -> SafeString:
         address = queue_database().dialect.parse_address(canonical)
     except AddressUnreadable:
         return components.name(canonical)
-    return queue_link(address) if is_watched(address) else components.name(canonical)
+    return components.queue_link(address) if is_watched(address) else components.name(canonical)
 
 
 @register.filter(is_safe=True)

@@ -12,9 +12,11 @@ from django.utils.safestring import SafeString
 
 from pgqueue_admin.archive.store import CappedCount
 from pgqueue_admin.console import components, responses
+from pgqueue_admin.console.archive import cells as archive_cells
 from pgqueue_admin.console.delayed import rows as delayed
 from pgqueue_admin.console.failures import cells as failure_cells
 from pgqueue_admin.console.failures.rows import FailureRow
+from pgqueue_admin.console.messages import payload_cells
 from pgqueue_admin.console.messages.detail.summary import STATE_WORDS, done_by
 from pgqueue_admin.console.operations import labels
 from pgqueue_admin.console.workers import cells
@@ -64,20 +66,6 @@ def type_name(text: str) -> SafeString:
     return components.name(escape_invisible.plain(text or ""))
 
 
-@register.simple_tag
-def message_name(kind: str, unreadable: str = "") -> SafeString:
-    """A message by its type, or what is said in its place."""
-    if kind:
-        return type_name(kind)
-    return SafeString("Headers cannot be read" if unreadable else "Message of unknown type")
-
-
-@register.simple_tag
-def message_size(count: int | None) -> SafeString:
-    """Of its body. NULL can wedge a receiver: never a mere zero."""
-    return SafeString('<b class="crit-t">NULL</b>' if count is None else numbers.size(count))
-
-
 @register.inclusion_tag("pgqueue_admin/masking/note.html", takes_context=True)
 def masking_note(context: template.Context) -> dict[str, Any]:
     """That parts of messages are hidden, until when they are shown, and the way to either."""
@@ -110,6 +98,9 @@ def confirm(
 
 
 register.simple_tag(components.pieces, name="pieces")
+register.simple_tag(components.message_name, name="message_name")
+register.simple_tag(components.message_size, name="message_size")
+register.filter("truncated", components.truncated)
 register.filter("done_by", done_by)
 register.filter("in_zone", labels.in_zone)
 register.filter("ended", ended)
@@ -147,13 +138,6 @@ def day(instant: datetime | None) -> str:
     return times.short(instant, database_clock.now(), timezone.get_current_timezone()).rpartition(" ")[0] or (
         timezone.localdate(instant).isoformat()
     )
-
-
-@register.filter
-def truncated(text: str | None, most: int) -> str:
-    """The start of what is too long for a page; it says so, and how much is missing."""
-    text = text or ""
-    return text if len(text) <= most else f"{text[:most]} … {len(text) - most:,} more characters"
 
 
 @register.simple_tag
@@ -225,3 +209,5 @@ def failure_cell(row: FailureRow, name: str) -> SafeString:
 
 register.simple_tag(failure_cells.owner, name="failure_owner")
 register.simple_tag(failure_cells.acknowledged_until, name="acknowledged_until")
+register.simple_tag(archive_cells.rows, name="archive_rows")
+register.simple_tag(payload_cells.drawn, name="payload_cells")
