@@ -151,13 +151,16 @@ def groups(connection: Connection, asked: ArchiveFilter | None = None, most: int
 
 
 def standings(connection: Connection, asked: ArchiveFilter | None = None, most: int = MOST) -> list[Standing]:
-    """As ``groups``, for a page that shows few of those that it judges: what is shown of these, ``some`` tells."""
+    """As ``groups``, in no order, for a page that shows few of those it judges: of these ``some`` tells the rest."""
     _check(connection, asked)
     if not failure_tallies.are_kept(connection):
         return [each.standing for each in _counted(connection, asked, most)]
     sql = _sql()
     parts = {"figures": sql.tallied_standings, "newest": sql.newest_of_day}
-    return [Standing(*row) for row in _listed(connection, asked, most, parts)]
+    rows = _listed(connection, asked, most, {**parts, "order": sql.in_no_order})
+    if len(rows) == most:  # which ones, is not the same then
+        rows = _listed(connection, asked, most, parts)
+    return list(map(Standing._make, rows))
 
 
 def _check(connection: Connection, asked: ArchiveFilter | None) -> None:
@@ -254,12 +257,11 @@ def places(connection: Connection, fingerprints: Sequence[str]) -> list[Place]:
 
 def hours(connection: Connection, fingerprints: Sequence[str]) -> dict[str, Hours]:
     """Of each: deaths of each of the last 24 hours, and of the last 10 minutes."""
-    found = {each: Hours([0] * 24, 0) for each in fingerprints}
-    for row in _all(connection, _sql().hours, fingerprints=list(fingerprints)):
-        of = found[row.fingerprint]
-        of.deaths[23 - row.ago] += row.count
-        found[row.fingerprint] = of._replace(lately=of.lately + row.lately)
-    return found
+    deaths, lately = {each: [0] * 24 for each in fingerprints}, dict.fromkeys(fingerprints, 0)
+    for fingerprint, ago, count, of_these in _all(connection, _sql().hours, fingerprints=list(fingerprints)):
+        deaths[fingerprint][23 - ago] += count
+        lately[fingerprint] += of_these
+    return {each: Hours(deaths[each], lately[each]) for each in deaths}
 
 
 def bars(connection: Connection, fingerprint: str, step: int, steps: int) -> list[int]:

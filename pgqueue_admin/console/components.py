@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime, tzinfo
 from functools import lru_cache
 from html import escape
+from unicodedata import is_normalized
 
 from django.conf import settings
 from django.templatetags.static import static
@@ -186,7 +187,8 @@ def _coloured(text: str, kind: str) -> str:
 
 def cut(text: str, most: int) -> str:
     """As the filter ``truncatechars``: the start of it, and "…" where there is more."""
-    return text if len(text) <= most and text.isascii() else str(Truncator(text).chars(most))
+    is_short = len(text) <= most and is_normalized("NFC", text)
+    return text if is_short else str(Truncator(text).chars(most))
 
 
 def truncated(text: str | None, most: int) -> str:

@@ -146,7 +146,8 @@ def of_teams(fingerprints: Collection[str]) -> dict[str, list[TeamWords]]:
     """What teams say of these, for who sees every queue."""
     if not fingerprints or visible_queues.current() is not None:
         return {}
-    found = list(TeamFailure.objects.filter(fingerprint__in=fingerprints))
+    if not (found := list(TeamFailure.objects.filter(fingerprint__in=fingerprints))):
+        return {}
     groups = apps.get_model("auth", "Group").objects  # models of others cannot be imported while our backend is
     names = dict(groups.filter(pk__in={each for row in found for each in row.team}).values_list("pk", "name"))
     told: dict[str, list[TeamWords]] = {}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.archive import failure_groups, failure_tallies, replay, store
-from pgqueue_admin.archive.failure_groups import STATES, FailureFigures
+from pgqueue_admin.archive.failure_groups import STATES, FailureFigures, Standing
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.archive.retention import prune
 from pgqueue_admin.archive.search_terms import Span
@@ -41,7 +41,7 @@ group by 1, 2, 3 having sum(number) <> 0 order by 1, 2, 3
 """
 _SQL = postgresql().failure_groups
 PARTS = {"tallied": _SQL.tallied, "judging": _SQL.judging, "order": _SQL.today_first, "seen": _SQL.everywhere}
-LIST = {**PARTS, "figures": _SQL.tallied_standings, "newest": _SQL.newest_of_day}
+LIST = {**PARTS, "order": _SQL.in_no_order, "figures": _SQL.tallied_standings, "newest": _SQL.newest_of_day}
 PARTS |= {"figures": _SQL.tallied_figures, "newest": _SQL.newest_of_group}
 JUDGED = {"least": failure_groups.LEAST, "decides": failure_groups.DECIDES, "all_lately": False, "most": 3_000}
 SOME = VisibleQueues(frozenset(), frozenset(), names=("q1", '"messages"."message"'))
@@ -161,6 +161,10 @@ def compared(figures: FailureFigures) -> FailureFigures:
     return figures if figures.is_today else figures._replace(before_today=None, was_silent=False, dead_before=False)
 
 
+def judged(standing: Standing) -> tuple[Any, ...]:
+    return standing.fingerprint, standing.dead, standing.all_dead, standing.state(), standing.may_be_new
+
+
 @pytest.mark.parametrize("seen", [None, SOME], ids=["all", "some"])
 def test_sums_and_a_count_say_the_same(
     filled: Connection, monkeypatch: pytest.MonkeyPatch, seen: VisibleQueues | None
@@ -177,9 +181,10 @@ def test_sums_and_a_count_say_the_same(
         assert len(found) > 20
         states.append([each.state() for each in found])
         listed = [each for of in asked for each in failure_groups.standings(filled, of)]
-        assert [(each.fingerprint, each.dead, each.all_dead, each.state(), each.may_be_new) for each in listed] == [
-            (each.fingerprint, each.dead, each.all_dead, each.state(), each.standing.may_be_new) for each in found
-        ]
+        assert {judged(each) for each in listed} == {judged(each.standing) for each in found}
+        assert len(listed) == len(found)
+        few = [each.standing for each in failure_groups.groups(filled, None, 5)]
+        assert list(map(judged, failure_groups.standings(filled, None, 5))) == list(map(judged, few))
         first = failure_groups.firsts(filled, [each.fingerprint for each in found])
         assert first == {each.fingerprint: each.first_at for each in found}
         return [*map(compared, found), *told(filled)]

@@ -37,6 +37,7 @@ NOBODY = " nobody"  # in the address, whose nobody is: no owner begins with a bl
 RETRIED = {"again": "retried, died again", "well": "retried, none died again", "never": "never retried"}
 ONLY_LOOKS = Refusal("needs a group that may act on these queues: yours may only look")
 NAMES = 2  # types and queues that a row has room for
+_PLACES = {state: place for place, state in enumerate(STATES)}
 
 
 class Judged(NamedTuple):
@@ -44,6 +45,7 @@ class Judged(NamedTuple):
 
     fingerprint: str
     dead: int
+    is_today: bool
     known: FailureWords | None
     state: State
     acknowledged: bool
@@ -216,7 +218,10 @@ def read(
         row for row in everything if state in ("", row.state) and retried in ("", row.retried) and _is_whose(row, owner)
     ]
     open_rows = sorted((row for row in chosen if not row.acknowledged), key=_worst_first)
-    quiet_rows = [row for row in chosen if row.acknowledged]
+    quiet_rows = sorted((row for row in chosen if row.acknowledged), key=_of_today_first)
+    by_state = Counter[State]()
+    for row in everything:
+        by_state[row.state] += row.dead
     of_page = [*open_rows, *quiet_rows][start : start + PAGE]
     shown = _detailed(connection, _rows(connection, of_page), access)
     rest = max(0, len(chosen) - start - len(of_page))
@@ -224,7 +229,7 @@ def read(
         [row for row in shown if not row.acknowledged],
         [row for row in shown if row.acknowledged],
         Counter(row.state for row in open_rows),
-        [(each, failures.WORDS[each], _dead(row for row in everything if row.state == each)) for each in STATES],
+        [(each, failures.WORDS[each], by_state[each]) for each in STATES],
         _owners(everything),
         _retries(everything),
         len(chosen),
@@ -272,7 +277,8 @@ def judged(figures: FailureFigures, known: FailureWords | None, now: datetime) -
 def _judged(standing: Standing, known: FailureWords | None, now: datetime) -> Judged:
     state = standing.state(known.first_at if known else None)
     acknowledged = known is not None and known.is_acknowledged(standing.all_dead, now)
-    return Judged(standing.fingerprint, standing.dead, known, state, acknowledged, _retried(standing))
+    about = (standing.fingerprint, standing.dead, standing.is_today)
+    return Judged(*about, known, state, acknowledged, _retried(standing))
 
 
 def _retried(standing: Standing) -> str:
@@ -324,7 +330,11 @@ def _detailed(connection: Connection, rows: list[FailureRow], access: ContentAcc
 
 
 def _worst_first(row: Judged) -> tuple[int, int, str]:
-    return STATES.index(row.state), -row.dead, row.fingerprint
+    return _PLACES[row.state], -row.dead, row.fingerprint
+
+
+def _of_today_first(row: Judged) -> tuple[bool, int, str]:
+    return not row.is_today, -row.dead, row.fingerprint
 
 
 def _is_whose(row: Judged, owner: str) -> bool:

@@ -116,6 +116,10 @@ left join lateral (
 -- Part of the same: the order in which so many are judged.
 coalesce(newest_at > now() - interval '24 hours', false) desc, dead desc, fingerprint
 
+-- name: in_no_order
+-- In its place, where all that there are may be judged: a constant, by which no server sorts.
+true is true
+
 -- name: tallied_figures
 -- Part of the same, in the order of figures: of times a few probes of the index for each group that is judged. Deaths are counted where
 -- the state hangs on them, whether it grows, or where all are asked for: those of the day no further than they decide it.

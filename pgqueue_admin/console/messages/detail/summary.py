@@ -247,8 +247,11 @@ def _of_copy(message: ArchivedMessage | FinishedMessage, **about: Any) -> Messag
 
 def address_of(queue: str | None) -> Address | None:
     """The two names of a canonical address; None for what is none."""
+    if not queue:
+        return None
+    of = queue_database()
     try:
-        return queue_database().dialect.parse_address(queue, queue_database().default_schema) if queue else None
+        return of.dialect.parse_address(queue, of.default_schema)
     except AddressUnreadable:
         return None
 
