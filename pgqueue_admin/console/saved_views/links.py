@@ -44,7 +44,7 @@ def _is_hidden(view: SavedView, access: ContentAccess) -> bool:
 
 def of(request: HttpRequest, page: str) -> ViewLinks:
     here = _here(request, page)
-    found = [(view, view.query == here) for view in visible(request.user).filter(page=page)]
+    found = [(view, view.query == here) for view in _visible(request, page)]
     opens = saved_views.defaults_of(request.user) if found else set()
     plain = f"{reverse(page)}?{PLAIN}" if any(view.pk in opens for view, _ in found) else ""
     return ViewLinks(found, _saving(page, here), plain)
@@ -56,14 +56,22 @@ def opens_with_default(page: str) -> Callable[[View], View]:
     def opening(view: View) -> View:
         @wraps(view)
         def opened(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            default = None if request.META.get("QUERY_STRING") else saved_views.default_of(request.user, page)
-            is_theirs = default and visible(request.user).filter(pk=default.pk).exists()
-            query = saved_views.cleaned(page, default.query) if default and is_theirs else ""
+            theirs = {each.pk for each in _visible(request, page)} if not request.META.get("QUERY_STRING") else set()
+            default = saved_views.default_of(request.user, page) if theirs else None
+            query = saved_views.cleaned(page, default.query) if default and default.pk in theirs else ""
             return HttpResponseRedirect(f"{reverse(page)}?{query}") if query else view(request, *args, **kwargs)
 
         return opened
 
     return opening
+
+
+def _visible(request: HttpRequest, page: str) -> list[SavedView]:
+    """Asked for once a request: most people have none, and then no default either."""
+    known: dict[str, list[SavedView]] = request.__dict__.setdefault("saved_views", {})
+    if page not in known:
+        known[page] = list(visible(request.user).filter(page=page))
+    return known[page]
 
 
 def saving(request: HttpRequest, page: str) -> str:
