@@ -40,10 +40,10 @@ class Role:
 
 
 ROLES = [
-    Role("actor", "public.Billing*", acts=True, rights=True),
     Role("looker", "public.Billing*", acts=False, rights=True),
     Role("rightless", "public.Billing*", acts=True, rights=False),
     Role("elsewhere", "public.Sales", acts=True, rights=True),
+    Role("actor", "public.Billing*", acts=True, rights=True),  # last: what is removed is nobody's after that
 ]
 
 
