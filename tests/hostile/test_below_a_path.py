@@ -13,6 +13,7 @@ from django.test import override_settings
 from django.urls import clear_url_caches
 
 from pgqueue_admin.console import url_converters
+from pgqueue_admin.console.archive import cells
 from pgqueue_admin.live import topics
 from pgqueue_admin.models import Endpoint, Queue
 from tests.console.sampled import sample
@@ -55,9 +56,10 @@ def walked(world: World) -> Iterator[SimpleNamespace]:
 
 
 def _forget_addresses() -> None:
-    """Those of queues are kept for as long as a process lives."""
+    """Those of rows are kept for as long as a process lives."""
     clear_url_caches()
-    url_converters.queue.cache_clear()
+    for kept in (url_converters.queue, url_converters.failure, cells._around_id):
+        kept.cache_clear()
 
 
 def _kept(name: str, path: str, answer: Any) -> SimpleNamespace:

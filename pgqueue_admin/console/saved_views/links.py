@@ -1,6 +1,6 @@
 """The views of a page, for its filter line, and where its present address is saved as another."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -17,6 +17,7 @@ from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.permissions import name_of
 
 View = Callable[..., HttpResponse]
+_SEARCHING = ("archive", "failures")  # pages whose searches may look for what messages say
 PLAIN = "view=none"  # no page reads it: it only keeps the address from being empty
 
 
@@ -31,11 +32,14 @@ class ViewLinks(NamedTuple):
 
 def visible(person: Any) -> QuerySet[SavedView]:
     """But others' that look for what messages say, where this person may not search for it: they would tell it."""
-    found, access = saved_views.visible(person), content_access.of(person)
-    if not access.withheld:
-        return found
-    searches = found.filter(page__in=("archive", "failures")).exclude(owner=name_of(person))
-    return found.exclude(pk__in=[view.pk for view in searches if _is_hidden(view, access)])
+    found = saved_views.visible(person)
+    return found.exclude(pk__in=_hidden(person, found.filter(page__in=_SEARCHING)))
+
+
+def _hidden(person: Any, views: Iterable[SavedView]) -> list[int]:
+    others = [view for view in views if view.page in _SEARCHING and view.owner != name_of(person)]
+    access = content_access.of(person) if others else None
+    return [view.pk for view in others if access and access.withheld and _is_hidden(view, access)]
 
 
 def _is_hidden(view: SavedView, access: ContentAccess) -> bool:
@@ -70,7 +74,9 @@ def _visible(request: HttpRequest, page: str) -> list[SavedView]:
     """Asked for once a request: most people have none, and then no default either."""
     known: dict[str, list[SavedView]] = request.__dict__.setdefault("saved_views", {})
     if page not in known:
-        known[page] = list(visible(request.user).filter(page=page))
+        found = list(saved_views.visible(request.user).filter(page=page))
+        hidden = _hidden(request.user, found)
+        known[page] = [view for view in found if view.pk not in hidden]
     return known[page]
 
 
