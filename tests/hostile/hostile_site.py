@@ -372,6 +372,9 @@ def _others(now: Any) -> None:
     SavedView.objects.create(
         slug="shared", name=MARKUP[:60], page="archive", query=f"q={MARKUP}", owner=MARKUP[:150], is_shared=True
     )
+    SavedView.objects.create(
+        slug="listed", name=MARKUP[:60], page="queues", query="sort=name", owner=MARKUP[:150], is_shared=True
+    )
     FailedSignIn.objects.create(name=MARKUP[:150], place=MARKUP[:60], address=MARKUP[:60])
     interval = IntervalSchedule.objects.create(every=7, period="days")
     CrontabSchedule.objects.create()
