@@ -13,7 +13,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.transport import Endpoint
 
 SALES = Address("public", "Sales")
-WHY = MoveReason("ana", "Sales", "app-1", "In hand at 3 deaths of its process.", 3)
+WHY = MoveReason("ana", "Sales", "app-1", "In flight at 3 deaths of its process.", 3)
 
 
 @pytest.fixture

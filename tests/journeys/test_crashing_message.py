@@ -85,8 +85,9 @@ def test_it_is_moved_out_without_scripts(browser: Browser, product: Product, dea
         page.get_by_label("Reason, kept in the audit").fill("it segfaults")
         page.get_by_role("button", name="Move it out").click()
         expect(page.get_by_text("Moved out of Billing. It is dead, in the archive")).to_be_visible()
+        said = "Moved to the dead by admin, while it waited"
         for section in ("#what", "#log"):
-            expect(page.locator(section).get_by_text("Moved out by admin", exact=True)).to_be_visible()
+            expect(page.locator(section).get_by_text(said, exact=True)).to_be_visible()
         assert session.value('select count(*) from "Billing" where id = %s', [deadly]) == 0
         page.goto(f"{product.url}/workers/")
         expect(page.get_by_role("link", name="Move that message out…")).to_have_count(0)

@@ -30,7 +30,7 @@ def test_it_is_moved_audited_and_no_suspect_any_more(session: Connection, row: A
     assert session.value('select count(*) from "Deadly"') == 0
     dead = store.get(session, moved.archive_id)
     assert dead is not None
-    assert dead.exception_message == f"In hand at 3 deaths of its process; the last was {HOW}. Moved out by ana."
+    assert dead.exception_message == f"In flight at 3 deaths of its process; the last was {HOW}. Moved out by ana."
     entry = AuditEntry.objects.get(verb="move out")
     assert (entry.who, entry.noun, entry.subject, entry.reason) == (
         "ana",

@@ -113,7 +113,7 @@ def _seen(found: CrashingMessage) -> SeenRow:
 
 def _sentence(found: CrashingMessage, who: str) -> str:
     ends = pluralize(found.count, "death of its process", "deaths of its process")
-    return f"In hand at {ends}; the last was {found.newest.how}. Moved out by {who}."
+    return f"In flight at {ends}; the last was {found.newest.how}. Moved out by {who}."
 
 
 def _tell(moved: MovedMessage) -> None:
