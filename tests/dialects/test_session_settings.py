@@ -151,6 +151,7 @@ def test_a_session_in_which_only_we_ask_finds_names_in_the_catalog_alone(
 
 LOOKS = {
     **{"row_security": "off", "default_transaction_read_only": "on", "constraint_exclusion": "partition"},
+    "jit": "off",
     **{"statement_timeout": "5s", "lock_timeout": "1s"},
 }
 ALL = {"transaction_isolation": "read committed", "TimeZone": "UTC", "client_encoding": "UTF8", **HEARD}

@@ -16,8 +16,9 @@ from pgqueue_admin.dialects.postgresql.session import translated
 LOOK_SECONDS = 5.0  # longer no statement of a page may take, nor all looks of one
 LOCK_SECONDS = 1.0  # longer no look waits for a table that somebody has locked
 # What a session that only looks starts with: a policy of a table's owner, which would run as who reads it, is refused.
-# The last one is the default: with "on" the checks of a table would be asked, which may call functions of theirs.
-ONLY_LOOKING = "-c default_transaction_read_only=on -c row_security=off -c constraint_exclusion=partition"
+# Constraint exclusion is at its default: with "on" the checks of a table would be asked, which may call functions of
+# theirs. To compile a look takes longer than the look: half of the preview of a retry into ten thousand queues.
+ONLY_LOOKING = "-c default_transaction_read_only=on -c row_security=off -c constraint_exclusion=partition -c jit=off"
 # A wire that is cut without a word: the kernel alone would wait for a quarter of an hour.
 ON_THE_WIRE: dict[str, Any] = {
     **{"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 15_000},
