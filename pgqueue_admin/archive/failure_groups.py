@@ -33,7 +33,7 @@ NEWEST = 5_000  # newest members whose operations are looked for
 _NAMES = {"type": "of_type", "queue": "of_queue", "endpoint": "of_endpoint"}
 
 
-class Standing(NamedTuple):
+class FailureStanding(NamedTuple):
     """What a group is judged by; ``dead``: of those that a search found. What no state hangs on is not asked for."""
 
     fingerprint: str
@@ -106,11 +106,11 @@ class FailureFigures(NamedTuple):
         return self.standing.state(known_since)
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> FailureStanding:
         before = self.before_today is not None
         counted = (self.died_lately, self.died_today, self.is_today, before, self.was_silent, self.dead_before)
         became = (self.retried + self.succeeded + self.dead_again > 0, self.dead_again > 0)
-        return Standing(self.fingerprint, self.dead, self.all_dead, *counted, self.counted_at, *became)
+        return FailureStanding(self.fingerprint, self.dead, self.all_dead, *counted, self.counted_at, *became)
 
 
 class NamedCount(NamedTuple):
@@ -150,7 +150,7 @@ def groups(connection: Connection, asked: ArchiveFilter | None = None, most: int
     return [FailureFigures(*row) for row in _listed(connection, asked, most, _figures())]
 
 
-def standings(connection: Connection, asked: ArchiveFilter | None = None, most: int = MOST) -> list[Standing]:
+def standings(connection: Connection, asked: ArchiveFilter | None = None, most: int = MOST) -> list[FailureStanding]:
     """As ``groups``, in no order, for a page that shows few of those it judges: of these ``some`` tells the rest."""
     _check(connection, asked)
     if not failure_tallies.are_kept(connection):
@@ -160,7 +160,7 @@ def standings(connection: Connection, asked: ArchiveFilter | None = None, most: 
     rows = _listed(connection, asked, most, {**parts, "order": sql.in_no_order})
     if len(rows) == most:  # which ones, is not the same then
         rows = _listed(connection, asked, most, parts)
-    return list(map(Standing._make, rows))
+    return list(map(FailureStanding._make, rows))
 
 
 def _check(connection: Connection, asked: ArchiveFilter | None) -> None:

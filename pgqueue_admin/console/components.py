@@ -157,6 +157,11 @@ def message_size(count: int | None) -> SafeString:
     return SafeString('<b class="crit-t">NULL</b>' if count is None else numbers.size(count))
 
 
+def seen(text: str) -> SafeString:
+    """Text that others wrote, which turns nothing around; also for an attribute."""
+    return SafeString(escape(escape_invisible.plain(text)))
+
+
 def marked(text: str) -> SafeString:
     """Text that others wrote: what has no shape of its own is marked, what turns text around cannot."""
     is_plain = "⟦" not in text and not escape_invisible.has_any(text)

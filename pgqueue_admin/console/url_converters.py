@@ -44,6 +44,18 @@ def failure(fingerprint: str) -> str:
     return reverse("failure", args=[fingerprint])
 
 
+def archived(archive_id: int) -> str:
+    """The path of an archived message's page."""
+    before, behind = _around_archive_id()
+    return f"{before}{archive_id}{behind}"
+
+
+@lru_cache(maxsize=1)
+def _around_archive_id() -> tuple[str, str]:
+    before, _, behind = reverse("archived_message", args=[0]).rpartition("0")
+    return before, behind
+
+
 def dead(canonical: str, cause: str = "") -> str:
     """The archive, asked for what lies dead of a queue, or of one cause there: as a warning's mail asks for it."""
     if cause:

@@ -87,21 +87,21 @@ def delayed(connection: Connection, table: QueueTable, asked: Condition, start: 
     return Found(messages[:limit], looked_at, onward)
 
 
-class Numbers(NamedTuple):
+class NumberRange(NamedTuple):
     """From ``low`` on up to ``high``, both included."""
 
     low: int
     high: int
 
 
-EVERY_NUMBER = Numbers(BOTTOM, TOP)
+EVERY_NUMBER = NumberRange(BOTTOM, TOP)
 
 
 def leases(
     connection: Connection,
     table: QueueTable,
     asked: Condition,
-    within: Numbers,
+    within: NumberRange,
     limit: int,
     *,
     newest_first: bool = False,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
-from pgqueue_admin.models import Alert, Queue, database_clock, endpoint_standings, processes
+from pgqueue_admin.models import Alert, Queue, database_clock, endpoint_standings, processes, queue_lookup
 from pgqueue_admin.models.endpoint_standings import Standing
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import consumers
@@ -22,10 +22,8 @@ class UnattendedQueue(NamedTuple):
 def without_receiver(addresses: Iterable[str]) -> list[UnattendedQueue]:
     """By the newest sample, the processes of now, and open warnings."""
     asked = set(filter(None, map(_parsed, addresses)))
-    schemas, tables = {each.schema for each in asked}, {each.table for each in asked}
-    # some ten thousand pairs would be planned for longer than all of these rows take to read
-    near = Queue.objects.filter(schema__in=schemas, table__in=tables, gone_since=None).select_related("latest")
-    queues = [each for each in near if Address(each.schema, each.table) in asked] if asked else []
+    near = queue_lookup.near(asked).filter(gone_since=None).select_related("latest")
+    queues = [each for each in near if Address(each.schema, each.table) in asked]
     if not queues:
         return []
     open_alerts = Alert.objects.filter(resolved_at=None, kind="no_consumer", queue__in=map(subject, queues))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.archive import failure_groups, failure_tallies, replay, store
-from pgqueue_admin.archive.failure_groups import STATES, FailureFigures, Standing
+from pgqueue_admin.archive.failure_groups import STATES, FailureFigures, FailureStanding
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.archive.retention import prune
 from pgqueue_admin.archive.search_terms import Span
@@ -161,7 +161,7 @@ def compared(figures: FailureFigures) -> FailureFigures:
     return figures if figures.is_today else figures._replace(before_today=None, was_silent=False, dead_before=False)
 
 
-def judged(standing: Standing) -> tuple[Any, ...]:
+def judged(standing: FailureStanding) -> tuple[Any, ...]:
     return standing.fingerprint, standing.dead, standing.all_dead, standing.state(), standing.may_be_new
 
 

@@ -13,7 +13,6 @@ from django.test import override_settings
 from django.urls import clear_url_caches
 
 from pgqueue_admin.console import url_converters
-from pgqueue_admin.console.archive import cells
 from pgqueue_admin.live import topics
 from pgqueue_admin.models import Endpoint, Queue
 from tests.console.sampled import sample
@@ -58,7 +57,7 @@ def walked(world: World) -> Iterator[SimpleNamespace]:
 def _forget_addresses() -> None:
     """Those of rows are kept for as long as a process lives."""
     clear_url_caches()
-    for kept in (url_converters.queue, url_converters.failure, cells._around_id):
+    for kept in (url_converters.queue, url_converters.failure, url_converters._around_archive_id):
         kept.cache_clear()
 
 

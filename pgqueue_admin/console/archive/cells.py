@@ -1,15 +1,13 @@
 """A message's row in the archive's list. No template draws it: fifty rows took most of what the page takes."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from html import escape
 from urllib.parse import quote
 
-from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from pgqueue_admin.archive.messages import ArchivedMessage
-from pgqueue_admin.console import components
+from pgqueue_admin.console import components, url_converters
 from pgqueue_admin.console.messages import payload_cells
 from pgqueue_admin.console.messages.detail.archive_rows import ArchiveRow
 from pgqueue_admin.console.messages.detail.summary import done_by
@@ -47,7 +45,7 @@ def _name(of: ArchiveRow, search: str) -> str:
     m = of.message
     cause = components.marked(components.cut(of.cause, CAUSE))
     return (
-        f'<a href="{path(m.id)}?q={search}">{components.message_name(of.type)}</a> {_copy(m)}'
+        f'<a href="{url_converters.archived(m.id)}?q={search}">{components.message_name(of.type)}</a> {_copy(m)}'
         f'<span class="sub wrap-any" dir="auto">{cause}</span>'
     )
 
@@ -65,20 +63,8 @@ def _state(of: ArchiveRow) -> str:
     if m.resolved_by:
         said.append(f'<span class="sub">{escape(done_by(m))}, {components.ago(m.resolved_at)}</span>')
     if of.first_ending:
-        link = f'<a href="{path(of.first_ending)}">archived {of.first_ending:,}</a>'
+        link = f'<a href="{url_converters.archived(of.first_ending)}">archived {of.first_ending:,}</a>'
         said.append(f'<span class="sub">second ending, after {link}</span>')
     elif m.state == "dead" and m.why_no_retry:
         said.append('<span class="sub">cannot be retried</span>')
     return " ".join(said)
-
-
-def path(archive_id: int) -> str:
-    """Of its page."""
-    before, behind = _around_id()
-    return f"{before}{archive_id}{behind}"
-
-
-@lru_cache(maxsize=1)
-def _around_id() -> tuple[str, str]:
-    before, _, behind = reverse("archived_message", args=[0]).rpartition("0")
-    return before, behind

@@ -10,7 +10,6 @@ from django.utils.safestring import SafeString
 
 from pgqueue_admin.console import components, url_converters
 from pgqueue_admin.console.failures.rows import FailureRow
-from pgqueue_admin.formatting import escape_invisible
 from pgqueue_admin.models.failure_group import FailureWords
 
 PLACES = 2  # of its queues that a row names
@@ -55,7 +54,7 @@ def _ticket(known: FailureWords | None) -> str:
     said = components.cut(known.ticket, TICKET)
     if not known.ticket_url:
         return f' <span class="sub wrap-any">{components.marked(said)}</span>'
-    shown = escape(escape_invisible.plain(said))
+    shown = components.seen(said)
     link = f'<a href="{escape(known.ticket_url)}" rel="noreferrer noopener">{shown}</a>'
     return f' <span class="sub wrap-any">{link}</span>'
 
@@ -64,7 +63,7 @@ def acknowledged_until(known: FailureWords) -> SafeString:
     """Until when somebody knows, and who."""
     until = known.acknowledged_until
     end = components.when(until) if until else f"{components.figure(known.acknowledged_to)} dead"
-    return SafeString(f'until {end} <span class="sub">{_seen(known.acknowledged_by)}</span>')
+    return SafeString(f'until {end} <span class="sub">{components.seen(known.acknowledged_by)}</span>')
 
 
 def row(of: FailureRow, *, is_picked: bool, is_followed: bool) -> SafeString:
@@ -120,7 +119,7 @@ def _note(known: FailureWords | None) -> str:
     if not known or not known.note:
         return '<span class="faint">none</span>'
     said = components.marked(components.cut(known.note, NOTE))
-    by = f"{_seen(known.noted_by)}, {components.when(known.noted_at)}"
+    by = f"{components.seen(known.noted_by)}, {components.when(known.noted_at)}"
     return f'<span class="wrap-any" dir="auto">{said}</span> <span class="sub">{by}</span>'
 
 
@@ -128,10 +127,6 @@ def _acknowledged(of: FailureRow, url: str) -> str:
     if of.acknowledged and of.known:
         return acknowledged_until(of.known)
     return f'<a href="{url}#acknowledge">Acknowledge…</a>'
-
-
-def _seen(text: str) -> str:
-    return escape(escape_invisible.plain(text))
 
 
 def _sub(safe: str) -> str:

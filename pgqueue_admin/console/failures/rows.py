@@ -13,9 +13,9 @@ from pgqueue_admin.archive import failure_groups, fingerprints
 from pgqueue_admin.archive.failure_groups import (
     STATES,
     FailureFigures,
+    FailureStanding,
     NamedCount,
     Place,
-    Standing,
     State,
 )
 from pgqueue_admin.archive.messages import ArchiveFilter
@@ -40,7 +40,7 @@ NAMES = 2  # types and queues that a row has room for
 _PLACES = {state: place for place, state in enumerate(STATES)}
 
 
-class Judged(NamedTuple):
+class JudgedFailure(NamedTuple):
     """One of thousands, of which a page shows few."""
 
     fingerprint: str
@@ -274,19 +274,19 @@ def judged(figures: FailureFigures, known: FailureWords | None, now: datetime) -
     return _row(figures, _judged(figures.standing, known, now))
 
 
-def _judged(standing: Standing, known: FailureWords | None, now: datetime) -> Judged:
+def _judged(standing: FailureStanding, known: FailureWords | None, now: datetime) -> JudgedFailure:
     state = standing.state(known.first_at if known else None)
     acknowledged = known is not None and known.is_acknowledged(standing.all_dead, now)
     about = (standing.fingerprint, standing.dead, standing.is_today)
-    return Judged(*about, known, state, acknowledged, _retried(standing))
+    return JudgedFailure(*about, known, state, acknowledged, _retried(standing))
 
 
-def _retried(standing: Standing) -> str:
+def _retried(standing: FailureStanding) -> str:
     """By what became of its messages."""
     return "again" if standing.died_again else "well" if standing.was_retried else "never"
 
 
-def _rows(connection: Connection, judged: Sequence[Judged]) -> list[FailureRow]:
+def _rows(connection: Connection, judged: Sequence[JudgedFailure]) -> list[FailureRow]:
     """Of those that a page shows; without what left the archive meanwhile."""
     found = failure_groups.some(connection, [each.fingerprint for each in judged])
     figures = {each.fingerprint: each for each in found}
@@ -294,7 +294,7 @@ def _rows(connection: Connection, judged: Sequence[Judged]) -> list[FailureRow]:
     return [_row(figures[each.fingerprint]._replace(dead=each.dead), each) for each in there]
 
 
-def _row(figures: FailureFigures, judged: Judged) -> FailureRow:
+def _row(figures: FailureFigures, judged: JudgedFailure) -> FailureRow:
     told = judged.known if isinstance(judged.known, FailureGroup) else None
     return FailureRow(figures, told, judged.known, judged.state, judged.acknowledged)
 
@@ -329,32 +329,32 @@ def _detailed(connection: Connection, rows: list[FailureRow], access: ContentAcc
     ]
 
 
-def _worst_first(row: Judged) -> tuple[int, int, str]:
+def _worst_first(row: JudgedFailure) -> tuple[int, int, str]:
     return _PLACES[row.state], -row.dead, row.fingerprint
 
 
-def _of_today_first(row: Judged) -> tuple[bool, int, str]:
+def _of_today_first(row: JudgedFailure) -> tuple[bool, int, str]:
     return not row.is_today, -row.dead, row.fingerprint
 
 
-def _is_whose(row: Judged, owner: str) -> bool:
+def _is_whose(row: JudgedFailure, owner: str) -> bool:
     return not owner or row.owner == ("" if owner == NOBODY else owner)
 
 
-def _owners(rows: Iterable[Judged]) -> list[tuple[str, str, int]]:
+def _owners(rows: Iterable[JudgedFailure]) -> list[tuple[str, str, int]]:
     counted: Counter[str] = Counter()
     for row in rows:
         counted[row.owner] += row.dead
     return [(owner or NOBODY, owner or "nobody", count) for owner, count in counted.most_common(6)]
 
 
-def _retries(rows: Sequence[Judged]) -> list[tuple[str, str, int]]:
+def _retries(rows: Sequence[JudgedFailure]) -> list[tuple[str, str, int]]:
     if all(row.retried == "never" for row in rows):
         return []
     return [(each, word, _dead(row for row in rows if row.retried == each)) for each, word in RETRIED.items()]
 
 
-def _dead(rows: Iterable[Judged]) -> int:
+def _dead(rows: Iterable[JudgedFailure]) -> int:
     return sum(row.dead for row in rows)
 
 

@@ -14,7 +14,7 @@ from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.monitor import waiting_search
 from pgqueue_admin.monitor.queue_table import QueueTable
-from pgqueue_admin.monitor.waiting_search import EVERY_NUMBER, Found, Numbers
+from pgqueue_admin.monitor.waiting_search import EVERY_NUMBER, Found, NumberRange
 from pgqueue_admin.services.content_access import ContentAccess
 
 STATES = {"waiting": "waiting", "locked": "locked", "expired": "over", "later": "later"}
@@ -47,7 +47,7 @@ class LeaseQuery:
 
     text: str
     wanted: AllOf | None = None
-    numbers: Numbers = EVERY_NUMBER
+    numbers: NumberRange = EVERY_NUMBER
     error: SearchSyntaxError | None = None
 
     @property
@@ -83,7 +83,9 @@ def look(
     low, high = asked.numbers
     low, high = max(low, low if after is None else after + 1), min(high, high if before is None else before - 1)
     condition = waiting_query.condition(connection, asked.wanted or AllOf(()))
-    return waiting_search.leases(connection, table, condition, Numbers(low, high), limit, newest_first=is_newest_first)
+    return waiting_search.leases(
+        connection, table, condition, NumberRange(low, high), limit, newest_first=is_newest_first
+    )
 
 
 def as_written_now(text: str) -> str | None:
@@ -94,10 +96,10 @@ def as_written_now(text: str) -> str | None:
     return " ".join([*_STATES.sub("", text).split(), " OR ".join(states)])
 
 
-def _between(numbers: Numbers, span: Span) -> Numbers:
+def _between(numbers: NumberRange, span: Span) -> NumberRange:
     """What stands by itself says where to look, by the index."""
     low, high = span.low, span.high
-    return Numbers(
+    return NumberRange(
         max(numbers.low, low) if isinstance(low, int) else numbers.low,
         min(numbers.high, high - 1) if isinstance(high, int) else numbers.high,
     )

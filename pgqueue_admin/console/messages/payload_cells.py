@@ -7,7 +7,6 @@ from django.utils.safestring import SafeString
 
 from pgqueue_admin.console import components
 from pgqueue_admin.console.messages.payload_columns import PayloadCell
-from pgqueue_admin.formatting import escape_invisible
 
 MOST = 80  # letters of one
 
@@ -19,4 +18,4 @@ def drawn(cells: Iterable[PayloadCell]) -> SafeString:
 def _cell(cell: PayloadCell) -> str:
     said = components.marked(components.truncated(cell.value, MOST))
     shown = f'<span class="faint">{escape(cell.missing)}</span>' if cell.missing else said
-    return f'<td role="cell" class="mono" data-l="{escape(escape_invisible.plain(cell.field))}" dir="auto">{shown}</td>'
+    return f'<td role="cell" class="mono" data-l="{components.seen(cell.field)}" dir="auto">{shown}</td>'

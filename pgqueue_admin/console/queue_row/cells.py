@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 from pgqueue_admin.console import components
 from pgqueue_admin.console.queue_row import sparklines
 from pgqueue_admin.console.queue_row.rows import QueueRow
-from pgqueue_admin.formatting import durations, escape_invisible, numbers, times
+from pgqueue_admin.formatting import durations, numbers, times
 
 
 def ready(row: QueueRow) -> SafeString:
@@ -131,7 +131,7 @@ def board(rows: Sequence[QueueRow], most: int) -> SafeString:
 def _named(row: QueueRow) -> str:
     schema = "" if row.address.schema == "public" else f", {row.address.schema}"
     name, zero = (
-        escape(escape_invisible.plain(row.address.table + schema)),
+        components.seen(row.address.table + schema),
         "" if row.latest and row.latest.depth else " z",
     )
     tone = f" {row.state}-t" if row.state else zero

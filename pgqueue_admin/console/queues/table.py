@@ -7,9 +7,9 @@ from itertools import groupby
 
 from django.utils.safestring import SafeString, mark_safe
 
+from pgqueue_admin.console import components
 from pgqueue_admin.console.queue_row.rows import QueueRow, worst_first
 from pgqueue_admin.console.queues.columns import COLUMNS, SORTS, TableCell, TableColumn
-from pgqueue_admin.formatting import escape_invisible
 from pgqueue_admin.formatting.numbers import format_int, pluralize
 
 FOLD_FROM = 3  # fewer than this hide nothing worth hiding
@@ -80,7 +80,7 @@ def html(rows: Iterable[QueueRow]) -> SafeString:
 def _html(row: QueueRow) -> str:
     """One row, one element a cell."""
     cells = "".join(_cell(row.key, column, column.cell(row)) for column in COLUMNS)
-    link = f'<a href="{escape(row.path)}">{escape(escape_invisible.plain(row.address.table))}</a>'
+    link = f'<a href="{escape(row.path)}">{components.seen(row.address.table)}</a>'
     kind = row.queue.kind + (f", {row.address.schema}" if row.address.schema != "public" else "")
     why = f": {row.queue.reason}" if row.queue.kind == "unknown" and row.queue.reason else ""
     return (

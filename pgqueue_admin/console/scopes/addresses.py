@@ -34,27 +34,27 @@ ONLY_OF_ALL = "needs somebody who sees all queues"
 OF_MACHINES = frozenset({"healthz", "readyz", "post_mark"})  # no person is asked for there
 
 
-class Refused(NamedTuple):
+class AddressRefusal(NamedTuple):
     """Why an address is refused, and what is shown instead: words and the name of a page."""
 
     why: str
     instead: tuple[tuple[str, str], ...] = ()
 
 
-_OF_ALL = Refused("This page shows all queues together, and you may see some of them: it is not shown to you.")
-_OF_OUTBOX = Refused(
+_OF_ALL = AddressRefusal("This page shows all queues together, and you may see some of them: it is not shown to you.")
+_OF_OUTBOX = AddressRefusal(
     "An outbox belongs to no queue: its records are messages on their way to any queue, and name them. They are shown "
     "to people who see every queue. Whether your endpoints work is on their own pages, and what died in your queues is "
     "in the archive.",
     (("Your endpoints", "endpoints"), ("Your archive", "archive")),
 )
-_OF_HISTORY = Refused(
+_OF_HISTORY = AddressRefusal(
     "History reads and keeps the messages of all queues together, in the same batches and files. They are shown to "
     "people who see every queue. What History counted of each of your queues is in Trends, and what died there is in "
     "the archive.",
     (("Trends of your queues", "trends"), ("Your archive", "archive")),
 )
-_OF_LOG = Refused(
+_OF_LOG = AddressRefusal(
     "A log has whatever a process prints, also of other queues. It is shown to people who see every queue. How your "
     "processes do, and the last error of each, is on Workers.",
     (("Your workers", "workers"),),
@@ -65,7 +65,7 @@ _REFUSED = {
 }  # fmt: skip
 
 
-def refused(name: str) -> Refused:
+def refused(name: str) -> AddressRefusal:
     """By the noun that the name of an address begins with."""
     return _REFUSED.get(name.partition("_")[0], _OF_ALL)
 

@@ -6,7 +6,7 @@ from typing import Any
 from pgqueue_admin.archive import schema_columns
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting.durations import duration
-from pgqueue_admin.models import Operation, Queue, RetryPlan
+from pgqueue_admin.models import Operation, RetryPlan, queue_lookup
 from pgqueue_admin.models.queue_database import is_watched
 from pgqueue_admin.services.operations.retry_figures import targets_of
 
@@ -103,8 +103,8 @@ def _ceiling(operation: Operation) -> int:
     """The largest of: the depth that somebody set as target, twice what is ready now, a few seconds of the rest."""
     found = [CALMLY_READY]
     asked = set(filter(is_watched, targets_of(operation)))
-    near = Queue.objects.filter(schema__in={each.schema for each in asked}, table__in={each.table for each in asked})
-    for schema, table, depth, ready in near.values_list("schema", "table", "target_depth", "latest__ready"):
+    rows = queue_lookup.near(asked).values_list("schema", "table", "target_depth", "latest__ready")
+    for schema, table, depth, ready in rows:
         if Address(schema, table) in asked:
             found += [depth or 0, 2 * (ready or 0)]
     return min(max(found), 100_000)

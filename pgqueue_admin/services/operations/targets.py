@@ -14,7 +14,7 @@ from pgqueue_admin.archive.held_row import others_code
 from pgqueue_admin.dialects import Address, Connection, Dialect, aliases
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.models import Endpoint, Queue
+from pgqueue_admin.models import Endpoint, queue_lookup
 from pgqueue_admin.models.queue_database import (
     QueueDatabase,
     database_of,
@@ -207,9 +207,7 @@ def _refused(address: Address, row: Any) -> str:
 
 def _kinds(addresses: Collection[Address]) -> dict[Address, TableKind]:
     """As the sampler knows them; what our endpoints use as error and audit queues may have any name, and be empty."""
-    schemas, tables = {each.schema for each in addresses}, {each.table for each in addresses}
-    sampled = Queue.objects.filter(schema__in=schemas, table__in=tables, gone_since=None)
-    rows = sampled.values_list("schema", "table", "kind")
+    rows = queue_lookup.near(addresses).filter(gone_since=None).values_list("schema", "table", "kind")
     known = {Address(schema, table): TableKind(kind) for schema, table, kind in rows}
     for schema, error, audit in Endpoint.objects.values_list("schema", "error_queue", "audit_queue"):
         for kind, text in ((TableKind.ERROR, error), (TableKind.AUDIT, audit)):
