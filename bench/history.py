@@ -85,15 +85,15 @@ class Bench(history_archive.Archive):
         """Rows a second: copied, read into Spark, a whole batch of them, and one of half as many."""
         self.fill(ROWS)
         parts = self.selects(ROWS)
-        works = (partial(history_archive.copied, self.dsn, parts), partial(self.read, parts), self.driver.turn)
+        works = (partial(history_archive.copied, self.dsn, parts), partial(self.read, parts), self.driver.run_once)
         copied, read, whole = (ROWS / seconds(work) for work in works)
         self.fill(HALF)
-        return copied, read, whole, HALF / seconds(self.driver.turn)
+        return copied, read, whole, HALF / seconds(self.driver.run_once)
 
     def cold(self, scratch: Path) -> Row:
         self.fill(FIRST)
         parts = self.selects(FIRST)
-        self.driver.turn()
+        self.driver.run_once()
         return history_start.cold(self.dsn, scratch, parts[0], ROUNDS)
 
 

@@ -64,7 +64,7 @@ class Archive:
         """So many, at least, are in history."""
         if self.rows < rows:
             self.fill(rows - self.rows)
-            self.driver.turn()
+            self.driver.run_once()
         return self
 
     def selects(self, most: int) -> list[str]:

@@ -31,7 +31,7 @@ def bare(archive: Archive, rows: int, rounds: int, folder: Path) -> list[Row]:
     for _ in range(WARM + rounds):
         for name, (selects, work) in ways.items():
             taken[name].append((seconds(partial(copied, archive.dsn, selects)), seconds(work)))
-    archive.driver.turn()
+    archive.driver.run_once()
     medians = {name: map(statistics.median, zip(*found[WARM:], strict=True)) for name, found in taken.items()}
     return [row(name, rows / spent, "/s", floor=rows / copy, target=0) for name, (copy, spent) in medians.items()]
 
@@ -41,11 +41,11 @@ def handed(archive: Archive, select: str, file: Path) -> Any:
     from pyspark import cloudpickle
 
     from bench import history_handed
-    from pgqueue_admin.history.spark.readers import told
+    from pgqueue_admin.history.spark.readers import source_options
     from pgqueue_admin.history.spark.schemas import RAW
     from pgqueue_admin.history.spark.source import QueuePartition, QueueReader
 
-    reader = QueueReader(told(for_looking(archive.dsn), []))
+    reader = QueueReader(source_options(for_looking(archive.dsn), []))
     history_handed.lay_out(reader.read(QueuePartition(select)), file)
     cloudpickle.register_pickle_by_value(history_handed)
     spark = archive.driver._session()

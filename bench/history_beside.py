@@ -33,7 +33,7 @@ def beside(archive: Archive, rows: int, rounds: int) -> list[Row]:
     """Of ``rows`` messages more; the floor is Spark, which makes all grains and mergeable histograms."""
     after = archive.rows
     archive.fill(rows)
-    archive.driver.turn()  # batches of theirs alone: of one that has others, too, no file is theirs
+    archive.driver.run_once()  # batches of theirs alone: of one that has others, too, no file is theirs
     paths = files(after)
     ways: dict[str, Callable[[], object]] = {
         "Spark": lambda: by_spark(archive, paths),

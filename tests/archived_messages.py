@@ -21,12 +21,12 @@ def person(name: str, *permissions: str, **more: Any) -> User:
 
 
 def dead(number: int = 1, **filter: Any) -> list[ArchivedMessage]:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         return store.page(connection, ArchiveFilter(**filter), limit=number).messages
 
 
 def archived(archive_id: int) -> ArchivedMessage:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         message = store.get(connection, archive_id)
     assert message
     return message
@@ -45,12 +45,12 @@ def succeed(connection: Connection, archive_id: int, who: str = "Billing") -> bo
 
 
 def number_in(address: str) -> int:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         return int(connection.value(f"select count(*) from {address}"))
 
 
 def events_of(operation: int) -> int:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         asked = {"operation": operation}
         return int(
             connection.value("select count(*) from messages.archive_event where operation = %(operation)s", asked)

@@ -47,7 +47,7 @@ def looked_at(dsn: str, *, writable: bool = True, schema: str = "public") -> dic
 
 def failed_there(number: int, name: str = NAME, schema: str = ORDERS.schema) -> list[int]:
     """So many of the recorded dead messages as if they had failed there; their archive ids."""
-    with queue_database().writing() as here:
+    with queue_database().write_session() as here:
         here.run(_FAILED_THERE, {"name": name, "schema": schema, "limit": number})
         rows = here.all("select id from messages.message_archive where queue = %(name)s order by id", {"name": name})
     return [row.id for row in rows]

@@ -35,7 +35,7 @@ class Clock:
 def go_by(operation: Operation, seconds: float) -> None:
     """As though the messages had been sent, and taken, so long ago."""
     ago = {"pk": operation.pk, "ago": timedelta(seconds=seconds)}
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         change = "update messages.operation_item set at = at - %(ago)s, left_at = left_at - %(ago)s"
         connection.run(f"{change} where operation = %(pk)s", ago)
 
@@ -45,20 +45,20 @@ def sent(operation: Operation) -> list[int]:
     asked = (
         "select archive_id from messages.operation_item where operation = %(pk)s and outcome = 'done' order by position"
     )
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         return [row[0] for row in connection.all(asked, {"pk": operation.pk})]
 
 
 def take(operation: Operation, ids: list[int]) -> None:
     """A receiver deletes their rows."""
     rows = "select sent_as::uuid from messages.operation_item where operation = %(pk)s and archive_id = any (%(ids)s)"
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run(f"delete from {BILLING} where id in ({rows})", {"pk": operation.pk, "ids": ids})
 
 
 def handle(operation: Operation, ids: list[int]) -> None:
     take(operation, ids)
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         for each in ids:
             assert succeed(connection, each)
 
@@ -67,7 +67,7 @@ def die(operation: Operation, ids: list[int], **other: Any) -> None:
     """They are taken, and archived once more: of the same cause, unless ``other`` says else."""
     take(operation, ids)
     for each in ids:
-        with queue_database().writing() as connection, connection.transaction():
+        with queue_database().write_session() as connection, connection.transaction():
             row = store.get(connection, each)
             assert row is not None
             cause = {
@@ -92,7 +92,7 @@ def look(operation: Operation, clock: Clock) -> RetryPlan:
 def classes(operation: Operation, given_up: bool = False) -> dict[str, int]:
     """How many are of each class, whatever their stage."""
     found: dict[str, int] = {}
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         for row in staged_retry.tally(connection, plan_of(operation), given_up):
             found[row.what] = found.get(row.what, 0) + row.count
     return found

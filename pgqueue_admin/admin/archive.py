@@ -54,7 +54,7 @@ class QueueFilter(_Exactly):
     parameter_name = column = "queue"
 
     def names(self) -> Iterable[str | None]:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             return [each.queue for each in store.counts(connection)]
 
 
@@ -63,7 +63,7 @@ class ExceptionFilter(_Exactly):
     parameter_name = column = "exception_type"
 
     def names(self) -> Iterable[str | None]:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             return [each.exception_type for each in store.causes(connection)]
 
 
@@ -125,7 +125,7 @@ class ArchiveAdmin(EngineTableAdmin):
 
     @admin.display(description="what was done to it")
     def history(self, message: ArchivedMessage) -> SafeString | str:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             events = store.events(connection, message.pk)
         lines = ((f"{each.at:%Y-%m-%d %H:%M:%S %Z}", each.who, each.verb, each.target or "") for each in events)
         return format_html_join("\n", "<p>{} {}: {} {}</p>", lines) or "Nothing yet."
@@ -217,7 +217,7 @@ class ArchiveAdmin(EngineTableAdmin):
 
 def _sightings(text: str) -> store.Sightings:
     """By any id; where no message has it, by the conversation."""
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         found = store.sightings(connection, text)
         return found if found.rows else store.conversation(connection, text)
 

@@ -43,7 +43,7 @@ class EngineTableAdmin(ReadOnlyAdmin):
 
     def _asked(self, request: HttpRequest, page: Callable[[], HttpResponse]) -> HttpResponse:
         try:
-            with queue_database().reading() as connection:
+            with queue_database().read_session() as connection:
                 there = self.is_there(connection)
             if not there:
                 return self._away(request, _NO_TABLES)

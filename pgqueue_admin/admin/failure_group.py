@@ -83,7 +83,7 @@ class FailureGroupAdmin(ReadOnlyAdmin):
     def _each(self, request: HttpRequest, chosen: Chosen, do: Callable[[Connection, str], Any], past: str) -> None:
         done = 0
         try:
-            with queue_database().reading() as session:
+            with queue_database().read_session() as session:
                 for digest in chosen.values_list("pk", flat=True):
                     do(session, digest)
                     done += 1

@@ -175,7 +175,7 @@ def _looked(operation: Operation) -> dict[str, Any]:
     """Some of the set, and what may have changed since the freeze; without the database only what was frozen."""
     retry = operation.kind == "retry"
     try:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             samples = queries.samples(connection, operation, SAMPLES)
             kept, removed = queries.header_changes(connection, samples) if retry else ([], [])
             return {

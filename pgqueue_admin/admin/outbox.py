@@ -109,7 +109,7 @@ class OutboxAdmin(ReadOnlyAdmin):
     def _send(self, request: HttpRequest, ids: list[str]) -> HttpResponse:
         reason = confirmation.reason(request.POST.get("reason", ""))
         try:
-            with queue_database().reading() as connection:
+            with queue_database().read_session() as connection:
                 state = _state(connection, request)
             if state is None or (why := outbox_dispatch.refusal(request.user, state)):
                 raise OperationRefused(f"Nothing was sent: {why if state else 'that outbox is gone'}.")
@@ -127,7 +127,7 @@ class OutboxAdmin(ReadOnlyAdmin):
             raise PermissionDenied
         context, status = {**self.admin_site.each_context(request), "opts": self.opts}, 200
         try:
-            with queue_database().reading() as connection:
+            with queue_database().read_session() as connection:
                 found = look(connection)
         except DatabaseError as error:
             name, found, status = "away", {"title": "Outboxes", "trouble": str(error)}, 503

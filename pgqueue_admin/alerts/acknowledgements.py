@@ -44,7 +44,7 @@ def acknowledge(
     given = {"acknowledged_until": now + lasts, "acknowledged_reason": reason[:LONGEST_REASON]}
     with transaction.atomic():
         if not unknown_to_all.update(acknowledged_by=who, acknowledged_at=now, acknowledged_count=F("count"), **given):
-            return _why_not(number)
+            return _blocking_reason(number)
         _audit(number, who, "acknowledge", origin, reason)
     return ""
 
@@ -98,7 +98,7 @@ def _beyond(number: int) -> Refusal | None:
     return queue_access.refusal_by_name(alert.queue) if alert else None
 
 
-def _why_not(number: int) -> str:
+def _blocking_reason(number: int) -> str:
     alert = Alert.objects.filter(pk=number).first()
     if alert is None:
         return "Nothing was acknowledged. There is no such warning."

@@ -76,11 +76,11 @@ class Alerter:
         while not self._stopping:
             pulse.beat()
             self._open_ears()
-            self.turn(pulse.beat)
+            self.run_once(pulse.beat)
             self._wait()
         self._close_ears()
 
-    def turn(self, alive: Callable[[], None] = lambda: None) -> None:
+    def run_once(self, alive: Callable[[], None] = lambda: None) -> None:
         """One pass and what it has to send. A console database that is away costs the turn and nothing else."""
         try:
             with connections["default"].cursor():

@@ -126,7 +126,7 @@ def _of_database(of: "QueueDatabase", ours: list[Any]) -> list[CheckMessage]:
 
     where = f"Database {of.alias}: " if of.alias else ""
     try:
-        with of.reading() as session:
+        with of.read_session() as session:
             found = table_faults.every_fault(of, session, ours)
     except DatabaseError as error:
         return [CheckWarning(f"{where}The queues' tables were not looked at: {error}", id="pgqueue.W006")]

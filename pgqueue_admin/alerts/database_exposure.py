@@ -41,7 +41,7 @@ def of_queues() -> Iterator[Finding]:
     if all(here.get(name) == there.get(name) for name in _PLACE):
         return
     console = console_sql.console_schema
-    with queue_database().reading() as session:
+    with queue_database().read_session() as session:
         role = session.one(console.role())
         creators = [SchemaCreator(*row) for row in session.all(console.creators(), {"schemas": [CATALOG]})]
     assert role is not None
@@ -52,7 +52,7 @@ def of_looked_at() -> Iterator[Finding]:
     """Of a database that does not answer nothing is said here: its queues say so. Creating there harms nobody here."""
     for database in (each for each in looked_at() if each.dialect.lists_roles):
         try:
-            with database.reading() as session:
+            with database.read_session() as session:
                 role = session.all(console_sql.console_schema.role())[0]
         except DatabaseError:
             continue
@@ -72,7 +72,7 @@ def of_handlers() -> Iterator[Finding]:
 def open_schemas() -> list[SchemaCreator]:
     """Where others may create, of the schemas with queues, in which only everybody counts, and of those in the path of
     handlers' sessions. Raises DatabaseError."""
-    with queue_database().reading() as session:
+    with queue_database().read_session() as session:
         asked = {"schemas": list(queue_database().schemas)}
         rows = session.all(console_sql.console_schema.granted(), asked)
     everybody = [creator for creator in map(SchemaCreator._make, rows) if creator.name is None]
@@ -85,12 +85,12 @@ def on_path() -> list[SchemaCreator]:
     named: dict[str, Any] = {"application_name": "pgqueue-admin alerts", "fail_fast": True, "statement_timeout": 5.0}
     with of.dialect.connect(of.dsn, for_handlers=True, **named) as session:
         path = [each for each in session.value(console_sql.console_schema.path()) if each != CATALOG]
-    with of.reading() as session:
+    with of.read_session() as session:
         return [SchemaCreator(*row) for row in session.all(console_sql.console_schema.granted(), {"schemas": path})]
 
 
 def _role() -> str:
-    with queue_database().reading() as session:
+    with queue_database().read_session() as session:
         return str(session.all(console_sql.console_schema.role())[0][0])
 
 

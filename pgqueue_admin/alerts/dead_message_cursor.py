@@ -81,7 +81,7 @@ class DeadMessageCursor:
         deaths: list[NewDeaths] = []
         piles: list[OldDeaths] = []
         try:
-            with source.reading() as connection, connection.transaction():
+            with source.read_session() as connection, connection.transaction():
                 connection.run(source.dialect.alerts.one_snapshot())
                 named = NamedCauses()
                 deaths, piles = _read_on(connection, source.dialect.alerts, cursor, named)

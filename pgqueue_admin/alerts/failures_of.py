@@ -52,7 +52,7 @@ def _told(alerts: Sequence[Alert]) -> dict[int, OfCause]:
     if not alerts:
         return {}
     try:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             if not fingerprints.are_kept(connection):
                 return {}
             found = failure_groups.of_causes(connection, [(alert.queue, alert.cause) for alert in alerts])

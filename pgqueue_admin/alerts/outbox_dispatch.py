@@ -63,5 +63,5 @@ def _engine(state: OutboxState) -> Engine:
 
 
 def _waiting(state: OutboxState) -> list[str]:
-    with queue_database().reading(state.address) as connection:
+    with queue_database().read_session(state.address) as connection:
         return outboxes.pending_ids(connection, state.address, acts.MOST)

@@ -160,10 +160,10 @@ def load_elsewhere(*, noting: bool = False) -> OutboxesElsewhere:
     found = OutboxesElsewhere()
     for each in outbox_databases.elsewhere():
         try:
-            with each.reading() as connection:
+            with each.read_session() as connection:
                 _look_into(each, connection, found, noting)
         except DatabaseError as error:
-            found.unlooked[each.alias] = str(error) if each.of else each.why_not
+            found.unlooked[each.alias] = str(error) if each.of else each.blocking_reason
     return found
 
 
@@ -185,7 +185,7 @@ def with_owners(found: list[InDoubt], states: list[OutboxState]) -> list[InDoubt
         tables = [state.address for state in states if state.alias == alias]
         elsewhere = outbox_databases.of_table(tables[0])
         try:
-            with elsewhere.reading() if elsewhere else queue_database().reading() as connection:
+            with elsewhere.read_session() if elsewhere else queue_database().read_session() as connection:
                 known |= in_doubt.owners(connection, tables, found)
         except DatabaseError:
             continue  # its page says that it cannot be read
@@ -263,7 +263,7 @@ class OutboxWatch(PeriodicLook[list[OutboxState]]):
         super().__init__(EVERY)
 
     def _look(self) -> list[OutboxState]:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             states, database = load(connection), here(connection)
             followed = [state.address for state in states if state.is_undated or state.figures.unread]
             first_seen.forget_what_is_not_followed(database, followed)
@@ -292,5 +292,5 @@ class InDoubtWatch(PeriodicLook[list[InDoubt]]):
         super().__init__(EVERY)
 
     def _look(self) -> list[InDoubt]:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             return in_doubt.find(connection, outboxes.now(connection))

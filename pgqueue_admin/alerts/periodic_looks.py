@@ -51,7 +51,7 @@ class CrossingWatch(PeriodicLook[list[Any]]):
     (crossing_intent.sql), one for each other database."""
 
     def _look(self) -> list[Any]:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             return crossings.unsettled(connection, CROSSING_LATE)
 
 
@@ -61,7 +61,7 @@ class ScheduleWatch(PeriodicLook[list[Any]]):
 
     def _look(self) -> list[Any]:
         store = queue_database().dialect.schedules
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             return store.unsent(connection, SCHEDULE_LATE) if store and store.is_installed(connection) else []
 
 
@@ -85,7 +85,7 @@ class LeaseLockWatch(PeriodicLook[list[LeaseLocks]]):
     def _look(self) -> list[LeaseLocks]:
         if queue_database().dialect.leases is None:
             return []
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             table = discovery.readable(connection, QUEUE)
             if table is None or table.kind is not TableKind.LEASE:
                 return []

@@ -236,7 +236,7 @@ def still_crashing() -> list[CrashingMessage]:
 
 
 def _is_there(found: CrashingMessage) -> bool:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         if move_to_archive.is_there(connection, found.address, found.row_id):
             return True
     crashing_messages.settle(found.row_id)

@@ -91,7 +91,7 @@ class TableFaultWatch(PeriodicLook[list[FaultyTable]]):
 
 
 def _of_database(of: QueueDatabase) -> list[FaultyTable]:
-    with of.reading() as session:
+    with of.read_session() as session:
         found = (
             FaultyTable(of.dialect.canonical(each.address), tuple(faults(of, session, each.address, each.kind)))
             for each in discovery.find(session, of.schemas)

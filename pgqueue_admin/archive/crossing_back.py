@@ -36,8 +36,8 @@ def carry(here: Connection, there: Session, beside: Session, store: CrossingStor
     """Insert there, in one transaction, which is marked here before it ends. Return the mark. Raises DatabaseError.
     ``beside``: another session there.
 
-    Where it raises, what became of it is to be asked (``crossings.held``, ``CrossingStore.told``): the commit may have
-    been.
+    Where it raises, the commit may have been: ask for its outcome (``crossings.held``,
+    ``CrossingStore.commit_outcome``).
     """
     with there.transaction():
         mark = store.mark(there)

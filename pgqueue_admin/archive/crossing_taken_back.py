@@ -64,7 +64,7 @@ def _refused(
             held = {row.id: row for row in stores.waiting.hold_each(there, queue, [each.row_id for each in sent])}
             if why := held_row.others_code(stores.waiting.runs(there, queue)):  # asked while rows are held: it stays so
                 return {each.archive_id: why for each in sent}
-            whys = {each.archive_id: _why_not(here, there, stores, crossing, each, held) for each in sent}
+            whys = {each.archive_id: _blocking_reason(here, there, stores, crossing, each, held) for each in sent}
             meant = [held[each.row_id] for each in sent if not whys[each.archive_id]]
             if meant and (gone := stores.crossings.remove(there, queue, meant)) != len(meant):
                 raise RowsDropped(f"It gave back {gone} of {len(meant)}, and that was undone.")
@@ -76,7 +76,7 @@ def _refused(
     return {each: why for each, why in whys.items() if why}
 
 
-def _why_not(
+def _blocking_reason(
     here: Connection,
     there: Session,
     stores: BackStores,

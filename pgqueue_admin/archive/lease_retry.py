@@ -35,7 +35,7 @@ def _unless_second(
         return _failed(ids, _OLDER)
     seconds = first_endings(connection, ids)
     meant = [each for each in ids if each not in seconds]
-    refused = {each: Outcome(each, "failed", why_not_second(first)) for each, first in seconds.items()}
+    refused = {each: Outcome(each, "failed", second_retry_refusal(first)) for each, first in seconds.items()}
     return refused | (put(meant) if meant else {})
 
 
@@ -60,7 +60,7 @@ def first_endings(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
     return {row.id: row.first for row in connection.all(_sql().second_endings(), {"ids": list(ids)})}
 
 
-def why_not_second(first: int) -> str:
+def second_retry_refusal(first: int) -> str:
     return f"An original client ended it a second time. Retry archived message {first}."
 
 

@@ -43,10 +43,10 @@ class Editing(Protocol):
 
 
 class Redirect(NamedTuple):
-    """Where a message is put instead of the queue that it failed in. ``why_not``: a sentence; then it is skipped."""
+    """Where a message goes instead of the queue it failed in. ``blocking_reason``: a sentence; then it is skipped."""
 
     target: Address | None
-    why_not: str = ""
+    blocking_reason: str = ""
 
 
 _STATE_WORDS = {
@@ -87,7 +87,7 @@ def retry(
         away = {row.id for row in rows if row.crossing and operation and operation == row.crossing_operation}
         held = [row for row in rows if row.id not in away]
         elsewhere = {row.id: found for row in held if (found := redirect(row))}
-        outcomes = {row.id: _why_not(row, state, elsewhere.get(row.id)) for row in held}
+        outcomes = {row.id: _blocking_reason(row, state, elsewhere.get(row.id)) for row in held}
         meant = _by_target([row for row in held if outcomes[row.id] is None], elsewhere)
         over = {target: meant.pop(target) for target in list(meant) if aliases.alias_of(target)}
         outcomes |= _refused_into(meant, judge(connection, meant.keys()))
@@ -143,10 +143,12 @@ def _set_out(
     return unchanged
 
 
-def _refused_into(meant: dict[Address, list[Any]], why_not: Mapping[Address, str]) -> dict[int, Outcome]:
-    """Taken out of what is meant; ``why_not`` empty: it is written to."""
-    refused = [target for target in meant if why_not.get(target)]
-    return {row.id: Outcome(row.id, "failed", why_not[target]) for target in refused for row in meant.pop(target)}
+def _refused_into(meant: dict[Address, list[Any]], blocking_reason: Mapping[Address, str]) -> dict[int, Outcome]:
+    """Taken out of what is meant; ``blocking_reason`` empty: it is written to."""
+    refused = [target for target in meant if blocking_reason.get(target)]
+    return {
+        row.id: Outcome(row.id, "failed", blocking_reason[target]) for target in refused for row in meant.pop(target)
+    }
 
 
 def discard(connection: Connection, ids: Ids, who: str, operation: int | None = None) -> list[Outcome]:
@@ -195,11 +197,11 @@ def at_utc(when: datetime) -> str:
     return f"at {when.astimezone(UTC):%Y-%m-%d %H:%M:%S %Z}"
 
 
-def _why_not(row: Any, state: str, elsewhere: Redirect | None) -> Outcome | None:
+def _blocking_reason(row: Any, state: str, elsewhere: Redirect | None) -> Outcome | None:
     if found := refused(row, state):
         return found
-    if elsewhere and elsewhere.why_not:
-        return Outcome(row.id, "skipped", elsewhere.why_not)
+    if elsewhere and elsewhere.blocking_reason:
+        return Outcome(row.id, "skipped", elsewhere.blocking_reason)
     return unfit(row, is_redirected=elsewhere is not None)
 
 

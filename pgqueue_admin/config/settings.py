@@ -55,7 +55,7 @@ TEMPLATES = [
                 "pgqueue_admin.console.context_processors.page_frame",
             ],
             "builtins": ["pgqueue_admin.console.templatetags.formatting"],
-            "libraries": {"reading": "pgqueue_admin.console.templatetags.messages_ui"},
+            "libraries": {"messages_ui": "pgqueue_admin.console.templatetags.messages_ui"},
         },
     }
 ]

@@ -112,7 +112,7 @@ def when(instant: datetime | None) -> SafeString:
     return _time(instant, "short", times.short(instant, database_clock.now(), zone), zone)
 
 
-def told(instant: datetime) -> str:
+def sentence_time(instant: datetime) -> str:
     """As text, where it is part of a sentence: that has no tag in which a browser could say it again."""
     return times.sentence(instant, timezone.get_current_timezone())
 
@@ -190,7 +190,7 @@ def _coloured(text: str, kind: str) -> str:
     return f'<span class="{css}">{escape(text)}</span>' if css and text else escape(text)
 
 
-def cut(text: str, most: int) -> str:
+def truncate(text: str, most: int) -> str:
     """As the filter ``truncatechars``: the start of it, and "…" where there is more."""
     is_short = len(text) <= most and is_normalized("NFC", text)
     return text if is_short else str(Truncator(text).chars(most))

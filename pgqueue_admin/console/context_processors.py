@@ -77,7 +77,7 @@ class PageFrame:
         return permissions.allowed(self._request.user)
 
     @property
-    def may(self) -> str:
+    def rights_mark(self) -> str:
         """Their rights as a mark: the page's stream tells when it is no longer this one."""
         return session_check.mark(self._request.user)
 

@@ -88,7 +88,7 @@ def _console_database() -> str:
 
 
 def _queue_database() -> str:
-    with queue_database().probing() as connection:
+    with queue_database().probe_session() as connection:
         connection.value("select 1")
     return "ok"
 

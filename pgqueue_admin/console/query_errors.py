@@ -55,17 +55,17 @@ def read(
     ``database``: where it reads; None: where ``of`` lies, or in the first.
     """
     try:
-        with (database or _database(of)).reading(of, searching=searching) as connection:
+        with (database or _database(of)).read_session(of, searching=searching) as connection:
             return work(connection), None
     except errors.DatabaseError as error:
-        return None, told(error, of)
+        return None, query_error(error, of)
 
 
 def _database(of: Address | None) -> QueueDatabase:
     return database_of(of) if of else queue_database()
 
 
-def told(error: errors.DatabaseError, of: Address | None = None) -> QueryError:
+def query_error(error: errors.DatabaseError, of: Address | None = None) -> QueryError:
     """Of a queue that was waited for also who holds it."""
     holder = _holder(of) if of and isinstance(error, errors.TimedOut | errors.Busy) else None
     if of and holder:
@@ -92,7 +92,7 @@ def plain(error: errors.DatabaseError) -> QueryError:
 
 def _holder(of: Address) -> Holder | None:
     try:
-        with database_of(of).probing() as connection:
+        with database_of(of).probe_session() as connection:
             return lock_holders.of(connection, of)
     except errors.DatabaseError:
         return None
@@ -111,4 +111,4 @@ def _who(holder: Holder) -> str:
 
 
 def _since(holder: Holder) -> str:
-    return f", whose transaction began {components.told(holder.since)}" if holder.since else ""
+    return f", whose transaction began {components.sentence_time(holder.since)}" if holder.since else ""

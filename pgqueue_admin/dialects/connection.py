@@ -55,7 +55,7 @@ class Session(Protocol):
 
     @property
     def closed(self) -> bool: ...
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Break the session off from any thread: the server rolls back, whoever uses it gets DatabaseDown."""
 
     def close(self) -> None: ...
@@ -85,10 +85,10 @@ class ReceiveSession(Session, Protocol):
         Then its end raises EndedFromWithin, and nothing is committed. One round trip; asked again, none.
         """
 
-    def roll_back(self) -> None:
+    def rollback(self) -> None:
         """End the transaction under way, whoever began it; nothing where there is none."""
 
-    def ended(self) -> bool:
+    def is_closed_by_server(self) -> bool:
         """Whether the server has ended it, or takes no more writes in it: as far as can be heard without a round trip.
 
         Not inside a transaction.
@@ -101,7 +101,7 @@ class ReceiveSession(Session, Protocol):
         """
 
     @property
-    def was_closed(self) -> bool:
+    def closed_locally(self) -> bool:
         """By somebody here: it was not lost."""
 
     def lend(self, is_lent: bool) -> None:

@@ -30,8 +30,8 @@ class TakenRow(NamedTuple):
 
 
 class CrossingStore(Protocol):
-    """All but ``fault``, ``here``, ``pin``, ``told`` and ``forget`` are asked inside a transaction of the session;
-    ``asked`` needs none."""
+    """Called inside a transaction of the session, except ``fault``, ``here``, ``pin``, ``commit_outcome``, ``forget``.
+    ``asked`` needs no session."""
 
     def fault(self, session: Session) -> str:
         """Why it could not tell afterwards what became of a transaction, with what mends that; empty: it can."""
@@ -40,15 +40,15 @@ class CrossingStore(Protocol):
         """Which database this is: what was switched on for one is not for another that answers in its place."""
 
     def mark(self, session: Session) -> str:
-        """By what ``told`` finds this transaction. Once it has ended as committed, a crash does not undo it."""
+        """The key by which ``commit_outcome`` finds this transaction. A crash does not undo a committed one."""
 
     def pin(self, session: Session) -> None:
         """In another session of that database, when all is written: from then on no crash gives the mark to others."""
 
     def asked(self, mark: str) -> str:
-        """What ``told`` asks, in words, for whoever looks there by hand."""
+        """What ``commit_outcome`` asks, in words, for whoever looks there by hand."""
 
-    def told(self, session: Session, mark: str) -> CommitOutcome:
+    def commit_outcome(self, session: Session, mark: str) -> CommitOutcome:
         """What became of it. *not_committed* is for ever. Outside of that transaction."""
 
     def forget(self, session: Session, mark: str) -> None:

@@ -63,7 +63,7 @@ class ImplicitSession(ABC):
 
     @property
     @abstractmethod
-    def was_closed(self) -> bool: ...
+    def closed_locally(self) -> bool: ...
 
     @abstractmethod
     def close(self) -> None: ...
@@ -141,12 +141,12 @@ class ImplicitSession(ABC):
             self._insist()
             self._end(self._is_guarded)
         except BaseException:
-            self.roll_back()
+            self.rollback()
             raise
         self._depth, self._is_guarded = 0, False
 
     def _insist(self) -> None:
-        if self.was_closed:
+        if self.closed_locally:
             raise errors.SessionClosedByHandler
         if self.closed:
             raise errors.DatabaseDown("the session was lost before the commit: nothing was committed")
@@ -178,7 +178,7 @@ class ImplicitSession(ABC):
             self._dooming(self._set_guard)
             self._is_guarded = True
 
-    def roll_back(self) -> None:
+    def rollback(self) -> None:
         was_open, self._depth, self._is_doomed, self._is_guarded = self.in_transaction, 0, False, False
         if was_open and not self.closed:
             with suppress(errors.DatabaseError):
@@ -215,14 +215,14 @@ class _Transaction(AbstractContextManager[Any]):
         try:
             return self._session.all(*self._first)
         except BaseException:
-            self._session.roll_back()
+            self._session.rollback()
             raise
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             self._session.commit()
         else:
-            self._session.roll_back()
+            self._session.rollback()
 
 
 class _Savepoint(AbstractContextManager[Any]):

@@ -51,7 +51,7 @@ class TwoPhase(Protocol):
     def commit(self, session: TwoPhaseSession, branch: Branch) -> bool:
         """In any session outside a transaction. False: there is none such any more, or its session still has it."""
 
-    def roll_back(self, session: TwoPhaseSession, branch: Branch) -> bool:
+    def rollback(self, session: TwoPhaseSession, branch: Branch) -> bool:
         """As ``commit``."""
 
     def prepared(self, session: Session, coordinator: str) -> list[Branch]:

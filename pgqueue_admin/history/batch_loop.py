@@ -33,7 +33,7 @@ _SMALL = 20_000  # rows: what is less is no faster in two halves
 
 
 class BatchLoop:
-    """``turn`` once, or until ``ending`` says so. ``is_busy``: do others need this machine? Asked before each batch.
+    """Reads batches until ``ending`` says so. ``is_busy``: do others need this machine? Asked before each batch.
     ``has_read``: called after each."""
 
     def __init__(
@@ -52,7 +52,7 @@ class BatchLoop:
         self._not_ready: Exception | None = None  # in this turn: a cluster that is away is waited for once
         self._watch: jvm_watchdog.JvmWatchdog | None = None
 
-    def turn(self, ending: Callable[[], bool] = lambda: False) -> int:
+    def run_once(self, ending: Callable[[], bool] = lambda: False) -> int:
         """All that was there when it began, source by source; how many batches were done.
 
         What one source raises keeps back neither the others nor what follows; the first of it is raised at the end.
@@ -60,10 +60,10 @@ class BatchLoop:
         """
         java.check()
         self._not_ready = None
-        if why := layout.why_not_mounted(folder()):
+        if why := layout.unmounted_reason(folder()):
             return self._hold_all_back(why)
         done, faults = self._recompute(), list[Exception]()
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             done += self._read_all(connection, ending, faults)
             if not ending():
                 _keep_events(connection, faults)
@@ -78,7 +78,7 @@ class BatchLoop:
     def much_came(self) -> bool:
         """Whether MUCH has, at most, since the last turn began. What is wrong with a table, a turn says."""
         try:
-            with queue_database().reading() as connection:
+            with queue_database().read_session() as connection:
                 return self._given_out is not None and given_out(connection) - self._given_out >= MUCH
         except DatabaseError:
             return False
@@ -98,7 +98,7 @@ class BatchLoop:
                 done += self._read(connection, each, began, ending)
             except Exception as error:
                 faults.append(error)
-                ledger.went_wrong(each, java.why(error))
+                ledger.went_wrong(each, java.describe(error))
                 if java.ended() is not None:  # in this process no other can be read
                     break
         return done
@@ -133,8 +133,8 @@ class BatchLoop:
         is_local = starting.is_local(session.conf.get("spark.master"))
         parts = selects(connection, batch, _parts(batch.rows, is_local, is_busy))
         try:
-            why_not = partial(safe_upper_bound.why_not_of_it, connection, batch)
-            job.run(session, batch, for_looking(dsn), parts, folder(), self._code_version, why_not)
+            blocking_reason = partial(safe_upper_bound.batch_blocking_reason, connection, batch)
+            job.run(session, batch, for_looking(dsn), parts, folder(), self._code_version, blocking_reason)
         except (ledger.Superseded, job.PlanMismatch) as error:
             log.warning("History: %s", error)
             return False

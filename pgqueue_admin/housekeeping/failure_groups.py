@@ -26,14 +26,14 @@ def catch_up() -> int:
 
 
 def _remember() -> None:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         if fingerprints.are_kept(connection):
             failure_groups.remember(connection)
 
 
 def _tell() -> int:
     deadline, told = time.monotonic() + SECONDS, 0
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         while more := fingerprints.catch_up(connection, settings.PGQUEUE["OWN_CODE"]):
             told += more
             if more < fingerprints.BATCH or time.monotonic() > deadline:
@@ -44,7 +44,7 @@ def _tell() -> int:
 def add_up() -> int:
     """How many sums became others; none where the role may not write, or without the engine's tables."""
     try:
-        with queue_database().writing() as connection:
+        with queue_database().write_session() as connection:
             return failure_tallies.fold(connection)
     except DatabaseError as error:
         log.info("Counts of failures were not added up: %s", error)
@@ -54,7 +54,7 @@ def add_up() -> int:
 def recount() -> int:
     """How many sums were wrong; none where the role may not write, or without the engine's tables."""
     try:
-        with queue_database().writing() as connection:
+        with queue_database().write_session() as connection:
             found = failure_tallies.recount(connection)
     except DatabaseError as error:
         log.info("Failures were not counted anew: %s", error)

@@ -25,7 +25,7 @@ def prune_archive(seconds: float = SECONDS) -> int:
     days, keeps_history = settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"], bool(settings.PGQUEUE["SPARK_MASTER"])
     if not (days or keeps_history):
         return 0
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         if not connection.value(postgresql().history.has_archive()):
             return 0
         place = _place(connection)

@@ -97,7 +97,7 @@ def recount_failures() -> int:
 def keep_leases() -> list[int]:
     """Lease messages whose locks are over end or come back, and unprocessed ones are told again: how many of each."""
     database = queue_database()
-    with database.writing() as connection:
+    with database.write_session() as connection:
         return list(upkeep.keep(connection, database.dialect))
 
 
@@ -111,7 +111,7 @@ def follow_lease_rules() -> int:
 def run_schedules() -> list[int]:
     """Messages that are due by the clock: how many were sent, passed over, and could not be sent."""
     database = queue_database()
-    with database.writing() as connection:
+    with database.write_session() as connection:
         return list(runner.run(connection, database.dialect, f"beat on {process_identity.mine().host}"))
 
 
@@ -125,7 +125,7 @@ def compare_hours() -> int:
 def cut_trends() -> int:
     """Figures of the hours and days of history that are over, for a while; how many steps."""
     complete_to = ledger.complete_to()
-    return _for_a_while(lambda: closed_periods.cut(complete_to))
+    return _for_a_while(lambda: closed_periods.finalize(complete_to))
 
 
 def _for_a_while(step: Callable[[], int]) -> int:

@@ -36,7 +36,7 @@ class ClaimLoop:
     def begun(self) -> None:
         self._more, self._look_at = False, 0.0
 
-    def turn(self, session: Connection, has_heard: bool) -> float:
+    def run_once(self, session: Connection, has_heard: bool) -> float:
         leases = self._queue.on(session)
         self._more |= has_heard
         if time.monotonic() >= self._look_at:

@@ -30,7 +30,7 @@ class DeadLoop:
     def begun(self) -> None:
         self._look_at, self._has_asked = 0.0, False
 
-    def turn(self, session: Connection, has_heard: bool) -> float:
+    def run_once(self, session: Connection, has_heard: bool) -> float:
         if has_heard:
             self._look_at = 0.0
         if self.paused or time.monotonic() < self._look_at:

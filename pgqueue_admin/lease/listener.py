@@ -19,7 +19,7 @@ class ListenerWork(Protocol):
     def begun(self) -> None:
         """A new session listens: what came before was not heard."""
 
-    def turn(self, session: Connection, has_heard: bool) -> float:
+    def run_once(self, session: Connection, has_heard: bool) -> float:
         """Do what there is; the most seconds until the next turn."""
 
     @property
@@ -59,7 +59,7 @@ class Listener:
         """No turn is under way when this returns: a statement without an answer is given up."""
         self.ask_to_stop()
         self._thread.join(PATIENCE)
-        self._session.cut()
+        self._session.abort()
         self._thread.join()
 
     def wait(self, seconds: float) -> bool:
@@ -91,7 +91,7 @@ class Listener:
         while not self._stopping.is_set():
             # all, also those that came with answers: each that is left behind would cost a turn of its own
             has_heard = bool(list(session.notifications(timeout=0)))
-            rest = self._work.turn(session, has_heard)
+            rest = self._work.run_once(session, has_heard)
             if rest > 0:
                 poll.modify(session.fileno(), select.POLLIN if self._work.wants_to_hear else 0)
                 ready = dict(poll.poll(min(session.ask_every, rest) * 1000))

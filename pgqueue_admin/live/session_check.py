@@ -45,7 +45,7 @@ class SessionCheck:
     def __init__(self) -> None:
         self._looks: dict[str, tuple[float, asyncio.Future[str]]] = {}
 
-    async def may(self, session: SessionBase) -> str:
+    async def mark_of(self, session: SessionBase) -> str:
         """Their mark as of now, empty while the database does not answer; raises SignedOut."""
         now, key = time.monotonic(), session.session_key or ""
         self._looks = {each: look for each, look in self._looks.items() if now - look[0] < FRESH_SECONDS}

@@ -81,9 +81,9 @@ async def _frames(client: Subscriber, session: SessionBase) -> AsyncIterator[byt
     while True:
         if (rest := asked + BEAT_SECONDS - time.monotonic()) <= 0:
             asked = time.monotonic()
-            yield feed.beat_event(may := await persons.may(session))
-            if may and scopes not in (None, scopes_in(may)):
+            yield feed.beat_event(mark := await persons.mark_of(session))
+            if mark and scopes not in (None, scopes_in(mark)):
                 return
-            scopes = scopes_in(may) if may else scopes
+            scopes = scopes_in(mark) if mark else scopes
         elif frame := await client.next(rest):
             yield frame

@@ -16,7 +16,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
 from pgqueue_admin.formatting import escape_invisible
 from pgqueue_admin.formatting.numbers import pluralize
-from pgqueue_admin.management.database_errors import why
+from pgqueue_admin.management.database_errors import describe
 from pgqueue_admin.models import outage, queue_lookup
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.failure_groups import FailureActRefused
@@ -96,7 +96,7 @@ def ending(options: dict[str, Any]) -> Iterator[None]:
     except (OperationRefused, FailureActRefused, AddressUnreadable) as error:
         raise CommandError(str(error), returncode=WRONG) from error
     except DatabaseError as error:
-        raise CommandError(why(error), returncode=NO_DATABASE) from error
+        raise CommandError(describe(error), returncode=NO_DATABASE) from error
     except django.db.Error as error:  # the console's own
         said = f"The console's database {outage.describe(error)}. {error}".strip()
         raise CommandError(said, returncode=NO_DATABASE) from error

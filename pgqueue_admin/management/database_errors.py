@@ -7,7 +7,7 @@ from pgqueue_admin.dialects.errors import DatabaseDown
 START_IT = "The embedded database runs while `make run` does; DATABASE_URL and QUEUES_URL name others."
 
 
-def why(error: Exception) -> str:
+def describe(error: Exception) -> str:
     """Its words; of the embedded database, when it does not answer, also what starts it."""
     is_ours = isinstance(error, DatabaseDown) and settings.PGQUEUE["EMBEDDED"]
     return f"{error}\n{START_IT}" if is_ours else str(error)

@@ -116,10 +116,10 @@ def print_question(out: Any, operation: Operation, targets: RetryTargets | None,
 def _about(targets: RetryTargets, named: Collection[Address]) -> Iterator[str]:
     for each in targets.all:
         if why := each.target.refusal(named):
-            hint = "" if each.target.why_not else f" With --into '{each.target.name}' it does."
+            hint = "" if each.target.blocking_reason else f" With --into '{each.target.name}' it does."
             yield f"{each.messages:>8}  stay dead. {why}{hint}"
     for ruled in targets.ruled:
-        why = f" They are skipped: {ruled.why_not}" if ruled.why_not else ""
+        why = f" They are skipped: {ruled.blocking_reason}" if ruled.blocking_reason else ""
         yield f"{ruled.messages:>8}  go to {ruled.rule.target} by rule {ruled.rule.number}.{why}"
     for each in targets.running:
         runs = ", ".join(each.target.runs)

@@ -75,7 +75,7 @@ def edit(out: Any, options: dict[str, Any]) -> None:
 
 def copy(out: Any, options: dict[str, Any]) -> None:
     """Likewise."""
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         message = store.get(connection, options["archive_id"])
     if message is None:
         raise OperationRefused(f"{NOTHING}: there is no archived message {options['archive_id']}.")
@@ -86,7 +86,7 @@ def copy(out: Any, options: dict[str, Any]) -> None:
 
 def _read(archive_id: int) -> tuple[ArchivedMessage, dict[str, str | None], bytes]:
     """With its own headers, and its body as far as one is edited."""
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         message = store.get(connection, archive_id)
         if message is None:
             raise OperationRefused(f"{NOTHING}: there is no archived message {archive_id}.")

@@ -128,7 +128,7 @@ _NOT_SENT = {_CLASSES[each] for each in ("skipped", "failed", "open")}
 def _counts(plan: RetryPlan) -> dict[str, int]:
     """Counted now, by what is known of each."""
     found: dict[str, int] = {}
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         is_over = plan.operation.state not in staged_retry.FOLLOWED
         for row in staged_retry.tally(connection, plan, is_over):
             found[row.what] = found.get(row.what, 0) + row.count

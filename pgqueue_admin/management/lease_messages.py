@@ -47,7 +47,7 @@ def listed(out: Any, options: dict[str, Any]) -> None:
     order, search = options["order"], options["search"].strip()
     if search and order not in ("number", "newest"):
         _wrong("With --search the order is number or newest.")
-    with queue_database().reading(searching=bool(search)) as connection:
+    with queue_database().read_session(searching=bool(search)) as connection:
         table, look = _table(connection), None
         if search:
             look = _looked(connection, table, search, options["limit"], is_newest_first=order == "newest")
@@ -112,7 +112,7 @@ def _act(name: ActName, out: Any, err: Any, options: dict[str, Any]) -> None:
 
 def _seen(numbers: Sequence[int]) -> list[SeenLease]:
     """With the locks that they have before anybody is asked: who locks one meanwhile keeps it."""
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         found = lease_messages.listed(connection, _table(connection), numbers)
     locks = {each.id: each.seen for each in found}
     return [SeenLease(each, locks.get(each, "")) for each in numbers]

@@ -51,7 +51,7 @@ def current() -> DatabaseRole | None:
 
 def _ask(of: QueueDatabase, known: _Asked) -> None:
     try:
-        with of.writing() as connection:  # as an act would: a session that only reads is refused by itself
+        with of.write_session() as connection:  # as an act would: a session that only reads is refused by itself
             row = connection.one(of.dialect.rights.role(), {"schemas": list(of.schemas)})
         known.role = (
             DatabaseRole(row.name, row.read_only or row.standby, row.standby, row.refuses_writes) if row else None

@@ -13,18 +13,18 @@ from pgqueue_admin.models.queue_database import QueueDatabase
 
 
 class OutboxDatabase(NamedTuple):
-    """Only looked at from here. ``of``: None where it cannot be asked at all, and ``why_not`` says why."""
+    """Only looked at from here. ``of``: None where it cannot be asked at all, and ``blocking_reason`` says why."""
 
     alias: str
     of: QueueDatabase | None
-    why_not: str = ""
+    blocking_reason: str = ""
 
     @contextmanager
-    def reading(self, table: Address | None = None) -> Iterator[Connection]:
-        """As ``QueueDatabase.reading``. Raises DatabaseError."""
+    def read_session(self, table: Address | None = None) -> Iterator[Connection]:
+        """As ``QueueDatabase.read_session``. Raises DatabaseError."""
         if self.of is None:
-            raise TableMissing(self.why_not)
-        with self.of.reading(table) as session:
+            raise TableMissing(self.blocking_reason)
+        with self.of.read_session(table) as session:
             yield session
 
     @property

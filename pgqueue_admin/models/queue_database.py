@@ -40,9 +40,9 @@ class QueueDatabase:
     alias: str  # of one that is looked at beside the first; the first has none
     is_writable: bool  # acts may write there: in one with an alias only what crosses (services/operations/crossings)
     dialect: Dialect = field(compare=False)
-    _reading: Pool = field(compare=False, repr=False)
-    _writing: Pool = field(compare=False, repr=False)
-    _probing: Pool = field(compare=False, repr=False)
+    _read_pool: Pool = field(compare=False, repr=False)
+    _write_pool: Pool = field(compare=False, repr=False)
+    _probe_pool: Pool = field(compare=False, repr=False)
     _shares: session_shares.Shares = field(compare=False, repr=False)
 
     @property
@@ -57,7 +57,7 @@ class QueueDatabase:
             return False
 
     @contextmanager
-    def reading(self, of: Address | None = None, *, searching: bool = False) -> Iterator[Connection]:
+    def read_session(self, of: Address | None = None, *, searching: bool = False) -> Iterator[Connection]:
         """Borrow a session that can only read, and a statement never longer than LOOK_SECONDS. Raises DatabaseDown.
 
         ``of``: the queue that is to be looked into. A queue and a person have so many at most; beyond them: Busy.
@@ -74,7 +74,7 @@ class QueueDatabase:
         if searching:
             most |= {"searches": _SEARCHES, (SEARCH, who): 1}
         turn = search_turns.turn(who) if searching else nullcontext()
-        with _told_if_older(), self._shares.of(most), turn, self._reading.connection() as session:
+        with _told_if_older(), self._shares.of(most), turn, self._read_pool.connection() as session:
             yield session
 
     def exporting(self) -> AbstractContextManager[None]:
@@ -82,25 +82,25 @@ class QueueDatabase:
         Busy."""
         return self._shares.of({(EXPORT, session_shares.person.get()): 1})
 
-    def probing(self) -> AbstractContextManager[Connection]:
-        """As ``reading``, to ask whether the database answers, and who holds a lock, however many look and wait."""
-        return self._probing.connection()
+    def probe_session(self) -> AbstractContextManager[Connection]:
+        """As ``read_session``, kept apart: to ask whether the database answers, and who holds a lock."""
+        return self._probe_pool.connection()
 
     @contextmanager
-    def writing(self, answer_seconds: float | None = None) -> Iterator[Connection]:
+    def write_session(self, answer_seconds: float | None = None) -> Iterator[Connection]:
         """Borrow a session for an act. ``answer_seconds``: for one that is short. Raises DatabaseDown.
 
         Raises PermissionError for a database that is only looked at.
         """
         if not self.is_writable:
             raise PermissionError(f"The database {self.alias} is only looked at.")
-        with _told_if_older(), self._writing.connection(answer_seconds) as session:
+        with _told_if_older(), self._write_pool.connection(answer_seconds) as session:
             yield session
 
     def close(self) -> None:
-        self._reading.close()
-        self._writing.close()
-        self._probing.close()
+        self._read_pool.close()
+        self._write_pool.close()
+        self._probe_pool.close()
 
 
 @contextmanager
@@ -154,10 +154,10 @@ def lies_elsewhere(address: Address) -> str:
     """Why an act within the first database does not go there, in a sentence; empty: it is in that."""
     alias = database_of(address).alias
     within = f"It is in the database {alias}: this is done within the first one only."
-    return (why_not_written(address) or within) if alias else ""
+    return (write_refusal(address) or within) if alias else ""
 
 
-def why_not_written(address: Address) -> str:
+def write_refusal(address: Address) -> str:
     """Why nothing is put into a queue there, nor taken out of its error queues, in a sentence; empty: it may be."""
     database = database_of(address)
     return "" if database.is_writable else only_looked(database.alias)
@@ -194,8 +194,8 @@ def _others() -> dict[str, Any]:
 
 @contextmanager
 def through_django() -> Iterator[None]:
-    """What Django is refused on the ``queues`` alias raises DatabaseError, as ``reading`` does: Django's own errors
-    do not say of which database they are, and would be taken for an outage of the console's."""
+    """Errors of Django on the ``queues`` alias become DatabaseError, as in ``read_session``: Django's own do not name
+    their database, and would be taken for an outage of the console's."""
     try:
         yield
     except Error as error:

@@ -68,7 +68,7 @@ def read(
 ) -> list[TableMessages]:
     """Of each table, in their order. Raises DatabaseDown."""
     question = _Question(connection.dialect, conversation_id, now, time.monotonic() + SECONDS)
-    readable = [table for table in tables[:TABLES] if not _why_not(table)]
+    readable = [table for table in tables[:TABLES] if not _blocking_reason(table)]
     looked = dict(zip((each.address for each in readable), _answers(connection, readable, question), strict=True))
     told, left = list[TableMessages](), MOST
     for table in tables:
@@ -103,8 +103,8 @@ def _told(
     connection: Connection, table: QueueTable, answer: batch_query.Answer | None, question: _Question, most: int
 ) -> TableMessages:
     if answer is None:
-        why_not = _why_not(table)
-        return TableMessages(table, [], 0, False, why_not or _NO_TIME, not why_not)
+        blocking_reason = _blocking_reason(table)
+        return TableMessages(table, [], 0, False, blocking_reason or _NO_TIME, not blocking_reason)
     if isinstance(answer, DatabaseError):
         return TableMessages(table, [], 0, False, str(answer), True)
     keys, looked_at = answer[0].keys or [], answer[0].looked_at
@@ -119,7 +119,7 @@ def _told(
     return TableMessages(table, mine, looked_at, looked_at < NEWEST and len(keys) <= most)
 
 
-def _why_not(table: QueueTable) -> str:
+def _blocking_reason(table: QueueTable) -> str:
     """Empty where its newest rows are found without reading all of it."""
     if table.why_unread:
         return table.why_unread

@@ -45,8 +45,8 @@ class EnlistedDatabase:
     def commit(self, session: TwoPhaseSession, id: str) -> bool:
         return self._two_phase.commit(session, self._branch(id))
 
-    def roll_back(self, session: TwoPhaseSession, id: str) -> bool:
-        return self._two_phase.roll_back(session, self._branch(id))
+    def rollback(self, session: TwoPhaseSession, id: str) -> bool:
+        return self._two_phase.rollback(session, self._branch(id))
 
     def prepared(self, session: Session) -> list[str]:
         """Ids of what this coordinator has in it, enlisted by this name."""
@@ -129,7 +129,7 @@ class Coordinator:
         commits = id in decided or self._decisions.outcome(session, id)
         if commits is None:
             return False
-        end = database.commit if commits else database.roll_back
+        end = database.commit if commits else database.rollback
         try:
             ended = end(there, id)
         except NotPermitted as error:  # prepared by another role: it stays, and so does its decision

@@ -64,7 +64,7 @@ class OutboxUpkeep:
     def stop(self) -> None:
         self._stopping.set()
         self._thread.join(1)
-        self._session.cut()
+        self._session.abort()
         self._thread.join()
         self._session.close()
 

@@ -55,10 +55,10 @@ def retry_edited(
     about = {"who": who, "origin": origin, "reason": reason, **_kept(changes)}
     about |= {"verb": "edit", "noun": "message", "subject": queue[:400]}
     if aliases.alias_of(target):
-        with queue_database().writing() as connection:
+        with queue_database().write_session() as connection:
             return _cross(connection, archive_id, edited, target, about)
     went, lost = {"archive_id": archive_id, "queue": postgresql().canonical(target), "message_id": str(uuid4())}, None
-    with audited(went, **about) as act, queue_database().writing() as connection:
+    with audited(went, **about) as act, queue_database().write_session() as connection:
         try:
             sent = _put(connection, archive_id, edited, target, who, str(went["message_id"]))
             act.done = int(sent.outcome.result == "done")
@@ -77,11 +77,11 @@ _LOOK = "Look at the message before you send it again."
 def _put(
     connection: Connection, archive_id: int, edited: EditedMessage, target: Address, who: str, message_id: str
 ) -> EditedRetry:
-    def why_not(connection: Connection) -> str:
+    def blocking_reason(connection: Connection) -> str:
         return judge(connection, [target])[target].refusal()
 
     to = connection, archive_id, edited, target, who
-    return edited_retry.retry(*to, is_ours=ours()(target), judge=why_not, message_id=message_id)
+    return edited_retry.retry(*to, is_ours=ours()(target), judge=blocking_reason, message_id=message_id)
 
 
 def _cross(

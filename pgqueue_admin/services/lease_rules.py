@@ -44,11 +44,11 @@ def create(draft: RuleDraft, person: Any, origin: str, reason: str = "") -> int:
     facts = _facts(_checked(draft))
     about = {"verb": "create", "subject": draft.message_type or ANY, "after": facts}
     with (
-        queue_database().writing() as connection,
+        queue_database().write_session() as connection,
         audited(**about, **_about(person, origin, reason)) as act,
     ):
         _insist(connection)
-        if why := why_not(connection):
+        if why := blocking_reason(connection):
             raise OperationRefused(f"{_NOTHING}. {why}")
         number = lease_rules.create(connection, facts, name_of(person), reason)
         if number is None:
@@ -61,7 +61,7 @@ def create(draft: RuleDraft, person: Any, origin: str, reason: str = "") -> int:
 def remove(number: int, person: Any, origin: str, reason: str = "") -> RuleDraft:
     """As it was. What waited for it stays dead. Raises OperationRefused, DatabaseError."""
     _allow(person)
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         _insist(connection)
         rule = next((each for each in lease_rules.rules(connection) if each.id == number), None)
         if rule is None:
@@ -84,7 +84,7 @@ def done(connection: Connection) -> dict[int, RuleDone]:
     return lease_rules.done(connection)
 
 
-def why_not(connection: Connection) -> str:
+def blocking_reason(connection: Connection) -> str:
     """Why rules would retry nothing now; empty: they would."""
     return judge(connection, [QUEUE])[QUEUE].refusal()
 
@@ -96,7 +96,7 @@ def runs(connection: Connection) -> tuple[str, ...]:
 
 def due_in(answer_seconds: float) -> float | None:
     """In how many seconds a rule may have something to do; None: nothing is known to come. Raises DatabaseError."""
-    with queue_database().writing(answer_seconds) as connection:
+    with queue_database().write_session(answer_seconds) as connection:
         return lease_rules.due_in(connection) if lease_rules.are_there(connection) else None
 
 
@@ -113,7 +113,7 @@ def apply(seconds: float) -> int:
 
 def _apply_some() -> tuple[int, int]:
     about = {"who": WHO, "origin": "rule", "noun": "message", "subject": queue_database().dialect.canonical(QUEUE)}
-    with queue_database().writing(settings.PGQUEUE["ANSWER_SECONDS"]) as connection:
+    with queue_database().write_session(settings.PGQUEUE["ANSWER_SECONDS"]) as connection:
         if not _is_due(connection):
             return 0, 0
         with audited(verb="retry", **about) as act:

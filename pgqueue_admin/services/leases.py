@@ -84,7 +84,7 @@ def publish(queue: Address, text: str, person: Any, origin: str, reason: str = "
     document, lost, about = _checked(text), None, _about("publish", person, origin, reason)
     try:
         with (
-            queue_database().writing() as connection,
+            queue_database().write_session() as connection,
             audited(None, lambda intent: sent_forms.claim(form, intent, about), **about) as entry,
         ):
             entry.note(**sent_forms.noted(form))
@@ -132,7 +132,7 @@ def act(
     if kind.result and not reason:
         raise OperationRefused("Nothing was ended: a reason is asked for.")
     try:
-        with queue_database().writing() as connection:
+        with queue_database().write_session() as connection:
             return _audited(name, connection, _store(connection), seen, (person, origin, reason))
     except DatabaseError as error:
         raise OperationRefused(f"Nothing was {kind.done}. {error}") from error
@@ -214,7 +214,7 @@ def _one(
             done = archive_id is not None or (ending is None and store.release_seen(connection, number, lock))
         if done:
             return LeaseOutcome(number, "done", archive_id=archive_id)
-        return LeaseOutcome(number, "skipped", _why_not(kind, store.seen_now(connection, number), lock))
+        return LeaseOutcome(number, "skipped", _blocking_reason(kind, store.seen_now(connection, number), lock))
     except (DatabaseDown, TimedOut):
         raise
     except (DatabaseError, NotMovable) as error:
@@ -266,7 +266,7 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number of JSON.")
 
 
-def _why_not(kind: LeaseAct, now: str | None, seen: str) -> str:
+def _blocking_reason(kind: LeaseAct, now: str | None, seen: str) -> str:
     """``now``: the lock that it has; None: it is not there."""
     if now is None:
         return _ENDED

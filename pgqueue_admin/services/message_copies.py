@@ -29,7 +29,7 @@ def copy(original: Original, target: Address, person: Any, origin: str, reason: 
     if aliases.alias_of(target):
         return _across(original, target, {**about, "subject": subject}, form)
     try:
-        with queue_database().writing() as connection:
+        with queue_database().write_session() as connection:
             new = _composed(connection, original, target)
             about |= {"subject": subject, "before": _said(original, new), "after": {"message_id": new.message_id}}
             with audited(None, lambda intent: sent_forms.claim(form, intent, about), **about) as act:
@@ -53,7 +53,7 @@ def _across(original: Original, target: Address, about: dict[str, Any], form: st
     if not isinstance(original, ArchivedOne):
         raise OperationRefused(f"{NOTHING}. Into another database archived messages are copied, not waiting ones.")
     try:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             new = message_copy.compose(connection, original)
             body = message_copy.body(connection, original)
         entry = {**about, "before": _said(original, new), "after": {"message_id": new.message_id}}
@@ -68,7 +68,7 @@ def _across(original: Original, target: Address, about: dict[str, Any], form: st
 def _composed(connection: Connection, original: Original, target: Address) -> NewMessage:
     if not isinstance(original, ArchivedOne):
         _check_source(connection, original.queue)
-    if why := typed_messages.why_not(connection, target):
+    if why := typed_messages.blocking_reason(connection, target):
         raise OperationRefused(f"{NOTHING}. {why}")
     return message_copy.compose(connection, original)
 

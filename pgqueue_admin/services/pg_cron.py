@@ -37,7 +37,7 @@ def remove(person: str, origin: str) -> int:
 
 def script() -> str:
     """For psql, such as an image's init scripts. The server needs no pg_cron."""
-    with queue_database().writing() as session:
+    with queue_database().write_session() as session:
         store_of(session)
         return cron_jobs.script(session, postgresql(), cron_jobs.jobs(session, postgresql(), GRACE))
 
@@ -56,7 +56,7 @@ def _is_current(job: CronJob, seen: JobSeen | None) -> bool:
 @contextmanager
 def _home() -> Iterator[tuple[Connection, Connection, list[CronJob]]]:
     database = queue_database()
-    with database.writing() as session:
+    with database.write_session() as session:
         store_of(session)  # the tables are there
         wanted = cron_jobs.jobs(session, postgresql(), GRACE)
         with cron_jobs.home_of(session, postgresql(), database.dsn) as home:

@@ -22,7 +22,7 @@ def prepare(queue: Address, person: Any, origin: str, reason: str = "") -> Opera
     if refusal := refusal_for(person, KIND):
         raise OperationNotAllowed(f"{_NOTHING}: {refusal}.")
     try:
-        with database_of(queue).reading(queue) as connection:
+        with database_of(queue).read_session(queue) as connection:
             check_purge(connection, queue)
             seen = purge_elsewhere.look(connection, queue) if aliases.alias_of(queue) else purge.look(connection, queue)
     except OperationRefused as error:

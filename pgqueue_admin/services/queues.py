@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Queue
-from pgqueue_admin.models.queue_database import why_not_written
+from pgqueue_admin.models.queue_database import write_refusal
 from pgqueue_admin.models.queue_overview import Known
 from pgqueue_admin.services.endpoint_change import ActRefused, ChangedMeanwhile
 from pgqueue_admin.services.permissions import name_of
@@ -80,7 +80,7 @@ def _change(pk: int, changes: Mapping[str, Any], verb: str, person: Any, origin:
         if after.get("ingest") and row.kind != "error":
             raise NotAnErrorQueue(f"Nothing was changed. {row.table} is no error queue.")
         address = Address(row.schema, row.table)
-        if why := why_not_written(address) if after.get("ingest") or "acts_allowed" in after else "":
+        if why := write_refusal(address) if after.get("ingest") or "acts_allowed" in after else "":
             raise ActRefused(f"Nothing was changed. {why}")
         if after:
             _write(row, after, verb, person, origin, reason)

@@ -70,8 +70,8 @@ def _check(about: dict[str, str]) -> None:
         raise OperationRefused(f"{_NOTHING}: name a message type, or the queue where they died.")
     if about["queue"] == about["target"]:
         raise OperationRefused(f"{_NOTHING}: they go to that queue without a rule.")
-    with queue_database().reading() as connection:
-        if why := redirects.why_not(connection, next(iter(parsed([about["target"]])), None)):
+    with queue_database().read_session() as connection:
+        if why := redirects.blocking_reason(connection, next(iter(parsed([about["target"]])), None)):
             raise OperationRefused(f"{_NOTHING}. {why}")
 
 

@@ -290,7 +290,7 @@ def _others_code(session: Connection, queue: Address) -> str:
 
 @contextmanager
 def _writing() -> Iterator[tuple[Connection, ScheduleStore]]:
-    with queue_database().writing() as session:
+    with queue_database().write_session() as session:
         yield session, store_of(session)
 
 

@@ -35,7 +35,7 @@ def unsubscribe(row: SubscriptionRow, person: Any, origin: str, reason: str = ""
     try:
         with (
             audited(**about, subject=table[:400], before=was, after={}) as act,
-            queue_database().writing() as connection,
+            queue_database().write_session() as connection,
         ):
             try:
                 _delete(connection, row.table, was)
@@ -63,7 +63,7 @@ def subscribe_again(entry: AuditEntry, person: Any, origin: str) -> None:
     try:
         with (
             audited(**about, subject=entry.subject, reason=f"undoes change {entry.pk}", before={}, after=was) as act,
-            queue_database().writing() as connection,
+            queue_database().write_session() as connection,
         ):
             try:
                 _put_back(connection, table, was)

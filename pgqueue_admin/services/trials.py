@@ -25,11 +25,11 @@ WITHIN = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A message that was chosen. ``why_not``: a sentence; empty: its endpoint is asked to try it."""
+    """A message that was chosen. ``blocking_reason``: a sentence; empty: its endpoint is asked to try it."""
 
     message: ArchivedMessage
     endpoint: str
-    why_not: str
+    blocking_reason: str
 
 
 def candidates(connection: Connection, ids: Iterable[int]) -> list[Candidate]:
@@ -52,10 +52,10 @@ def _endpoints() -> dict[Address, Endpoint]:
 
 def _candidate(message: ArchivedMessage, targets: dict[Address, Target], known: dict[Address, Endpoint]) -> Candidate:
     endpoint = known.get(message.target) if message.target else None
-    return Candidate(message, endpoint.name if endpoint else "", _why_not(message, targets, endpoint))
+    return Candidate(message, endpoint.name if endpoint else "", _blocking_reason(message, targets, endpoint))
 
 
-def _why_not(message: ArchivedMessage, targets: dict[Address, Target], endpoint: Endpoint | None) -> str:
+def _blocking_reason(message: ArchivedMessage, targets: dict[Address, Target], endpoint: Endpoint | None) -> str:
     if message.state != "dead":
         return "It is not dead."
     if beyond := queue_access.refusal_by_name(message.queue or LEASE_NAME):
@@ -85,7 +85,7 @@ def start(
     """
     if refusal := refusal_for(person, "try"):
         raise OperationNotAllowed(f"Nothing was tried: {refusal}.")
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         found = candidates(connection, ids)
     if not found:
         raise EmptySelection("Nothing was tried: none of these messages is in the archive.")
@@ -119,8 +119,8 @@ def _items(trial: Trial, found: list[Candidate]) -> list[TrialItem]:
             endpoint=each.endpoint,
             message_type=each.message.message_type or "",
             died_of=each.message.exception_type or "",
-            outcome=TrialItem.Outcome.REFUSED if each.why_not else "",
-            why=each.why_not,
+            outcome=TrialItem.Outcome.REFUSED if each.blocking_reason else "",
+            why=each.blocking_reason,
         )
         for position, each in enumerate(found, 1)
     ]

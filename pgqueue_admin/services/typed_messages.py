@@ -11,7 +11,7 @@ from pgqueue_admin.dialects import Address, Connection, aliases
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, RowsDropped
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Queue
-from pgqueue_admin.models.queue_database import database_of, is_watched, queue_database, why_not_written
+from pgqueue_admin.models.queue_database import database_of, is_watched, queue_database, write_refusal
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.services import audit_intents, sent_forms
@@ -65,9 +65,9 @@ def send(queue: Address, typed: TypedMessage, person: Any, origin: str, reason: 
     return str(headers[h.MESSAGE_ID])
 
 
-def why_not(connection: Connection, queue: Address) -> str:
+def blocking_reason(connection: Connection, queue: Address) -> str:
     """Why nothing can be sent there by hand; empty: it can. Raises DatabaseError. ``connection``: where it lies."""
-    if why := why_not_written(queue):
+    if why := write_refusal(queue):
         return why
     if not is_watched(queue):
         return f"The schema {queue.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS)."
@@ -80,7 +80,7 @@ def why_not(connection: Connection, queue: Address) -> str:
 def _refusal(connection: Connection, queue: Address) -> str:
     if not aliases.alias_of(queue):
         return judge(connection, [queue])[queue].refusal_by_hand()
-    with queue_database().reading() as here:
+    with queue_database().read_session() as here:
         target = judge(here, [queue])[queue]
     return target.refusal() or others_code(target.runs)
 
@@ -143,7 +143,7 @@ def _put(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any],
     lost = ""
     with audited(None, lambda intent: sent_forms.claim(form, intent, about), **about) as act:
         act.note(**sent_forms.noted(form))
-        with queue_database().writing() as connection:
+        with queue_database().write_session() as connection:
             try:
                 _insert(connection, queue, headers, body)
             except DatabaseDown as error:
@@ -155,11 +155,11 @@ def _put(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any],
 
 def send_across(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any], form: str) -> str:
     """Likewise into a queue of another database. Raises OperationRefused, DatabaseError: then nothing was sent."""
-    with database_of(queue).reading(queue) as there:
-        why = why_not(there, queue)
+    with database_of(queue).read_session(queue) as there:
+        why = blocking_reason(there, queue)
     if why:
         raise OperationRefused(f"{NOTHING}. {why}")
-    with queue_database().writing() as here, crossings.all_let_go(here):
+    with queue_database().write_session() as here, crossings.all_let_go(here):
         with here.transaction():
             crossing = crossings.put_typed(here, queue, h.dump(headers), body, about["who"])
         intent = audit_intents.keep(crossing, **about)
@@ -177,7 +177,7 @@ def send_across(queue: Address, headers: h.Headers, body: bytes, about: dict[str
 
 
 def _insert(connection: Connection, queue: Address, headers: h.Headers, body: bytes) -> None:
-    if why := why_not(connection, queue):
+    if why := blocking_reason(connection, queue):
         raise OperationRefused(f"{NOTHING}. {why}")
     row = {"id": None, "ttbr_ms": None, "headers": h.dump(headers), "body": body}
     with connection.transaction():

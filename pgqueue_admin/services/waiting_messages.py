@@ -22,10 +22,10 @@ from pgqueue_admin.services import waiting_elsewhere
 from pgqueue_admin.services.audited_act import audited
 from pgqueue_admin.services.operations import call_back
 from pgqueue_admin.services.operations.acts_allowed import (
+    carry_refusal,
     is_ours,
     table_of,
     why_foreign,
-    why_not_carried,
 )
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
 from pgqueue_admin.services.operations.targets import judge
@@ -90,7 +90,7 @@ def act(
     if not 0 < len(seen) <= MOST:
         raise OperationRefused(f"{nothing}: between 1 and {MOST} messages can be acted on at once.")
     database = database_of(address)
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         try:
             table = _table(connection, database, name, address, target)
         except OperationRefused as refused:
@@ -108,11 +108,11 @@ def _table(
     here: Connection, database: QueueDatabase, name: str, address: Address, target: Address | None
 ) -> QueueTable:
     """Of which it may be done. Raises OperationRefused, DatabaseError."""
-    with database.reading(address) if database.alias else nullcontext(here) as there:
+    with database.read_session(address) if database.alias else nullcontext(here) as there:
         table = table_of(there, address)
         if (table.kind is TableKind.DELAYED) != ACTS[name].of_delayed:
             raise OperationRefused(f"{address.table} is of another kind now.")
-        why = why_foreign(table) or (why_not_carried(here, there, database) if database.alias else "")
+        why = why_foreign(table) or (carry_refusal(here, there, database) if database.alias else "")
     why = why or (target_refusal(here, address, target) if target else "")
     if name == "run_now" and table.delayed_of:
         why = why or others_code(judge(here, [table.delayed_of])[table.delayed_of].runs)

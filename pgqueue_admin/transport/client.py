@@ -127,7 +127,7 @@ class Client(SendApi):
 
     def _tell(self, queues: set[Address], messages: int = 1) -> None:
         if self.settings.notify:
-            self.wake_ups.tell(queues, messages)
+            self.wake_ups.notify(queues, messages)
 
     def _tell_with_commit(self, session: Connection, queues: set[Address]) -> None:
         if self.settings.notify:

@@ -50,7 +50,7 @@ class EnlistedDatabase(Protocol):
     def commit(self, session: TwoPhaseSession, id: str) -> bool:
         """What is prepared; False where it is not there."""
 
-    def roll_back(self, session: TwoPhaseSession, id: str) -> bool:
+    def rollback(self, session: TwoPhaseSession, id: str) -> bool:
         """As ``commit``."""
 
 

@@ -8,7 +8,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.connection import ReceiveSession
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
-Told = Callable[[], None]  # what to tell once that is committed
+AfterCommit = Callable[[], None]  # what to tell once that is committed
 
 
 class HandlerSession(Protocol):

@@ -266,7 +266,7 @@ def test_the_object_page_opens_in_the_console_and_tells_its_history(sign_in: Sig
 
 def test_without_the_engines_tables_it_names_the_command(sign_in: SignIn) -> None:
     client = sign_in("ana")
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("drop schema messages cascade")
     for url in (LIST, f"{LIST}5/change/"):
         page = client.get(url)
@@ -327,7 +327,7 @@ def queues_as(**changes: str) -> Iterator[None]:
 
 def test_a_role_that_may_only_select_sees_all_and_is_told(sign_in: SignIn) -> None:
     client, message = sign_in("ana"), dead()[0]
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("drop role if exists only_looks; create role only_looks login password 'looks'")
         connection.run("grant usage on schema messages to only_looks")
         connection.run("grant select on all tables in schema messages to only_looks")

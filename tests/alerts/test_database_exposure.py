@@ -87,11 +87,11 @@ def test_whoever_made_the_schema_before_the_console_did_is_told(owner: Connectio
 def test_it_opens_and_ends_as_a_warning(owner: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     owner.run("grant create on schema pgqueue_console to eve")
     with as_plain("default", "queues"):
-        Alerter().turn()
+        Alerter().run_once()
         opened = Alert.objects.get(kind="database_exposed")
         assert (opened.subject, opened.severity, opened.resolved_at) == ("DATABASE_URL", "warning", None)
         owner.run("revoke create on schema pgqueue_console from eve")
-        Alerter().turn()
+        Alerter().run_once()
         assert Alert.objects.get(kind="database_exposed").resolved_at
 
 
@@ -125,7 +125,7 @@ def test_who_may_create_where_handlers_look_is_told_until_the_cure_was_run(
         (exposed,) = of_handlers()
         assert exposed.said.fact == f"{said} may create in the schema public of QUEUES_URL"
         assert "can run as plain" in exposed.said.meaning
-        Alerter().turn()
+        Alerter().run_once()
         assert said in Alert.objects.get(kind="database_exposed", resolved_at=None).sentence
         owner.run("alter role plain set search_path = pg_catalog, messages")
         assert list(of_handlers()) == []

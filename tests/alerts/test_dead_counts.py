@@ -40,7 +40,7 @@ def test_a_count_that_is_too_slow_rests_as_one_that_is_done(
     """Meanwhile what lies dead is not known, and what died is told all the same."""
     monkeypatch.setattr(dead_message_cursor, "SHARE", 10**12)  # it rests longer than this test
     reader, slow = DeadMessageCursor(), Slow()
-    seen: Any = SimpleNamespace(reading=queue_database().reading, dialect=SimpleNamespace(alerts=slow))
+    seen: Any = SimpleNamespace(read_session=queue_database().read_session, dialect=SimpleNamespace(alerts=slow))
     for deaths in ([], [2], [1]):
         with transaction.atomic(), dead_message_cursor.cursor() as cursor:
             reading = reader.read(seen, cursor)

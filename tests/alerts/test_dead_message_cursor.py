@@ -81,7 +81,7 @@ class DiesBetween:
 def test_what_dies_during_a_look_is_counted_once(console_database: str, die: Die) -> None:
     """What lies there and what is new are read from one snapshot: a death is in both or in neither."""
     die(2)
-    seen = SimpleNamespace(reading=queue_database().reading, dialect=SimpleNamespace(alerts=DiesBetween(die)))
+    seen = SimpleNamespace(read_session=queue_database().read_session, dialect=SimpleNamespace(alerts=DiesBetween(die)))
     with transaction.atomic(), dead_message_cursor.cursor() as cursor:
         first = DeadMessageCursor().read(seen, cursor)  # type: ignore[arg-type]
     assert [group.count for group in first.lying or []] == [2]

@@ -45,7 +45,7 @@ class Clock:
             known[cause] = known.get(cause, 0) + count
         return [(BILLING, cause, count, START) for cause, count in known.items()]
 
-    def turn(self, minutes: float = 0, died: dict[str, int] | None = None, **facts: Any) -> list[str]:
+    def run_once(self, minutes: float = 0, died: dict[str, int] | None = None, **facts: Any) -> list[str]:
         """What is mailed in this pass."""
         seen = self.look(minutes, died, **facts)
         with transaction.atomic():
@@ -108,60 +108,62 @@ def test_what_is_open_of_a_queue_stays_while_it_cannot_be_read(clock: Clock) -> 
 
 
 def test_first_mail_then_on_doubling_not_sooner_than_5_minutes(clock: Clock) -> None:
-    assert clock.turn(died={"Refused": 3}) == ["[production] critical: Billing 3 dead (Refused), target 0, since 02:47"]
-    assert clock.turn(1, died={"Refused": 3}) == []  # doubled, but too soon
-    assert clock.turn(3.9, died={"Refused": 1}) == []
-    assert clock.turn(0.1) == ["[production] critical: now Billing 7 died (Refused), target 0, since 02:47"]
-    assert clock.turn(60, died={"Refused": 6}) == []  # long ago, but not doubled
-    assert clock.turn(0, died={"Refused": 1}) != []
+    assert clock.run_once(died={"Refused": 3}) == [
+        "[production] critical: Billing 3 dead (Refused), target 0, since 02:47"
+    ]
+    assert clock.run_once(1, died={"Refused": 3}) == []  # doubled, but too soon
+    assert clock.run_once(3.9, died={"Refused": 1}) == []
+    assert clock.run_once(0.1) == ["[production] critical: now Billing 7 died (Refused), target 0, since 02:47"]
+    assert clock.run_once(60, died={"Refused": 6}) == []  # long ago, but not doubled
+    assert clock.run_once(0, died={"Refused": 1}) != []
 
 
 def test_a_server_whose_clock_is_ahead_delays_no_mail(clock: Clock) -> None:
     """Deaths carry its time; passes go by the clock of the console's database."""
     at = START + timedelta(minutes=5)
     deaths, lying = [NewDeaths(BILLING, "Refused", 1, at)], [DeadGroup(BILLING, "Refused", 1, at)]
-    assert len(clock.turn(deaths=deaths, lying=lying)) == 1
+    assert len(clock.run_once(deaths=deaths, lying=lying)) == 1
 
 
 def test_the_last_mail_tells_when_it_is_over(clock: Clock) -> None:
-    clock.turn(died={"Refused": 3})
-    (over,) = clock.turn(71, lying=[])
+    clock.run_once(died={"Refused": 3})
+    (over,) = clock.run_once(71, lying=[])
     assert over.replace("\u00a0", " ") == "[production] resolved: Billing dead messages (Refused), after 1 h 11 min"
     first, last = AlertMail.objects.order_by("id")
     assert last.in_reply_to == first.message_id
-    assert clock.turn(1, lying=[]) == []
+    assert clock.run_once(1, lying=[]) == []
 
 
 def test_who_was_not_told_of_the_beginning_is_not_told_of_the_end(clock: Clock) -> None:
-    clock.turn(lying=[DeadGroup(BILLING, "Old", 3, START)])
-    assert clock.turn(1, lying=[]) == []
+    clock.run_once(lying=[DeadGroup(BILLING, "Old", 3, START)])
+    assert clock.run_once(1, lying=[]) == []
     assert Alert.objects.get(kind="dead_message").resolved_at
 
 
 def test_a_death_that_was_retried_at_once_is_mailed_and_then_over(clock: Clock) -> None:
     seen = clock.look(died={"Refused": 1}, lying=[])
     assert len(policy.write(seen, Evaluation(seen).run())) == 1
-    assert len(clock.turn(1, lying=[])) == 1
+    assert len(clock.run_once(1, lying=[])) == 1
     assert set(AlertMail.objects.values_list("about", flat=True)) == {"opened", "resolved"}
 
 
 def test_acknowledged_ones_are_silent_until_the_end(clock: Clock) -> None:
-    clock.turn(died={"Refused": 4})
+    clock.run_once(died={"Refused": 4})
     alert = Alert.objects.get(kind="dead_message")
     ana = User.objects.create_user("ana")
     assert acknowledgements.acknowledge(alert.pk, ana, "console") == ""
-    assert clock.turn(10, died={"Refused": 3}) == []
-    assert len(clock.turn(1, lying=[])) == 1
+    assert clock.run_once(10, died={"Refused": 3}) == []
+    assert len(clock.run_once(1, lying=[])) == 1
 
 
 def test_an_acknowledgement_ends_when_the_count_has_doubled_since(clock: Clock) -> None:
-    clock.turn(died={"Refused": 1})
+    clock.run_once(died={"Refused": 1})
     alert = Alert.objects.get(kind="dead_message")
     ana = User.objects.create_user("ana")
     acknowledgements.acknowledge(alert.pk, ana, "console")
     said = f"{alert.pk}, Billing: 1 dead message by Refused, target 0"
     assert AuditEntry.objects.get().subject.replace("\u00a0", " ").startswith(said)
-    [subject] = clock.turn(10, died={"Refused": 1})
+    [subject] = clock.run_once(10, died={"Refused": 1})
     assert "critical: now Billing 2 died" in subject
     alert.refresh_from_db()
     assert (alert.acknowledged_at, alert.acknowledged_by) == (None, "")
@@ -170,44 +172,44 @@ def test_an_acknowledgement_ends_when_the_count_has_doubled_since(clock: Clock) 
         ("the console", "withdraw"),
     ]
     acknowledgements.acknowledge(alert.pk, ana, "console")
-    assert clock.turn(10, died={"Refused": 1}) == []
-    assert len(clock.turn(10, died={"Refused": 1})) == 1
+    assert clock.run_once(10, died={"Refused": 1}) == []
+    assert len(clock.run_once(10, died={"Refused": 1})) == 1
 
 
 def test_an_acknowledgement_ends_at_its_time(clock: Clock) -> None:
-    clock.turn(died={"Refused": 4})
+    clock.run_once(died={"Refused": 4})
     alert, ana = Alert.objects.get(kind="dead_message"), User.objects.create_user("ana")
     acknowledgements.acknowledge(alert.pk, ana, "console", reason="known", lasts=timedelta(hours=1), now=clock.now)
-    clock.turn(59)
+    clock.run_once(59)
     alert.refresh_from_db()
     assert (alert.acknowledged_by, alert.acknowledged_reason) == ("ana", "known")
-    clock.turn(2)
+    clock.run_once(2)
     alert.refresh_from_db()
     assert (alert.acknowledged_at, alert.acknowledged_until, alert.acknowledged_reason) == (None, None, "")
 
 
 def test_it_ends_at_its_time_while_its_kind_cannot_tell(clock: Clock) -> None:
-    clock.turn(died={"Refused": 4})
+    clock.run_once(died={"Refused": 4})
     alert, ana = Alert.objects.get(kind="dead_message"), User.objects.create_user("ana")
     acknowledgements.acknowledge(alert.pk, ana, "console", lasts=timedelta(hours=1), now=clock.now)
-    clock.turn(61, lying=None)
+    clock.run_once(61, lying=None)
     alert.refresh_from_db()
     assert (alert.acknowledged_at, alert.resolved_at) == (None, None)
 
 
 def test_an_acknowledgement_ends_when_it_becomes_critical(clock: Clock) -> None:
     billing = Queue.objects.create(schema="public", table="Billing", kind="input", target_dead=10)
-    clock.turn(died={"Refused": 6}, queues=[billing])
+    clock.run_once(died={"Refused": 6}, queues=[billing])
     alert = Alert.objects.get(kind="dead_message")
     assert alert.severity == "warning"
     acknowledgements.acknowledge(alert.pk, User.objects.create_user("ana"), "console")
-    clock.turn(10, died={"Refused": 5}, queues=[billing])
+    clock.run_once(10, died={"Refused": 5}, queues=[billing])
     alert.refresh_from_db()
     assert (alert.severity, alert.acknowledged_at) == ("critical", None)
 
 
 def test_the_second_to_acknowledge_is_told_who_was_first(clock: Clock) -> None:
-    clock.turn(died={"Refused": 1})
+    clock.run_once(died={"Refused": 1})
     alert = Alert.objects.get(kind="dead_message")
     ana, tomas = User.objects.create_user("ana"), User.objects.create_user("tomas")
     acknowledgements.acknowledge(alert.pk, ana, "console")
@@ -239,7 +241,7 @@ def test_a_mail_carries_what_is_known_of_its_error(clock: Clock) -> None:
     FailureGroup.objects.create(fingerprint="a" * 16, exception="Refused", **said)
     FailureGroup.objects.create(fingerprint="b" * 16, exception="Refused")
     FailureGroup.objects.create(fingerprint="c" * 16, exception="Other", owner="Tomas")
-    clock.turn(died={"Refused": 2})
+    clock.run_once(died={"Refused": 2})
     assert "KNOWN OF THIS ERROR owner Ivo, SHOP-7; Relay mx-2 drops us (at mailer.send)" in last_text()
     assert "Tomas" not in last_text()
     assert "/failures/?q=" in last_text()
@@ -248,12 +250,12 @@ def test_a_mail_carries_what_is_known_of_its_error(clock: Clock) -> None:
 def test_a_mail_leads_to_the_failure_that_its_messages_are_of(clock: Clock, die: Callable[..., None]) -> None:
     """Another failure of the same error has an owner, too."""
     die(2, "Refused")
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         fingerprints.catch_up(connection)
         digest = connection.value("select min(fingerprint) from messages.message_archive")
     FailureGroup.objects.create(fingerprint=digest, exception="Refused", owner="Ivo")
     FailureGroup.objects.create(fingerprint="c" * 16, exception="Refused", owner="Tomas")
-    clock.turn(died={"Refused": 2})
+    clock.run_once(died={"Refused": 2})
     assert f"/failures/{digest}/" in last_text()
     assert "owner Ivo" in last_text()
     assert "Tomas" not in last_text()
@@ -263,57 +265,57 @@ def test_a_mail_has_nothing_that_a_rule_hides(clock: Clock) -> None:
     """Its readers have no account: nobody reveals anything there."""
     FailureGroup.objects.create(fingerprint="a" * 16, exception="Refused", owner="Ivo", frame="Shop.Card4711.pay")
     MaskingRule.objects.create(name="Cards", kind="regex", pattern=r"Card\d+")
-    clock.turn(died={"Refused": 2})
+    clock.run_once(died={"Refused": 2})
     assert "owner Ivo (at Shop.⟦masked: Cards⟧.pay)" in last_text()
 
 
 def test_many_causes_are_held_back_and_told_when_the_hour_has_room(clock: Clock) -> None:
-    assert len(clock.turn(died={f"Cause{number}": number for number in range(1, 9)})) == 5
+    assert len(clock.run_once(died={f"Cause{number}": number for number in range(1, 9)})) == 5
     assert "last mail about this queue for now: 5 an hour" in last_text()
     assert set(AlertMail.objects.values_list("alert__cause", flat=True)) == {f"Cause{number}" for number in range(4, 9)}
     for alert in Alert.objects.filter(cause__in=["Cause1", "Cause8"]):
         assert RateLimit(clock.now).again(alert) == START + timedelta(hours=1)
-    assert clock.turn(59.9) == []
-    assert len(clock.turn(0.2)) == 3
+    assert clock.run_once(59.9) == []
+    assert len(clock.run_once(0.2)) == 3
 
 
 def test_many_queues_are_held_back_likewise(clock: Clock) -> None:
     flood = of_queues({f"Queue{number}": 1 for number in range(30)})
-    assert len(clock.turn(**flood)) == 20
+    assert len(clock.run_once(**flood)) == 20
     assert "last mail for now: 20 an hour" in last_text()
-    assert clock.turn(59.9, lying=flood["lying"]) == []
-    assert len(clock.turn(0.2, lying=flood["lying"])) == 10
+    assert clock.run_once(59.9, lying=flood["lying"]) == []
+    assert len(clock.run_once(0.2, lying=flood["lying"])) == 10
 
 
 def test_no_flood_hides_the_outage_of_another_queue(clock: Clock) -> None:
     """Anybody may write the names of queues into messages; the first critical mail of one that is there goes out."""
     Queue.objects.create(schema="public", table="Payments", kind="input")
     flood = of_queues({f"Queue{number}": 9 for number in range(30)})
-    clock.turn(**flood)
+    clock.run_once(**flood)
     outage = of_queues({"Payments": 1, "Nowhere": 1})
     both = [*flood["lying"], *outage["lying"]]
-    (mail,) = clock.turn(1, lying=both, deaths=outage["deaths"])
+    (mail,) = clock.run_once(1, lying=both, deaths=outage["deaths"])
     assert "Payments 1 dead" in mail
-    (again,) = clock.turn(60, lying=both)[:1]
+    (again,) = clock.run_once(60, lying=both)[:1]
     assert "Queue" in again
 
 
 def test_of_each_queue_one_is_mailed_before_the_second_of_any(clock: Clock) -> None:
     causes = [(BILLING, f"Cause{number}", 50, START) for number in range(30)]
     dead = [*causes, ('"public"."Payments"', "Refused", 1, START)]
-    subjects = clock.turn(deaths=[NewDeaths(*each) for each in dead], lying=[DeadGroup(*each) for each in dead])
+    subjects = clock.run_once(deaths=[NewDeaths(*each) for each in dead], lying=[DeadGroup(*each) for each in dead])
     assert "Payments 1 dead" in subjects[1]
     assert len(subjects) == 6
 
 
 def test_without_an_address_nothing_is_written_and_nothing_forgotten(clock: Clock) -> None:
-    assert clock.turn(died={"Refused": 1}, mail=MailSettings(server=True)) == []
-    assert len(clock.turn(1)) == 1
+    assert clock.run_once(died={"Refused": 1}, mail=MailSettings(server=True)) == []
+    assert len(clock.run_once(1)) == 1
 
 
 def test_restored_messages_are_no_deaths(clock: Clock) -> None:
-    assert clock.turn(lying=[DeadGroup(BILLING, "Refused", 5, START)]) == []
-    (subject,) = clock.turn(1, died={"Refused": 1})
+    assert clock.run_once(lying=[DeadGroup(BILLING, "Refused", 5, START)]) == []
+    (subject,) = clock.run_once(1, died={"Refused": 1})
     assert subject == "[production] critical: Billing 6 dead (Refused), target 0, since 02:47"
 
 

@@ -63,13 +63,13 @@ def test_its_time_is_when_the_first_lock_was_over(session: Connection, queue: Le
     (message,) = queue.publish_many(["dead"])
     queue.claim()
     let_expire(session, message, "10 minutes")
-    Alerter().turn()
+    Alerter().run_once()
     alert = Alert.objects.get(kind="expired_locks")
     assert (alert.severity, alert.count) == ("critical", 0)
     over = session.value("select lock_expires_at at time zone 'utc' from messages.message")
     assert alert.opened_at == over
     assert upkeep.keep(session, postgresql()).archived == 1
-    Alerter().turn()
+    Alerter().run_once()
     alert.refresh_from_db()
     assert alert.resolved_at
     queue.close()

@@ -33,9 +33,9 @@ def session(console_database: str, settings: Any) -> Any:
 
 def warned_of(session: Connection) -> AlertMail:
     alerter = Alerter()
-    alerter.turn()  # what lies there before it watches is not mailed
+    alerter.run_once()  # what lies there before it watches is not mailed
     session.run(_DIE)
-    alerter.turn()
+    alerter.run_once()
     return AlertMail.objects.get()
 
 

@@ -66,32 +66,32 @@ def taken_over(count: int, clock: Clock) -> dict[str, Any]:
 
 def test_one_mail_for_all_batches_and_causes(clock: Clock) -> None:
     """285 by three causes, in three batches: the mail waits until they are in, and nobody hears of one by one."""
-    mails = [clock.turn(0.1, **taken_over(count, clock)) for count in (60, 30, 5)]
+    mails = [clock.run_once(0.1, **taken_over(count, clock)) for count in (60, 30, 5)]
     assert mails == [[], [], []]
     lying = taken_over(95, clock)["lying"]
     since = f"{Alert.objects.get(kind='old_deaths').opened_at:%H:%M}"
-    (subject,) = clock.turn(1, lying=lying)
+    (subject,) = clock.run_once(1, lying=lying)
     assert subject.replace("\u00a0", " ") == f"[production] warning: error taken over 285 old deaths, since {since}"
     alert = Alert.objects.get(kind="old_deaths")
     assert alert.sentence.replace("\u00a0", " ") == "285 old deaths taken over from error"
     assert (alert.queue, alert.severity, alert.count) == (CANONICAL, "warning", 285)
-    assert clock.turn(60, lying=lying) == []
+    assert clock.run_once(60, lying=lying) == []
     assert AlertMail.objects.count() == 1
 
 
 def test_it_ends_a_day_after_the_last_without_a_mail(clock: Clock) -> None:
-    clock.turn(0, **taken_over(5, clock))
+    clock.run_once(0, **taken_over(5, clock))
     lying = taken_over(5, clock)["lying"]
-    assert clock.turn(1, lying=lying) != []
+    assert clock.run_once(1, lying=lying) != []
     day = old_deaths.STAYS.total_seconds() / 60
-    clock.turn(day - 2, lying=lying)
+    clock.run_once(day - 2, lying=lying)
     assert Alert.objects.get(kind="old_deaths").resolved_at is None
-    assert clock.turn(2, lying=lying) == []
+    assert clock.run_once(2, lying=lying) == []
     assert Alert.objects.get(kind="old_deaths").resolved_at == clock.now
 
 
 def test_a_fresh_death_of_the_same_cause_is_mailed_at_once(clock: Clock) -> None:
-    clock.turn(0, **taken_over(5, clock))
-    assert clock.turn(
+    clock.run_once(0, **taken_over(5, clock))
+    assert clock.run_once(
         0.1, deaths=[NewDeaths(BILLING, "Shop.Cause0", 1, clock.now)], lying=taken_over(5, clock)["lying"]
     )

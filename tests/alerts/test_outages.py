@@ -32,18 +32,18 @@ def test_a_console_database_that_is_away_costs_a_turn_and_one_line(
     console_database: str, die: Die, caplog: pytest.LogCaptureFixture
 ) -> None:
     alerter, console = Alerter(), connections["default"]
-    alerter.turn()
+    alerter.run_once()
     port = console.settings_dict["PORT"]
     console.close()
     console.settings_dict["PORT"] = 1
     try:
-        alerter.turn()
-        alerter.turn()
+        alerter.run_once()
+        alerter.run_once()
     finally:
         console.settings_dict["PORT"] = port
     assert caplog.text.count("The console's database does not answer") == 1
     die(1)
-    alerter.turn()
+    alerter.run_once()
     assert AlertMail.objects.count() == 1
 
 
@@ -53,27 +53,27 @@ def test_a_console_database_that_takes_no_writes_is_said_to_be_that(
     """Also after words of another cause: how its sessions ended is not why no turn is done."""
     alerter = Alerter()
     with elsewhere("default", PORT=1):
-        alerter.turn()
+        alerter.run_once()
     with read_only("default"):
-        alerter.turn()
-        alerter.turn()
+        alerter.run_once()
+        alerter.run_once()
     assert caplog.text.count("The console's database takes no writes now") == 1
     assert "read-only transaction" in caplog.text
 
 
 def test_a_queue_database_that_is_away_is_a_warning_and_loses_nothing(console_database: str, die: Die) -> None:
     alerter, queues = Alerter(), connections["queues"]
-    alerter.turn()
+    alerter.run_once()
     port = queues.settings_dict["PORT"]
     queues.settings_dict["PORT"] = 1
     die(2)
     try:
-        alerter.turn()
+        alerter.run_once()
     finally:
         queues.settings_dict["PORT"] = port
     assert Alert.objects.get(kind="archive_unreadable").resolved_at is None
     close()
-    alerter.turn()
+    alerter.run_once()
     assert Alert.objects.get(kind="archive_unreadable").resolved_at
     assert Alert.objects.get(kind="dead_message").count == 2
     assert AlertMail.objects.count() == 1
@@ -123,9 +123,9 @@ def test_a_long_type_name_costs_no_warning_and_no_mail(console_database: str, di
     kind = "Shop." + "Long" * 120
     MinimumTtbr.objects.create(queue=queue, message_type=kind, ttbr_ms=2_000, last_seen_at=database_clock.now())
     alerter = Alerter()
-    alerter.turn()
+    alerter.run_once()
     die(1)
-    alerter.turn()
+    alerter.run_once()
     assert Alert.objects.get(kind="dead_message").count == 1
     assert AlertMail.objects.count() == 1
     assert Alert.objects.get(kind="ttbr_conflict").cause == kind[:400]  # still the same one, and open once
@@ -136,11 +136,11 @@ def test_one_kind_that_fails_is_named_once_and_takes_no_other_down(
 ) -> None:
     Endpoint.objects.create(name="Billing", schema="public", table="Billing", peek_delay_ms=12_000)
     alerter = Alerter()
-    alerter.turn()
+    alerter.run_once()
     monkeypatch.setattr(peek_delay_rules, "out_of_range", lambda endpoint: 1 / 0)
     die(1)
-    alerter.turn()
-    alerter.turn()
+    alerter.run_once()
+    alerter.run_once()
     assert AlertMail.objects.count() == 1
     assert Alert.objects.get(kind="peek_range").resolved_at is None  # nothing is known of it: it stays as it stood
     assert caplog.text.count("The warning peek_range cannot be judged") == 1
@@ -156,7 +156,7 @@ def test_what_the_console_database_refuses_is_not_called_its_absence(
         cursor.execute(
             "alter table pgqueue_console.pgqueue_alert add constraint no_such_kind check (kind <> 'peek_range')"
         )
-    Alerter().turn()
+    Alerter().run_once()
     assert "The warning peek_range cannot be judged" in caplog.text
     assert "does not answer" not in caplog.text
     assert Alert.objects.filter(kind="unnamed_environment").exists()

@@ -51,10 +51,10 @@ def over(clock: Clock, die: Callable[..., None], decided: Callable[[], Any]) -> 
     """The mails of 30 deaths, of a look halfway, and of the end."""
     die(30)
     began = clock.now - timedelta(minutes=1)
-    clock.turn(died={"Shop.Refused": 30}, lying=[DeadGroup(BILLING, "Shop.Refused", 30, began)])
+    clock.run_once(died={"Shop.Refused": 30}, lying=[DeadGroup(BILLING, "Shop.Refused", 30, began)])
     decided()
-    clock.turn(0.1, lying=[DeadGroup(BILLING, "Shop.Refused", 11, began)])
-    clock.turn(0.1, lying=[])
+    clock.run_once(0.1, lying=[DeadGroup(BILLING, "Shop.Refused", 11, began)])
+    clock.run_once(0.1, lying=[])
     return last()
 
 
@@ -91,9 +91,9 @@ def test_where_that_is_not_known_it_says_nothing_of_it(clock: Clock, die: Callab
 
 
 def test_the_number_that_is_doubled_is_the_one_in_the_subject_and_at_the_foot(clock: Clock) -> None:
-    clock.turn(died={"Refused": 1_000})
+    clock.run_once(died={"Refused": 1_000})
     assert "Next mail at 2,000 deaths since it began" in flat(last().text)
-    (subject,) = clock.turn(6, died={"Refused": 2_000}, lying=[DeadGroup(BILLING, "Refused", 40, START)])
+    (subject,) = clock.run_once(6, died={"Refused": 2_000}, lying=[DeadGroup(BILLING, "Refused", 40, START)])
     assert "now Billing 3,000 died (Refused)" in subject.replace("\u00a0", " ")
     for part in (last().text, last().html):
         assert "Next mail at 6,000 deaths since it began" in flat(part)

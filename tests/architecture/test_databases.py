@@ -13,7 +13,7 @@ def test_both_aliases_and_the_source_are_one_database(console_database: str) -> 
     with connections["queues"].cursor() as cursor:
         cursor.execute("select count(*) from pgqueue_console.pgqueue_queue")
         assert cursor.fetchone() == (1,)
-    with queue_database().reading() as session:
+    with queue_database().read_session() as session:
         assert session.value("select count(*) from pgqueue_console.pgqueue_queue") == 1
 
 
@@ -22,18 +22,18 @@ def test_the_next_test_finds_nothing_of_the_one_before(console_database: str) ->
 
 
 def test_a_reading_session_cannot_write_and_a_writing_one_can(console_database: str) -> None:
-    with queue_database().reading() as session, pytest.raises(errors.ReadOnly):
+    with queue_database().read_session() as session, pytest.raises(errors.ReadOnly):
         session.run("create table public.t ()")
-    with queue_database().writing() as session:
+    with queue_database().write_session() as session:
         session.run("create table public.t ()")
 
 
 def test_an_act_waits_for_nobody_for_long(console_database: str) -> None:
     """A table that somebody has locked holds up neither a page nor, through what the act holds itself, others."""
-    with queue_database().writing() as locking, locking.transaction():
+    with queue_database().write_session() as locking, locking.transaction():
         locking.run("lock table pgqueue_console.pgqueue_queue")
-        with queue_database().writing() as session, pytest.raises(errors.TimedOut):
+        with queue_database().write_session() as session, pytest.raises(errors.TimedOut):
             session.run("select from pgqueue_console.pgqueue_queue")
-        with queue_database().writing() as session:
+        with queue_database().write_session() as session:
             for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
                 assert session.value(f"show {limit}") not in ("0", None)

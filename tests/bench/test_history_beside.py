@@ -20,7 +20,7 @@ class Filing:
     def __init__(self, connection: Any):
         self._connection = connection
 
-    def turn(self) -> None:
+    def run_once(self) -> None:
         (archive,) = sources(self._connection)
         while batch := planning.plan_batch(self._connection, archive):
             file = DataFile(source=archive, path=f"{batch.pk}.parquet", rows=batch.rows, bytes=1)
@@ -42,7 +42,7 @@ def test_files_hold_as_many_messages_as_are_divided_by_their_time(
         archive.driver = Filing(archive.connection)  # type: ignore[assignment]
         for rows in (20, 10):  # as the part before it leaves them
             archive.fill(rows)
-            archive.driver.turn()
+            archive.driver.run_once()
         history_beside.beside(archive, 20, 1)
     files = DataFile.objects.filter(path__in=[Path(path).name for path in looked_into])
     assert sum(file.rows for file in files) == 20

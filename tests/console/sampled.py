@@ -19,7 +19,7 @@ from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
 def sample(times: int = 1) -> None:
     sampling = SamplerProcess()
     for _ in range(times):
-        sampling.turn()
+        sampling.run_once()
     sampling.close()
 
 

@@ -288,7 +288,7 @@ def test_the_database_gone_in_the_middle_is_the_last_line(looked_at: Recorded, m
     def gone(*_: Any, **__: Any) -> Any:
         raise DatabaseDown("connection refused")
 
-    monkeypatch.setattr(type(queue_database()), "reading", gone)
+    monkeypatch.setattr(type(queue_database()), "read_session", gone)
     last = text_of(running).splitlines()[-1]
     assert last.startswith('"# NOT WHOLE: 40 messages, and perhaps more. The database')
     assert entry().after["ended"].startswith("The database")  # type: ignore[index]

@@ -43,7 +43,7 @@ def owner(console_database: str, connect: Connect) -> Connection:
 @contextmanager
 def sampler() -> Iterator[SamplerProcess]:
     sampling = SamplerProcess()
-    sampling.turn()
+    sampling.run_once()
     try:
         yield sampling
     finally:
@@ -52,7 +52,7 @@ def sampler() -> Iterator[SamplerProcess]:
 
 def looks_until_unread(sampling: SamplerProcess, number: int) -> None:
     def unread() -> bool:
-        sampling.turn()
+        sampling.run_once()
         return readability.current().unread == number
 
     until(unread, what=f"{number} queues unread for three samples")
@@ -110,7 +110,7 @@ def test_one_locked_queue_is_not_read_and_blinds_nobody(
         overview, queues, probe = page("/"), page("/queues/"), Client().get("/readyz")
 
         def warned() -> dict[str, Alert]:
-            sampling.turn()
+            sampling.run_once()
             found = alerted(began)
             return found if "queue_unreadable" in found else {}
 

@@ -43,7 +43,7 @@ class Source(NamedTuple):
     def sample(self) -> LatestSample:
         (billing,) = looked_at()
         with closing(SamplerProcess(billing)) as sampling:
-            sampling.turn()
+            sampling.run_once()
         return LatestSample.objects.get(queue__table="Sales")
 
 

@@ -57,7 +57,7 @@ def test_that_no_database_answers_is_not_taken_for_no_queue() -> None:
     sampling = SamplerProcess(monotonic=clock)
     with elsewhere("queues", PORT=NOBODY_ANSWERS):
         for _ in range(2):  # what a look found is told by the heartbeat after it
-            sampling.turn()
+            sampling.run_once()
             clock.now += 100
     sampling.close()
     assert ready() == "no sample yet"

@@ -62,7 +62,7 @@ def test_a_frozen_set_skips_what_somebody_else_did(recorded: Recorded, cards: li
 def test_one_that_lost_its_set_says_so(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
     start(recorded.operator, frozen["Location"])
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("delete from messages.operation_item where position > 2")
     runner.run(Operation.objects.get().pk)
     html = shown(recorded.operator, frozen["Location"])

@@ -46,7 +46,7 @@ def there(
         billing.make_delayed("Thumbs")
         for each in (None, *looked_at()):
             with closing(SamplerProcess(each)) as sampling:
-                sampling.turn()
+                sampling.run_once()
         yield billing
 
 

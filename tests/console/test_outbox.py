@@ -492,6 +492,6 @@ def test_what_is_in_doubt_is_shown_with_its_age_and_who_waits(
             "1 transaction over several databases is in doubt",
         )
     finally:
-        two_phase.roll_back(worker, branch)
+        two_phase.rollback(worker, branch)
         insert.join(60)
     assert "In doubt" not in text(as_viewer)

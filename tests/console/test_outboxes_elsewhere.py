@@ -264,7 +264,7 @@ def test_what_is_in_doubt_in_a_database_of_the_same_server_is_told_once_with_its
         assert "public.charges" not in page
         assert "it is another database" in page
     finally:
-        two_phase.roll_back(worker, branch)
+        two_phase.rollback(worker, branch)
 
 
 @pytest.fixture
@@ -303,7 +303,7 @@ def test_who_waits_for_it_on_mariadb_makes_it_critical(as_viewer: Client, maria:
         until(lambda: findings("transaction_in_doubt")[0].severity == "critical")
         assert ".charges" in findings("transaction_in_doubt")[0].said.meaning
         with dialect_for(maria).connect(maria) as session:
-            assert dialect_for(maria).two_phase_commit.roll_back(session, prepared)  # type: ignore[union-attr]
+            assert dialect_for(maria).two_phase_commit.rollback(session, prepared)  # type: ignore[union-attr]
         insert.join(60)
     assert findings("transaction_in_doubt") == []
     assert OutboxFirstSeen.objects.count() == 0

@@ -78,7 +78,7 @@ def test_the_address_says_which_and_a_cell_why_it_is_empty(recorded: Recorded) -
 def test_of_fifty_large_bodies_little_is_read(recorded: Recorded) -> None:
     for _ in range(3):
         bill(recorded, b'{"n": 1, "text": "' + b"x" * 10_000_000 + b'"}')
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         ids = recorded.dead(10, type=TYPE)
         starts = store.body_starts(connection, ids, with_headers=False)
     assert [len(each.part) for each in starts] == [store.BODY_START] * 3

@@ -70,7 +70,7 @@ def test_many_are_offered_a_careful_plan_and_few_none(browser: Client) -> None:
 
 
 def sent_ids(number: int) -> list[int]:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         dead = "select id from messages.message_archive where state = 'dead' order by id limit %(n)s"
         rows = connection.all(dead, {"n": number})
     return [row[0] for row in rows]
@@ -136,7 +136,7 @@ def test_with_nobody_receiving_the_safe_button_is_first(browser: Client) -> None
 
 def test_tables_of_the_version_before_offer_none_and_say_what_to_run(browser: Client) -> None:
     address = frozen(browser)
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         set_back(connection, 6)
     html = shown(browser, f"{address}?plan=careful")
     assert "manage.py engine_schema" in html

@@ -148,7 +148,7 @@ def test_a_person_has_one_search_of_texts_at_a_time(recorded: Recorded, monkeypa
 
     def hold() -> None:
         session_shares.person.set(person)
-        with queue_database().reading(searching=True):
+        with queue_database().read_session(searching=True):
             holds.set()
             ends.wait(30)
 
@@ -178,7 +178,7 @@ def test_a_search_in_another_web_process_is_waited_for_likewise(
 
     def hold() -> None:
         session_shares.person.set(person)
-        with other.reading(searching=True):
+        with other.read_session(searching=True):
             holds.set()
             ends.wait(30)
         connections.close_all()
@@ -224,7 +224,7 @@ def test_an_export_that_reads_texts_for_minutes_lets_its_person_search(
     try:
         assert reads.wait(PATIENCE)
         for database in (queue_database(), queue_database_of_another_process()) * 2:
-            with contextlib.suppress(Busy), database.reading(searching=True):
+            with contextlib.suppress(Busy), database.read_session(searching=True):
                 searches += 1
     finally:
         session_shares.person.reset(before)

@@ -55,7 +55,7 @@ def away(
         seen_to = looked_at() if request.param != "says nothing" else []  # a start waits for 5 s
         for each in (None, *seen_to):
             with closing(SamplerProcess(each)) as sampling:
-                sampling.turn()
+                sampling.run_once()
         yield bool(seen_to)
         queue_database.close()
 

@@ -87,10 +87,10 @@ class ImplicitSession(SQLServerSession):
         return bool(self.raw.closed)
 
     @property
-    def was_closed(self) -> bool:
+    def closed_locally(self) -> bool:
         return bool(self.raw.closed and not self.raw.broken)
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         self.raw.close()
 
     def close(self) -> None:

@@ -91,11 +91,11 @@ class PlainSession:
             yield
             self._commit()
         except BaseException:
-            self.roll_back()
+            self.rollback()
             raise
 
     def _commit(self) -> None:
-        if self.was_closed:
+        if self.closed_locally:
             raise SessionClosedByHandler
         if self.raw.closed:
             raise DatabaseDown("the session was lost before the commit")
@@ -115,11 +115,11 @@ class PlainSession:
 
     def place_guard(self) -> None: ...
 
-    def roll_back(self) -> None:
+    def rollback(self) -> None:
         if self.in_transaction:
             self._ask("rollback", None)
 
-    def ended(self) -> bool:
+    def is_closed_by_server(self) -> bool:
         return self.raw.closed
 
     def settings(self) -> None:
@@ -138,13 +138,13 @@ class PlainSession:
         return self.raw.closed
 
     @property
-    def was_closed(self) -> bool:
+    def closed_locally(self) -> bool:
         return self.raw.closed and not self.raw.broken
 
     def lend(self, is_lent: bool) -> None: ...
     def close_if_busy(self) -> None: ...
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         self.raw.close()
 
     def close(self) -> None:

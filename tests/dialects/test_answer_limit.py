@@ -95,7 +95,7 @@ def test_who_waits_for_an_answer_is_told(
         error = where(lambda: ask(session))
     assert isinstance(error, NoAnswer)
     assert time.monotonic() - began < 10
-    assert (session.closed, session.was_closed) == (True, False)
+    assert (session.closed, session.closed_locally) == (True, False)
     (line,) = (each for each in caplog.messages if "was given up" in each)
     assert line.startswith("Session 'pgqueue of a test' was given up: no answer for ")
 

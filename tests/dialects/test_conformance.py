@@ -150,7 +150,7 @@ OF_HISTORY = {
         "seen_depth",
         "alone",
     ],
-    "closed_periods": ["due", "count", "cut", "doubt", "alone"],
+    "closed_periods": ["due", "count", "finalize", "doubt", "alone"],
     "navigation_counts": ["counts"],
     "rollup_compaction": ["due", "fold"],
     "trends": ["counts", "counts_of_cut", "timings_of_cut", "timings", "kinds", "retried"],

@@ -66,10 +66,10 @@ def test_what_became_of_a_transaction_is_told_afterwards(there: There) -> None:
     for is_undone in (False, True):
         with suppress(ValueError), there.session.transaction():
             marks.append(there.store.mark(there.session))
-            assert there.store.told(other, marks[-1]).state == "in_progress"
+            assert there.store.commit_outcome(other, marks[-1]).state == "in_progress"
             if is_undone:
                 raise ValueError("over")
-    assert [there.store.told(other, each).state for each in marks] == ["committed", "not_committed"]
+    assert [there.store.commit_outcome(other, each).state for each in marks] == ["committed", "not_committed"]
     there.store.forget(there.session, marks[0])
 
 
@@ -77,7 +77,7 @@ def test_a_transaction_of_another_database_is_not_asked_about(there: There) -> N
     with there.session.transaction():
         mark = there.store.mark(there.session)
     place, rest = mark.split(maxsplit=1)
-    told = there.store.told(there.session, f"{place[::-1]} {rest}")
+    told = there.store.commit_outcome(there.session, f"{place[::-1]} {rest}")
     assert (told.state, "Another" in told.why) == ("not_known", True)
     assert there.store.here(there.session) == there.store.here(there.open())
 

@@ -52,7 +52,7 @@ class Place:
         with self._dialect.connect(self.dsn, for_handlers=True) as session:
             session.run(f'alter table "Sales.Delayed" {check}')
 
-    def roll_back(self, session: Any) -> None:
+    def rollback(self, session: Any) -> None:
         self.end(session.raw, "rollback")
 
     def end(self, raw: Any, how: str) -> None:
@@ -230,7 +230,7 @@ def test_a_handler_that_ends_the_transaction_loses_nothing(make: Make, place: Pl
     @sales.handlers.handle(PING)
     def ping(name: str, context: Any) -> None:
         seen.append(name)
-        place.roll_back(context.connection)
+        place.rollback(context.connection)
 
     sales.send("Sales", "rollback", type=PING)
     sales.start()
@@ -328,7 +328,7 @@ def test_what_was_rolled_back_is_not_handled_on_where_another_has_it(make: Make,
         handled.append(number)
         context.send("Billing", number, type=PLACED)
         if number == 3:
-            place.roll_back(context.connection)
+            place.rollback(context.connection)
             place.run('delete from "Sales"')
             taken.append(True)
 

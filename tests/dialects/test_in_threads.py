@@ -189,7 +189,7 @@ def test_cut_from_outside(queue: Connection, elsewhere: Elsewhere, database: str
         other.run('lock table "Sales"')
         waits = threads.submit(lambda: receive(queue))
         until(lambda: other.value("select count(*) from pg_locks where not granted"))
-        queue.cut()
+        queue.abort()
         with pytest.raises(errors.DatabaseDown):
             waits.result()
 
@@ -210,8 +210,8 @@ def test_after_a_pause_it_is_known_why_the_server_ended_the_session(
 
 
 def test_a_session_that_ended_while_nobody_used_it_says_so(queue: Connection, database: str, connect: Connect) -> None:
-    assert not queue.ended()
+    assert not queue.is_closed_by_server()
     pid = queue.value("select pg_backend_pid()")
     connect(database).value("select pg_terminate_backend(%s)", [pid])
     gone(connect, database, pid)
-    assert queue.ended()
+    assert queue.is_closed_by_server()

@@ -84,13 +84,13 @@ def test_a_session_that_only_reads_is_told(open_one: Connect) -> None:
 
 def test_a_session_that_the_server_killed_is_noticed_without_a_round_trip(open_one: Connect) -> None:
     session, killer = open_one(), open_one()
-    assert not session.ended()
+    assert not session.is_closed_by_server()
     killer.run(f"kill connection {session.value('select connection_id()')}")
-    until(session.ended)
+    until(session.is_closed_by_server)
     with pytest.raises(DatabaseDown):
         session.value("select 1")
     assert session.closed
-    assert not session.was_closed
+    assert not session.closed_locally
 
 
 def test_without_an_answer_a_session_is_given_up_but_not_while_it_is_lent(open_one: Connect) -> None:
@@ -117,7 +117,7 @@ def test_who_waits_for_an_answer_hears_of_a_cut(open_one: Connect) -> None:
     watcher = open_one()
     asleep = "select count(*) from information_schema.processlist where info = 'select sleep(60)'"
     until(lambda: watcher.value(asleep))
-    session.cut()
+    session.abort()
     waiting.join(30)
     assert came == [DatabaseDown]
 

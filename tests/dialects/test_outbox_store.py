@@ -352,7 +352,7 @@ def test_what_a_clock_ahead_has_written_waits_no_longer_than_twice_its_grace(
 def test_one_leads_until_it_is_gone(place: Place, session: Any, store: OutboxStore) -> None:
     leader, follower = place.connect(), place.connect()
     assert [store.work(each, DAY, DAY).leads for each in (leader, leader, follower)] == [True, True, False]
-    leader.cut()
+    leader.abort()
     until(lambda: store.work(follower, DAY, DAY).leads)
 
 
@@ -410,12 +410,12 @@ def test_a_session_that_is_cut_is_down_and_nothing_is_committed(place: Place, se
     def cutting() -> None:
         with other.transaction():
             other.run(*store.storing("one", "[]", WAIT))
-            other.cut()
+            other.abort()
             other.run(*store.storing("two", "[]", WAIT))
 
     with pytest.raises(DatabaseDown):
         cutting()
-    assert other.ended()
+    assert other.is_closed_by_server()
     until(lambda: place.names(session) == [])
 
 

@@ -147,6 +147,6 @@ def test_a_server_that_takes_no_more_writes_ends_a_session_that_could_write(
     session, protected = connect(database), connect(database, read_only=True)
     for each in (session, protected):
         each.run("set default_transaction_read_only = on")  # as the server says it after it was told to take none
-        until(lambda each=each: each.ended() == (each is session))  # type: ignore[misc]
+        until(lambda each=each: each.is_closed_by_server() == (each is session))  # type: ignore[misc]
     session.run("set default_transaction_read_only = off")
-    until(lambda: not session.ended())
+    until(lambda: not session.is_closed_by_server())

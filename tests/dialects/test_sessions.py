@@ -174,12 +174,12 @@ def test_a_session_is_cut_from_another_thread(database: str, connect: Callable[.
     other.run("insert into t values (1)")
     with pytest.raises(errors.DatabaseDown), session.transaction():  # noqa: PT012
         session.run("delete from t")
-        cutter = threading.Thread(target=session.cut)
+        cutter = threading.Thread(target=session.abort)
         cutter.start()
         cutter.join()
         until(lambda: other.value("select count(*) from (select from t for update skip locked) t") == 1)
         session.run("select 1")
-    session.cut()  # again: nothing happens
+    session.abort()  # again: nothing happens
 
 
 def test_notifications_arrive_at_once(

@@ -173,6 +173,6 @@ def test_the_next_receive_is_another_transaction(
 
 def test_what_is_rolled_back_by_its_owner(guarded: Connection) -> None:
     guarded.run("begin")
-    guarded.roll_back()
+    guarded.rollback()
     assert not guarded.in_transaction
-    guarded.roll_back()
+    guarded.rollback()

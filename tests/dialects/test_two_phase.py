@@ -30,7 +30,7 @@ def branch(place: Place) -> Iterator[Branch]:
     yield made
     place.close()
     with place.dialect.connect(place.dsn) as session:
-        until(lambda: not prepared(place, session, made) or two_phase(place).roll_back(session, made))
+        until(lambda: not prepared(place, session, made) or two_phase(place).rollback(session, made))
 
 
 def two_phase(place: Place) -> Any:
@@ -70,7 +70,7 @@ def test_prepared_and_committed_in_the_same_session(place: Place, session: Any, 
     two_phase(place).begin(worker, following)
     worker.run("insert into charges (number) values (8)")
     two_phase(place).prepare(worker, following)
-    assert two_phase(place).roll_back(worker, following)
+    assert two_phase(place).rollback(worker, following)
     assert numbers(place, session) == [7]
 
 
@@ -81,7 +81,7 @@ def test_what_is_prepared_outlives_its_session(
     worker = begun(place, branch)
     two_phase(place).prepare(worker, branch)
     worker.close()
-    end = two_phase(place).commit if commits else two_phase(place).roll_back
+    end = two_phase(place).commit if commits else two_phase(place).rollback
     until(lambda: end(session, branch))
     assert numbers(place, session) == left
     assert not end(session, branch), "there is none such any more"

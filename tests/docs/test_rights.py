@@ -52,12 +52,12 @@ def _everything() -> None:
     until(database_role.current, what="the database was asked")
     assert database_lets("retry") is None
     sample()
-    Alerter().turn()
+    Alerter().run_once()
     for kind, state in (("discard", "dead"), ("restore", "discarded"), ("retry", "dead")):
         operation = selection.freeze(kind, ArchiveFilter(exception=REFUSED, state=state), "ana", "console", "tried")
         lifecycle.start(operation.pk, "ana")
         runner.run(operation.pk)
         operation.refresh_from_db()
         assert (operation.state, operation.done) == (Operation.State.DONE, 88)
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         assert ingest(connection, Address("public", "error")).moved == 1

@@ -60,7 +60,7 @@ def answer_lost(database: Any, driver: BatchLoop) -> None:
 
 def turn(driver: BatchLoop) -> None:
     with suppress(django.db.Error):  # what it says is no matter here
-        driver.turn()
+        driver.run_once()
     connections.close_all()
 
 

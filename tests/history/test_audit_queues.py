@@ -122,15 +122,15 @@ def test_where_a_table_lies_is_told_with_its_partitions(database: Any) -> None:
     put(database)
     batch = planning.plan_batch(database, source)
     assert batch is not None
-    assert "are still there" in safe_upper_bound.why_not_of_it(database, batch, batch.rows - 1)
+    assert "are still there" in safe_upper_bound.batch_blocking_reason(database, batch, batch.rows - 1)
     database.run("delete from audit")
-    assert safe_upper_bound.why_not_of_it(database, batch, batch.rows - 1) == "", "its owner took it"
+    assert safe_upper_bound.batch_blocking_reason(database, batch, batch.rows - 1) == "", "its owner took it"
     database.run("create table part () inherits (audit)")
     parted = database.value(postgresql().history.relfilenodes(), {"table": source.table})
     database.run("vacuum full part")
     assert database.value(postgresql().history.relfilenodes(), {"table": source.table}) != parted
-    assert safe_upper_bound.why_not_of_it(database, batch, batch.rows) == ""
-    assert "rewritten" in safe_upper_bound.why_not_of_it(database, batch, batch.rows - 1)
+    assert safe_upper_bound.batch_blocking_reason(database, batch, batch.rows) == ""
+    assert "rewritten" in safe_upper_bound.batch_blocking_reason(database, batch, batch.rows - 1)
 
 
 def test_a_vacuum_is_not_waited_for(database: Any, console_database: str, connect: Connect) -> None:

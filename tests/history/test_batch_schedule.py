@@ -30,19 +30,19 @@ def test_much_is_what_came_since_the_last_turn(database: Any) -> None:
     reader = BatchLoop()
     taken_back(database, 7)
     assert not reader.much_came(), "before the first turn its time decides"
-    reader.turn()
+    reader.run_once()
     taken_back(database, 4)
     assert not reader.much_came()
     taken_back(database, 1)
     assert reader.much_came()
-    reader.turn()
+    reader.run_once()
     assert not reader.much_came()
 
 
 @pytest.mark.usefixtures("five_are_much")
 def test_audit_queues_count_too_and_those_that_are_gone_do_not(database: Any) -> None:
     queue, reader = audit(database), BatchLoop()
-    reader.turn()
+    reader.run_once()
     database.run("begin")
     for _ in range(5):
         put(database)
@@ -55,7 +55,7 @@ def test_audit_queues_count_too_and_those_that_are_gone_do_not(database: Any) ->
 def test_an_archive_that_is_gone_is_no_reason(database: Any) -> None:
     """The turn that comes in its time says what is wrong."""
     reader = BatchLoop()
-    reader.turn()
+    reader.run_once()
     database.run("drop schema messages cascade")
     assert not reader.much_came()
 
@@ -65,11 +65,11 @@ def test_a_turn_is_due_in_its_time_when_asked_and_when_much_came(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keeping = HistoryProcess(Unasked())  # type: ignore[arg-type]
-    keeping._driver.turn()
+    keeping._driver.run_once()
     assert not keeping._is_due()
     taken_back(database, 5)
     assert keeping._is_due(), "much came"
-    keeping._driver.turn()
+    keeping._driver.run_once()
     assert not keeping._is_due()
     HistorySource.objects.update(requested_at=database_clock.now())
     assert keeping._is_due(), "somebody asked"

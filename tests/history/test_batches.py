@@ -60,7 +60,7 @@ def test_the_recorded_shop(
     monkeypatch.setattr(queries, "STORIES", 10_000)  # all of them
     database = connect(archived_console)
     added(database)
-    assert driver(most=10_000).turn() == 3
+    assert driver(most=10_000).run_once() == 3
 
     files_agree(history, database)
     failures_agree(database)
@@ -72,7 +72,7 @@ def test_the_recorded_shop(
     recount = Recount(database, WEEK)
     recount.agrees()
 
-    assert driver().turn() == 0
+    assert driver().run_once() == 0
     folded_is_the_same()
     assert tasks.cut_trends()
     recount.agrees()  # cut, and asked of that
@@ -122,9 +122,9 @@ def recomputed_is_the_same(driver: BatchLoop, day: date) -> None:
     """From the files, without the tables: all figures of two days once more, a day a turn, and nothing else."""
     before, last = figures(), day + timedelta(days=1)
     assert history_requests.recompute(User(username="ana"), "console", day, last) == ([day, last], 0)
-    assert driver.turn() == 1
+    assert driver.run_once() == 1
     assert [each.day for each in RecomputeRequest.objects.filter(is_wanted=True)] == [last]
-    assert driver.turn() == 1
+    assert driver.run_once() == 1
     assert not history_requests.wanted_now()
     assert not RecomputeRequest.objects.exclude(error="").exists()
     assert figures() == before
@@ -135,7 +135,7 @@ def recomputed_is_the_same(driver: BatchLoop, day: date) -> None:
 def compacted_is_the_same(driver: Callable[..., BatchLoop], history: Path, database: Any) -> None:
     """A day that two batches share becomes one file: each row once, sorted, and known by its batch."""
     before, rows = figures(), FileBatch.objects.aggregate(rows=Sum("rows"))
-    driver(many=2).turn()
+    driver(many=2).run_once()
     done = HistoryCompaction.objects.get()
     assert (done.state, done.error) == ("done", "")
     (file,) = DataFile.objects.filter(source=done.source, day=done.day)
@@ -198,16 +198,16 @@ def test_what_is_cancelled_while_spark_works_ends_and_is_read_later(
     batch.refresh_from_db()
     assert (batch.state, batch.error) == ("abandoned", "Cancelled by ana.")
     assert not list(history.glob("*/batch-*"))
-    assert driver().turn() == 0
+    assert driver().run_once() == 0
     history_requests.read_now(User(username="ana"), "console")
-    assert driver().turn() == 1
+    assert driver().run_once() == 1
 
 
 WAITING = "select exists (select from pg_locks where not granted and relation = %(table)s::regclass)"
 
 
 def turn(driver: BatchLoop) -> None:
-    driver.turn()
+    driver.run_once()
     connections.close_all()
 
 
@@ -231,7 +231,7 @@ def test_what_cannot_be_kept_is_counted_and_stops_nothing(
         )
     Queue.objects.create(schema="public", table="audit", kind="audit")
     HistorySource.objects.create(table="messages.message_archive", cursor_kind="snapshots", snapshot="")
-    driver().turn()
+    driver().run_once()
     batch = HistoryBatch.objects.get(source__table='"public"."audit"')
     assert (batch.state, batch.error, batch.kept, batch.rows) == ("done", "", 2, 8)
     assert batch.rejected == dict.fromkeys(EACH, 1)
@@ -248,15 +248,15 @@ def test_a_batch_of_large_rows_has_room_in_java(
     database = connect(console_database)
     for rows in (400, 20):
         database.run(LARGE, {"rows": rows, "size": HEADERS_MOST - 100_000})
-        assert driver(many=100).turn() == 1
+        assert driver(many=100).run_once() == 1
     kept = DataFile.objects.values_list("rows", flat=True)
     assert sorted(kept) == [20, 400]
-    driver(many=2).turn()
+    driver(many=2).run_once()
     assert [(each.state, each.error) for each in HistoryCompaction.objects.all()] == [("done", "")]
     assert list(kept.all()) == [420]
     day = date(2026, 11, 14)
     assert history_requests.recompute(User(username="ana"), "console", day, day) == ([day], 0)
-    assert driver().turn() == 1
+    assert driver().run_once() == 1
     assert not RecomputeRequest.objects.exclude(error="", is_wanted=False).exists()
 
 

@@ -38,7 +38,7 @@ def test_each_setting(
             seq = database.value(put, [HEADERS, body])
             wanted.append((seq, None, None) if body is None else (seq, kept(body), len(body)))
         monkeypatch.setitem(settings.PGQUEUE, "HISTORY_BODIES", setting)
-        assert driver().turn() == 1
+        assert driver().run_once() == 1
     assert whole(history) == wanted
 
 
@@ -52,7 +52,7 @@ def test_what_is_too_large_to_be_kept_whole_is_cut_and_counted(
             "insert into audit (id, headers, body) values (gen_random_uuid(), %s, convert_to(repeat('x', %s), 'utf8'))",
             [HEADERS, BODY_KEPT_MOST + 1],
         )
-        assert driver().turn() == 1
+        assert driver().run_once() == 1
         assert HistoryBatch.objects.latest("pk").rejected == said
     assert [(body, size) for _, body, size in whole(history)] == [(b"x" * 4096, BODY_KEPT_MOST + 1)]
 

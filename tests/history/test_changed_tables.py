@@ -55,11 +55,11 @@ def test_other_rows_than_were_planned_are_not_taken_for_them(
     as_numbers_begun_anew(database)
     assert database.run("delete from audit where seq = 2") == 1
     database.run("insert into audit (id, seq, headers, body) values (gen_random_uuid(), 1, '{}', '')")
-    assert driver().turn() == 0
+    assert driver().run_once() == 0
     assert not list(history.glob("*/batch-*"))
     source.refresh_from_db()
     assert "not all with the numbers that were planned. What is there now is read soon." in source.blocked_reason
-    assert driver().turn() == 1
+    assert driver().run_once() == 1
     given_up, done = given_up_and_read(source)
     assert "not all with the numbers" in given_up.error
     assert (done.rows, done.kept, done.rejected) == (3, 2, {parse_headers.TWIN: 1})
@@ -69,8 +69,8 @@ def test_more_rows_than_were_planned(database: Any, driver: Callable[..., BatchL
     """Somebody put one where a number was free."""
     source = three(database, but=2)
     database.run("insert into audit (id, seq, headers, body) values (gen_random_uuid(), 2, %(h)s, '')", {"h": ENDED})
-    assert driver().turn() == 0
-    assert driver().turn() == 1
+    assert driver().run_once() == 0
+    assert driver().run_once() == 1
     given_up, done = given_up_and_read(source)
     assert "2 rows were planned, 3 were read" in given_up.error
     assert (done.rows, done.kept) == (3, 3)
@@ -83,8 +83,8 @@ def test_rows_of_the_archive_that_somebody_took_keep_nothing_back(
         store.archive_failed(database, DeadMessage(queue="q", headers="{}"))
     assert planning.plan_batch(database, sources(database)[0]) is not None
     database.run("delete from messages.message_archive where seq = 2")
-    assert driver().turn() == 0
-    assert driver().turn() == 1
+    assert driver().run_once() == 0
+    assert driver().run_once() == 1
     given_up, done = HistoryBatch.objects.order_by("pk")
     assert (given_up.state, done.state, done.kept) == ("abandoned", "done", 2)
     assert "3 rows were planned, 2 were read" in given_up.error
@@ -96,7 +96,7 @@ def test_rows_of_an_audit_queue_that_somebody_took_are_not_missed(
     """Else a queue that its owner empties all the time would never be read."""
     three(database)
     database.run("delete from audit where seq < 3")
-    assert driver().turn() == 1
+    assert driver().run_once() == 1
     assert HistoryBatch.objects.get().kept == 1
 
 
@@ -113,14 +113,14 @@ def test_rows_that_a_reader_could_not_see_are_not_taken_for_gone(
     holding.run("commit")
     turning.join(PATIENCE)
     assert not turning.is_alive()
-    assert driver().turn() == 1
+    assert driver().run_once() == 1
     given_up, done = given_up_and_read(source)
     assert "its table was rewritten" in given_up.error
     assert done.kept == 3
 
 
 def turn(driver: BatchLoop) -> None:
-    driver.turn()
+    driver.run_once()
     connections.close_all()
 
 

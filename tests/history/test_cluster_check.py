@@ -41,7 +41,7 @@ def test_a_cluster_gives_what_one_process_gives(
 ) -> None:
     with databases.clone("archived_console") as dsn, databases.as_django(dsn):
         found(connect(dsn))
-        driver().turn()
+        driver().run_once()
         in_one_process = figures(), kept(history)
     with databases.clone("archived_console") as dsn, databases.as_django(dsn):
         found(connect(dsn))

@@ -35,14 +35,14 @@ class Reader(threading.Thread):
         try:
             with postgresql().connect(self.dsn, for_handlers=True) as connection:
                 (archive,) = sources(connection)
-                while not self.is_over() or self.turn(connection, archive):
-                    self.turn(connection, archive)
+                while not self.is_over() or self.run_once(connection, archive):
+                    self.run_once(connection, archive)
         except BaseException as error:
             self.error = error
         finally:
             connections.close_all()
 
-    def turn(self, connection: Any, archive: HistorySource) -> bool:
+    def run_once(self, connection: Any, archive: HistorySource) -> bool:
         """Whether there was anything; ``archive`` stays what it was, as in a driver that is busy with another table."""
         batch = planning.plan_batch(connection, archive, MOST)
         if batch is None:

@@ -270,7 +270,7 @@ def test_an_archive_that_has_no_events_is_left_alone(database: Connection, tmp_p
 def test_a_driver_does_it_with_each_turn_and_needs_no_spark(database: Connection, history: Path) -> None:
     """Of a message that the archive forgot before, its number is not known."""
     event(database, 7)
-    assert BatchLoop(spark=object()).turn() == 0
+    assert BatchLoop(spark=object()).run_once() == 0
     (file,) = DataFile.objects.all()
     (row,) = pyarrow.parquet.read_table(history / file.path).to_pylist()
     assert (row["archive_id"], row["seq"], row["message_id"], row["verb"]) == (7, None, None, "discarded")

@@ -103,7 +103,7 @@ def test_where_java_has_ended_no_other_table_is_tried(
 
     monkeypatch.setattr(job, "run", brings_java_down)
     with pytest.raises(ConnectionRefusedError):
-        BatchLoop("test", spark=SimpleNamespace(conf={"spark.master": "local[1]"})).turn()
+        BatchLoop("test", spark=SimpleNamespace(conf={"spark.master": "local[1]"})).run_once()
     assert tried == ["messages.message_archive"]
     assert not source.batches.exists()
 
@@ -134,7 +134,7 @@ def test_a_driver_leaves_it_alone_and_reads_others(
     (history / "v3").write_text("a file in place of a folder")
     for _ in range(2):
         with pytest.raises(Exception, match="An error occurred"):
-            driver().turn()
+            driver().run_once()
     batch = archive.batches.get()
     assert (batch.state, batch.attempt) == ("planned", 2)
     place = f"org.apache.hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: file:{history}/v3"
@@ -145,9 +145,9 @@ def test_a_driver_leaves_it_alone_and_reads_others(
     (history / "v3").unlink()
     audit_queue(database)
     put(database)
-    assert driver().turn() == 1
+    assert driver().run_once() == 1
     batch.refresh_from_db()
     assert (batch.state, batch.attempt) == ("planned", 2)
     later(1)
-    assert driver().turn() == 1
+    assert driver().run_once() == 1
     assert told(archive) == ""

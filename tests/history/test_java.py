@@ -176,5 +176,5 @@ adbc_driver_manager.OperationalError: IO: [libpq] Failed to connect: Connection 
 )
 def test_why_it_failed_is_what_java_or_a_worker_met(text: str, why: str) -> None:
     """Spark's own first line names one of our calls."""
-    assert java.why(Py4JJavaError(text)) == why
+    assert java.describe(Py4JJavaError(text)) == why
     assert java.said(Py4JJavaError(text)) == f"Py4JJavaError: {why}"

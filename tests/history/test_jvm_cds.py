@@ -56,7 +56,7 @@ def test_a_java_without_a_base_archive_has_none(java: Path) -> None:
 
 def test_a_driver_that_has_just_begun_makes_none(java: Path) -> None:
     making = jvm_cds.ClassArchiveBuild(java / "spark")
-    making.turn()
+    making.run_once()
     making.close()
     assert not (java / "spark").exists()
 

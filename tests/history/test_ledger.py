@@ -254,7 +254,7 @@ def test_a_turn_ends_though_more_comes_all_the_time(database: Any) -> None:
 
     feed()
     driver = Fed(feed)
-    assert [driver.turn(), driver.turn()] == [1, 1]
+    assert [driver.run_once(), driver.run_once()] == [1, 1]
     assert [batch.rows for batch in HistoryBatch.objects.order_by("pk")] == [1, 1]
 
 
@@ -263,7 +263,7 @@ def test_what_was_left_open_and_what_came_since_are_one_turn(database: Any) -> N
     (archive,) = sources(database)
     planning.plan_batch(database, archive)
     died(database)
-    assert Fed(lambda: None).turn() == 2
+    assert Fed(lambda: None).run_once() == 2
 
 
 def story(text: str) -> RetryOutcome:

@@ -24,14 +24,14 @@ def test_where_the_volume_is_not_mounted_nothing_is_read_until_it_is(database: A
     event(database, buried(database))
     volume = history.rename(history.parent / "volume")
     history.mkdir()
-    assert BatchLoop().turn() == 0
+    assert BatchLoop().run_once() == 0
     assert f"PGQUEUE_HISTORY_DIR ({history}) has none of the 1 newest files" in told(archive)
     assert list(history.iterdir()) == []
     assert (HistoryBatch.objects.count(), DataFile.objects.count()) == (0, 1)
     database.run("delete from messages.message_archive")
     history.rmdir()
     volume.rename(history)
-    assert BatchLoop().turn() == 0
+    assert BatchLoop().run_once() == 0
     assert told(archive) == ""
     assert DataFile.objects.filter(dataset="events").exists(), "the driver goes on"
 
@@ -58,7 +58,7 @@ def test_a_day_that_cannot_be_made_anew_keeps_no_other_waiting(
     for day in (14, 15, 16):
         RecomputeRequest.objects.create(day=TEN.date().replace(day=day), asked_at=TEN, is_wanted=True)
 
-    def turn(_: BatchLoop) -> int:
+    def run_once(_: BatchLoop) -> int:
         if (day := recompute_requests.due()) is None:
             return 0
         fails = day.day.day == 15
@@ -67,15 +67,15 @@ def test_a_day_that_cannot_be_made_anew_keeps_no_other_waiting(
         )
         return int(not fails)
 
-    monkeypatch.setattr(BatchLoop, "turn", turn)
+    monkeypatch.setattr(BatchLoop, "run_once", run_once)
     assert history_process.once() == 2
     assert [each.error for each in RecomputeRequest.objects.order_by("day")] == ["", "lost", ""]
 
 
 def test_a_file_that_somebody_took_keeps_nothing_back(console_database: str, tmp_path: Path) -> None:
-    assert layout.why_not_mounted(tmp_path) == ""
+    assert layout.unmounted_reason(tmp_path) == ""
     files = [write(tmp_path, message(number)) for number in range(4)]
     for path in files[:0:-1]:
-        assert layout.why_not_mounted(tmp_path) == ""
+        assert layout.unmounted_reason(tmp_path) == ""
         path.unlink()
-    assert "none of the 3 newest files" in layout.why_not_mounted(tmp_path)
+    assert "none of the 3 newest files" in layout.unmounted_reason(tmp_path)

@@ -127,9 +127,9 @@ def test_a_batch_that_was_planned_by_number_is_planned_anew_by_transaction(
     batch = planning.plan_batch(database, original)
     assert batch is not None
     token = ledger.begin(batch, "test")
-    assert safe_upper_bound.why_not_of_it(database, batch, batch.rows) == ""
+    assert safe_upper_bound.batch_blocking_reason(database, batch, batch.rows) == ""
     adopted(database)
-    assert "engine_schema has adopted its table" in safe_upper_bound.why_not_of_it(database, batch, batch.rows)
+    assert "engine_schema has adopted its table" in safe_upper_bound.batch_blocking_reason(database, batch, batch.rows)
     other = HistorySource.objects.get()
     assert read(database, other) == [1, 2]
     with pytest.raises(ledger.Superseded):
@@ -211,11 +211,11 @@ def test_each_message_is_in_history_once(
     original: HistorySource, database: Any, driver: Callable[..., BatchLoop], history: Path
 ) -> None:
     finished(database, 3)
-    assert driver().turn() == 1
+    assert driver().run_once() == 1
     finished(database, 2)
     adopted(database)
     finished(database)
-    assert driver().turn() == 1
+    assert driver().run_once() == 1
     paths = [str(history / file.path) for file in DataFile.objects.filter(dataset="history")]
     found = pyarrow.dataset.dataset(paths).to_table(["source", "seq", "endpoint"]).to_pylist()
     assert sorted(row["seq"] for row in found) == [1, 2, 3, 4, 5, 6]

@@ -28,7 +28,7 @@ def test_each_gives_what_the_files_say(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Queue.objects.create(schema="public", table="audit", kind="audit")
-    assert driver(most=10_000).turn() > 0
+    assert driver(most=10_000).run_once() > 0
     (tmp_path / "var").mkdir()
     (tmp_path / "var/history").symlink_to(history)
     monkeypatch.chdir(tmp_path)

@@ -34,9 +34,9 @@ def turns(keeping: HistoryProcess, monkeypatch: pytest.MonkeyPatch) -> Callable[
     """``turns(does)``: the driver's next turn does that."""
 
     def turns(does: Turn) -> None:
-        monkeypatch.setattr(BatchLoop, "turn", does)
+        monkeypatch.setattr(BatchLoop, "run_once", does)
         keeping._due_at = 0
-        keeping.turn()
+        keeping.run_once()
 
     return turns
 

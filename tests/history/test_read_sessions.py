@@ -16,7 +16,7 @@ from django.conf import settings
 
 from pgqueue_admin.history.sources import read_sessions
 from pgqueue_admin.history.sources.read_sessions import ReadOverdue, for_looking
-from pgqueue_admin.history.spark.readers import told
+from pgqueue_admin.history.spark.readers import source_options
 from pgqueue_admin.history.spark.source import QueuePartition, QueueReader
 from tests.hostile import overloads
 from tests.pooler import Pooler
@@ -26,10 +26,10 @@ Connect = Callable[[str], Any]
 LARGE = "create table public.large as select repeat(md5(n::text), 1000) as body from generate_series(1, 3000) n"
 READER = """
 import sys
-from pgqueue_admin.history.spark.readers import told
-from pgqueue_admin.history.spark.readers import told
+from pgqueue_admin.history.spark.readers import source_options
+from pgqueue_admin.history.spark.readers import source_options
 from pgqueue_admin.history.spark.source import QueuePartition, QueueReader
-reader = QueueReader(told(sys.argv[1], []))
+reader = QueueReader(source_options(sys.argv[1], []))
 for batch in reader.read(QueuePartition("select body from public.large")):
     print(batch.num_rows, flush=True)
     sys.stdin.readline()
@@ -116,7 +116,7 @@ def test_texts_are_utf_8_whatever_the_database_has(latin: str, connect: Connect)
     connect(latin).run("create table public.audit as select %(headers)s::text as headers", {"headers": headers})
     select = "select headers from public.audit where headers like '%ü%'"
     for asked in ("", "?client_encoding=latin1"):
-        reader = QueueReader(told(for_looking(f"{latin}{asked}"), []))
+        reader = QueueReader(source_options(for_looking(f"{latin}{asked}"), []))
         (batch,) = reader.read(QueuePartition(select))
         assert batch.column("headers").to_pylist() == [headers]
 
@@ -147,7 +147,7 @@ def test_what_is_within_its_limit_is_left_alone(
 
 def asked(uri: str, statement: str) -> list[Any]:
     """Through Arrow's driver, as a batch is read."""
-    reader = QueueReader(told(uri, []))
+    reader = QueueReader(source_options(uri, []))
     return [row for batch in reader.read(QueuePartition(statement)) for row in batch.to_pylist()]
 
 
@@ -171,7 +171,7 @@ def test_a_statement_of_a_batch_has_an_end(console_database: str) -> None:
 def test_reading_locks_out_nobody(database: Any, console_database: str) -> None:
     """While a batch is read its tables can be written to, and their rows taken."""
     database.run("create table public.busy as select n, repeat('x', 10000) as body from generate_series(1, 2000) n")
-    reader = QueueReader(told(for_looking(console_database), []))
+    reader = QueueReader(source_options(for_looking(console_database), []))
     batches = reader.read(QueuePartition("select n, body from public.busy"))
     assert next(batches).num_rows
     held = "select distinct mode from pg_locks where relation = 'busy'::regclass and pid <> pg_backend_pid()"

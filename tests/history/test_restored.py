@@ -102,9 +102,9 @@ def test_while_a_batch_of_it_was_read(database: Any, console_database: str, tmp_
     died(database, 2)
     batch = planning.plan_batch(database, archive)
     assert batch is not None
-    assert safe_upper_bound.why_not_of_it(database, batch, batch.rows) == ""
+    assert safe_upper_bound.batch_blocking_reason(database, batch, batch.rows) == ""
     restored(database, console_database, dumped(console_database, tmp_path))
-    assert ANOTHER in safe_upper_bound.why_not_of_it(database, batch, batch.rows)
+    assert ANOTHER in safe_upper_bound.batch_blocking_reason(database, batch, batch.rows)
     rests(database, archive, ANOTHER)
     assert read(database, said(archive, NOTHING_NEW)) == [1, 2]
     assert [each.state for each in HistoryBatch.objects.order_by("pk")] == ["abandoned", "done"]

@@ -53,7 +53,7 @@ def test_from_the_second_in_a_row_on_its_rest_doubles_to_a_limit(database: Any, 
 def test_a_driver_leaves_it_alone(database: Any, source: HistorySource) -> None:
     for _ in range(2):
         last = given_up(database, source)
-    assert BatchLoop().turn() == 0
+    assert BatchLoop().run_once() == 0
     assert source.batches.latest("pk") == last, "nothing is planned of it"
 
 

@@ -63,7 +63,7 @@ def test_a_chunk_is_the_oldest_by_an_index(monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_was_counted_of_them_goes_with_them() -> None:
     for days in (799, 801):
         counted(NOW - days * DAY)
-    while closed_periods.cut(NOW):
+    while closed_periods.finalize(NOW):
         pass
     retention.forget(NOW)
     for model in (CountBucket, LatencyBucket):
@@ -88,7 +88,7 @@ def test_failures_of_an_hour_or_day_go_once_all_of_it_is_too_old() -> None:
     for days in (799, 800, 801):
         counted(NOW - days * DAY)
         failed(NOW - days * DAY, "f")
-    while closed_periods.cut(NOW):
+    while closed_periods.finalize(NOW):
         pass
     retention.forget(NOW)
     left = FailureBucket.objects.order_by("grain", "at").values_list("grain", "at")

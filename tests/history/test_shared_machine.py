@@ -27,7 +27,7 @@ def test_a_batch_is_half_as_large_while_others_are_busy(
     for _ in range(5):
         put(database)
     database.run("update audit set headers = %(ended)s", {"ended": ENDED})
-    driver(most=4, is_busy=are_others_busy).turn()
+    driver(most=4, is_busy=are_others_busy).run_once()
     done = HistoryBatch.objects.filter(source=source, state="done").order_by("pk")
     assert [(batch.rows, batch.kept) for batch in done] == [(number, number) for number in rows]
     assert len(asked) >= len(rows), "small ones too: each has a minute from then on"

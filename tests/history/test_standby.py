@@ -68,7 +68,7 @@ def test_what_is_no_standby_of_it_is_not_read(
         if dsn == promoted:
             connect(dsn).value("select pg_promote()")
         read_there(settings, dsn)
-        assert BatchLoop().turn() == 0
+        assert BatchLoop().run_once() == 0
         assert why in HistorySource.objects.get().blocked_reason
         batch.refresh_from_db()
         assert (batch.state, batch.attempt) == ("planned", 0)
@@ -99,7 +99,7 @@ def test_rows_come_from_there(
     read_there(settings, there(follower, console_database))
     looking = connect(there(follower, console_database))
     assert looking.value(SCANS) == 0
-    assert driver().turn() == 1
+    assert driver().run_once() == 1
     until(lambda: looking.value(SCANS) > 0, what="its table was looked at there")
     assert HistoryBatch.objects.get().kept == 3
     assert sum(row.messages for row in Rollup.objects.filter(grain="day")) == 3

@@ -59,7 +59,7 @@ from pgqueue_admin.history.spark import session
 try:
     session.session("local[1]", Path(sys.argv[1]) / "scratch", jvm="-javaagent:/no-such-agent.jar")
 except Exception as error:
-    print(java.why(error))
+    print(java.describe(error))
 """
 
 
@@ -98,4 +98,4 @@ def test_of_many_lines_the_one_that_says_most(lines: tuple[str, ...], cause: str
 
 def test_it_stands_beside_what_broke() -> None:
     told("java.lang.OutOfMemoryError: Java heap space")
-    assert "said last: java.lang.OutOfMemoryError: Java heap space. The batch" in java.why(ConnectionResetError())
+    assert "said last: java.lang.OutOfMemoryError: Java heap space. The batch" in java.describe(ConnectionResetError())

@@ -65,7 +65,7 @@ class Reading:
         self._connection = connection
 
     @contextmanager
-    def reading(self) -> Iterator[Any]:
+    def read_session(self) -> Iterator[Any]:
         yield self._connection
 
 
@@ -78,7 +78,7 @@ def turned(monkeypatch: pytest.MonkeyPatch, looking: Any) -> tuple[list[str], Da
     monkeypatch.setattr(job, "run", lambda _, batch, *__: read.append(ended(batch).source.table))
     monkeypatch.setattr(compactions, "due", lambda *_: read.append("compact"))
     try:
-        batch_loop.BatchLoop("test", spark=SimpleNamespace(conf={"spark.master": "local[1]"})).turn()
+        batch_loop.BatchLoop("test", spark=SimpleNamespace(conf={"spark.master": "local[1]"})).run_once()
     except DatabaseError as error:
         return read, error
     return read, None
@@ -107,13 +107,13 @@ def test_a_cluster_that_was_not_ready_is_asked_again_by_whoever_comes_next(
     RecomputeRequest.objects.create(day=date(2026, 11, 14), asked_at=database_clock.now(), is_wanted=True)
     one = batch_loop.BatchLoop("test")
     with pytest.raises(cluster_check.ClusterNotReady):
-        one.turn()
+        one.run_once()
     assert (asked, stopped) == ([history], [True]), "it is waited for once a turn"
     notes = HistorySource.objects.values_list("blocked_reason", flat=True)
     assert set(notes) == {"PGQUEUE_HISTORY_DIR must be one folder"}
     assert RecomputeRequest.objects.get().is_wanted, "it is no fault of the day"
     with pytest.raises(cluster_check.ClusterNotReady):
-        one.turn()
+        one.run_once()
     assert asked == [history, history]
 
 
@@ -207,7 +207,7 @@ def test_what_was_planned_of_a_table_that_is_gone_is_given_up(database: Any) -> 
     source = next(each for each in sources(database) if each.cursor_kind == "numbers")
     left = planning.plan_batch(database, source)
     Queue.objects.update(gone_since=Now())
-    assert batch_loop.BatchLoop().turn() == 0
+    assert batch_loop.BatchLoop().run_once() == 0
     assert left is not None
     left.refresh_from_db()
     assert (left.state, left.error[:35]) == ("abandoned", "Its table was dropped or renamed, o")

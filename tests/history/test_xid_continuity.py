@@ -168,10 +168,10 @@ def test_a_batch_that_was_planned_on_another_server_is_planned_anew(database: An
     died(database, 2)
     batch = planning.plan_batch(database, archive)
     assert batch is not None
-    assert safe_upper_bound.why_not_of_it(database, batch, batch.rows) == ""
+    assert safe_upper_bound.batch_blocking_reason(database, batch, batch.rows) == ""
     HistorySource.objects.update(cluster="1/00000001")
     batch.refresh_from_db()
-    assert "moved to another server" in safe_upper_bound.why_not_of_it(database, batch, batch.rows)
+    assert "moved to another server" in safe_upper_bound.batch_blocking_reason(database, batch, batch.rows)
     rests(database, archive, "moved to another server")
     assert read(database, said(archive, NOTHING_WAS_LOST)) == [1, 2]
     assert [each.state for each in HistoryBatch.objects.order_by("pk")] == ["abandoned", "done"]

@@ -295,7 +295,7 @@ def _operations(made: World) -> None:
     about: dict[str, Any] = {"who": MARKUP[:100], "origin": "console", "reason": MARKUP, "last_error": MARKUP}
     RetryRule.objects.create(message_type=MARKUP[:400], queue=MARKUP[:400], target=MARKUP[:400], who=MARKUP[:100])
     rule = {"message_type": MARKUP[:400], "results": ["failed"], "times": 1, "wait_seconds": 86_400}
-    with queue_database.queue_database().writing() as connection:
+    with queue_database.queue_database().write_session() as connection:
         lease_rules.create(connection, rule, MARKUP[:100], MARKUP)
     edit = MessageEdit("header", MARKUP[:100], "replace", MARKUP, MARKUP).as_dict()
     about |= {"selection": MARKUP, "edit": {"edit": edit, "seed": "seed", "sees_hidden": False, "by": MARKUP[:100]}}

@@ -67,13 +67,13 @@ def test_acts_and_those_who_read_on_run_nothing_of_his(quiet: World) -> None:
     reading = DeadMessageCursor().read(queue_database(), Cursor(name="alerter"))
     assert reading.error == ""
     dead = quiet.dead[:40]
-    with queue_database().writing() as session:
+    with queue_database().write_session() as session:
         assert ingest(session, Address("public", "error")).full is False
         outcomes = replay.retry(session, dead, "ana", ours=lambda address: True)
         assert {each.result for each in outcomes} <= {"done", "failed", "skipped"}
         replay.discard(session, dead, "ana")
         replay.restore(session, dead, "ana")
-    with queue_database().reading() as session:
+    with queue_database().read_session() as session:
         for each in sources(session):
             planning.plan_batch(session, each)
 

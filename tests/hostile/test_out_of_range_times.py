@@ -101,7 +101,7 @@ def test_pages_say_so_and_lack_no_row(spoilt: World) -> None:
 
 
 def test_back_through_the_pages_as_forward(spoilt: World) -> None:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         pages, key = [], None
         while True:
             pages.append(store.page(connection, ArchiveFilter(state=""), key, 7))
@@ -149,7 +149,7 @@ def test_acts_and_previews_know_them(spoilt: World) -> None:
 def test_who_looks_by_himself_goes_on(spoilt: World, tmp_path: Path) -> None:
     sample(2)
     assert Alerter().look_round()
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         sources(connection)
         days = [event_files.keep(connection, tmp_path) for _ in range(10)]
         assert days[0] > 0 == days[-1]

@@ -104,7 +104,7 @@ def test_the_sampler_stores(world: World) -> None:
 
 def test_the_alerter_judges(world: World) -> None:
     Alert.objects.filter(kind="mail_not_configured").delete()
-    Alerter().turn()
+    Alerter().run_once()
     assert Alert.objects.filter(kind="mail_not_configured").exists()
 
 

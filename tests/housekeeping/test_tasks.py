@@ -54,13 +54,13 @@ def test_a_staged_one_goes_by_its_plan_beside_one_without() -> None:
 
 def test_a_fault_in_a_staged_one_is_said_and_it_is_tried_again() -> None:
     staged = planned("ana", Planned(try_first=0, then_some=0, **CALM))
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("alter table messages.archive_event add constraint full_disk check (verb <> 'retried')")
     tasks.run_operations()
     staged.refresh_from_db()
     assert (staged.state, sent(staged)) == ("running", [])
     assert "full_disk" in staged.last_error
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("alter table messages.archive_event drop constraint full_disk")
     until(lambda: tasks.run_operations() or sent(staged))
 
@@ -68,13 +68,13 @@ def test_a_fault_in_a_staged_one_is_said_and_it_is_tried_again() -> None:
 def test_one_in_trouble_says_so_and_is_tried_again() -> None:
     operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), "ana", "console")
     lifecycle.start(operation.pk, "ana")
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("alter table messages.archive_event add constraint full_disk check (verb <> 'retried')")
     tasks.run_operations()
     operation.refresh_from_db()
     assert operation.state == "running"
     assert "full_disk" in operation.last_error
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("alter table messages.archive_event drop constraint full_disk")
     run_to_the_end()
     operation.refresh_from_db()

@@ -170,7 +170,7 @@ async def test_whether_somebody_may_look_waits_for_no_rendering(
         hub.join([f"endless:{number}"])
     try:
         await soon(lambda: going_on.acquire(blocking=False))
-        assert await asyncio.wait_for(session_check.SessionCheck().may(SessionBase("key")), PATIENCE) == "all"
+        assert await asyncio.wait_for(session_check.SessionCheck().mark_of(SessionBase("key")), PATIENCE) == "all"
         assert await asyncio.wait_for(asyncio.to_thread(lambda: "a file"), PATIENCE) == "a file"
         assert not may_end.is_set()
     finally:

@@ -15,7 +15,7 @@ from tests.waiting import PATIENCE
 
 
 class Persons:
-    async def may(self, session: SessionBase) -> str:
+    async def mark_of(self, session: SessionBase) -> str:
         return "all"
 
 

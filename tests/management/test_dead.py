@@ -190,7 +190,7 @@ def test_exit_codes(argv: list[str], code: int, said: str) -> None:
 
 
 def test_without_the_engines_tables_it_names_the_command() -> None:
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("drop schema messages cascade")
     code, said = run("list")
     assert code == command.NO_DATABASE
@@ -243,7 +243,7 @@ def test_a_retry_by_rules(archive: Connection) -> None:
 def test_a_retry_changes_one_header_of_each() -> None:
     code, said = run("retry", *REFUSED_ONES, "--yes", "--json", "--set-header", "Tenant", "blue", "--or-add")
     assert (code, json.loads(said)["done"]) == (0, 88)
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         asked = f"select count(*) from {BILLING} where headers::jsonb ->> 'Tenant' = 'blue'"
         assert connection.value(asked) == 88
 

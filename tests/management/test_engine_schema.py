@@ -22,7 +22,7 @@ def run(*argv: str) -> str:
 
 @pytest.fixture
 def bare(console_database: str) -> None:
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("drop schema messages cascade; drop type public.message_status cascade")
 
 
@@ -32,7 +32,7 @@ def test_it_says_what_it_did(bare: None) -> None:
 
 
 def test_adopting_is_an_explicit_step_with_a_warning(bare: None) -> None:
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("drop function public.new_message_nofify, public.dead_message_nofify")
         connection.run(ORIGINAL)
     with pytest.raises(CommandError, match=r"Nothing was changed.*manage\.py engine_schema --adopt"):
@@ -43,7 +43,7 @@ def test_adopting_is_an_explicit_step_with_a_warning(bare: None) -> None:
 
 
 def test_refusals_change_nothing(bare: None) -> None:
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("create schema messages; create table messages.message_archive (id int)")
     with pytest.raises(CommandError, match="neither ours nor that of oliverlambson/pgmq"):
         run("--adopt")
@@ -54,14 +54,14 @@ PROGRAMS = [["ingester"], ["alerter"], ["trial"], ["worker", "Sales"], ["history
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_no_program_starts_on_tables_of_a_later_version(console_database: str, program: list[str]) -> None:
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run(f"update messages.engine_schema set version = {VERSION + 1}")
     with pytest.raises(CommandError, match=rf"of version {VERSION + 1}, .* needs {VERSION}: update the program\."):
         call_command(*program)
 
 
 def test_whether_tables_are_fit_is_told_while_somebody_has_locked_the_archive(console_database: str) -> None:
-    with queue_database().writing() as connection, connection.transaction():
+    with queue_database().write_session() as connection, connection.transaction():
         connection.run("lock table messages.message_archive in access exclusive mode")
         with postgresql().connect(console_database) as beside:
             beside.run("set statement_timeout = '5s'")
@@ -70,7 +70,7 @@ def test_whether_tables_are_fit_is_told_while_somebody_has_locked_the_archive(co
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_no_program_starts_on_tables_of_the_version_before(console_database: str, program: list[str]) -> None:
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         set_back(connection, VERSION - 1)
     with pytest.raises(
         CommandError, match=rf"of version {VERSION - 1}, .* needs {VERSION}: run manage\.py engine_schema\."
@@ -95,7 +95,7 @@ def test_nothing_is_indexed_without_a_yes(console_database: str, monkeypatch: py
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda _: "n")
     assert run("--index-text").endswith("Nothing was changed.")
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         assert connection.value("select count(*) from pg_extension where extname = 'pg_trgm'") == 0
     monkeypatch.setattr("builtins.input", lambda _: "yes")
     assert "Searches use it now." in run("--index-text")
@@ -108,7 +108,7 @@ def test_without_the_engines_tables_there_is_nothing_to_index(bare: None) -> Non
 
 def test_what_a_cut_build_has_left_is_named(console_database: str) -> None:
     run("--index-text", "--yes")
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run(
             "update pg_index set indisvalid = false where indexrelid = 'messages.message_archive_text'::regclass"
         )

@@ -160,7 +160,14 @@ def test_beat_child_and_pg_cron_at_once_do_no_harm(shop: Connection, cron_server
         except BaseException as error:
             faults.append(error)
 
-    works = [as_pg_cron, as_pg_cron, tasks.keep_leases, tasks.run_schedules, ScheduleClock().turn, ScheduleClock().turn]
+    works = [
+        as_pg_cron,
+        as_pg_cron,
+        tasks.keep_leases,
+        tasks.run_schedules,
+        ScheduleClock().run_once,
+        ScheduleClock().run_once,
+    ]
     threads = [threading.Thread(target=at_once, args=[work]) for work in works]
     for thread in threads:
         thread.start()
@@ -196,7 +203,7 @@ class AtOnce:
         process = ExpirerProcess()
         try:
             while not self._over.is_set():
-                process.turn()
+                process.run_once()
                 self._over.wait(min(0.05, process.rest))
         finally:
             process.close()

@@ -26,7 +26,10 @@ def test_options_of_the_url_are_honoured_and_ours_win(console_database: str) -> 
     assert "default_transaction_read_only=on" in entry["OPTIONS"]["options"], "Django's own sessions only look"
     shown = {}
     with elsewhere("queues", **entry):
-        for name, session in (("reading", queue_database().reading()), ("writing", queue_database().writing())):
+        for name, session in (
+            ("reading", queue_database().read_session()),
+            ("writing", queue_database().write_session()),
+        ):
             with session as connection:
                 asked = ("work_mem", "timezone", "statement_timeout", "default_transaction_read_only")
                 shown[name] = [connection.value(f"show {each}") for each in asked]
@@ -41,7 +44,10 @@ def test_who_asks_for_a_server_that_takes_writes_can_look_there(
         url = connect_options.address(_behind(there(follower, console_database), console_database))
         found = {}
         with elsewhere("queues", **env.for_looking(env.database(url, "QUEUES_URL"))):
-            for name, session in (("reading", queue_database().reading()), ("writing", queue_database().writing())):
+            for name, session in (
+                ("reading", queue_database().read_session()),
+                ("writing", queue_database().write_session()),
+            ):
                 with session as connection:
                     found[name] = _seen(connection.value)
             with connections["queues"].cursor() as cursor:

@@ -66,7 +66,7 @@ def lent(**asked: Any) -> int:
     number = 0
     with ExitStack() as sessions, suppress(Busy, DatabaseDown):
         while number < 100:
-            sessions.enter_context(queue_database().reading(**asked))
+            sessions.enter_context(queue_database().read_session(**asked))
             number += 1
     return number
 

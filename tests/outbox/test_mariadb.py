@@ -60,7 +60,7 @@ def test_who_has_looked_for_a_record_keeps_nobody_from_storing_it(
         copies = [StorageTransaction(each, outbox.finding("a"), outbox.finds_apart) for each in (one, other)]
         one.run(*outbox.storing("a", []))
         copies[0].commit()
-        copies[1].roll_back()
+        copies[1].rollback()
     assert records(there) == [(False, "[]")]
 
 

@@ -310,7 +310,7 @@ def test_what_may_still_commit_is_left_alone(
 def test_what_nobody_can_commit_any_more_is_rolled_back(
     billing: Endpoint, in_doubt: InDoubt, connection: Connection, connect: Any, shops: Shops
 ) -> None:
-    in_doubt.storage.cut()
+    in_doubt.storage.abort()
     until(lambda: not coordinator_of(billing).recover(connection))
     assert prepared(shops) == [0, 0]
     assert all_charges(*shops.values()) == [[], []]

@@ -123,7 +123,7 @@ class There(NamedTuple):
         return self.delays()
 
     def delays(self) -> list[SeenRow]:
-        with queue_databases.database_of(self.delayed).reading() as looking:
+        with queue_databases.database_of(self.delayed).read_session() as looking:
             table = discovery.readable(looking, self.delayed)
             assert table
             found = delayed.page(looking, table).messages

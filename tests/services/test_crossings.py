@@ -456,7 +456,7 @@ def test_one_that_is_only_looked_at_stays_so(billing: Billing, here: Connection,
     assert (refused.result, "are only looked at" in (refused.why or "")) == ("failed", True)
     with (
         pytest.raises(PermissionError, match="billing is only looked at"),
-        queue_databases.database_of(billing.orders).writing(),
+        queue_databases.database_of(billing.orders).write_session(),
     ):
         pass
     assert billing.arrived() == []
@@ -465,10 +465,10 @@ def test_one_that_is_only_looked_at_stays_so(billing: Billing, here: Connection,
 def test_what_the_preview_says_is_what_the_act_does(billing: Billing, here: Connection, ana: User) -> None:
     operation = started(billing, ana, 3)
     (target,) = queries.retry_targets(here, operation).all
-    assert (target.target.name, target.messages, target.target.why_not) == (billing.name, 3, "")
+    assert (target.target.name, target.messages, target.target.blocking_reason) == (billing.name, 3, "")
     with billing.without_queue():
         (target,) = queries.retry_targets(here, operation).all
-        assert "there is no queue table 'Orders'" in target.target.why_not
+        assert "there is no queue table 'Orders'" in target.target.blocking_reason
         runner.run(operation.pk)
     operation.refresh_from_db()
     assert (operation.failed, open_crossings(here)) == (3, 0)
@@ -560,7 +560,7 @@ def test_no_crash_gives_the_number_of_a_marked_transaction_to_another(billing: B
     with postgresql().connect(billing.dsn) as there:
         there.run("create table public.of_somebody_else ()")
         there.run("drop table public.of_somebody_else")
-        assert store.told(there, kept).state == "not_committed"
+        assert store.commit_outcome(there, kept).state == "not_committed"
 
 
 @on_postgresql
@@ -570,8 +570,8 @@ def test_what_is_not_known_here_is_asked_there(billing: Billing) -> None:
     with postgresql().connect(billing.dsn) as one, postgresql().connect(billing.dsn) as other:
         with one.transaction():
             kept = store.mark(one)
-            assert store.told(other, kept).state == "in_progress"
+            assert store.commit_outcome(other, kept).state == "in_progress"
         with suppress(ValueError), one.transaction():
             undone = store.mark(one)
             raise ValueError("over")
-        assert [store.told(other, each).state for each in (kept, undone)] == ["committed", "not_committed"]
+        assert [store.commit_outcome(other, each).state for each in (kept, undone)] == ["committed", "not_committed"]

@@ -43,13 +43,13 @@ def run(operation: Operation, who: Any, **more: Any) -> Operation:
 
 def rows_in(queue: str = BILLING) -> dict[str, Any]:
     """By message id, of what an edit has sent."""
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         rows = connection.all(f"select headers, body from {queue} where headers like '%%{EDIT_OF}%%'")
     return {h.parse(row.headers)[h.MESSAGE_ID]: row for row in rows}  # type: ignore[misc]
 
 
 def body_of(archive_id: int) -> bytes:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         asked = "select body from messages.message_archive where id = %(id)s"
         return bytes(connection.value(asked, {"id": archive_id}))
 
@@ -91,7 +91,7 @@ def test_a_field_is_set_and_nothing_else_of_the_body(editor: User) -> None:
 def test_what_lacks_it_or_has_another_value_stays_dead(editor: User) -> None:
     operation = run(edited(editor, MessageEdit("header", "Tenant", "set", "blue")), editor)
     assert (operation.done, operation.skipped, operation.failed) == (0, 88, 0)
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         assert {item.why for item in queries.not_done(connection, operation.pk)} == {"It has no header Tenant."}
     assert len(dead(100, exception=REFUSED)) == 88
     assert not rows_in()
@@ -100,13 +100,13 @@ def test_what_lacks_it_or_has_another_value_stays_dead(editor: User) -> None:
 def test_the_look_says_what_the_act_does(editor: User) -> None:
     operation = edited(editor, None)
     some = dead(2, exception=REFUSED)
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         change = "update messages.message_archive set body = %(body)s where id = %(id)s"
         connection.run(change, {"id": some[0].id, "body": b"{'no json"})
         connection.run(change, {"id": some[1].id, "body": b'{"Other": 1}'})
     name = next(iter(json.loads(body_of(dead(3, exception=REFUSED)[2].id).removeprefix(BOM))))
     edit = MessageEdit("field", name, "set", "2026-1")
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         found = edits.look(connection, operation, edit, content_access.of(editor))
     assert found.counts == {"changed": 86, "lacks": 1, "unread": 1}
     assert found.whys == {"Its body is no JSON.": 1}
@@ -166,11 +166,11 @@ def test_what_rules_hide_is_neither_compared_nor_changed(editor: User) -> None:
     MaskingRule.objects.create(name="tenants", kind="header", pattern="Tenant", types=[])
     operation = run(edited(editor, TENANT), editor)
     assert (operation.done, operation.failed) == (88, 0), "there was none yet"
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         headers = "replace(headers, '{', '{\"Tenant\":\"red\",')"
         connection.run(f"update messages.message_archive set headers = {headers} where state = 'dead'")
     operation = edited(editor, MessageEdit("header", "Tenant", "replace", "blue", "red"), state="dead")
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         found = edits.look(connection, operation, edits.of(operation).edit, content_access.of(editor))  # type: ignore[union-attr]
     assert set(found.counts) == {"unread"}
     operation = run(operation, editor)
@@ -192,7 +192,7 @@ def test_in_stages_it_is_told_what_became_of_each(editor: User) -> None:
     look(operation, clock)
     ids = sent(operation)
     assert len(ids) == 5
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         assert succeed(connection, ids[0])
     died_of_the_same(operation, ids[1])
     look(operation, clock)
@@ -265,5 +265,5 @@ def test_the_database_tells_the_new_id_as_we_do() -> None:
     from pgqueue_admin.dialects.postgresql import postgresql
 
     sql = postgresql().operation.edited_id.text.replace("a.id", "4711")
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         assert connection.value(f"select {sql}", {"seed": "s"}) == new_id("s", 4711)

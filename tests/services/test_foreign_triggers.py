@@ -17,7 +17,7 @@ create trigger note_it before insert on public."Billing" for each row execute fu
 def test_its_messages_fail_with_the_servers_words_and_the_cure(ana: User) -> None:
     ours = dead(exception=REFUSED)[0]
     other = next(each for each in dead(500) if each.queue not in {BILLING, None} and each.has_target)
-    with queue_database().writing() as session:
+    with queue_database().write_session() as session:
         session.run(NOTES)
         before = number_in(BILLING)
         failed, done = replay.retry(session, [ours.id, other.id], "ana")

@@ -279,6 +279,6 @@ def test_what_the_engines_owner_attached_is_no_code_of_others(
         leases.publish(QUEUE, "1", ana, "console")
         leases.release(QUEUE, locked.id, seen(session, locked.id), ana, "console")
         leases.end(QUEUE, other.id, seen(session, other.id), "failed", ana, "console", "stuck")
-        with queue_database().reading() as reading:
+        with queue_database().read_session() as reading:
             assert (judge(reading, [QUEUE])[QUEUE].runs, would_run(reading, QUEUE)) == ((), "")
     session.run("drop owned by narrow; drop role narrow")

@@ -75,7 +75,7 @@ def test_only_our_endpoints_are_told_which_message_it_was(ana: User) -> None:
     for exception, table in ((REFUSED, "Billing"), ("InvalidCouponException", "Sales")):
         message = dead(exception=exception)[0]
         single.act("retry", message.id, ana, "console")
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             headers = connection.value(f'select headers from "public"."{table}" order by seq desc limit 1')
         said = retried_from(h.parse(headers).get(RETRIED_FROM))
         assert (said and said.archive_id) == (message.id if table == "Billing" else None)
@@ -89,11 +89,11 @@ def test_a_schema_that_is_not_watched_is_not_written_to(ana: User, settings: Any
 
 def test_what_fails_now_is_not_done_later(ana: User) -> None:
     message, before = dead(exception=REFUSED)[0], number_in(BILLING)
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("alter table messages.archive_event add constraint full_disk check (verb <> 'retried')")
     with pytest.raises(DatabaseError):
         single.act("retry", message.id, ana, "console")
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("alter table messages.archive_event drop constraint full_disk")
     operation = Operation.objects.get()
     runner.run(operation.pk)

@@ -41,7 +41,7 @@ def test_freezing_counts_and_does_nothing(ana: User) -> None:
 def test_the_set_never_grows(ana: User) -> None:
     operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     newcomer = dead(exception="TimeoutException")[0]
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         change = "update messages.message_archive set exception_type = %(type)s where id = %(id)s"
         connection.run(change, {"type": REFUSED, "id": newcomer.id})
     lifecycle.start(operation.pk, ana)
@@ -119,7 +119,7 @@ def test_chunks_grow_while_they_are_quick(
 def test_a_chunk_ends_where_its_headers_are_large_enough(ana: User) -> None:
     """A retry reads them: two hundred of some megabytes would be more than the process can hold."""
     operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         more = """left(headers, -1) || ',"x":"' || repeat('x', %(size)s) || '"}'"""
         items = (
             "select archive_id from messages.operation_item where operation = %(pk)s and position = any (%(positions)s)"
@@ -141,7 +141,7 @@ def test_each_message_has_its_outcome(ana: User) -> None:
     lifecycle.start(operation.pk, ana)
     finished(operation)
     assert (operation.count, operation.done, operation.skipped, operation.failed) == (2597, 2569, 1, 27)
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         [skipped] = queries.items(connection, operation.pk, outcome="skipped")
         failed = queries.items(connection, operation.pk, outcome="failed", limit=100)
         states = {now.state: now.count for now in queries.states(connection, operation.pk)}
@@ -161,7 +161,7 @@ def test_each_message_has_its_outcome(ana: User) -> None:
 def test_the_preview_says_what_changed_since(ana: User) -> None:
     operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     single.act("discard", dead(exception=REFUSED)[0].id, "bob", "command")
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         assert queries.changed(connection, operation) == (1, "bob")
         made_of = queries.made_of(connection, operation.pk)
     assert [(row.name, row.count) for row in made_of if row.what == "cause"] == [(REFUSED, 88)]
@@ -214,7 +214,7 @@ def test_a_frozen_one_lapses_after_half_an_hour(ana: User) -> None:
     old.refresh_from_db()
     young.refresh_from_db()
     assert (old.state, young.state) == (State.LAPSED, State.LAPSED)
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         assert queries.items(connection, old.pk) == []
 
 
@@ -247,20 +247,20 @@ def test_a_failing_chunk_leaves_all_of_it_undone(ana: User) -> None:
 
     operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     lifecycle.start(operation.pk, ana)
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("alter table messages.archive_event add constraint full_disk check (verb <> 'retried')")
     before = number_in(BILLING)
     with pytest.raises(DatabaseError):
         runner.run_chunk(operation.pk)
     assert number_in(BILLING) == before
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("alter table messages.archive_event drop constraint full_disk")
     assert finished(operation).done == 88
 
 
 def test_a_new_console_beside_an_old_archive_takes_numbers_that_are_free(ana: User) -> None:
     """Sets lie beside the queues: those of a console that is gone, or of a second one, have had our numbers."""
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         taken = "insert into messages.operation_item (operation, position, archive_id) select n, 1, 1"
         connection.run(f"{taken} from generate_series(1, 40) n")
     first = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")

@@ -26,11 +26,11 @@ def test_a_set_that_could_not_be_dropped_is_dropped_later(ana: User, monkeypatch
         assert lifecycle.cancel(cancelled.pk, ana).state == State.CANCELLED
         assert selection.lapse(timezone.now() + timedelta(minutes=31)) == 1
     for operation in (cancelled, lapsed):
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             assert queries.items(connection, operation.pk)
     reconcile.settle()
     for operation in (cancelled, lapsed):
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             assert queries.items(connection, operation.pk) == []
 
 

@@ -28,7 +28,7 @@ def test_they_leave_the_bin_and_are_sent_in_one_act(ana: User) -> None:
     before, ids = number_in(BILLING), discarded(ana)
     single.act("restore", ids[0], "tomas", "console")
     operation = selection.freeze_discarded(ids, ana, "console")
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         assert queries.changed(connection, operation) == (1, "tomas")
         assert queries.retry_targets(connection, operation).count == 87
     lifecycle.start(operation.pk, ana)
@@ -36,7 +36,7 @@ def test_they_leave_the_bin_and_are_sent_in_one_act(ana: User) -> None:
     operation.refresh_from_db()
     assert (operation.done, operation.skipped) == (87, 1)
     assert number_in(BILLING) == before + 87
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         assert [each.verb for each in store.events(connection, ids[1])] == ["discarded", "restored", "retried"]
     assert (AuditEntry.objects.get(verb="retry").after or {})["restored"] is True
 
@@ -71,7 +71,7 @@ def test_a_kill_neither_loses_nor_doubles_any(archived_console: str, ana: User) 
 
 def test_the_preview_says_whether_the_cause_still_happens(ana: User) -> None:
     operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         quiet = queries.causes(connection, operation)
         assert quiet
         assert (quiet.in_an_hour, quiet.since_mark, quiet.mark) == (0, 0, None)

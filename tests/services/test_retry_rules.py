@@ -77,7 +77,7 @@ def test_those_of_a_queue_that_is_gone_go_to_its_new_name(session: Connection, c
     session.run(f"drop table {BILLING}")
     frozen = selection.freeze("retry", ArchiveFilter(exception=REFUSED), chief, "console")
     shown = queries.retry_targets(session, frozen, redirects.rules())
-    assert [(each.rule.number, each.messages, each.why_not) for each in shown.ruled] == [(rule.pk, 88, "")]
+    assert [(each.rule.number, each.messages, each.blocking_reason) for each in shown.ruled] == [(rule.pk, 88, "")]
     assert (shown.lost, shown.count) == (0, 88)
     Endpoint.objects.create(name="V2", schema="public", table="Billing.V2")
     operation = retried(chief, rule.pk)

@@ -104,13 +104,13 @@ def test_a_right_that_is_missing_is_told_as_that(ana: User) -> None:
 
 
 def left_of(operation: Operation) -> list[Any]:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         return queries.items(connection, operation.pk)
 
 
 def as_older_versions_did() -> None:
     """They dropped a set that was never started, and its number with it."""
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("delete from messages.operation_item where why = 'Never started.'")
 
 
@@ -156,7 +156,7 @@ def test_one_whose_set_is_gone_is_not_called_done(ana: User, done: int) -> None:
     lifecycle.start(operation.pk, ana)
     if done:
         runner.run_chunk(operation.pk, done)
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("delete from messages.operation_item where outcome is null")
     runner.run(operation.pk)
     reconcile.settle()

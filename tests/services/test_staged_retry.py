@@ -65,7 +65,7 @@ def test_it_goes_on_only_when_somebody_has_taken_the_trial(ana: User) -> None:
 def test_where_its_queue_cannot_be_looked_into_nobody_is_said_to_receive_nothing(ana: User) -> None:
     operation, clock = planned(ana), Clock()
     look(operation, clock)
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run(f"alter table {BILLING} rename column body to no_body")
     go_by(operation, 61)
     said = "whether somebody has taken the first 5 messages is not known"
@@ -170,7 +170,7 @@ def test_it_stops_at_so_many_dead_of_any_so_many_of_one_queue(ana: User) -> None
     ids = sent(operation)
     die(operation, [ids[0], ids[12], ids[24]])
     assert look(operation, clock).operation.state == State.RUNNING
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         to_sales = "update messages.message_archive set queue = 'Sales' where id = any (%(ids)s)"
         connection.run(to_sales, {"ids": ids[::3]})
     plan = look(operation, clock)
@@ -184,7 +184,7 @@ def test_it_stops_at_so_many_dead_of_any_so_many_of_one_queue(ana: User) -> None
 def test_it_holds_above_its_ceiling_and_goes_on_below_three_quarters(ana: User) -> None:
     plan = Planned(try_first=0, then_some=0, rest_rate=10, stop_dead=0, hold_above=40, waits=False)
     operation, clock = planned(ana, plan), Clock()
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run(f"delete from {BILLING}")
     while not look(operation, clock).held:
         assert len(sent(operation)) < 88
@@ -229,7 +229,7 @@ def test_what_became_of_each_is_told_and_never_guessed(ana: User) -> None:
     assert classes(operation) == {"succeeded": 3, "same": 2, "other": 1, "unknown": 4, "sent": 78}, (
         "no endpoint of ours is there: who took four of them never says what came of it"
     )
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         ours = "update messages.message_archive set retry_token = gen_random_uuid() where id = any (%(ids)s)"
         connection.run(ours, {"ids": ids[6:8]})
     assert classes(operation) == {"succeeded": 3, "same": 2, "other": 1, "picked": 2, "unknown": 2, "sent": 78}
@@ -356,7 +356,7 @@ def test_what_has_left_the_archive_is_told_as_it_was(ana: User) -> None:
     die(operation, ids[3:5])
     take(operation, ids[5:])
     look(operation, clock)
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         connection.run("delete from messages.message_archive where id = any (%(ids)s)", {"ids": ids})
     found = classes(operation, given_up=True)
     assert (found["succeeded"], found["dead"], found["unknown"]) == (3, 2, 15)
@@ -383,7 +383,7 @@ def test_a_plan_is_kept_in_the_audit_and_refused_where_it_makes_no_sense(ana: Us
 
 def test_tables_of_a_version_before_know_no_plan(ana: User) -> None:
     frozen = selection.freeze("retry", ArchiveFilter(exception="TimeoutException"), ana, "console")
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         set_back(connection, 6)
     with pytest.raises(OperationRefused, match=r"know no stages yet: run manage\.py engine_schema"):
         lifecycle.start(frozen.pk, ana, planned=Planned())
@@ -399,7 +399,7 @@ def test_nobody_runs_a_planned_one_as_fast_as_it_goes(ana: User) -> None:
 
 def test_what_others_decided_meanwhile_is_skipped_and_counted_as_that(ana: User) -> None:
     operation, clock = planned(ana), Clock()
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         second = queries.items(connection, operation.pk)[1].archive_id
     single.act("discard", second, "ivo", "console")
     look(operation, clock)
@@ -419,7 +419,7 @@ def test_a_queue_that_is_gone_holds_nothing_up(ana: User) -> None:
 def test_a_ceiling_of_which_nothing_is_known_holds(ana: User) -> None:
     plan = Planned(try_first=0, then_some=0, rest_rate=10, hold_above=1_000, waits=False)
     operation, clock = planned(ana, plan), Clock()
-    with queue_database().writing() as connection, connection.transaction():
+    with queue_database().write_session() as connection, connection.transaction():
         connection.run(f"lock table {BILLING}")
         assert look(operation, clock).held
     assert "what is ready in Billing is not known" in plan_of(operation).says

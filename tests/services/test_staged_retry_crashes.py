@@ -142,7 +142,7 @@ def test_edited_messages_are_each_sent_once_whoever_is_killed(archived_console: 
         staged_retry.step(operation.pk, clock.after(2))
         operation.refresh_from_db()
     assert (operation.count, operation.done, events_of(operation.pk)) == (88, 88, 88)
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         rows = connection.all(f"select headers from {BILLING} where headers like '%%Pgqueue.EditOf%%'")
     found = [h.parse(row.headers) for row in rows]
     ids = {edits.sent_as(operation, each) for each in sent(operation)}
@@ -157,11 +157,11 @@ def acted(operation: Operation) -> int:
 
 def rows_sent(operation: Operation) -> int:
     asked = "select count(distinct sent_as) from messages.operation_item where operation = %(pk)s"
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         return int(connection.value(asked, {"pk": operation.pk}))
 
 
 def count(operation: Operation, which: str) -> int:
     asked = f"select count(*) from messages.operation_item where operation = %(pk)s and {which}"
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         return int(connection.value(asked, {"pk": operation.pk}))

@@ -109,7 +109,7 @@ def forge(owner: Connection, *failed: str) -> None:
 
 def forged() -> dict[str, int]:
     """Archive ids by what their headers say."""
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         rows = store.page(connection, ArchiveFilter(type_is=TYPE, state=""), limit=100).messages
     return {row.message_id: row.id for row in rows}
 
@@ -125,12 +125,12 @@ def test_the_preview_names_what_fails(tried: Connection, ana: User, sampled: boo
         sample()
     before = counts(tried)
     operation = selection.freeze("retry", ArchiveFilter(type_is=TYPE), ana, "console")
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         told = queries.retry_targets(connection, operation)
     will_fail = {each.target.address for each in told.all if each.target.refusal()}
     lifecycle.start(operation.pk, ana)
     runner.run(operation.pk)
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         items = queries.items(connection, operation.pk, limit=100)
         found = {item.archive_id: store.get(connection, item.archive_id) for item in items}
     addresses = {archive_id: message.target for archive_id, message in found.items() if message and message.target}
@@ -214,7 +214,7 @@ def test_code_of_others_is_named_before_it_runs(tried: Connection, ana: User) ->
         create trigger its_own before insert on public."Foreign" for each row execute function public.safe();
     """)
     address = Address("public", "Input")
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         judged = judge(connection, [address, Address("public", "Foreign")])
     assert judged[address].runs == ("check checked of role neighbour", "trigger spies of role neighbour")
     assert judged[Address("public", "Foreign")].runs == (), "it runs with its owner's rights, not with ours"

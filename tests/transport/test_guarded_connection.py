@@ -54,7 +54,7 @@ def test_one_that_would_close_it_is_told(four_of_five):
     told = []
 
     def act(context):
-        for close in (context.connection.close, context.connection.cut, context.connection.__enter__):
+        for close in (context.connection.close, context.connection.abort, context.connection.__enter__):
             with pytest.raises(SessionBelongsToMessage) as refused:
                 close()
             told.append(str(refused.value))

@@ -28,7 +28,7 @@ class Producer:
         self._endpoint, self._session = endpoint, session
         self._sent, self._open = 0, None
 
-    def turn(self, keeps):
+    def run_once(self, keeps):
         if self._open is None:
             self._open = ExitStack()
             self._open.enter_context(self._session.transaction())
@@ -73,7 +73,7 @@ def test_under_interleaved_rollbacks_and_retries(endpoint, handlers, connect, ba
     endpoint.start()
     try:
         for number, keeps in steps:
-            producers[number].turn(keeps)
+            producers[number].run_once(keeps)
         for producer in producers:
             producer.close()
         until(lambda: not rows(endpoint.dsn, "Sales"), 30)

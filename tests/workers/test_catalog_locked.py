@@ -64,19 +64,19 @@ def test_a_new_sampler_says_why_it_is_blind(
     with apart.transaction():
         apart.run("lock table pg_sequence in access exclusive mode")
         for _ in range(4):
-            sampling.turn()
+            sampling.run_once()
             clock.now += FIND_EVERY / 4 + 0.001
         assert looks == [100.0], "not at every turn"
-        sampling.turn()
+        sampling.run_once()
         assert len(looks) == 2
         assert "holds a lock that this waited for" in told()
     assert "The queues' database does not answer" in caplog.text
     assert "The console's database" not in caplog.text
     clock.now += FIND_EVERY
-    sampling.turn()
+    sampling.run_once()
     assert LatestSample.objects.get().depth == 3
     clock.now += HEARTBEAT_EVERY
-    sampling.turn()
+    sampling.run_once()
     assert told() == ""
 
 
@@ -84,26 +84,26 @@ def test_known_queues_are_measured_while_none_can_be_found(
     apart: Connection, sampling: SamplerProcess, clock: Clock, looks: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     address = make(apart)
-    sampling.turn()
+    sampling.run_once()
     fill(apart, address, 3)
     make(apart, "New")
     clock.now += FIND_EVERY
     with caplog.at_level(logging.WARNING), apart.transaction():
         apart.run("lock table pg_class in access exclusive mode")
-        sampling.turn()
-        sampling.turn()
+        sampling.run_once()
+        sampling.run_once()
         assert (LatestSample.objects.get().depth, LatestSample.objects.get().error) == (3, "")
         clock.now += HEARTBEAT_EVERY
-        sampling.turn()
+        sampling.run_once()
         assert "holds a lock that this waited for" in told()
         assert looks == [100.0, 105.0]
     assert "The console's database" not in caplog.text
     assert caplog.text.count("New queues are not found") == 1
     clock.now += FIND_EVERY
-    sampling.turn()
+    sampling.run_once()
     assert set(Queue.objects.values_list("table", flat=True)) == {"Q", "New"}
     clock.now += HEARTBEAT_EVERY
-    sampling.turn()
+    sampling.run_once()
     assert told() == ""
 
 
@@ -112,11 +112,11 @@ def test_queues_say_that_their_database_was_too_slow(
 ) -> None:
     """The server's clock is what each look begins with."""
     make(apart)
-    sampling.turn()
+    sampling.run_once()
     with monkeypatch.context() as meanwhile:
         seconds = server_clock.only_in(apart, "60", "0")
         server_clock.tells(meanwhile, f"(select clock_timestamp() from pg_sleep({seconds}))")
-        sampling.turn()
+        sampling.run_once()
         assert "too slow" in LatestSample.objects.get().error
-    sampling.turn()
+    sampling.run_once()
     assert LatestSample.objects.get().error == ""

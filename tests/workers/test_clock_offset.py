@@ -70,9 +70,9 @@ def test_ages_are_right_all_the_same(hour_ahead: Connection) -> None:
     TableQueue(postgresql(), Address("public", "Sales")).create(hour_ahead)
     for _ in range(2):  # a second sampler goes on from what the first remembered
         sampling = SamplerProcess()
-        sampling.turn()
+        sampling.run_once()
         hour_ahead.run("insert into \"Sales\" (id, headers, body) values (gen_random_uuid(), '{}', '{}')")
-        sampling.turn()
+        sampling.run_once()
         sampling.close()
         latest = LatestSample.objects.get(queue__table="Sales")
         assert latest.oldest_at is not None
@@ -89,8 +89,8 @@ def test_a_clock_that_steps_back_leaves_no_hole_in_history(
     monkeypatch.setattr(database_clock, "ASK_EVERY", 0.0)
     monkeypatch.setattr(database_clock, "now", database_clock.DatabaseClock().now)
     make(tables)
-    sampling.turn()
+    sampling.run_once()
     before = Sample.objects.get(queue__table="Q").at
     tables.run("update public.step set by = interval '0'")
-    sampling.turn()
+    sampling.run_once()
     assert Sample.objects.filter(queue__table="Q", at__lt=before).exists()

@@ -11,7 +11,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import LatestSample, MinimumTtbr, Process, Queue, database_clock, navigation_counts, samples
-from pgqueue_admin.models.queue_database import database_of, is_watched, looked_at, queue_database, why_not_written
+from pgqueue_admin.models.queue_database import database_of, is_watched, looked_at, queue_database, write_refusal
 from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
 from pgqueue_admin.workers.supervisor.role import RoleKey, singletons
 from tests.databases import Databases
@@ -50,8 +50,8 @@ def test_queues_of_one_name_are_two(
 ) -> None:
     fill(tables, make(tables), 3)
     fill(there, make(there), 5)
-    sampling.turn()
-    sampling_there.turn()
+    sampling.run_once()
+    sampling_there.run_once()
     assert depths() == {"public.Q": 3, "billing:public.Q": 5}
     assert [*Process.objects.values_list("role", "endpoint")] == [("source-sampler", "billing")]  # one process here
     assert not Queue.objects.exclude(gone_since=None).exists()
@@ -62,12 +62,12 @@ def test_one_that_is_gone_there_is_not_gone_here(
 ) -> None:
     make(tables)
     make(there)
-    sampling.turn()
-    sampling_there.turn()
+    sampling.run_once()
+    sampling_there.run_once()
     there.run('drop table "Q"')
     clock.now += 100
-    sampling.turn()
-    sampling_there.turn()
+    sampling.run_once()
+    sampling_there.run_once()
     assert [str(each) for each in Queue.objects.exclude(gone_since=None)] == ["billing:public.Q"]
 
 
@@ -76,17 +76,17 @@ def test_one_database_that_is_lost_blinds_nobody_to_the_other(
 ) -> None:
     fill(tables, make(tables), 1)
     fill(there, make(there), 1)
-    sampling.turn()
-    sampling_there.turn()
+    sampling.run_once()
+    sampling_there.run_once()
     name = there.value("select current_database()")
     cut_sessions(there)
     tables.run(f"alter database {name} allow_connections false")
-    sampling_there.turn()
-    sampling.turn()
+    sampling_there.run_once()
+    sampling.run_once()
     unread = {str(each.queue): bool(each.error) for each in LatestSample.objects.select_related("queue")}
     assert unread == {"public.Q": False, "billing:public.Q": True}
     tables.run(f"alter database {name} allow_connections true")
-    sampling_there.turn()
+    sampling_there.run_once()
     assert not LatestSample.objects.exclude(error="").exists()
 
 
@@ -94,21 +94,21 @@ def test_who_is_silent_is_said_by_the_others(
     tables: Connection, there: Connection, sampling: SamplerProcess, sampling_there: SamplerProcess
 ) -> None:
     fill(there, make(there), 2)
-    sampling_there.turn()
+    sampling_there.run_once()
     old = database_clock.now() - timedelta(hours=1)
     LatestSample.objects.update(at=old)
     assert navigation_counts.newest() is None, "what another database's sampler saw is no sample of the first"
-    sampling.turn()
+    sampling.run_once()
     assert LatestSample.objects.get().error == samples.SILENT
     # one that is heard of looks slowly, and is not silent
     about = {"host": "there", "pid": 1, "start_ticks": 1, "started_at": old, "heartbeat_at": database_clock.now()}
     Process.objects.create(role="source-sampler", endpoint="billing", **about)
     LatestSample.objects.update(error="")
-    sampling.turn()
+    sampling.run_once()
     assert LatestSample.objects.get().error == ""
     Process.objects.filter(host="there").delete()
-    sampling.turn()
-    sampling_there.turn()  # its figures are those of before: only their time is written
+    sampling.run_once()
+    sampling_there.run_once()  # its figures are those of before: only their time is written
     now = LatestSample.objects.get()
     assert (now.error, now.depth, now.at > old) == ("", 2, True)
 
@@ -116,7 +116,7 @@ def test_who_is_silent_is_said_by_the_others(
 def test_ttbr_of_messages_there_is_kept_by_their_queue(there: Connection, sampling_there: SamplerProcess) -> None:
     headers = """'{"NServiceBus.TimeToBeReceived":"00:01:00","NServiceBus.EnclosedMessageTypes":"Shop.Thumb, Shop"}'"""
     fill(there, make(there), 1, headers=headers)
-    sampling_there.turn()
+    sampling_there.run_once()
     assert MinimumTtbr.objects.get().queue.schema == "billing:public"
 
 
@@ -131,10 +131,10 @@ def test_a_role_that_may_only_read_is_enough(
         url = f"postgresql://billing_reader:of%20the%20tests@{place}"
         settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": {"billing": {"URL": url, "SCHEMAS": ["public"]}}}
         (billing,) = looked_at()
-        with billing.reading() as session:
+        with billing.read_session() as session:
             assert session.value("select current_user::text") == "billing_reader"
         with closing(SamplerProcess(billing, monotonic=clock)) as sampling:
-            sampling.turn()
+            sampling.run_once()
         assert depths() == {"billing:public.Q": 4}
     finally:
         billing.close()
@@ -145,9 +145,9 @@ def test_a_role_that_may_only_read_is_enough(
 
 def test_nothing_is_ever_written_there(other: str) -> None:
     (billing,) = looked_at()
-    with pytest.raises(PermissionError, match="billing is only looked at"), billing.writing():
+    with pytest.raises(PermissionError, match="billing is only looked at"), billing.write_session():
         pass
-    with billing.reading() as session, pytest.raises(DatabaseError):
+    with billing.read_session() as session, pytest.raises(DatabaseError):
         session.run("create table harm ()")
 
 
@@ -161,8 +161,8 @@ def test_an_address_means_one_database(other: str) -> None:
     ]  # fmt: skip
     assert not queue_database().allows(ALIASED)
     assert not billing.allows(Address("public", "Q"))
-    assert "billing" in why_not_written(ALIASED)
-    assert not why_not_written(Address("public", "Q"))
+    assert "billing" in write_refusal(ALIASED)
+    assert not write_refusal(Address("public", "Q"))
 
 
 def test_a_statement_for_another_database_is_not_made() -> None:

@@ -85,17 +85,17 @@ def _as_beat_does(dsn: str, over: threading.Event) -> None:
 
 
 def test_one_of_all_hosts(expiring: ExpirerProcess, queue: LeaseQueue, look: Connection) -> None:
-    expiring.turn()
+    expiring.run_once()
     another = ExpirerProcess()
     queue.publish(1)
     queue.claim(lock_for=0.01)
-    another.turn()
+    another.run_once()
     assert waiting(look), "the first has the lock"
     assert another.listening == []
     expiring.close()
 
     def has_taken_over() -> bool:
-        another.turn()
+        another.run_once()
         return not waiting(look)
 
     until(has_taken_over, what="the next one goes on")
@@ -112,23 +112,23 @@ def test_an_empty_queue_is_asked_once_a_minute(
     now = [time.monotonic()]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     log = StatementsLog(server, look, upkeep.BY.removeprefix("pgqueue "))
-    expiring.turn()
+    expiring.run_once()
     began = log.count(r"\S"), log.count("select")
     for _ in range(60):
         now[0] += 1
-        expiring.turn()
+        expiring.run_once()
     assert (log.count(r"\S"), log.count("select")) == (began[0] + 1, began[1] + 1)
     queue.publish(1)
 
     def has_looked() -> bool:
         now[0] += 0.1
-        expiring.turn()
+        expiring.run_once()
         return log.count("select") == began[1] + 2
 
     until(has_looked, what="told, it looks again")
     for _ in range(5):
         now[0] += 1
-        expiring.turn()
+        expiring.run_once()
     assert log.count(r"\S") == began[0] + 2 + 5, "each second while something lies there"
 
 
@@ -136,7 +136,7 @@ def test_where_there_is_no_lease_queue_it_rests(
     expiring: ExpirerProcess, look: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
     look.run("drop table messages.notify_round")
-    expiring.turn()
+    expiring.run_once()
     assert expiring._trouble == ""
     assert expiring.rest == expirer_process.BEAT
     (row,) = Process.objects.filter(role="expirer")

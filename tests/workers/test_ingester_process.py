@@ -27,7 +27,7 @@ def look(recorded_console: str, connect: Callable[[str], Connection]) -> Connect
 
 def emptied(ingesting: IngesterProcess) -> None:
     """A turn may take so many seconds and no more: a busy machine needs several."""
-    while ingesting.turn():
+    while ingesting.run_once():
         pass
 
 
@@ -38,7 +38,7 @@ def error_rows(look: Connection) -> int:
 def test_only_a_queue_that_is_to_be_is_emptied(look: Connection) -> None:
     queue = Queue.objects.create(schema="public", table="error", kind="error")
     ingesting = IngesterProcess()
-    ingesting.turn()
+    ingesting.run_once()
     assert error_rows(look) == 2603
     queue.ingest = True
     queue.save()
@@ -46,7 +46,7 @@ def test_only_a_queue_that_is_to_be_is_emptied(look: Connection) -> None:
     assert error_rows(look) == 0
     assert store.count(look, ArchiveFilter(), 10_000).number == 2603 - 6, "six are confirmations, not failures"
     (row,) = Process.objects.filter(role="ingester")
-    ingesting.turn()
+    ingesting.run_once()
     row.refresh_from_db()
     assert row.received == 2603
 
@@ -58,8 +58,8 @@ def test_a_queue_that_may_not_be_emptied_says_so_on_its_page(look: Connection) -
         look.run(f"grant delete on error to {clerk['USER']}")
         with elsewhere("queues", **clerk):
             ingesting = IngesterProcess()
-            ingesting.turn()
-            ingesting.turn()
+            ingesting.run_once()
+            ingesting.run_once()
             page = unescape(signed_in().get("/queues/public/error/").content.decode())
     assert "Cannot empty public.error: The database role may not do this." in page
     assert error_rows(look) == 2603
@@ -69,7 +69,7 @@ def test_a_table_that_is_gone_stops_no_other(look: Connection, caplog: pytest.Lo
     Queue.objects.create(schema="public", table="a gone one", kind="error", ingest=True)
     Queue.objects.create(schema="public", table="error", kind="error", ingest=True)
     ingesting = IngesterProcess()
-    ingesting.turn()
+    ingesting.run_once()
     emptied(ingesting)
     assert error_rows(look) == 0
     assert caplog.text.count("Cannot empty public.a gone one: The table is gone.") == 1, "said once, not every second"
@@ -95,7 +95,7 @@ def test_only_what_is_still_an_error_queue_of_an_allowed_schema_is_emptied(look:
     look.run("create schema elsewhere; create table elsewhere.error (like public.error including defaults)")
     look.run("insert into elsewhere.error (id, headers, body) select id, headers, body from public.error limit 3")
     ingesting = IngesterProcess()
-    ingesting.turn()
+    ingesting.run_once()
     assert (error_rows(look), look.value("select count(*) from elsewhere.error")) == (2603, 3)
     queue.kind = "error"
     queue.save()
@@ -112,8 +112,8 @@ def test_what_was_switched_on_for_one_database_is_off_in_another(
     assert error_rows(look) == 0
     with databases.clone("recorded") as production, queues_at(production):
         ingesting = IngesterProcess()
-        ingesting.turn()
-        ingesting.turn()
+        ingesting.run_once()
+        ingesting.run_once()
         assert error_rows(connect(production)) == 2603
         queue.refresh_from_db()
         assert not queue.ingest
@@ -134,7 +134,7 @@ def test_a_flood_does_not_keep_it_from_its_heartbeat_nor_another_queue_from_its_
     for table in ("error", "errors"):
         Queue.objects.create(schema="public", table=table, kind="error", ingest=True)
     ingesting = IngesterProcess()
-    assert ingesting.turn(), "there is more"
+    assert ingesting.run_once(), "there is more"
     assert (error_rows(look), look.value("select count(*) from errors")) == (2403, 0)
 
 

@@ -190,7 +190,7 @@ def test_a_server_that_crashes_at_the_commit(here: Connection, there: Billing, m
     ingesting = IngesterProcess(of_alias("billing"))
     Queue.objects.create(schema=there.orders.schema, table="error", kind="error", ingest=True)
     for _ in range(4):
-        while ingesting.turn():
+        while ingesting.run_once():
             pass
     is_whole(here, there)
 
@@ -206,7 +206,7 @@ def test_what_may_be_forgotten_there_no_crash_undoes_here(
         return finish(connection, *about)
 
     monkeypatch.setattr(crossing_in, "finish", finished)
-    with queue_databases.queue_database().writing() as connection:
+    with queue_databases.queue_database().write_session() as connection:
         assert connection.value("select current_setting('synchronous_commit')") == "off"
     emptied(there)
     assert set(said) == {"on"}
@@ -216,12 +216,12 @@ def test_what_may_be_forgotten_there_no_crash_undoes_here(
 def test_only_what_is_switched_on_is_emptied(here: Connection, there: Billing, settings: Settings) -> None:
     queue = Queue.objects.create(schema=there.orders.schema, table="error", kind="error")
     ingesting = IngesterProcess(of_alias("billing"))
-    ingesting.turn()
+    ingesting.run_once()
     assert len(there.rows("error")) == MANY
     save_settings(queue, {"ingest": True}, "ana", "console")
-    IngesterProcess().turn()
+    IngesterProcess().run_once()
     assert len(there.rows("error")) == MANY, "the first database's is not for it"
-    while ingesting.turn():
+    while ingesting.run_once():
         pass
     is_whole(here, there)
     (row,) = Process.objects.filter(role="source-ingester")

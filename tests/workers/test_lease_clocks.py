@@ -53,14 +53,14 @@ def test_it_looks_when_the_next_is_due_and_else_once_a_minute(
     look: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = ScheduleClock()
-    clock.turn()
+    clock.run_once()
     assert 59 < clock.rest <= 60
     due(look, add(look), timedelta(seconds=-1))
-    clock.turn()
+    clock.run_once()
     assert clock.sent == 0
     now = time.monotonic() + 60
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    clock.turn()
+    clock.run_once()
     assert clock.sent or clock.rest < 1 * NOISE
     monkeypatch.undo()
 
@@ -74,7 +74,7 @@ def test_the_child_beat_and_the_statement_of_pg_cron_at_once_send_each_once(
 
     def child() -> None:
         begin.wait(10)
-        ScheduleClock().turn()
+        ScheduleClock().run_once()
 
     def beat() -> None:
         begin.wait(10)
@@ -97,7 +97,7 @@ def _pg_cron(session: Connection) -> None:
 
 @pytest.mark.parametrize(
     "send",
-    [lambda _: ScheduleClock().turn(), lambda _: tasks.run_schedules(), _pg_cron],
+    [lambda _: ScheduleClock().run_once(), lambda _: tasks.run_schedules(), _pg_cron],
     ids=["child", "beat", "pg_cron"],
 )
 def test_whoever_sends_runs_no_code_of_others(

@@ -67,17 +67,17 @@ def test_told_of_a_death_it_looks_when_that_one_is_due(
     rule: int, queue: LeaseQueue, look: Connection, child: ExpirerProcess
 ) -> None:
     """Between two of its looks there is a minute, but for the NOTIFY."""
-    child.turn()
+    child.run_once()
 
     def rests() -> bool:
-        child.turn()
+        child.run_once()
         return child._rules.rest > 50
 
     until(rests, what="it has nothing to do")
     began, died = time.monotonic(), die(queue, 3)
 
     def has_retried() -> bool:
-        child.turn()
+        child.run_once()
         return back(look) == died
 
     until(has_retried, what="they are back")
@@ -88,7 +88,7 @@ def test_what_died_while_nobody_listened_is_found(rule: int, queue: LeaseQueue, 
     died, child = die(queue, 3), ExpirerProcess()
 
     def has_retried() -> bool:
-        child.turn()
+        child.run_once()
         return back(look) == died
 
     until(has_retried, what="by a look at the start")
@@ -101,7 +101,7 @@ def test_a_lost_notify_costs_a_minute(
     now = [time.monotonic()]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     for _ in range(5):
-        child.turn()
+        child.run_once()
         now[0] += 1
     died = die(queue, 3)
     missed: list[str] = []  # nobody hears them, however late they come
@@ -109,11 +109,11 @@ def test_a_lost_notify_costs_a_minute(
         missed += [each.channel for each in child.listening[0].notifications(0.1)]
     look.run("update messages.message_archive set died_at = died_at - interval '10 seconds'")
     for _ in range(50):
-        child.turn()
+        child.run_once()
         now[0] += 1
     assert back(look) == []
     for _ in range(15):
-        child.turn()
+        child.run_once()
         now[0] += 1
     assert back(look) == died
 
@@ -163,11 +163,11 @@ def test_while_nothing_dies_it_asks_one_statement_a_minute(
 
     for _ in range(5):
         now[0] += 1
-        child.turn()
+        child.run_once()
     before, others = asked(), log.count(r"(select|with|insert|update|delete)[^;]*lease_rule")
     for _ in range(120):
         now[0] += 1
-        child.turn()
+        child.run_once()
     assert asked() - before == 2
     assert log.count(r"(select|with|insert|update|delete)[^;]*lease_rule") == others, "and nothing else of them"
 
@@ -186,7 +186,7 @@ def test_while_many_go_back_locks_are_ended_in_time(
     ends_at = time.monotonic() + 4
     while time.monotonic() < ends_at:
         began = time.monotonic()
-        child.turn()
+        child.run_once()
         latest = max(latest, time.monotonic() - began)
         time.sleep(child.rest)
     assert back(look), "they go back meanwhile"

@@ -40,7 +40,7 @@ def test_its_row_has_the_figures_of_a_queue(
     held, kept = queue.claim(2)
     queue.release(kept, after=3600)
     connect(console_database).run(DIE)
-    sampling.turn()
+    sampling.run_once()
     seen = latest("message")
     assert held.id
     assert (seen.ready, seen.in_flight, seen.expired, seen.delayed, seen.dead) == (3, 1, 0, 1, 2)

@@ -49,7 +49,7 @@ def test_it_looks_at_others_while_it_rests_and_insists_while_it_works(
         monkeypatch.setattr(CpuShare, name, lambda _, name=name: did.append(name))
     monkeypatch.setattr(HistoryProcess, "_is_due", lambda _: did.append("works"))
     pipelining = HistoryProcess(Unasked())  # type: ignore[arg-type]
-    pipelining.turn()
+    pipelining.run_once()
     assert did == ["look", "works", "rest"]
     monkeypatch.setattr(HistoryProcess, "_report", ends)
     with pytest.raises(Ended):

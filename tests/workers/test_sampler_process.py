@@ -20,14 +20,14 @@ from tests.workers.sampled import latest
 def test_queues_are_written_with_their_targets(tables: Connection, sampling: SamplerProcess) -> None:
     for name in ("Q", "error", "audit"):
         make(tables, name)
-    sampling.turn()
+    sampling.run_once()
     targets = {q.table: (q.kind, q.target_age_seconds, q.target_dead) for q in Queue.objects.filter(schema="public")}
     assert targets == {"Q": ("input", 60, 0), "error": ("error", None, 0), "audit": ("audit", None, None)}
 
 
 def test_targets_that_are_set_while_it_is_written_down_stay(tables: Connection, sampling: SamplerProcess) -> None:
     make(tables)
-    sampling.turn()
+    sampling.run_once()
     row = Queue.objects.get(table="Q")
     Queue.objects.update(target_depth=7)
     QueueRegistry()._take(row, {"endpoint": "Q"})
@@ -38,16 +38,16 @@ def test_a_queue_found_before_its_endpoint_is_linked_with_it(
     tables: Connection, sampling: SamplerProcess, clock: Clock
 ) -> None:
     make(tables)
-    sampling.turn()
+    sampling.run_once()
     endpoints.create("Q", {"desired_processes": 1}, "ana", "command")
     assert owner("Q") == ("Q", 1)  # at once: nobody waits for the next look at the catalog
     Queue.objects.update(endpoint="")  # as versions before left it
     clock.now += 100
-    sampling.turn()
+    sampling.run_once()
     assert owner("Q") == ("Q", 1)
     Endpoint.objects.all().delete()
     clock.now += 100
-    sampling.turn()
+    sampling.run_once()
     assert owner("Q") == ("", None)
 
 
@@ -59,29 +59,29 @@ def owner(table: str) -> tuple[str, int | None]:
 
 def test_targets_that_somebody_set_stay(tables: Connection, sampling: SamplerProcess, clock: Clock) -> None:
     address = make(tables)
-    sampling.turn()
+    sampling.run_once()
     Queue.objects.filter(table="Q").update(target_age_seconds=5)
     fill(tables, address, 1, headers="""'{"NServiceBus.FailedQ":"x"}'""")
     clock.now += 100
-    sampling.turn()
+    sampling.run_once()
     queue = Queue.objects.get(table="Q")
     assert (queue.kind, queue.target_age_seconds) == ("error", 5)
 
 
 def test_a_queue_is_gone_and_back(tables: Connection, sampling: SamplerProcess, clock: Clock) -> None:
     address = make(tables)
-    sampling.turn()
+    sampling.run_once()
     fill(tables, address, 3)
-    sampling.turn()
+    sampling.run_once()
     assert latest().oldest_how == "exact"
     tables.run('drop table "Q"')
     clock.now += 10
-    sampling.turn()
+    sampling.run_once()
     assert Queue.objects.get(table="Q").gone_since
     assert latest().depth == 3  # the last that was seen
     fill(tables, make(tables), 4)
     clock.now += 10
-    sampling.turn()
+    sampling.run_once()
     assert Queue.objects.get(table="Q").gone_since is None
     assert (latest().depth, latest().oldest_how) == (4, "least")  # its seq 1 is not the one that was dated
 
@@ -92,12 +92,12 @@ def test_an_input_queue_is_one_again_when_a_message_that_told_otherwise_has_left
     """One that somebody moved back by hand carries what a failed one does."""
     address = make(tables)
     fill(tables, address, 1, headers="""'{"NServiceBus.FailedQ":"x"}'""")
-    sampling.turn()
+    sampling.run_once()
     tables.run('delete from "Q"')
     fill(tables, address, 500)
     for _ in range(13):
         clock.now += 5
-        sampling.turn()
+        sampling.run_once()
     queue = Queue.objects.get(table="Q")
     assert (queue.kind, queue.target_age_seconds, latest().ready, latest().dead) == ("input", 60, 500, 0)
 
@@ -105,9 +105,9 @@ def test_an_input_queue_is_one_again_when_a_message_that_told_otherwise_has_left
 def test_each_look_is_announced(tables: Connection, sampling: SamplerProcess) -> None:
     make(tables)
     with notify.listen(notify.SAMPLE) as listener:
-        sampling.turn()
+        sampling.run_once()
         fill(tables, Address("public", "Q"), 7)
-        sampling.turn()
+        sampling.run_once()
         heard = gathered(lambda: [int(n.payload) for n in listener.notifications(0.1)], lambda found: len(found) == 2)
     assert heard == sorted(heard)
     assert (latest().depth, latest().ready, latest().how) == (7, 7, "counted")
@@ -115,10 +115,10 @@ def test_each_look_is_announced(tables: Connection, sampling: SamplerProcess) ->
 
 def test_an_unchanged_queue_only_moves_on_in_time(tables: Connection, sampling: SamplerProcess) -> None:
     fill(tables, make(tables), 2)
-    sampling.turn()
-    sampling.turn()
+    sampling.run_once()
+    sampling.run_once()
     before = latest()
-    sampling.turn()
+    sampling.run_once()
     after = latest()
     assert after.at > before.at
     assert after.changed_at == before.changed_at
@@ -128,14 +128,14 @@ def test_an_unchanged_queue_only_moves_on_in_time(tables: Connection, sampling: 
 def test_dead_ones_are_counted_where_they_lie(tables: Connection, sampling: SamplerProcess) -> None:
     make(tables)
     fill(tables, make(tables, "error"), 4)
-    sampling.turn()
+    sampling.run_once()
     assert (latest().dead, latest("error").dead) == (0, 4)
 
 
 def test_history_every_ten_seconds(tables: Connection, sampling: SamplerProcess) -> None:
     fill(tables, make(tables), 2)
-    sampling.turn()
-    sampling.turn()
+    sampling.run_once()
+    sampling.run_once()
     (sample,) = Sample.objects.filter(queue__table="Q")
     assert (sample.depth, sample.ready) == (2, 2)
     assert samples.history(sample.queue, timedelta(minutes=1), sample.at) == [sample]
@@ -143,7 +143,7 @@ def test_history_every_ten_seconds(tables: Connection, sampling: SamplerProcess)
 
 def test_thinning_keeps_one_a_minute(tables: Connection, sampling: SamplerProcess) -> None:
     make(tables)
-    sampling.turn()
+    sampling.run_once()
     newest = Sample.objects.get(queue__table="Q")
     minute = newest.at.replace(second=0, microsecond=0)
     for age in [*(timedelta(hours=3, seconds=s) for s in range(0, 120, 10)), timedelta(days=9), timedelta(hours=1)]:
@@ -161,10 +161,10 @@ def test_the_smallest_ttbr_stays_when_the_queue_is_empty(
     for span in ("00:00:20", "00:00:10", "20.00:00:00", "-00:00:05", "00:00:00"):
         headers = f'{{"NServiceBus.EnclosedMessageTypes":"Quote, S","NServiceBus.TimeToBeReceived":"{span}"}}'
         fill(tables, address, 1, headers=f"'{headers}'")
-    sampling.turn()
+    sampling.run_once()
     tables.run('delete from "Q"')
     clock.now += 100
-    sampling.turn()
+    sampling.run_once()
     (ttbr,) = MinimumTtbr.objects.all()
     assert (ttbr.queue.table, ttbr.message_type, ttbr.ttbr_ms) == ("Q", "Quote", 10_000)
 
@@ -177,16 +177,16 @@ def test_types_behind_the_first_ones_are_seen_while_a_queue_drains(
     fill(tables, address, 60)
     quote = '{"NServiceBus.EnclosedMessageTypes":"Quote, S","NServiceBus.TimeToBeReceived":"00:00:05"}'
     fill(tables, address, 5, headers=f"'{quote}'")
-    sampling.turn()
+    sampling.run_once()
     assert not MinimumTtbr.objects.exists()
     tables.run('delete from "Q" where seq <= 60')
     clock.now += 100
-    sampling.turn()
+    sampling.run_once()
     assert MinimumTtbr.objects.get().message_type == "Quote"
 
 
 def test_its_heartbeat(tables: Connection, sampling: SamplerProcess) -> None:
-    sampling.turn()
+    sampling.run_once()
     process = Process.objects.get(role="sampler")
     assert (process.state, process.last_error) == ("running", "")
 
@@ -198,15 +198,15 @@ def test_what_stays_planned_is_not_composed_anew() -> None:
 
 def test_only_one_samples_a_console(tables: Connection, sampling: SamplerProcess, clock: Clock) -> None:
     make(tables)
-    sampling.turn()
+    sampling.run_once()
     second = SamplerProcess(monotonic=clock)
     Queue.objects.all().delete()
-    second.turn()
+    second.run_once()
     assert not Queue.objects.exists()
     sampling.close()  # its session ends a moment later, and the lock with it
 
     def found() -> bool:
-        second.turn()
+        second.run_once()
         return Queue.objects.filter(table="Q").exists()
 
     until(found)

@@ -27,17 +27,17 @@ def test_an_unreadable_queue_keeps_its_figures_and_says_why(
 ) -> None:
     monkeypatch.setattr(samples, "HISTORY_EVERY", timedelta(0))
     fill(tables, make(tables), 3)
-    sampling.turn()
+    sampling.run_once()
     before = latest()
     other = connect(console_database)
     with other.transaction():
         other.run('lock table "Q" in access exclusive mode')
-        sampling.turn()
+        sampling.run_once()
     assert "holds a lock that this waited for" in latest().error
     assert (latest().depth, latest().at) == (3, before.at)
     told = Sample.objects.order_by("at").values_list("depth", flat=True)
     assert list(told) == [3, None], "history knows of the look that was in vain"
-    sampling.turn()
+    sampling.run_once()
     assert latest().error == ""
 
 
@@ -45,12 +45,12 @@ def test_a_queue_that_may_not_be_read_shows_no_age_and_no_trend(
     tables: Connection, console_database: str, connect: Connect, sampling: SamplerProcess
 ) -> None:
     fill(tables, make(tables), 3)
-    sampling.turn()
+    sampling.run_once()
     LatestSample.objects.update(oldest_at=latest().at - timedelta(minutes=10))
     other = connect(console_database)
     with other.transaction():
         other.run('lock table "Q" in access exclusive mode')
-        sampling.turn()
+        sampling.run_once()
     (row,) = [each for each in queue_rows.load() if each.queue.table == "Q"]
     assert (row.age, row.state, row.verdict.why) == (None, "warn", "unreadable")
     assert "data-since" not in columns.oldest(row).attributes + cells.oldest(row)
@@ -63,13 +63,13 @@ def test_a_quiet_queue_that_can_be_read_again_no_longer_says_that_it_cannot(
 ) -> None:
     fill(tables, make(tables), 3)
     for _ in range(3):
-        sampling.turn()
+        sampling.run_once()
     other = connect(console_database)
     with other.transaction():
         other.run('lock table "Q" in access exclusive mode')
-        sampling.turn()
+        sampling.run_once()
     before = latest()
-    sampling.turn()
+    sampling.run_once()
     assert (before.error != "", latest().error) == (True, "")
     assert latest().at > before.at
 
@@ -82,24 +82,24 @@ def test_a_queue_that_could_never_be_read_is_not_within_target(
     other = connect(console_database)
     with other.transaction():
         other.run('lock table "Q" in access exclusive mode')
-        sampling.turn()
-        sampling.turn()
+        sampling.run_once()
+        sampling.run_once()
     assert ("holds a lock that this waited for" in latest().error, latest().depth, latest().ready) == (True, None, None)
     verdict = targets.against(Queue.objects.get(table="Q"), latest(), latest().at)
     assert (verdict.state, verdict.why) == ("warning", "unreadable")
-    sampling.turn()
+    sampling.run_once()
     assert (latest().error, latest().depth) == ("", 3)
 
 
 def test_the_queues_database_is_down(tables: Connection, sampling: SamplerProcess) -> None:
     fill(tables, make(tables), 3)
-    sampling.turn()
+    sampling.run_once()
     before = latest()
     with refused(tables, sampling):
-        sampling.turn()
+        sampling.run_once()
         assert latest().error.startswith("The database does not answer.")
         assert (latest().depth, latest().at) == (3, before.at)
-    sampling.turn()
+    sampling.run_once()
     assert (latest().error, latest().depth) == ("", 3)
     assert latest().at > before.at
 
@@ -107,11 +107,11 @@ def test_the_queues_database_is_down(tables: Connection, sampling: SamplerProces
 def test_the_consoles_database_is_down(tables: Connection, sampling: SamplerProcess) -> None:
     """Every session of ours there is ended at once; the next looks are written again."""
     address = make(tables)
-    sampling.turn()
+    sampling.run_once()
     cut_sessions(tables)
     fill(tables, address, 5)
-    sampling.turn()
-    sampling.turn()
+    sampling.run_once()
+    sampling.run_once()
     assert latest().depth == 5
 
 

@@ -48,14 +48,14 @@ def test_it_says_ready_how_many_and_that_it_lives(house: House, heard: list[byte
 def test_without_a_service_manager_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(systemd_notify.SOCKET, raising=False)
     monkeypatch.setattr(socket, "socket", lambda *_: pytest.fail("it tells somebody"))
-    systemd_notify.tell("READY=1")
+    systemd_notify.notify("READY=1")
 
 
 def test_a_manager_that_is_gone_is_no_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nor one that begins again: it hears what is told next."""
     monkeypatch.setenv(systemd_notify.SOCKET, str(tmp_path / "notify"))
-    systemd_notify.tell("READY=1")
+    systemd_notify.notify("READY=1")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
-        systemd_notify.tell("WATCHDOG=1", "STATUS=here")
+        systemd_notify.notify("WATCHDOG=1", "STATUS=here")
         assert manager.recv(4096) == b"WATCHDOG=1\nSTATUS=here"

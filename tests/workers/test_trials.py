@@ -75,7 +75,7 @@ class Shop:
         process = TrialProcess({"Sales": handlers.sales})
         trial = trials.start(ids, "ana", "command")
         try:
-            while process.turn():
+            while process.run_once():
                 pass
         finally:
             process.close()
@@ -201,7 +201,7 @@ def test_what_a_killed_process_had_begun_is_not_known(shop: Shop) -> None:
     trial = trials.start([archive_id], "ana", "command")
     trial.items.update(began_at=trial.created_at)
     process = TrialProcess({})
-    assert process.turn() is False
+    assert process.run_once() is False
     process.close()
     assert trial.items.get().outcome == "unknown"
 
@@ -240,7 +240,7 @@ def test_from_a_shell(shop: Shop) -> None:
 
     def turns() -> None:
         while not is_over.is_set():
-            process.turn() or is_over.wait(0.05)
+            process.run_once() or is_over.wait(0.05)
         process.close()
         connections.close_all()
 
@@ -288,7 +288,7 @@ import django
 django.setup()
 from pgqueue_admin.workers.processes import registry
 from pgqueue_admin.workers.trials.trial_process import TrialProcess
-TrialProcess(registry.find(), limit=0.3).turn()
+TrialProcess(registry.find(), limit=0.3).run_once()
 """
 
 

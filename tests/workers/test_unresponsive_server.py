@@ -117,12 +117,12 @@ def test_who_only_listens(relay: Relay) -> None:
 def test_the_sampler(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
     with elsewhere("queues", HOST="127.0.0.1", PORT=relay.port):
         sampling = SamplerProcess()
-        sampling.turn()
+        sampling.run_once()
         relay.stop()
-        again_until(sampling.turn, lambda: "The queues' database does not answer" in caplog.text)
+        again_until(sampling.run_once, lambda: "The queues' database does not answer" in caplog.text)
         assert Process.objects.get(role="sampler").last_error
         relay.go_on()
-        again_until(sampling.turn, lambda: "The queues' database answers again" in caplog.text)
+        again_until(sampling.run_once, lambda: "The queues' database answers again" in caplog.text)
         sampling.close()
 
 
@@ -132,11 +132,11 @@ def test_what_the_sampler_writes(relay: Relay, caplog: pytest.LogCaptureFixture)
     def turns() -> None:
         only_short_ones_here()
         sampling = SamplerProcess()
-        sampling.turn()
+        sampling.run_once()
         relay.stop()
-        again_until(sampling.turn, lambda: "The console's database does not answer" in caplog.text)
+        again_until(sampling.run_once, lambda: "The console's database does not answer" in caplog.text)
         relay.replace()
-        again_until(sampling.turn, lambda: "The console's database answers again" in caplog.text)
+        again_until(sampling.run_once, lambda: "The console's database answers again" in caplog.text)
         sampling.close()
         connections.close_all()
 
@@ -164,39 +164,39 @@ def test_the_alerters_ears_and_its_turns(relay: Relay, caplog: pytest.LogCapture
     with elsewhere("queues", HOST="127.0.0.1", PORT=relay.port):
         alerter = Alerter(every=0.05)
         alerter._open_ears()
-        alerter.turn()
+        alerter.run_once()
         relay.stop()
         again_until(alerter._wait, lambda: alerter._ears is None)
         relay.go_on()
         alerter._ears_at = 0.0
         alerter._open_ears()
         assert alerter._ears is not None
-        alerter.turn()
+        alerter.run_once()
         alerter._close_ears()
 
 
 def test_the_expirer(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
     with elsewhere("queues", HOST="127.0.0.1", PORT=relay.port):
         expiring = ExpirerProcess()
-        expiring.turn()
+        expiring.run_once()
         relay.stop()
         expiring._look_at = 0.0
-        again_until(expiring.turn, lambda: "does not answer" in caplog.text or "no answer" in caplog.text)
+        again_until(expiring.run_once, lambda: "does not answer" in caplog.text or "no answer" in caplog.text)
         relay.go_on()
         caplog.clear()
-        again_until(expiring.turn, lambda: "again" in caplog.text)
+        again_until(expiring.run_once, lambda: "again" in caplog.text)
         expiring.close()
 
 
 def test_the_ingester(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
     with elsewhere("queues", HOST="127.0.0.1", PORT=relay.port):
         ingesting = IngesterProcess()
-        ingesting.turn()
+        ingesting.run_once()
         relay.stop()
-        again_until(ingesting.turn, lambda: "does not answer" in caplog.text or "no answer" in caplog.text)
+        again_until(ingesting.run_once, lambda: "does not answer" in caplog.text or "no answer" in caplog.text)
         relay.go_on()
         caplog.clear()
-        again_until(ingesting.turn, lambda: "again" in caplog.text)
+        again_until(ingesting.run_once, lambda: "again" in caplog.text)
 
 
 def test_rules_of_the_lease_queue(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +226,7 @@ def test_the_keeper_of_others_outboxes(relay: Relay, caplog: pytest.LogCaptureFi
 
         def look() -> None:
             keeping._look_at = 0.0
-            keeping.turn()
+            keeping.run_once()
 
         look()
         relay.stop()

@@ -193,7 +193,7 @@ def resolution_of(alert: Alert) -> str:
         return ""
     about = {"queue": alert.queue, "cause": alert.cause, "since": alert.opened_at, "most": MOST_ACTS + 1}
     try:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             acts = connection.all(queue_database().dialect.alerts.resolutions(), about)
     except DatabaseError:
         return ""

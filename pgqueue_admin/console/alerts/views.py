@@ -100,9 +100,11 @@ def acknowledgement(request: HttpRequest, number: int) -> HttpResponse:
     """Given, or with ``withdraw`` taken back."""
     refusal = permissions.refusal_on_page(request.user, "acknowledge")
     act = acknowledging.withdraw if "withdraw" in request.POST else acknowledging.acknowledge
-    why_not = f"Nothing was changed. Acknowledging {refusal}." if refusal else act(number, request.user, "console")
-    if why_not:
-        responses.refused(request, why_not)
+    blocking_reason = (
+        f"Nothing was changed. Acknowledging {refusal}." if refusal else act(number, request.user, "console")
+    )
+    if blocking_reason:
+        responses.refused(request, blocking_reason)
     elif "withdraw" in request.POST:
         responses.done(request, "Put back among the open warnings.", *_ways(number, "Acknowledge again", {}))
     else:
@@ -128,13 +130,13 @@ def acknowledgements(request: HttpRequest) -> HttpResponse:
         responses.refused(request, f"Nothing was changed. {why}.")
         return responses.back(request)
     act = acknowledging.withdraw if withdraws else acknowledging.acknowledge
-    why_not = {int(number): act(int(number), request.user, "console") for number in named.split(",")}
-    if done := [number for number, why in why_not.items() if not why]:
+    blocking_reason = {int(number): act(int(number), request.user, "console") for number in named.split(",")}
+    if done := [number for number, why in blocking_reason.items() if not why]:
         said = "Put back among the open warnings." if withdraws else alerts.acknowledged_all(done)
         fields = {"alerts": ",".join(map(str, done)), **({} if withdraws else {"withdraw": "yes"})}
         word = "Acknowledge again" if withdraws else "Undo"
         responses.done(request, said, Way(word, reverse("alert_acknowledgements"), fields))
-    for why in dict.fromkeys(filter(None, why_not.values())):
+    for why in dict.fromkeys(filter(None, blocking_reason.values())):
         responses.refused(request, why)
     return responses.back(request)
 
@@ -156,8 +158,8 @@ def send_test(request: HttpRequest) -> HttpResponse:
     refusal = permissions.refusal_on_page(request.user, "set")
     if refusal:
         responses.refused(request, f"No mail was sent. Sending a test mail {refusal}.")
-    elif why_not := sample_mail.ask(request.user, "console"):
-        responses.refused(request, why_not)
+    elif blocking_reason := sample_mail.ask(request.user, "console"):
+        responses.refused(request, blocking_reason)
     else:
         to = ", ".join(mail_settings.configured().recipients)
         responses.done(request, f"A test mail to {to} waits for the alerter. Its state is below.")

@@ -43,7 +43,7 @@ def _row(of: ArchiveRow, search: str, sort: str) -> str:
 
 def _name(of: ArchiveRow, search: str) -> str:
     m = of.message
-    cause = components.marked(components.cut(of.cause, CAUSE))
+    cause = components.marked(components.truncate(of.cause, CAUSE))
     return (
         f'<a href="{url_converters.archived(m.id)}?q={search}">{components.message_name(of.type)}</a> {_copy(m)}'
         f'<span class="sub wrap-any" dir="auto">{cause}</span>'

@@ -48,7 +48,7 @@ def exported(request: HttpRequest) -> HttpResponseBase:
     try:
         first = next(pieces)
     except errors.DatabaseError as error:
-        told = query_errors.told(error)
+        told = query_errors.query_error(error)
         return _refused(request, f"{told.sentence} {told.detail}")
     answer = StreamingHttpResponse(FromThread(first, pieces), content_type=file.content_type)
     answer["Content-Disposition"] = f'attachment; filename="archive.{file.name}"'
@@ -120,7 +120,7 @@ class ArchiveExport:
         """On the person's behalf: each piece is read on its own, when the page's middleware has forgotten for whom."""
         before, searches = session_shares.person.set(self._person.pk), self._walk.searches
         try:
-            with queue_database().reading(searching=searches) as connection:
+            with queue_database().read_session(searching=searches) as connection:
                 messages = self._walk.read(connection)
                 ids = [each.id for each in messages] if self._file.fields else []
                 found = columns.archived(connection, ids, self._access) if ids else {}

@@ -51,7 +51,7 @@ def owner(known: FailureWords | None) -> SafeString:
 def _ticket(known: FailureWords | None) -> str:
     if not known or not known.ticket:
         return ""
-    said = components.cut(known.ticket, TICKET)
+    said = components.truncate(known.ticket, TICKET)
     if not known.ticket_url:
         return f' <span class="sub wrap-any">{components.marked(said)}</span>'
     shown = components.seen(said)
@@ -96,8 +96,8 @@ def _cause(of: FailureRow, url: str) -> str:
     places = of.addresses
     where = ", ".join(components.name(each.table) for each in places[:PLACES])
     others = " and others" if len(places) > PLACES else ""
-    at = f", at {components.name(components.cut(frame, FRAME))}" if frame else ""
-    message = components.marked(components.cut(said, MESSAGE))
+    at = f", at {components.name(components.truncate(frame, FRAME))}" if frame else ""
+    message = components.marked(components.truncate(said, MESSAGE))
     return (
         f'<a href="{url}">{components.name(of.name)}</a> <span class="sub">{where}{others}{at}</span>'
         f' <span class="sub mono wrap-any" dir="auto">{message}</span>'
@@ -118,7 +118,7 @@ def _teams(of: FailureRow) -> str:
 def _note(known: FailureWords | None) -> str:
     if not known or not known.note:
         return '<span class="faint">none</span>'
-    said = components.marked(components.cut(known.note, NOTE))
+    said = components.marked(components.truncate(known.note, NOTE))
     by = f"{components.seen(known.noted_by)}, {components.when(known.noted_at)}"
     return f'<span class="wrap-any" dir="auto">{said}</span> <span class="sub">{by}</span>'
 

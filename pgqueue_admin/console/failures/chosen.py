@@ -74,7 +74,7 @@ def _what_is_given(said: Assignment) -> Assignment:
 def _each(request: HttpRequest, digests: Sequence[str], act: Act, past: str) -> HttpResponse:
     done, refused = 0, dict[str, None]()
     try:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             for each in digests:
                 try:
                     act(connection, each)

@@ -22,7 +22,7 @@ def shown(said: str) -> str | None:
 
 def live(said: str) -> dict[str, str]:
     try:
-        with deadline.within(SECONDS), queue_database().reading() as connection:
+        with deadline.within(SECONDS), queue_database().read_session() as connection:
             found = _read(connection, said.split(","))
     except DatabaseError:
         return {}

@@ -214,7 +214,7 @@ def acknowledgement(request: HttpRequest, fingerprint: str) -> HttpResponse:
 
 def _act(request: HttpRequest, fingerprint: str, act: Any, said: str, *ways: Way) -> HttpResponse:
     try:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             act(connection)
         responses.done(request, said, *ways)
     except NoSuchFailure as error:

@@ -69,7 +69,7 @@ class ShownLease(NamedTuple):
 
 def look(address: Address, access: ContentAccess) -> LeaseLook | None:
     """None where the table is gone. Raises DatabaseError."""
-    with database_of(address).reading(address) as connection:
+    with database_of(address).read_session(address) as connection:
         found = lease_table(connection, address)
         if found is None:
             return None

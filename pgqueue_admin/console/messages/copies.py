@@ -65,17 +65,17 @@ def _page(request: HttpRequest, original: Original, home: Address | None, back: 
 def _form(request: HttpRequest, target: Address | None, back: str, fault: str = "", status: int = 200) -> HttpResponse:
     name = queue_database().dialect.canonical(target) if target else ""
 
-    def why_not(connection: Connection) -> str:
-        return typed_messages.why_not(connection, target) if target else ""
+    def blocking_reason(connection: Connection) -> str:
+        return typed_messages.blocking_reason(connection, target) if target else ""
 
-    why, problem = query_errors.read(why_not, target)
+    why, problem = query_errors.read(blocking_reason, target)
     about: dict[str, Any] = {
         "back": back,
         "fault": fault,
         "trouble": problem,
         "name": name,
         "target": target,
-        "why_not": why,
+        "blocking_reason": why,
         "queues": input_queues.known(target),
         "without_receiver": without_receiver([name]) if target and not why else [],
         "reason": responses.reason(request),

@@ -36,13 +36,13 @@ def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpR
     access = content_access.of(request.user)
 
     def read(offset: int) -> bytes | None:
-        with database_of(address).reading(address) as connection:
+        with database_of(address).read_session(address) as connection:
             known = discovery.readable(connection, address) if is_watched(address) else None
             found = bodies.body(connection, known, row_id, offset, PIECE) if known and known.has_bodies else None
             return found.part if found else None
 
     def known() -> MessageSummary | None:
-        with database_of(address).reading(address) as connection:
+        with database_of(address).read_session(address) as connection:
             found = discovery.readable(connection, address) if is_watched(address) else None
             return waiting_facts(connection, found, row_id, access) if found else None
 
@@ -65,7 +65,7 @@ def archived_headers(request: HttpRequest, archive_id: int) -> HttpResponseBase:
     def is_masked() -> bool:
         if not access.rules:
             return False
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             found = store.show(connection, archive_id)
         return found is not None and access.hides_in(found.headers, found.headers_length)
 
@@ -77,7 +77,7 @@ def _opened(request: HttpRequest, archive_id: int) -> Callable[[], None]:
 
 
 def _archived(archive_id: int, access: ContentAccess) -> MessageSummary | None:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         found = store.show(connection, archive_id)
     return summary.of_archived(found, access) if found else None
 
@@ -102,7 +102,7 @@ def _forbidden(why: str) -> HttpResponse:
 
 def _of_archive(what: Callable[..., Any], archive_id: int) -> Read:
     def read(offset: int) -> bytes | None:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             found = what(connection, archive_id, offset, PIECE)
             return bytes(found.content) if found and found.size is not None else None
 
@@ -130,7 +130,7 @@ def _download(
     except (TableMissing, TableChanged, SchemaMissing) as gone:
         raise Http404("Its table is gone, and the message with it.") from gone
     except DatabaseError as error:
-        told = query_errors.told(error, address)
+        told = query_errors.query_error(error, address)
         return HttpResponse(f"{told.sentence} {told.detail}\n", status=503, content_type="text/plain; charset=utf-8")
     if first is None:
         raise Http404("This message is not here now, or it has none: NULL.")

@@ -21,7 +21,7 @@ from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import waiting_acts
-from pgqueue_admin.models.queue_database import database_of, queue_database, why_not_written
+from pgqueue_admin.models.queue_database import database_of, queue_database, write_refusal
 from pgqueue_admin.monitor import browse, delayed
 from pgqueue_admin.monitor.message import DelayedMessage, WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
@@ -84,7 +84,7 @@ def possible(person: Any, is_delayed: bool) -> list[PossibleAct]:
 
 def offered(person: Any, table: QueueTable) -> dict[str, Any]:
     """For a template: what can be done with messages of the table; ``foreign``: why nothing can."""
-    if why := why_not_written(table.address):
+    if why := write_refusal(table.address):
         return {"foreign": why, "home": table.address, "is_only_looked_at": True}
     try:
         home = acts_allowed.home_of(table)

@@ -22,7 +22,7 @@ def of(operation: Operation) -> OperationProgress:
         return OperationProgress(operation)
     plan = RetryPlan.objects.filter(pk=operation.pk).first()
     try:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             now = queries.states(connection, operation.pk)
             if plan:
                 return staged_progress.of(connection, operation, now)

@@ -92,7 +92,7 @@ def _at_once(request: HttpRequest, kind: str, archive_id: int) -> HttpResponse:
 def _is_ruled(archive_id: int) -> bool:
     if not RetryRule.objects.exists():
         return False
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         found = store.followed(connection, archive_id)
     return found is not None and found.state == "dead" and redirects.applies(found.message_type, found.queue)
 

@@ -149,7 +149,7 @@ def allow(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     address, allowed = Address(schema, table), request.POST.get("allow") == "yes"
     row, problem = _read(lambda connection: states.one(connection, address), address)
     if row is None or problem or row.endpoint or row.alias:
-        why = problem.sentence if problem else _why_not_switched(row)
+        why = problem.sentence if problem else _switch_refusal(row)
         responses.refused(request, f"Nothing was changed: {why}")
         return responses.back(request, url_converters.queue(address, "outbox") if row else "outboxes")
     try:
@@ -172,7 +172,7 @@ def keep(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     address, form = Address(schema, table), forms.KeepingForm(request.POST)
     row, problem = _read(lambda connection: states.one(connection, address), address)
     if row is None or problem or row.endpoint or row.alias:
-        why = problem.sentence if problem else _why_not_switched(row)
+        why = problem.sentence if problem else _switch_refusal(row)
         responses.refused(request, f"Nothing was changed: {why}")
     elif not form.is_valid():
         responses.refused(request, f"Nothing was changed: {form.first_fault}")
@@ -181,7 +181,7 @@ def keep(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     return responses.back(request, url_converters.queue(address, "outbox") if row else "outboxes")
 
 
-def _why_not_switched(row: OutboxState | None) -> str:
+def _switch_refusal(row: OutboxState | None) -> str:
     if row is None:
         return "it is gone."
     return f"{outbox_dispatch.only_looked(row.alias)}." if row.alias else "it is the outbox of an endpoint here."

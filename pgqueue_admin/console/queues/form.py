@@ -7,7 +7,7 @@ from django import forms
 from pgqueue_admin.console.form_fields import DurationField
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.models import Queue
-from pgqueue_admin.models.queue_database import database_of, why_not_written
+from pgqueue_admin.models.queue_database import database_of, write_refusal
 from pgqueue_admin.services.operations.acts_allowed import is_ours
 
 MOST = 2_147_483_647
@@ -26,10 +26,10 @@ class QueueSettings(forms.Form):
         super().__init__(data, initial={name: getattr(queue, name) for name in self.base_fields})
         self.queue = queue
         address = Address(queue.schema, queue.table)
-        if queue.kind != "error" or why_not_written(address):
+        if queue.kind != "error" or write_refusal(address):
             del self.fields["ingest"]
         self.is_elsewhere = bool(database_of(address).alias)  # where nothing is done to what is delayed
-        if queue.kind not in FOREIGN or is_ours(address) or why_not_written(address):
+        if queue.kind not in FOREIGN or is_ours(address) or write_refusal(address):
             del self.fields["acts_allowed"]
 
     def clean_target_age_seconds(self) -> int | None:

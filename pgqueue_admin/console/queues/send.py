@@ -48,7 +48,7 @@ def _typed(request: HttpRequest) -> TypedMessage:
 def _form(
     request: HttpRequest, address: Address, typed: TypedMessage, fault: str = "", status: int = 200
 ) -> HttpResponse:
-    why, problem = query_errors.read(lambda connection: typed_messages.why_not(connection, address), address)
+    why, problem = query_errors.read(lambda connection: typed_messages.blocking_reason(connection, address), address)
     ours = Endpoint.objects.filter(ours=True, schema=address.schema, table=address.table).first()
     allowed = acts_allowed.is_allowed(address)
     about: dict[str, Any] = {

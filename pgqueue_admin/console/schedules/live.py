@@ -14,7 +14,7 @@ CELLS = ("next", "last", "missed")
 def live(_: str) -> dict[str, str]:
     """Nothing where the queue database does not answer: the page stays as it was."""
     try:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             found, _looked = rows.load(connection)
     except (DatabaseError, SchedulesMissing):
         return {}

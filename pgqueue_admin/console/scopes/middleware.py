@@ -93,7 +93,7 @@ def _meant(name: str, kwargs: dict[str, Any]) -> list[str]:
 
 
 def _died_in(archive_id: int) -> str:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         found = store.followed(connection, archive_id)
     if found is None:
         raise Http404(NOWHERE)
@@ -102,7 +102,7 @@ def _died_in(archive_id: int) -> str:
 
 def _scheduled_to(schedule_id: int) -> str:
     try:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             found = schedules.listed(connection, schedules.store_of(connection), schedule_id)
     except schedules.SchedulesMissing as error:
         raise Http404(NOWHERE) from error
@@ -114,7 +114,7 @@ def _scheduled_to(schedule_id: int) -> str:
 def _tried_in(number: int) -> list[str]:
     """Of all its messages: of one that is gone nobody knows where it died."""
     ids = set(TrialItem.objects.filter(trial=number).values_list("archive_id", flat=True))
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         found = store.queues_of(connection, ids)
     if not ids or len(found) < len(ids):
         raise Http404(NOWHERE)

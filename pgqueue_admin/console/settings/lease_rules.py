@@ -82,7 +82,7 @@ def _read(connection: Connection) -> dict[str, Any]:
     done = lease_rules.done(connection) if rules else {}
     return {
         "rules": [_row(each, done.get(each.id, RuleDone(0, None))) for each in rules],
-        "why_not": lease_rules.why_not(connection),
+        "blocking_reason": lease_rules.blocking_reason(connection),
         "runs": lease_rules.runs(connection),
     }
 

@@ -68,7 +68,7 @@ def _page(request: HttpRequest, fault: str = "", status: int = 200) -> HttpRespo
 def _refused(connection: Connection, rows: list[RetryRule]) -> dict[int, str]:
     """Why a rule would send nothing now."""
     rules = [redirects.Rule(row.pk, row.message_type, row.queue, row.target) for row in rows]
-    return {each.number: redirects.why_not(connection, each.address) for each in rules}
+    return {each.number: redirects.blocking_reason(connection, each.address) for each in rules}
 
 
 urlpatterns = [

@@ -117,7 +117,7 @@ def _find(connection: Connection, database: QueueDatabase) -> monitor.Subscripti
 def _elsewhere(database: QueueDatabase) -> monitor.SubscriptionTables:
     """Of one beside the first: where it does not answer, the others are shown all the same."""
     try:
-        with database.reading() as connection:
+        with database.read_session() as connection:
             return _find(connection, database)
     except DatabaseError as error:
         return monitor.SubscriptionTables([], [], [], 0, [f"{database.alias}: {error}"])

@@ -60,7 +60,7 @@ class Coverage:
     @property
     def sentence(self) -> str:
         if begin := self.unread_from:
-            return f"From {components.told(begin)} on not every table is read yet: left blank."
+            return f"From {components.sentence_time(begin)} on not every table is read yet: left blank."
         if self._to is None:
             return "A table is being read for the first time: every figure is what is known so far."
         return ""

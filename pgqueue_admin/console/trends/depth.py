@@ -80,7 +80,7 @@ class DepthChart:
         if not self.steps:
             return self._why_none
         worst, depth = max(self.steps.items(), key=lambda each: each[1].high)
-        when = components.told(datetime.fromtimestamp(worst, UTC))
+        when = components.sentence_time(datetime.fromtimestamp(worst, UTC))
         most = format_figure(depth.high, depth.how or COUNTED)
         return f"At most {most} waited, in the {self.window.asked.grain} from {when}.{self._without}"
 
@@ -97,7 +97,7 @@ class DepthChart:
     @property
     def _why_none(self) -> str:
         if self.queue and (gone := self.queue.gone_since):
-            return f"No samples in this window: the queue is gone since {components.told(gone)}."
+            return f"No samples in this window: the queue is gone since {components.sentence_time(gone)}."
         if self.queue or not self._chosen:
             return "No samples in this window."
         if self._address and self._address.schema:

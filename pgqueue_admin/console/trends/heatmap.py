@@ -95,7 +95,8 @@ class Heatmap:
         slowest = next(column for column in reversed(self.columns) if column.numbers[-1])
         return (
             f"{pluralize(sum(sums), 'message')} timed. Most, {format_int(sums[common])}, took {self.words[common]}; "
-            f"the slowest, {format_int(sums[-1])}, took {self.words[-1]}, last from {components.told(slowest.at)} on."
+            f"the slowest, {format_int(sums[-1])}, took {self.words[-1]}, "
+            f"last from {components.sentence_time(slowest.at)} on."
         )
 
     @property

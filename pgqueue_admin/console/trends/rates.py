@@ -81,7 +81,7 @@ class RateTable:
         if not waited:
             return "How long a message waited is not known: samples saw none ready, or not since when."
         worst = max(waited, key=lambda each: each.depth.oldest_seconds or 0.0)
-        grain, when = self.window.asked.grain, components.told(worst.at)
+        grain, when = self.window.asked.grain, components.sentence_time(worst.at)
         return f"The oldest ready message waited {worst.oldest}, in the {grain} from {when}."
 
 

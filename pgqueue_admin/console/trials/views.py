@@ -61,13 +61,13 @@ def new(request: HttpRequest) -> HttpResponse:
 def _question(connection: Connection, request: HttpRequest) -> Question:
     meant = chosen.read(connection, request.GET, content_access.of(request.user))
     found = trials.candidates(connection, meant.ids)
-    endpoints = Counter(each.endpoint for each in found if not each.why_not)
-    return Question(meant, endpoints.most_common(), [each for each in found if each.why_not])
+    endpoints = Counter(each.endpoint for each in found if not each.blocking_reason)
+    return Question(meant, endpoints.most_common(), [each for each in found if each.blocking_reason])
 
 
 def _start(request: HttpRequest) -> HttpResponse:
     try:
-        with queue_database().reading(searching=True) as connection:
+        with queue_database().read_session(searching=True) as connection:
             meant = chosen.read(connection, request.POST, content_access.of(request.user))
         trial = trials.start(
             meant.ids,

@@ -100,7 +100,7 @@ class MySQLSession(ImplicitSession):
 
     # --- the session itself
 
-    def ended(self) -> bool:
+    def is_closed_by_server(self) -> bool:
         """What comes unasked is the server's farewell."""
         if self.closed:
             return True
@@ -121,10 +121,10 @@ class MySQLSession(ImplicitSession):
         return not self.raw.open
 
     @property
-    def was_closed(self) -> bool:
+    def closed_locally(self) -> bool:
         return bool(self.raw._closed)
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Whoever waits for an answer hears at once that none comes, which closing the socket would not tell."""
         sock = self.raw._sock
         if sock is not None:
@@ -132,5 +132,5 @@ class MySQLSession(ImplicitSession):
                 sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        if not self.was_closed:
+        if not self.closed_locally:
             self.raw.close()

@@ -37,8 +37,8 @@ class MySQLTwoPhase:
     def commit(self, session: TwoPhaseSession, branch: Branch) -> bool:
         return _ended(session, _named(self._sql.commit, branch))
 
-    def roll_back(self, session: TwoPhaseSession, branch: Branch) -> bool:
-        return _ended(session, _named(self._sql.roll_back, branch))
+    def rollback(self, session: TwoPhaseSession, branch: Branch) -> bool:
+        return _ended(session, _named(self._sql.rollback, branch))
 
     def prepared(self, session: Session, coordinator: str) -> list[Branch]:
         return [each for each in self._all(session) if each.coordinator == coordinator]

@@ -14,7 +14,7 @@ xa prepare {xid}
 -- By another session only once the one that prepared it is gone.
 xa commit {xid}
 
--- name: roll_back
+-- name: rollback
 -- By another session only once the one that prepared it is gone.
 xa rollback {xid}
 

@@ -22,7 +22,7 @@ select set_config('synchronous_commit', 'local', true)
 -- No crash gives the earlier one out again; it would otherwise, as long as nothing of that transaction is on disk.
 select pg_logical_emit_message(true, 'pgqueue_admin', '')
 
--- name: told
+-- name: commit_outcome
 -- A standby, another cluster or timeline, or a server that was set back may give the number to another transaction, and is not asked.
 select here.cluster, here.timeline, here.is_behind,
     case when here.cluster = %(cluster)s and here.timeline = %(timeline)s and not here.is_behind

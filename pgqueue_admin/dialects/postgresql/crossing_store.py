@@ -43,11 +43,11 @@ class PostgreSQLCrossings:
         cluster, timeline, xid, lsn = mark.split()
         return f"pg_xact_status({xid}), in cluster {cluster} on timeline {timeline}, not before {lsn} of its log"
 
-    def told(self, session: Session, mark: str) -> CommitOutcome:
+    def commit_outcome(self, session: Session, mark: str) -> CommitOutcome:
         cluster, timeline, xid, lsn = mark.split()
         asked = {"cluster": cluster, "timeline": timeline, "xid": xid, "lsn": lsn}
         try:
-            here = session.one(self._sql.told(), asked)
+            here = session.one(self._sql.commit_outcome(), asked)
         except DatabaseError as error:
             if error.sqlstate != _IN_THE_FUTURE:
                 raise

@@ -49,10 +49,10 @@ class PreparedSession(Session):
         try:
             return self._libpq.look(asked, _milliseconds_left(self._seconds))
         except psycopg.errors.FeatureNotSupported:
-            self.roll_back()
+            self.rollback()
             return self._libpq.look(asked, _milliseconds_left(self._seconds))
         finally:
-            self.roll_back()
+            self.rollback()
 
     def run(self, query: Any, params: Params = None) -> int:
         if self._looks or not _is_ours(query):
@@ -130,11 +130,13 @@ class PreparedSession(Session):
             return self._end_with([])
         self._libpq.say(b"commit")
 
-    def ended(self) -> bool:
+    def is_closed_by_server(self) -> bool:
         """Also where it could write at first and no longer can: after a switch-over another server may be the one."""
-        return not self._libpq.was_just_heard() and (super().ended() or self._took_writes > _takes_writes(self.raw))
+        return not self._libpq.was_just_heard() and (
+            super().is_closed_by_server() or self._took_writes > _takes_writes(self.raw)
+        )
 
-    def roll_back(self) -> None:
+    def rollback(self) -> None:
         self._is_over = self._is_guarded = False
         if not self.raw.closed and self.raw.pgconn.transaction_status != TransactionStatus.IDLE:
             with suppress(psycopg.Error):
@@ -170,7 +172,7 @@ class PreparedTransaction(Generic[T]):
             raise
 
     def _undo(self, error: BaseException) -> None:
-        self._session.roll_back()
+        self._session.rollback()
         if isinstance(error, psycopg.Error):
             raise translate(error) from error
 

@@ -219,7 +219,7 @@ class Session:
     def end_prepared(self, query: Any) -> None:
         self.run(query)
 
-    def roll_back(self) -> None:
+    def rollback(self) -> None:
         self._is_guarded = False
         if self.in_transaction:
             with suppress(psycopg.Error):
@@ -227,7 +227,7 @@ class Session:
 
     def _refuse_to_pretend(self) -> None:
         """A session that is gone, a statement's failure or an end that nobody mentions: no word, and no commit."""
-        if self.was_closed:
+        if self.closed_locally:
             raise errors.SessionClosedByHandler
         if self.raw.closed:
             raise errors.DatabaseDown("the session was lost before the commit: nothing was committed")
@@ -285,7 +285,7 @@ class Session:
     def settings(self) -> Any:
         return liveness.settings(self.raw, liveness.FIRST_SECONDS)
 
-    def ended(self) -> bool:
+    def is_closed_by_server(self) -> bool:
         """Asks libpq alone, which reads what is there: poll() would let all other threads go first."""
         if not self._is_watched:
             self._is_watched = True
@@ -306,7 +306,7 @@ class Session:
         return self.raw.closed
 
     @property
-    def was_closed(self) -> bool:
+    def closed_locally(self) -> bool:
         return self.raw.closed and not self.raw.broken
 
     def close_if_busy(self) -> None:
@@ -316,7 +316,7 @@ class Session:
     def close(self) -> None:
         self.raw.close()
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         if not self.raw.closed:
             answer_limit.hang_up(self.raw)
 

@@ -42,8 +42,8 @@ class PostgreSQLTwoPhase:
     def commit(self, session: TwoPhaseSession, branch: Branch) -> bool:
         return _ended(session, _named(self._sql.commit, branch))
 
-    def roll_back(self, session: TwoPhaseSession, branch: Branch) -> bool:
-        return _ended(session, _named(self._sql.roll_back, branch))
+    def rollback(self, session: TwoPhaseSession, branch: Branch) -> bool:
+        return _ended(session, _named(self._sql.rollback, branch))
 
     def prepared(self, session: Session, coordinator: str) -> list[Branch]:
         rows = session.all(self._sql.prepared(), {"prefix": f"pgqueue_{coordinator}_"})

@@ -10,7 +10,7 @@ prepare transaction {gid}
 -- In any session of the same role.
 commit prepared {gid}
 
--- name: roll_back
+-- name: rollback
 -- In any session of the same role.
 rollback prepared {gid}
 

@@ -59,12 +59,12 @@ class SQLServerCrossings:
         place, id = mark.split()
         return f"row {id} of {addressing.qualified(self._table)}, in database {place}"
 
-    def told(self, session: Session, mark: str) -> CommitOutcome:
+    def commit_outcome(self, session: Session, mark: str) -> CommitOutcome:
         place, id = mark.split()
         if self.here(session) != place:
             return CommitOutcome("not_known", _ANOTHER)
         try:
-            row = session.one(self._sql.told(table=self._table), {"id": id})
+            row = session.one(self._sql.commit_outcome(table=self._table), {"id": id})
         except Locked:
             return CommitOutcome("in_progress")
         assert row is not None

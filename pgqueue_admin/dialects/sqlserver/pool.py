@@ -59,7 +59,7 @@ class SessionPool:
                 session = self._idle.pop()[1]
             except IndexError:  # somebody else was faster
                 return None
-            if not session.ended():
+            if not session.is_closed_by_server():
                 return session
             session.close()
         return None

@@ -129,7 +129,7 @@ class SQLServerSession(ImplicitSession):
 
     # --- the session itself
 
-    def ended(self) -> bool:
+    def is_closed_by_server(self) -> bool:
         return self.closed or bool(self._wire and self._wire.has_farewell())
 
     def lend(self, is_lent: bool) -> None:
@@ -150,12 +150,12 @@ class SQLServerSession(ImplicitSession):
         return self._is_lost or driver.is_closed(self.raw)
 
     @property
-    def was_closed(self) -> bool:
+    def closed_locally(self) -> bool:
         return not self._is_lost and bool(driver.is_closed(self.raw))
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         if self._wire:
-            self._wire.cut()
+            self._wire.abort()
 
     def close(self) -> None:
         if not driver.is_closed(self.raw):

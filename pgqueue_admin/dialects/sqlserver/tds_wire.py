@@ -92,7 +92,7 @@ class TdsWire:
     def logged_in(self, answer_seconds: float | None) -> None:
         self._is_logged_in, self.seconds = True, answer_seconds
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Whoever waits for an answer hears at once that none comes, which closing the socket would not tell."""
         with suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)

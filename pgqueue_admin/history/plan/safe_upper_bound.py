@@ -42,7 +42,7 @@ def is_known(connection: Connection, source: HistorySource) -> bool:
     numbers, cluster = _numbers(connection, source), xid_continuity.cluster(connection)
     if source.oid is not None and _went_back(numbers, source):
         ledger.is_of(source, source.oid, WENT_BACK, timelines.Timeline(source.cluster, source.timeline_start_lsn))
-    why = _why_not(numbers, source)
+    why = _blocking_reason(numbers, source)
     if not why and (why := _was_promoted(cluster, source)) and _lost_nothing(connection, cluster, numbers, source):
         why = ""
     if why:
@@ -60,14 +60,16 @@ def is_adopted(connection: Connection, source: HistorySource) -> bool:
     return source.table == ARCHIVE and bool(connection.value(_sql().has_archive()))
 
 
-def why_not_of_it(connection: Connection, batch: HistoryBatch, read: int) -> str:
+def batch_blocking_reason(connection: Connection, batch: HistoryBatch, read: int) -> str:
     """Why the ``read`` rows may not be what there is of a batch; empty: they are. Asked when it was read."""
     source = batch.source
     if source.cursor_kind != NUMBERS:
-        return xid_continuity.why_not(connection, source)
+        return xid_continuity.blocking_reason(connection, source)
     if is_adopted(connection, source):
         return "While it was read, engine_schema has adopted its table."
-    if _why_not(_numbers(connection, source), source) or _was_promoted(xid_continuity.cluster(connection), source):
+    if _blocking_reason(_numbers(connection, source), source) or _was_promoted(
+        xid_continuity.cluster(connection), source
+    ):
         return "While it was read, its table became another one, or its numbers began anew."
     return _why_short(connection, batch, read) if read < batch.rows else ""
 
@@ -114,7 +116,7 @@ def _is_behind(numbers: Any, source: HistorySource) -> bool:
     return numbers.last is not None and numbers.last < source.seq_done
 
 
-def _why_not(numbers: Any, source: HistorySource) -> str:
+def _blocking_reason(numbers: Any, source: HistorySource) -> str:
     """Why what is below the highest may never be decided, or was read of another table; empty: nothing is wrong."""
     if not numbers.has_number:
         return f"It has no column {number_of(source.table)} any more: that is what it is read by."

@@ -18,7 +18,7 @@ _SAY = "Nothing of it is read before somebody says how to go on (docs/how-to/res
 def is_known(connection: Connection, source: HistorySource) -> bool:
     """Whether what the ledger read of the archive is what its server calls read. False: the ledger says why."""
     now = _now(connection)
-    if (why := _why_not(now, source)) and not _lost_nothing(connection, now, source):
+    if (why := _blocking_reason(now, source)) and not _lost_nothing(connection, now, source):
         if _is_behind(now, source) and not _is_elsewhere(now, source):
             ledger.comes_from(source, timelines.Timeline(WENT_BACK, source.timeline_start_lsn), source.oid)
         ledger.held_back(source, why)
@@ -52,9 +52,9 @@ def written(connection: Connection) -> int:
     return bytes_of_log
 
 
-def why_not(connection: Connection, source: HistorySource) -> str:
+def blocking_reason(connection: Connection, source: HistorySource) -> str:
     """Why what was read of the archive may not be what was planned; empty: it is."""
-    why = _why_not(_now(connection), source)
+    why = _blocking_reason(_now(connection), source)
     return f"While it was read: {why}" if why else ""
 
 
@@ -62,7 +62,7 @@ def _now(connection: Connection) -> Any:
     return connection.all(postgresql().history.instant())[0]
 
 
-def _why_not(now: Any, source: HistorySource) -> str:
+def _blocking_reason(now: Any, source: HistorySource) -> str:
     if _is_elsewhere(now, source):
         return (
             "The archive was moved to another server: transaction ids mean nothing there."

@@ -13,11 +13,11 @@ from pgqueue_admin.models.time_grains import STEPS
 AT_ONCE = {"hour": 48, "day": 31}  # a call; the next one goes on
 
 
-def cut(complete_to: datetime | None) -> int:
+def finalize(complete_to: datetime | None) -> int:
     """Count and cut steps that are over, that history is complete for, and that are new or in doubt; how many."""
     if complete_to is None:
         return 0
-    return sum(_cut_due(grain, complete_to) for grain in AT_ONCE)
+    return sum(_finalize_due(grain, complete_to) for grain in AT_ONCE)
 
 
 def alone() -> None:
@@ -38,7 +38,7 @@ def doubt_day(at: datetime) -> None:
     run(steps.doubt(doubted=steps.of_day), {"at": at})
 
 
-def _cut_due(grain: str, complete_to: datetime) -> int:
+def _finalize_due(grain: str, complete_to: datetime) -> int:
     values = {"grain": grain, "step": STEPS[grain], "until": complete_to, "most": AT_ONCE[grain]}
     due = rows_of(console_sql.closed_periods.due(), values)
     for (at,) in due:
@@ -53,7 +53,7 @@ def _cut(step: dict[str, Any]) -> None:
     parts = {"subject": steps.subject, "subjects": steps.subjects}
     run(steps.count(figures=trends.figures, again=trends.again, **parts), step)
     run(steps.count_failures(), step)
-    run(steps.cut(percentiles=trends.percentiles, **parts), {**step, "starts": latency_bands.STARTS})
+    run(steps.finalize(percentiles=trends.percentiles, **parts), {**step, "starts": latency_bands.STARTS})
 
 
 # Figures of hours and days become a row a kind: else each batch leaves one for ever. Their sums stay the same.

@@ -32,10 +32,10 @@ class JavaMissing(Exception):
 
 def said(error: Exception) -> str:
     """What went wrong with Spark, in a line, and what kind of error that was."""
-    return why(error) if _is_end(error) else f"{type(error).__name__}: {why(error)}"
+    return describe(error) if _is_end(error) else f"{type(error).__name__}: {describe(error)}"
 
 
-def why(error: Exception) -> str:
+def describe(error: Exception) -> str:
     """The same without its kind. Of a Java that ended all that is seen is a connection that broke; of what Java or one
     of its workers met, the first line names no more than our call, or that it was a worker."""
     if "[JAVA_GATEWAY_EXITED]" in str(error):

@@ -48,14 +48,14 @@ def made(archive: Path) -> str:
 
 
 class ClassArchiveBuild:
-    """Tried once by a process; without it all works, and starts later. Call ``turn`` from the main thread."""
+    """Tried once by a process; without it all works, and starts later. Call ``run_once`` from the main thread."""
 
     def __init__(self, scratch: Path):
         self._scratch, self._due_at = scratch, time.monotonic() + AFTER
         self._child: Popen[bytes] | None = None
         self._is_closed = False
 
-    def turn(self) -> None:
+    def run_once(self) -> None:
         if time.monotonic() >= self._due_at:
             self._due_at = math.inf
             with suppress(OSError):  # a full disk, for instance

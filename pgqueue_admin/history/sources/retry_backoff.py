@@ -48,7 +48,7 @@ def said(source: HistorySource) -> str:
     return f"{what} after {rests_until:%H:%M:%S} UTC, or when somebody presses Read now."
 
 
-def why() -> str:
+def last_error() -> str:
     """What the last try of a batch met that is still to be read; empty: none failed."""
     left = HistoryBatch.objects.filter(state=State.PLANNED, source__is_there=True).exclude(ended_at=None)
     return left.order_by("pk").values_list("error", flat=True).first() or ""

@@ -13,10 +13,10 @@ from pgqueue_admin.history.spark.schemas import HISTORY, RAW
 
 def of_queue(spark: SparkSession, uri: str, selects: list[str], schema: StructType = RAW) -> DataFrame:
     """Rows of ``schema``, a part for each of ``selects``."""
-    return spark.read.format("queue_history").schema(schema).options(**told(uri, selects)).load()
+    return spark.read.format("queue_history").schema(schema).options(**source_options(uri, selects)).load()
 
 
-def told(uri: str, selects: list[str]) -> dict[str, str]:
+def source_options(uri: str, selects: list[str]) -> dict[str, str]:
     """The options of source.QueueHistory. A pooler drops what the address sets: each session sets it for itself."""
     first = session_settings.setting(session_settings.started_with(said_by(uri)))
     return {"uri": uri, "first": first.as_string(None), "selects": json.dumps(selects)}

@@ -78,7 +78,7 @@ def token_of(place: Path) -> UUID | None:
 _NEWEST = 3  # one that somebody took away keeps nothing back
 
 
-def why_not_mounted(folder: Path) -> str:
+def unmounted_reason(folder: Path) -> str:
     """Why nothing may be written there now, as sentences; empty: it may."""
     newest = list(DataFile.objects.order_by("-pk").values_list("path", flat=True)[:_NEWEST])
     if not newest or any((folder / path).exists() for path in newest):

@@ -21,7 +21,7 @@ class Command(BaseCommand):
         insist_on_tables()
         alerter = Alerter()
         if options["once"]:
-            return alerter.turn()
+            return alerter.run_once()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, alerter.stop)
         return alerter.run()

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import crossings as crossing_words
 from pgqueue_admin.management.act_command import caller
-from pgqueue_admin.management.database_errors import why
+from pgqueue_admin.management.database_errors import describe
 from pgqueue_admin.services.operations import crossings
 from pgqueue_admin.services.operations.crossing_decision import decide
 from pgqueue_admin.services.operations.errors import OperationRefused
@@ -36,7 +36,7 @@ class Command(BaseCommand):
             else:
                 self._decide(verb == "arrived", **options)
         except DatabaseError as error:
-            raise CommandError(why(error)) from error
+            raise CommandError(describe(error)) from error
         except OperationRefused as error:
             raise CommandError(str(error)) from error
 

@@ -11,7 +11,7 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError, TableMissing
 from pgqueue_admin.management import dead_messages, dead_one, dead_plan
 from pgqueue_admin.management.act_command import caller
-from pgqueue_admin.management.database_errors import why
+from pgqueue_admin.management.database_errors import describe
 from pgqueue_admin.models import Operation, notify, outage, queue_lookup
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import purges, trials
@@ -112,7 +112,7 @@ class Command(BaseCommand):
             hint = "The archive is made by `manage.py engine_schema`."
             raise CommandError(f"{error} {hint}", returncode=NO_DATABASE) from error
         except DatabaseError as error:
-            raise CommandError(why(error), returncode=NO_DATABASE) from error
+            raise CommandError(describe(error), returncode=NO_DATABASE) from error
         except django.db.Error as error:  # the console's own
             said_by_it = f"The console's database {outage.describe(error)}. {error}".strip()
             raise CommandError(said_by_it, returncode=NO_DATABASE) from error
@@ -139,7 +139,7 @@ class Command(BaseCommand):
     def _try(self, options: dict[str, Any]) -> None:
         chosen, limit = self._chosen("try", options), min(options["limit"], trials.MOST)
         if isinstance(chosen, ArchiveFilter):
-            with queue_database().reading(searching=True) as connection:
+            with queue_database().read_session(searching=True) as connection:
                 chosen = [message.id for message in store.page(connection, chosen, limit=limit).messages]
         trial = trials.start(chosen[:limit], options["who"], "command", confirmation.reason(options["reason"]))
         items = dead_messages.wait_for_trial(trial)
@@ -149,7 +149,7 @@ class Command(BaseCommand):
 
     def _list(self, options: dict[str, Any]) -> None:
         state = "" if options["state"] == "all" else options["state"]
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             page = store.page(connection, dead_messages.filter_of(options, state), limit=options["limit"])
         dead_messages.print_messages(self.stdout, page.messages, page.after is not None, options["json"])
 
@@ -165,7 +165,7 @@ class Command(BaseCommand):
         if plan:
             return self._stage(operation, options)
         self._run(operation)
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             notable = queries.not_done(connection, operation.pk)
         dead_messages.print_result(self.stdout, operation, notable, options["json"])
         if operation.done != operation.count:
@@ -208,7 +208,7 @@ class Command(BaseCommand):
         """The set is fixed before the question, so that what is confirmed is what is done. Return the reason given."""
         if options["yes"]:
             return ""
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             rules = redirects.rules() if options.get("by_rules") else []
             retry = operation.kind == Operation.Kind.RETRY
             targets = queries.retry_targets(connection, operation, rules) if retry else None

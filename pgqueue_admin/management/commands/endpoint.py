@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
 from pgqueue_admin.management.act_command import caller
-from pgqueue_admin.management.database_errors import why
+from pgqueue_admin.management.database_errors import describe
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.endpoint_change import ActRefused
 from pgqueue_admin.transport import SettingsRefused
@@ -39,5 +39,5 @@ class Command(BaseCommand):
                 register_endpoint.refuse_unknown(options["name"], options["schema"])
             row = register_endpoint.enrol(options["name"], facts, options["who"], "command", options["bodystring"])
         except (SettingsRefused, ActRefused, AddressUnreadable, DatabaseError) as error:
-            raise CommandError(why(error)) from error
+            raise CommandError(describe(error)) from error
         self.stdout.write(f"{row.name} receives from {row.schema}.{row.table}, {row.desired_processes} wanted.")

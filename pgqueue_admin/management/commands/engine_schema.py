@@ -9,7 +9,7 @@ from pgqueue_admin.archive import schema
 from pgqueue_admin.archive.errors import SchemaRefused
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.management import text_index
-from pgqueue_admin.management.database_errors import why
+from pgqueue_admin.management.database_errors import describe
 from pgqueue_admin.models.queue_database import queue_database
 
 _SAID = {
@@ -66,10 +66,10 @@ class Command(BaseCommand):
             else:
                 self._install(**options)
         except (SchemaRefused, DatabaseError) as error:
-            raise CommandError(why(error)) from error
+            raise CommandError(describe(error)) from error
 
     def _install(self, *, adopt: bool, dead_payload: schema.DeadPayload | None, **options: Any) -> None:
-        with queue_database().writing() as connection:
+        with queue_database().write_session() as connection:
             installed = schema.install(connection, adopt=adopt, warn=self._warn, dead_payload=dead_payload)
         if options["verbosity"]:
             self.stdout.write(_SAID[installed.did].format(installed.version))

@@ -56,7 +56,7 @@ class Command(BaseCommand):
             if verb == "list":
                 return self._list(options)
             act = {"assign": self._assign, "acknowledge": self._acknowledge, "withdraw": self._withdraw}[verb](options)
-            with queue_database().reading() as connection:
+            with queue_database().read_session() as connection:
                 self._each(connection, list(dict.fromkeys(options["fingerprints"])), act, _done(verb))
 
     def _each(self, connection: Connection, fingerprints: list[str], act: Act, said: str) -> None:
@@ -75,7 +75,7 @@ class Command(BaseCommand):
             sys.exit(act_command.NOT_ALL)
 
     def _list(self, options: dict[str, Any]) -> None:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             if not are_kept(connection):
                 raise CommandError("Failures are not grouped yet: run manage.py engine_schema.", returncode=WRONG)
             figures = failure_groups.groups(connection)

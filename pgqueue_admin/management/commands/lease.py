@@ -44,7 +44,7 @@ class Command(BaseCommand):
 
     def _expire(self, verbosity: int) -> None:
         database = queue_database()
-        with database.writing() as connection:
+        with database.write_session() as connection:
             done = upkeep.keep(connection, database.dialect)
         if verbosity:
             self.stdout.write(

@@ -10,7 +10,7 @@ from pgqueue_admin.dialects.postgresql.cron_jobs import CronMissing
 from pgqueue_admin.formatting import times
 from pgqueue_admin.lease.schedules.timetable import tz_of
 from pgqueue_admin.management.act_command import caller
-from pgqueue_admin.management.database_errors import why
+from pgqueue_admin.management.database_errors import describe
 from pgqueue_admin.models import outage
 from pgqueue_admin.services import pg_cron
 from pgqueue_admin.services.endpoint_change import ActRefused
@@ -37,7 +37,7 @@ class Command(BaseCommand):
         try:
             getattr(self, f"_{verb}")(options.get("who", ""))
         except (CronMissing, ActRefused, DatabaseError) as error:
-            raise CommandError(why(error)) from error
+            raise CommandError(describe(error)) from error
         except django.db.Error as error:  # the console's own
             raise CommandError(f"The console's database {outage.describe(error)}. {error}".strip()) from error
 

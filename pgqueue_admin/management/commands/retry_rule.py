@@ -82,12 +82,15 @@ class Command(BaseCommand):
         self.stdout.write(f"Rule {options['number']} is removed.")
 
     def _list_lease(self, options: dict[str, Any]) -> None:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             rules = lease_rules.all_rules(connection)
-            done, why = lease_rules.done(connection) if rules else {}, lease_rules.why_not(connection) if rules else ""
+            done, why = (
+                lease_rules.done(connection) if rules else {},
+                lease_rules.blocking_reason(connection) if rules else "",
+            )
         if options["json"]:
             told = [{**each._asdict(), "retried": done[each.id].number if each.id in done else 0} for each in rules]
-            return dump(self.stdout, {"rules": told, "why_not": why})
+            return dump(self.stdout, {"rules": told, "blocking_reason": why})
         for each in rules:
             what = f"{each.message_type or lease_rules.ANY}, {' or '.join(each.results)}"
             when = f"{pluralize(each.times, 'time')}, first after {duration(each.wait_seconds)}, by {each.who}"

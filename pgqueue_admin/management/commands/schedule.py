@@ -12,7 +12,7 @@ from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.lease.errors import ScheduleRefused
 from pgqueue_admin.lease.schedules import clock_changes, runner, timetable
 from pgqueue_admin.management.act_command import caller
-from pgqueue_admin.management.database_errors import why
+from pgqueue_admin.management.database_errors import describe
 from pgqueue_admin.models import outage
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import schedules
@@ -74,7 +74,7 @@ class Command(BaseCommand):
         try:
             getattr(self, f"_{verb}", self._act)(verb=verb, **options)
         except (ScheduleRefused, ActRefused, DatabaseError) as error:
-            raise CommandError(why(error)) from error
+            raise CommandError(describe(error)) from error
         except django.db.Error as error:  # the console's own
             raise CommandError(f"The console's database {outage.describe(error)}. {error}".strip()) from error
 
@@ -84,11 +84,11 @@ class Command(BaseCommand):
         schedules.add(draft, schedules.Act(who, "command", reason))
         found = timetable.read(expression, options["zone"])
         self.stdout.write(f"{name} is saved. {found.words()}, in {found.zone}.")
-        with queue_database().reading() as session:
+        with queue_database().read_session() as session:
             self._print_next(found, schedules.store_of(session).now(session))
 
     def _list(self, **options: Any) -> None:
-        with queue_database().reading() as session:
+        with queue_database().read_session() as session:
             rows = schedules.store_of(session).listed(session)
         if options["json"]:
             return self.stdout.write(json.dumps([_as_json(row) for row in rows], indent=2))
@@ -99,7 +99,7 @@ class Command(BaseCommand):
         return self.stdout.write(f"{pluralize(len(rows), 'schedule')}.")
 
     def _show(self, *, name: str, **options: Any) -> None:
-        with queue_database().reading() as session:
+        with queue_database().read_session() as session:
             store = schedules.store_of(session)
             row = store.listed(session, self._id(session, name))[0]
             draft, past, now = (
@@ -121,13 +121,13 @@ class Command(BaseCommand):
 
     def _due(self, **options: Any) -> None:
         database = queue_database()
-        with database.writing() as session:
+        with database.write_session() as session:
             schedules.store_of(session)
             done = runner.run(session, database.dialect, "manage.py schedule due")
         self.stdout.write(f"{done.sent} sent, {done.passed_over} passed over, {done.failed} schedules failed.")
 
     def _act(self, *, verb: str, name: str, who: str, reason: str, **options: Any) -> None:
-        with queue_database().reading() as session:
+        with queue_database().read_session() as session:
             schedule = self._id(session, name)
         act = {
             "pause": schedules.pause,

@@ -67,7 +67,7 @@ class Command(BaseCommand):
 
 
 def _found() -> SubscriptionTables:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         return _read(connection)
 
 

@@ -90,7 +90,7 @@ class Command(BaseCommand):
         if not 1 <= limit <= 500:
             self._wrong("--limit is 1 to 500.")
         asked = message_list.asked({"q": options["search"]}, content_access.ALL)
-        with database_of(address).reading(address, searching=asked.wanted is not None) as connection:
+        with database_of(address).read_session(address, searching=asked.wanted is not None) as connection:
             table = looked_at(connection, address)
             page = self._page(connection, table, asked, limit)
         found = [_told(each) for each in page.messages]
@@ -129,7 +129,7 @@ class Command(BaseCommand):
 
     def _seen(self, address: Address, rows: Sequence[UUID]) -> tuple[list[SeenRow], list[UUID]]:
         """As they are now, and those that are not there: an act is refused where one has changed meanwhile."""
-        with database_of(address).reading(address) as connection:
+        with database_of(address).read_session(address) as connection:
             table = acts_allowed.table_of(connection, address)
             found = {row: _one(connection, table, row) for row in rows}
         seen = [_as_seen(address, row, each) for row, each in found.items() if each]

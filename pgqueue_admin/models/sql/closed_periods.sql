@@ -54,7 +54,7 @@ grouping sets ((), (queue), (endpoint), (type))
 having (grouping(queue) = 1 or queue <> '') and (grouping(endpoint) = 1 or endpoint <> '')
     and (grouping(type) = 1 or type <> '')
 
--- name: cut
+-- name: finalize
 -- Of the same, how long it took: buckets of all batches summed, and then cut.
 with counted as (
     select {subject}, measure, bucket, sum(number::float8) as number

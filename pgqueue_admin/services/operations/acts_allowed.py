@@ -17,7 +17,7 @@ from pgqueue_admin.models.queue_database import (
     only_looked,
     queue_database,
     queues_in,
-    why_not_written,
+    write_refusal,
 )
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
@@ -35,7 +35,7 @@ def table_of(connection: Connection, address: Address) -> QueueTable:
     """``connection``: where it lies. Raises OperationRefused where no act is done on its messages, DatabaseError."""
     if beyond := queue_access.refusal_for(address):
         raise OperationRefused(f"It {beyond}.")
-    if why := why_not_written(address):
+    if why := write_refusal(address):
         raise OperationRefused(why)
     table = looked_at(connection, address)
     home_of(table)
@@ -71,10 +71,10 @@ def _insist_on_messages(table: QueueTable) -> None:
 
 def why_foreign(table: QueueTable) -> str:
     """Why no act is done there; empty: an endpoint of ours receives from it, or somebody allowed it."""
-    return why_not_ours(table.delayed_of or table.address)
+    return foreign_refusal(table.delayed_of or table.address)
 
 
-def why_not_ours(queue: Address) -> str:
+def foreign_refusal(queue: Address) -> str:
     return "" if is_ours(queue) or is_allowed(queue) else not_allowed(queue)
 
 
@@ -130,11 +130,11 @@ def _would_run(connection: Connection, queue: Address) -> str:
     database = database_of(queue)
     if not database.alias:
         return would_run(connection, queue)
-    with queue_database().reading() as here:
-        return why_not_carried(here, connection, database) or others_run(connection, database, queue)
+    with queue_database().read_session() as here:
+        return carry_refusal(here, connection, database) or others_run(connection, database, queue)
 
 
-def why_not_carried(here: Connection, there: Connection, database: QueueDatabase) -> str:
+def carry_refusal(here: Connection, there: Connection, database: QueueDatabase) -> str:
     """Why no act spans both databases now; empty: it can. Raises DatabaseError."""
     store = database.dialect.crossings
     if store is None or database.dialect.waiting_messages is None:

@@ -52,12 +52,12 @@ def waiting(operation: Operation) -> CappedCount:
 
 def recount_retries(archive_ids: list[int]) -> None:
     """After an act that took what they had sent out of its queue. Raises DatabaseError."""
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         found = connection.all(postgresql().operation.taken_back(), {"ids": archive_ids}) if archive_ids else []
     for number in queries.counted_here(row.operation for row in found):
         recount(number, only_changes=True)
 
 
 def _is_kept() -> bool:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         return schema_columns.has(connection, "sent_as", "operation_item")

@@ -86,7 +86,7 @@ def _move(found: CrashingMessage, who: str) -> int:
 
 def _act(found: CrashingMessage, who: str) -> int:
     why = move_to_archive.MoveReason(who, found.endpoint, found.newest.host, _sentence(found, who), found.count)
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         try:
             return move_to_archive.move_out(connection, _seen(found), why)
         except DatabaseDown as error:
@@ -97,7 +97,7 @@ def _act(found: CrashingMessage, who: str) -> int:
 def _committed(found: CrashingMessage, who: str, down: DatabaseDown) -> int:
     """What was committed was done, whatever became of its answer. Raises ``down`` where nothing was."""
     try:
-        with queue_database().writing() as connection:
+        with queue_database().write_session() as connection:
             archive_id = move_to_archive.moved(connection, _seen(found), who)
     except DatabaseError as error:
         where = f"Refresh: it is in {found.address.table}, or in the archive with your name."

@@ -26,7 +26,7 @@ def decide(number: int, arrived: bool, person: Any, origin: str, reason: str) ->
         raise OperationNotAllowed(f"Nothing was decided: {refusal}.")
     if not reason:
         raise OperationRefused("Nothing was decided: say as the reason what you saw there.")
-    with queue_database().reading() as here:
+    with queue_database().read_session() as here:
         found = one_pending(here, number)
     if found is None or not found.crossing.not_known:
         raise OperationRefused(f"Nothing was decided: no crossing {number} waits for it.")
@@ -38,7 +38,7 @@ def decide(number: int, arrived: bool, person: Any, origin: str, reason: str) ->
     }
     about |= {"after": {"crossing": number, "arrived": arrived, "rows": found.rows}}
     about |= {"count": max(1, found.number)}  # also one of which nothing was put there is decided
-    with queue_database().writing() as here, crossings.held(here, number) as mine:
+    with queue_database().write_session() as here, crossings.held(here, number) as mine:
         if mine is None or not mine.not_known:
             raise OperationRefused("Nothing was decided: somebody else has decided it just now.")
         audit_intents.drop(number, verb="decide")  # of a decision that was killed before it was one

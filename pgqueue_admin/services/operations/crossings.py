@@ -80,8 +80,8 @@ def take_out(
     """Rows of a queue there into the archive, as somebody means it, and what they became there. Raises likewise.
     ``take``: which; ``intend``: asked before anything leaves.
     """
-    with queue_database().writing() as here, crossings.all_let_go(here):
-        with database.writing() as there, database.writing() as beside:
+    with queue_database().write_session() as here, crossings.all_let_go(here):
+        with database.write_session() as there, database.write_session() as beside:
             if fault := _store(database).fault(there):
                 raise DatabaseError(fault)
             about = (_store(database), queue, meant, take, intend)
@@ -95,8 +95,8 @@ def move(
     """From one table there into a queue there. Raises DatabaseError: then it lies where it was, or it is being asked.
     ``rows``: of the table that they leave."""
     stores = crossing_move.MoveStores(_store(database), rows)
-    with queue_database().writing() as here, crossings.all_let_go(here):
-        with database.writing() as there, database.writing() as beside:
+    with queue_database().write_session() as here, crossings.all_let_go(here):
+        with database.write_session() as there, database.write_session() as beside:
             if fault := _store(database).fault(there):
                 raise DatabaseError(fault)
             moved = crossing_move.carry(here, there, beside, stores, route, who, take, intend)
@@ -114,7 +114,7 @@ def _finished(here: Connection, crossing: int | None) -> list[Outcome]:
 def ended(number: int) -> SettledCrossing | None:
     """Of one that raised: what became of it; None: that is not known yet, or somebody else has found it. Raises
     DatabaseError."""
-    with queue_database().writing() as here, crossings.held(here, number) as mine:
+    with queue_database().write_session() as here, crossings.held(here, number) as mine:
         return _settled(here, mine) if mine else None
 
 
@@ -125,7 +125,7 @@ def settle(operation: int | None = None, alias: str | None = None) -> set[int]:
     messages cannot be marked now: the others do not wait for it. Raises DatabaseDown.
     """
     changed = set()
-    with queue_database().writing() as here:
+    with queue_database().write_session() as here:
         for crossing in crossings.open_ones(here, operation, alias):
             try:
                 with crossings.held(here, crossing.id) as mine:
@@ -185,7 +185,7 @@ def one_pending(here: Connection, number: int) -> PendingCrossing | None:
 
 def undecided() -> list[PendingCrossing]:
     """Of which nobody can be told any more what became of them. Raises DatabaseError."""
-    with queue_database().reading() as here:
+    with queue_database().read_session() as here:
         return [_pending(here, each) for each in crossings.not_known_ones(here)]
 
 
@@ -207,7 +207,7 @@ def end_as(here: Connection, crossing: Crossing, arrived: bool, who: str) -> Non
 def is_clear(alias: str) -> bool:
     """Whether nothing is on its way to or from that database, after those that were left behind were asked about."""
     settle(alias=alias)
-    with queue_database().writing() as here:
+    with queue_database().write_session() as here:
         return not crossings.open_ones(here, alias=alias)
 
 
@@ -220,7 +220,7 @@ def _carry(here: Connection, crossing: Crossing) -> list[Outcome]:
     try:
         if database is None:
             raise DatabaseError(f"The database {crossing.alias} is not written to any more.")
-        with database.writing() as there, database.writing() as beside:
+        with database.write_session() as there, database.write_session() as beside:
             if crossings.takes_back(here, crossing):
                 mark = crossing_taken_back.carry(here, there, beside, _stores(database), crossing)
             else:
@@ -267,8 +267,8 @@ def _told(crossing: Crossing) -> CommitOutcome:
     database = of_alias(crossing.alias)
     if database is None or database.dialect.crossings is None:
         raise DatabaseError(f"No QUEUES_URL_{crossing.alias.upper()} names it.")
-    with database.writing() if database.is_writable else database.reading() as there:
-        return _store(database).told(there, crossing.mark)
+    with database.write_session() if database.is_writable else database.read_session() as there:
+        return _store(database).commit_outcome(there, crossing.mark)
 
 
 def _finish(here: Connection, crossing: Crossing) -> list[Outcome]:
@@ -331,7 +331,7 @@ def _record(here: Connection, crossing: Crossing, outcomes: list[Outcome]) -> No
 
 def _forget(crossing: Crossing) -> None:
     if crossing.mark and (database := _writable(crossing)):
-        with database.writing() as there:
+        with database.write_session() as there:
             _store(database).forget(there, crossing.mark)
 
 

@@ -123,7 +123,7 @@ def _ruled(operation: Operation, numbers: Collection[int]) -> dict[str, Any]:
     rules = [each if each.number in numbers else each._replace(target="") for each in redirects.rules()]
     if gone := set(numbers) - {each.number for each in rules}:
         raise AlreadyDecided(f"Nothing was retried: rule {min(gone)} was removed since you looked. Reload the page.")
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         targets = retry_targets(connection, operation, rules)
     return {"rules": rules, "queues": targets.counts or operation.queues}
 
@@ -133,7 +133,7 @@ def _refuse_beyond(operation: Operation) -> None:
     OperationRefused."""
     if operation.kind != Operation.Kind.RETRY or visible_queues.current() is None:
         return
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         targets = retry_targets(connection, operation)
     if beyond := sum(each.messages for each in targets.all if queue_access.refusal_for(each.target.address)):
         raise OperationNotAllowed(f"Nothing was retried: {beyond:,} would go into queues that you may not act on.")
@@ -145,7 +145,7 @@ def _refuse_plan(operation: Operation, planned: plans.Planned) -> None:
         raise OperationRefused(f"Nothing was {kind_of(operation.kind).past}: only a retry goes in stages.")
     if fault := planned.fault():
         raise OperationRefused(f"Nothing was retried. {fault}")
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         if not plans.are_kept(connection):
             raise OperationRefused(plans.NO_PLAN)
 

@@ -36,14 +36,14 @@ def look(there: Connection, queue: Address) -> CountedQueue:
 def left(queue: Address, counted: CountedQueue) -> int:
     """Raises DatabaseError."""
     database = database_of(queue)
-    with database.reading() as there:
+    with database.read_session() as there:
         return _waiting(database).left(there, queue, counted.lowest, counted.up_to)
 
 
 def chunk(operation: Operation, size: int) -> bool:
     """Whether there may be more. Raises DatabaseError where that database is to be waited for."""
     crossings.settle(operation.pk)
-    with queue_database().writing() as guard, guard.transaction():
+    with queue_database().write_session() as guard, guard.transaction():
         alone = guard.value(postgresql().purge.begin_chunk(), {"operation_id": operation.pk})
         if not alone or Operation.objects.get(pk=operation.pk).state != Operation.State.RUNNING:
             return False
@@ -57,13 +57,13 @@ def _taken(operation: Operation, size: int) -> bool:
     try:
         number = _take(operation, queue, size)
     except purge_chunk.STOPS as error:
-        with queue_database().writing() as here:
+        with queue_database().write_session() as here:
             purge_chunk.stop(here, operation, str(error))
         return False
     if number:
         return True
     stays = left(queue, purge_chunk.counted(operation))
-    with queue_database().writing() as here:
+    with queue_database().write_session() as here:
         purge_chunk.end(here, operation, stays)
     return False
 
@@ -71,11 +71,11 @@ def _taken(operation: Operation, size: int) -> bool:
 def _take(operation: Operation, queue: Address, size: int) -> int:
     """How many. Raises STOPS, DatabaseError."""
     database, counted = database_of(queue), purge_chunk.counted(operation)
-    with queue_database().reading() as here:
+    with queue_database().read_session() as here:
         most = purge_chunk.limit(here, operation, size)
     if not most:
         return 0
-    with database.reading() as there:
+    with database.read_session() as there:
         check_purge(there, queue)
 
     def take(there: Session) -> Sequence[TakenRow]:

@@ -54,8 +54,8 @@ class RuleCount(NamedTuple):
     to: redirects.Destination
 
     @property
-    def why_not(self) -> str:
-        return self.to.why_not
+    def blocking_reason(self) -> str:
+        return self.to.blocking_reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +86,21 @@ class RetryTargets:
     @property
     def refused(self) -> list[TargetCount]:
         """Nothing is put there, whoever asks for it."""
-        return [each for each in self.all if each.target.why_not]
+        return [each for each in self.all if each.target.blocking_reason]
 
     @property
     def to_choose(self) -> list[TargetCount]:
         """No input queues: a person may choose them by name."""
-        return [each for each in self.all if each.target.other and not each.target.why_not]
+        return [each for each in self.all if each.target.other and not each.target.blocking_reason]
 
     @property
     def running(self) -> list[TargetCount]:
         """Where code of others would run, once for each table, whether a rule or what a message says names it."""
-        own = [each for each in self.all if not each.target.why_not]
+        own = [each for each in self.all if not each.target.blocking_reason]
         sent = [
-            TargetCount(each.to.target, each.messages) for each in self.ruled if each.to.target and not each.why_not
+            TargetCount(each.to.target, each.messages)
+            for each in self.ruled
+            if each.to.target and not each.blocking_reason
         ]
         return list({each.target.name: each for each in (*sent, *own) if each.target.runs}.values())
 

@@ -25,7 +25,7 @@ def settle(now: datetime | None = None) -> None:
     for pk in queries.counted_here(crossings.settle()):
         recount(pk, only_changes=True)
     now = now or database_clock.now()
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         audit_intents.write_left_behind(connection, now)
     for operation in Operation.objects.filter(state__in=_GIVEN_UP, ended_at__gt=now - LOOKED_BACK):
         age = now - operation.ended_at if operation.ended_at else SOON

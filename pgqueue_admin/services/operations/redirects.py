@@ -68,12 +68,12 @@ def applies(message_type: str | None, queue: str | None) -> bool:
 
 
 class Destination(NamedTuple):
-    """A rule's target as the judge of all retries found it; None: no address. ``why_not``: why no rule sends there;
-    empty: it is a known input queue that can be written to.
+    """A rule's target as the judge of all retries found it; None: no address. ``blocking_reason``: why no rule sends
+    there; empty: it is a known input queue that can be written to.
     """
 
     target: Target | None
-    why_not: str
+    blocking_reason: str
 
 
 def destination(connection: Connection, address: Address | None) -> Destination:
@@ -86,8 +86,8 @@ def destination(connection: Connection, address: Address | None) -> Destination:
     return Destination(judged, "" if known.exists() else f"{address.table} is no known input queue.")
 
 
-def why_not(connection: Connection, address: Address | None) -> str:
-    return destination(connection, address).why_not
+def blocking_reason(connection: Connection, address: Address | None) -> str:
+    return destination(connection, address).blocking_reason
 
 
 def redirect_with(connection: Connection, rules: list[Rule]) -> Callable[[Any], Redirect | None]:
@@ -95,7 +95,7 @@ def redirect_with(connection: Connection, rules: list[Rule]) -> Callable[[Any], 
     targets = {each.number: each.address for each in rules if each.target}
     if not targets:
         return lambda row: None
-    refused = {number: why_not(connection, target) for number, target in targets.items()}
+    refused = {number: blocking_reason(connection, target) for number, target in targets.items()}
 
     def redirect(row: Any) -> Redirect | None:
         rule = first(rules, row.message_type, row.queue) if row.kind == "transport" else None

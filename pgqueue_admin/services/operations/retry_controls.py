@@ -75,7 +75,7 @@ def _sooner(plan: RetryPlan) -> Any:
 
 
 def _next_position(pk: int) -> int:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         position = connection.value(
             postgresql().operation.next_position(is_here=is_here(connection)), {"operation_id": pk}
         )

@@ -31,11 +31,11 @@ class Deaths:
 
 @dataclass(frozen=True, slots=True)
 class ReadyInTarget:
-    """The most that is ready in one of the targets; ``queue`` names it. None: ``why_not``."""
+    """The most that is ready in one of the targets; ``queue`` names it. None: ``blocking_reason``."""
 
     queue: str
     number: int | None
-    why_not: str = ""
+    blocking_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def note_left(pk: int) -> list[str]:
     while rows := _sent(pk, position):
         position = rows[-1].position
         if gone := _gone(rows, troubles):
-            with queue_database().writing() as connection:
+            with queue_database().write_session() as connection:
                 connection.run(postgresql().operation.left(), {"operation_id": pk, "positions": gone})
         if len(rows) < PAGE:
             break
@@ -119,7 +119,7 @@ def targets_of(operation: Operation) -> set[Address]:
 
 def _ready(address: Address, cap: int) -> ReadyInTarget:
     try:
-        with database_of(address).reading(address) as connection:
+        with database_of(address).read_session(address) as connection:
             table = discovery.find_one(connection, address)
             if table is None:  # nothing can be sent there either: each of its messages fails and says why
                 return ReadyInTarget(address.table, 0)
@@ -137,7 +137,7 @@ def _raise_for_the_first(error: DatabaseError, queue: Address) -> None:
 
 
 def _sent(pk: int, after: int) -> list[Any]:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         asked = {"operation_id": pk, "after": after, "limit": PAGE}
         return connection.all(postgresql().operation.sent_waiting(), asked)
 
@@ -165,7 +165,7 @@ def _there(target: str, ids: list[str]) -> set[str]:
     database = database_of(address)
     if not database.dialect.indexes_ids:
         raise DatabaseError("no index of it has the ids of messages.")
-    with database.reading(address) as connection:
+    with database.read_session(address) as connection:
         if discovery.readable(connection, address) is None:
             raise TableMissing(f"there is no queue table {address.table} now.")
         if address == LEASE_QUEUE:

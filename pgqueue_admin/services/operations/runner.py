@@ -45,7 +45,7 @@ def in_hand(operation: Operation) -> bool:
     """Whether a chunk goes on although the operation is cancelled: then its figures are not the last ones."""
     if operation.state != State.CANCELLED or operation.started_at is None:
         return False
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         asked = {"operation_id": operation.pk}
         return bool(connection.value(postgresql().operation.in_hand(), asked)) or is_open(connection, operation.pk)
 
@@ -112,7 +112,7 @@ def _took_from(pk: int) -> Collection[int]:
     """Operations whose figures this one has changed: it took back what they had sent. Of a purge: at its end."""
     operation = Operation._base_manager.only("kind", "source", "state").get(pk=pk)
     if operation.kind == Operation.Kind.PURGE and (operation.state != State.RUNNING or not _counted(pk).open):
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             found = connection.all(postgresql().purge.taken_back(), {"operation_id": pk})
         return queries.counted_here(row.operation for row in found)
     return [operation.source] if operation.source else []
@@ -125,7 +125,7 @@ def _purged(operation: Operation, counted: Any) -> int:
     operation.skipped, operation.failed = (0, rest) if counted.failed else (rest, 0)
     operation.last_error = _said(lost, operation.count) if lost else ""
     if counted.failed:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             operation.last_error = purge_chunk.why_stopped(connection, operation)
     return lost
 
@@ -152,7 +152,7 @@ def _said(lost: int, count: int) -> str:
 
 
 def _counted(pk: int) -> Any:
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         return connection.one(postgresql().operation.counts(), {"operation_id": pk})
 
 
@@ -169,7 +169,7 @@ def chunk(operation: Operation, size: int, until: int = LARGEST_ID) -> bool:
         )
     if operation.kind in (Operation.Kind.RETRY, Operation.Kind.CALL_BACK):
         crossings.settle(operation.pk)
-    with queue_database().writing() as connection, all_let_go(connection):
+    with queue_database().write_session() as connection, all_let_go(connection):
         with connection.transaction():
             may_be_more = _chunk(connection, operation, who, size, until)
         crossings.carry(connection, operation.pk)
@@ -192,7 +192,7 @@ def _chunk(connection: Connection, operation: Operation, who: str, size: int, un
 
 
 def _purge_chunk(operation: Operation, size: int) -> bool:
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         refusal = purge_chunk.refusal(connection, operation)
         with connection.transaction():
             alone = connection.value(postgresql().purge.begin_chunk(), {"operation_id": operation.pk})

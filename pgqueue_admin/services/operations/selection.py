@@ -84,7 +84,7 @@ def _frozen(facts: dict[str, Any], chosen: Chosen) -> Operation:
 
 def _pass_over_taken_numbers() -> None:
     sql = postgresql().operation
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         highest = connection.value(sql.highest())
     run(sql.pass_over(), {"table": Operation._meta.db_table, "highest": highest})
 
@@ -109,7 +109,7 @@ def forget(pk: int) -> None:
     if not given_up.exists():
         return
     try:
-        with queue_database().writing() as connection:
+        with queue_database().write_session() as connection:
             connection.run(postgresql().operation.forget(), {"operation_id": pk})
         given_up.update(last_error="")
     except DatabaseError as error:
@@ -166,7 +166,7 @@ def _queues_of(chosen: Chosen) -> list[str]:
 def _ticked(nothing: str, ids: tuple[int, ...], seen: VisibleQueues) -> ArchiveFilter:
     """Those that are not seen are as if not there. An act on what is only seen is refused, not cut short."""
     ticked = ArchiveFilter(state="", ids=ids)
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         looked_at = store.count(connection, replace(ticked, within=seen.names), MOST_TICKED).number
         acted_on = store.count(connection, replace(ticked, within=seen.acted_on_names), MOST_TICKED).number
     if acted_on < looked_at:
@@ -175,7 +175,7 @@ def _ticked(nothing: str, ids: tuple[int, ...], seen: VisibleQueues) -> ArchiveF
 
 
 def _fix(pk: int, chosen: Chosen) -> dict[str, int]:
-    with queue_database().writing() as connection, connection.transaction():
+    with queue_database().write_session() as connection, connection.transaction():
         if isinstance(chosen, WaitingIn):
             return _reserve(connection, pk, chosen)
         _insert(connection, pk, chosen)

@@ -56,7 +56,7 @@ def act(
 
 def _refused(kind: str, archive_id: int, targets: Collection[str]) -> Outcome | None:
     """A second press makes no operation: it is only told who was first. Asked in the session that would act."""
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         message = store.get(connection, archive_id)
         seen = visible_queues.current()
         if message is None or (seen and not seen.sees_name(message.queue)):
@@ -87,7 +87,7 @@ def _after(operation: Operation, archive_id: int) -> tuple[bool, Outcome | None]
 
 def _on_its_way(operation: Operation, archive_id: int) -> Outcome | None:
     """Into another database, which does not say yet whether it has it: housekeeping goes on."""
-    with suppress(DatabaseError), queue_database().writing() as connection:
+    with suppress(DatabaseError), queue_database().write_session() as connection:
         message = store.get(connection, archive_id)
         if message and message.crossing:
             return Outcome(archive_id, "skipped", why_held(message), operation=operation.pk)
@@ -96,7 +96,7 @@ def _on_its_way(operation: Operation, archive_id: int) -> Outcome | None:
 
 def _outcome(operation: Operation, archive_id: int) -> Outcome | None:
     asked = {"operation_id": operation.pk, "archive_id": archive_id}
-    with queue_database().writing() as connection:
+    with queue_database().write_session() as connection:
         row = connection.one(postgresql().operation.outcome(), asked)
     if row is None or row.outcome is None:
         return None

@@ -98,7 +98,7 @@ def _takes_look(plan: RetryPlan, now: datetime) -> bool:
 def _look(plan: RetryPlan, now: datetime) -> None:
     began = time.monotonic()
     troubles = retry_figures.note_left(plan.pk)
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         deaths = retry_figures.deaths(connection, plan)
     ready = retry_figures.most_ready(plan.operation, plan.hold_above or 0)
     _judge(plan, deaths, ready, troubles)
@@ -154,7 +154,7 @@ def _holds(plan: RetryPlan, ready: retry_figures.ReadyInTarget) -> str:
     if plan.hold_above is None:
         return ""
     if ready.number is None:
-        return f"Holds: what is ready in {ready.queue} is not known, {ready.why_not}."
+        return f"Holds: what is ready in {ready.queue} is not known, {ready.blocking_reason}."
     below = round(plan.hold_above * GOES_ON_BELOW)
     if ready.number > plan.hold_above or (plan.held and ready.number >= below):
         return (
@@ -166,7 +166,7 @@ def _holds(plan: RetryPlan, ready: retry_figures.ReadyInTarget) -> str:
 
 def _send(plan: RetryPlan, now: datetime) -> float:
     """One chunk, where one is due."""
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         next_position = postgresql().operation.next_position(is_here=is_here(connection))
         position = connection.value(next_position, {"operation_id": plan.pk})
     if position is None:
@@ -204,7 +204,7 @@ def _reserve(plan: RetryPlan, stage: Stage, size: int, now: datetime) -> float:
 
 def _watched(plan: RetryPlan) -> bool:
     """Whether the trial told enough: its time is over, nobody died (or it would have stopped), and none waits."""
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         seen = retry_figures.tried(connection, plan)
         died = plan.stop_dead and retry_figures.deaths(connection, plan).of_the_tried
     if plan.judged_from >= plan.tried:
@@ -241,7 +241,7 @@ def _waits(plan: RetryPlan, seen: retry_figures.FirstStage, troubles: list[str])
 def _end_if_known(plan: RetryPlan, now: datetime) -> None:
     """It has ended when it is known what became of each, or when the time to wait for that is over."""
     asked = {"operation_id": plan.pk}
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         if connection.value(postgresql().operation.in_hand(), asked):
             return  # somebody sends a chunk that was begun before the rest was cancelled
         seconds = connection.value(postgresql().operation.since_last(), asked) or 0.0

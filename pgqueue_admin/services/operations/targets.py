@@ -40,20 +40,21 @@ Chosen = Collection[Address]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """``why_not``: a sentence; empty: it can be written to. ``other``: what it is instead of an input queue, such as an
-    error queue. ``runs``: what of another role runs as ours with each insert. ``trouble``: its database was not heard.
+    """``blocking_reason``: a sentence; empty: it can be written to. ``other``: what it is instead of an input queue,
+    such as an error queue. ``runs``: what of another role runs as ours with each insert. ``trouble``: why its database
+    did not answer.
     """
 
     address: Address
-    why_not: str = ""
+    blocking_reason: str = ""
     other: str = ""
     runs: tuple[str, ...] = ()
     trouble: DatabaseError | None = None
 
     def refusal(self, chosen: Chosen = ()) -> str:
         """Why nothing is put into it, unless it is among those that a person named; empty: it is."""
-        if self.why_not or not self.other or self.address in chosen:
-            return self.why_not
+        if self.blocking_reason or not self.other or self.address in chosen:
+            return self.blocking_reason
         return f"{self.name} is {self.other}, not an input queue: a retry goes there only when you choose it by name."
 
     def refusal_by_hand(self, chosen: Chosen = ()) -> str:
@@ -93,7 +94,7 @@ def _elsewhere(connection: Connection, database: QueueDatabase, asked: list[Addr
     if not crossings.can_carry(connection):
         return {each: Target(each, crossings.NOT_KEPT) for each in asked}
     try:
-        with database.reading() as there:
+        with database.read_session() as there:
             if fault := store.fault(there):
                 return {each: Target(each, fault) for each in asked}
             return _asked(there, database.dialect, asked)
@@ -127,12 +128,12 @@ def not_given_back(connection: Connection, addresses: Iterable[Address]) -> Mapp
     """
     why: dict[Address, str] = {}
     for each in addresses:
-        if found := _why_not_given_back(connection, of_alias(aliases.alias_of(each)), aliases.alias_of(each)):
+        if found := _give_back_refusal(connection, of_alias(aliases.alias_of(each)), aliases.alias_of(each)):
             why[each] = found
     return why
 
 
-def _why_not_given_back(connection: Connection, database: QueueDatabase | None, alias: str) -> str:
+def _give_back_refusal(connection: Connection, database: QueueDatabase | None, alias: str) -> str:
     if database is None or not database.is_writable:
         return only_looked(alias)
     store = database.dialect.crossings
@@ -140,7 +141,7 @@ def _why_not_given_back(connection: Connection, database: QueueDatabase | None, 
         return only_looked(alias)
     if not crossings.can_carry(connection):
         return crossings.NOT_KEPT
-    with database.reading() as there:
+    with database.read_session() as there:
         return store.fault(there)
 
 
@@ -183,9 +184,9 @@ def _judged(address: Address, row: Any, known: TableKind | None) -> Target:
     if kind is None:
         gone = f"there is no queue table {address.table!r} in schema {address.schema!r}"
         return Target(address, f"Its queue is gone: {gone}.")
-    why_not = _refused(address, row)
+    blocking_reason = _refused(address, row)
     other = "" if (known or kind) in _INPUTS else _OTHERS.get(known or kind, "of another kind")
-    return Target(address, why_not, other, tuple(row.runs or ()))
+    return Target(address, blocking_reason, other, tuple(row.runs or ()))
 
 
 def _shape(row: Any) -> TableKind | None:

@@ -49,7 +49,7 @@ def dispatch(outbox: DispatchableOutbox, ids: Iterable[str], person: Any, origin
     about = {"who": name_of(person), "verb": "dispatch", "noun": "outbox", "origin": origin, "reason": reason}
     try:
         with (
-            queue_database().writing() as connection,
+            queue_database().write_session() as connection,
             audited({"records": len(meant)}, **about, subject=str(outbox)) as act,
         ):
             done, lost = _dispatch(connection, outbox, meant)

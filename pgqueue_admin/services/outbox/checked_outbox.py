@@ -119,13 +119,13 @@ class CheckedOutbox:
     def _send(self, session: Connection, row: Any) -> list[OutgoingMessage]:
         """As judged, whatever is written there meanwhile."""
         outgoing = self._outbox.undispatched(row)
-        if why := _why_not(session, outgoing):
+        if why := _blocking_reason(session, outgoing):
             raise ValueError(why)
         self._outbox.send_these(session, row.id, outgoing)
         return outgoing
 
 
-def _why_not(session: Connection, outgoing: list[OutgoingMessage]) -> str:
+def _blocking_reason(session: Connection, outgoing: list[OutgoingMessage]) -> str:
     """The original's outbox holds the audit copy of a message too: an audit queue is a place where its records go."""
     if any(each.delay is not None for each in outgoing):
         return "it sends delayed messages, which its own endpoint alone keeps back"

@@ -59,7 +59,7 @@ def keep(
 
 def this_database() -> str:
     """A table of the same name in another one is somebody else's. Raises DatabaseError."""
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         return here(connection)
 
 

@@ -91,7 +91,7 @@ class DueMessageMover:
         self._stopping = True
         self._alarm.pull_forward(0)
         self._thread.join(1)
-        self._session.cut()
+        self._session.abort()
         self._thread.join()
         self._session.close()
 

@@ -17,7 +17,7 @@ from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.recoverability.executor import RecoverabilityExecutor
 from pgqueue_admin.transport.recoverability.failure_cache import FailureCache
-from pgqueue_admin.transport.unit_of_work import Told, UnitOfWork
+from pgqueue_admin.transport.unit_of_work import AfterCommit, UnitOfWork
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
 log = logging.getLogger("pgqueue_admin.transport")
@@ -33,7 +33,7 @@ class MessageProcessor:
     observer: Observer
     replies: Callbacks
 
-    def process(self, message: IncomingMessage, transaction: UnitOfWork) -> Told:
+    def process(self, message: IncomingMessage, transaction: UnitOfWork) -> AfterCommit:
         """Handle, drop or give up. Return what to tell the observer once that is committed. Raises AttemptFailed."""
         if message.expired and not message.headers_lost:
             return partial(self.observer.expired, message.type)
@@ -43,7 +43,7 @@ class MessageProcessor:
             message = message.at_its_destination()
         return self._process_here(message, transaction)
 
-    def _process_here(self, message: IncomingMessage, transaction: UnitOfWork) -> Told:
+    def _process_here(self, message: IncomingMessage, transaction: UnitOfWork) -> AfterCommit:
         self.observer.received(message)
         if failed := self.failures.final(message.row_id):
             return self.recovery.recover(message, failed, transaction)
@@ -59,7 +59,7 @@ class MessageProcessor:
             return self.recovery.unreadable(message, error, transaction)
         return partial(self._succeeded, message, handled, time.monotonic() - started)
 
-    def _forward(self, message: IncomingMessage, transaction: UnitOfWork) -> Told:
+    def _forward(self, message: IncomingMessage, transaction: UnitOfWork) -> AfterCommit:
         """Tried once, as the original does: what was refused is exhausted when it is received the next time.
 
         The savepoint keeps the row ours until that is remembered: a refused statement outside of one would give it up

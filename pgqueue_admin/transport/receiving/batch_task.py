@@ -10,7 +10,7 @@ from pgqueue_admin.transport.receiving.pump_state import ReceiveQuota
 from pgqueue_admin.transport.receiving.receive_task import ReceiverContext, ReceiveTask, cause_of
 from pgqueue_admin.transport.recoverability.executor import ErrorQueueRefused
 from pgqueue_admin.transport.settings import EndpointSettings
-from pgqueue_admin.transport.unit_of_work import Told
+from pgqueue_admin.transport.unit_of_work import AfterCommit
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
 log = logging.getLogger("pgqueue_admin.transport")
@@ -48,7 +48,7 @@ class BatchTask(ReceiveTask):
             for tell in told:
                 tell()
 
-    def _receive_batch(self) -> list[Told]:
+    def _receive_batch(self) -> list[AfterCommit]:
         transaction = self._transaction
         savepoint = transaction.savepoint(self._insist)
         with transaction.begin(self._receiving, self._begun) as rows:
@@ -67,7 +67,7 @@ class BatchTask(ReceiveTask):
         self._hold(*[each.seq for each in messages])
         return messages
 
-    def _settle(self, message: IncomingMessage, savepoint: MessageSavepoint) -> Told:
+    def _settle(self, message: IncomingMessage, savepoint: MessageSavepoint) -> AfterCommit:
         """Until it is handled, put aside or put away."""
         self._message = message
         while True:
@@ -86,7 +86,7 @@ class BatchTask(ReceiveTask):
     def _insist(self) -> None:
         """Raises where a handler rolled the receive back: what follows would be committed, and come twice."""
         session = self._transaction.session
-        if session.was_closed:
+        if session.closed_locally:
             raise SessionClosedByHandler
         if self._messages and not session.in_transaction and not self._work.queue.is_received(session, self._first_row):
             raise TransactionEndedByHandler

@@ -57,8 +57,8 @@ class QueuePeeker:
     def close(self) -> None:
         self._session.close()
 
-    def cut(self) -> None:
-        self._session.cut()
+    def abort(self) -> None:
+        self._session.abort()
 
 
 class MessagePump:
@@ -110,7 +110,7 @@ class MessagePump:
         self._signals.stop()
         drained = self._slots.drain(drain_seconds)
         self._thread.join(1)
-        self._peeker.cut()
+        self._peeker.abort()
         self._thread.join()
         self._peeker.close()
         return drained

@@ -62,4 +62,4 @@ class MessageSavepoint:
     def _leave_other_transaction(self) -> None:
         """One that a handler began after he had ended ours: it has no savepoint of ours, so to leave that failed."""
         if self._session and self._session.has_failed:
-            self._session.roll_back()
+            self._session.rollback()

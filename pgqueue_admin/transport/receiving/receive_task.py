@@ -22,7 +22,7 @@ from pgqueue_admin.transport.recoverability_actions import Immediately
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.tables.table_queue import TableQueue
-from pgqueue_admin.transport.unit_of_work import Told
+from pgqueue_admin.transport.unit_of_work import AfterCommit
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
 log = logging.getLogger("pgqueue_admin.transport")
@@ -94,7 +94,7 @@ class ReceiveTask:
         else:
             self._succeeded(told)
 
-    def _receive(self) -> Told | None:
+    def _receive(self) -> AfterCommit | None:
         """None when there was nothing to receive."""
         transaction = self._transaction
         with transaction.begin(self._receiving, self._begun) as rows:
@@ -142,7 +142,7 @@ class ReceiveTask:
         self._held = seqs
         self._work.held.take(seqs)
 
-    def _process(self, message: IncomingMessage) -> Told:
+    def _process(self, message: IncomingMessage) -> AfterCommit:
         """What nobody takes stays locked for a pause, so that others are handled meanwhile."""
         self._work.observer.in_flight(self._slot.number, message)
         try:
@@ -160,10 +160,10 @@ class ReceiveTask:
             self._has_answered = True
             self._receives.answered(found, took, looked)
 
-    def _succeeded(self, told: Told | None) -> None:
+    def _succeeded(self, after_commit: AfterCommit | None) -> None:
         self._work.breaker.succeeded()
-        if told:
-            told()
+        if after_commit:
+            after_commit()
 
     def _went_wrong(self, error: Exception) -> None:
         if isinstance(error, ErrorQueueRefused):

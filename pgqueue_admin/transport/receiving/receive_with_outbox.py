@@ -52,7 +52,7 @@ class ReceiveWithOutbox(ReceiveOnly):
             return False
         record = self._storage.found[0]
         pending = self._outbox.undispatched(record)
-        self._storage.roll_back()
+        self._storage.rollback()
         if not record.dispatched:  # also where it sends nothing: only what is marked is cleaned up
             self._dispatch_and_mark(pending)
         return True
@@ -111,7 +111,7 @@ class ReceiveWithOutbox(ReceiveOnly):
                 raise  # it may be what handlers left to the commit that takes so long
             raise HandledBeside(error.detail, error.sqlstate) from error
         except AlreadyExists as error:
-            storage.roll_back()
+            storage.rollback()
             if self._record():  # else it is a key of the handlers' own, checked at the commit
                 raise HandledBeside(error.detail, error.sqlstate) from error
             raise
@@ -164,7 +164,7 @@ class ReceiveWithOutbox(ReceiveOnly):
     def close_storage(self, error: BaseException | None) -> None:
         """A handler before may have left the session so that this one failed: the next begins in a new one."""
         if self._storage:
-            self._storage.roll_back()
+            self._storage.rollback()
         self._enlisted.undo()
         if error and self._asked and not self.lost and not self.is_conflict(error):
             self._sessions.close()

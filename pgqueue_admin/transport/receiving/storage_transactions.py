@@ -35,10 +35,10 @@ class StorageTransaction:
         if block:
             block.__exit__(None, None, None)
 
-    def roll_back(self) -> None:
+    def rollback(self) -> None:
         block, self._block = self._block, None
         if block:
-            self.session.roll_back()
+            self.session.rollback()
 
 
 # What handlers of one message write in other databases than the outbox's: it commits when that does.
@@ -137,7 +137,7 @@ class EnlistedTransaction:
     def undo(self, is_undecided: bool) -> None:
         try:
             if self._is_prepared and not is_undecided and not self.session.closed:
-                self._database.roll_back(self.session, self._id)
+                self._database.rollback(self.session, self._id)
         except DatabaseError as error:
             log.warning("What is prepared in %s is rolled back by the recovery: %s", self._database.name, error)
         finally:

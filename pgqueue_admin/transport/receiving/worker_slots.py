@@ -52,12 +52,12 @@ class WorkerSlot:
     def retire(self) -> None:
         self._calls.put(False)
 
-    def cut(self) -> None:
-        self.receive.cut()
-        self.send.cut()
+    def abort(self) -> None:
+        self.receive.abort()
+        self.send.abort()
         for session in [self.storage, *self._enlisted.values()]:
             if session:
-                session.cut()
+                session.abort()
 
     def storage_of(self, outbox: Outbox) -> ReconnectingSession:
         """Its storage session, kept from receive to receive until the endpoint has another outbox."""
@@ -140,7 +140,7 @@ class WorkerSlots:
         with self._changed:
             drained = self._changed.wait_for(lambda: not self._busy, max(0, deadline - time.monotonic()))
             for slot in self._busy.values():
-                slot.cut()
+                slot.abort()
             self.resize(0)
         return drained
 

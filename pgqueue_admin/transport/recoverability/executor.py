@@ -15,7 +15,7 @@ from pgqueue_admin.transport.recoverability.policy import FailedAttempt, Policy,
 from pgqueue_admin.transport.recoverability_actions import After, Discard, Exhaust
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 from pgqueue_admin.transport.settings import EndpointSettings
-from pgqueue_admin.transport.unit_of_work import Told, UnitOfWork
+from pgqueue_admin.transport.unit_of_work import AfterCommit, UnitOfWork
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
 log = logging.getLogger("pgqueue_admin.transport")
@@ -77,29 +77,29 @@ class RecoverabilityExecutor:
             action = decide(standard, attempted)
         return replace(failure, action=action)
 
-    def recover(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> Told:
+    def recover(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> AfterCommit:
         """Raises ErrorQueueRefused."""
         if isinstance(failure.action, After) and (told := self._retry_later(message, failure, transaction)):
             return told
         return self.end(message, failure, transaction)
 
-    def unreadable(self, message: IncomingMessage, error: BaseException, transaction: UnitOfWork) -> Told:
+    def unreadable(self, message: IncomingMessage, error: BaseException, transaction: UnitOfWork) -> AfterCommit:
         """What no attempt can read is put away at once. Raises ErrorQueueRefused."""
         self.observer.failed(error)
         return self.recover(message, self._decided(message, self.failure(message, error)), transaction)
 
-    def end(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> Told:
+    def end(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> AfterCommit:
         """Drop it or put it away. Raises ErrorQueueRefused."""
         if isinstance(failure.action, Discard):
             return self._discard(message, failure.action)
         return self.give_up(message, failure, transaction)
 
-    def _discard(self, message: IncomingMessage, action: Discard) -> Told:
+    def _discard(self, message: IncomingMessage, action: Discard) -> AfterCommit:
         said = "Message %s is discarded by the recoverability policy: %s"
         log.warning(said, message.message_id, action.reason, extra=about(message))
         return lambda: self._put_away(message)
 
-    def _retry_later(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> Told | None:
+    def _retry_later(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> AfterCommit | None:
         """None: there is nowhere to keep the message until then. Raises ErrorQueueRefused where that doomed the
         receive."""
         assert isinstance(failure.action, After)
@@ -121,7 +121,7 @@ class RecoverabilityExecutor:
         log.warning(said, message.message_id, later.delay, failure.message, extra=about(message))
         return lambda: self._put_aside(message)
 
-    def give_up(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> Told:
+    def give_up(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> AfterCommit:
         """Put the message away. Raises ErrorQueueRefused."""
         try:
             self.exhaustion.take(message, failure, self.settings(), transaction)

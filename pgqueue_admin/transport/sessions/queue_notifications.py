@@ -49,7 +49,7 @@ def tell_with_commit(connection: Connection, dialect: Dialect, queues: Iterable[
 class QueueNotifications:
     """One thread and one session of an endpoint: tells whose queues were sent to, and hears of its own.
 
-    Told after the commit and not inside it: the server lets one NOTIFY commit at a time, through the flush to disk.
+    It tells after the commit and not inside it: the server lets one NOTIFY commit at a time, through the flush to disk.
     """
 
     def __init__(self, name: str, dialect: Dialect, connect: Connect, breaker: CircuitBreaker):
@@ -69,7 +69,7 @@ class QueueNotifications:
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
-    def tell(self, queues: set[Address], messages: int = 1) -> None:
+    def notify(self, queues: set[Address], messages: int = 1) -> None:
         """So many were committed there. Costs the sender no round trip."""
         self._sent += messages
         if queues <= self._to_tell or not self._dialect.supports_notify:
@@ -96,7 +96,7 @@ class QueueNotifications:
             poker = self._poker
         _poke(poker)
         thread.join(LAST_SECONDS)
-        self._session.cut()
+        self._session.abort()
         thread.join()
         os.close(poker)
 

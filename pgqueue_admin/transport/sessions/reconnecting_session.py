@@ -11,7 +11,7 @@ Connect = Callable[[], Connection]
 
 
 class ReconnectingSession:
-    """For one thread at a time; ``cut`` may come from any."""
+    """For one thread at a time; ``abort`` may come from any."""
 
     def __init__(self, connect: Connect):
         self._connect = connect
@@ -25,7 +25,7 @@ class ReconnectingSession:
 
     def fresh(self) -> Connection:
         """As ``get``, where something new begins: a session that the server has ended meanwhile is replaced."""
-        if self._session and not self._session.ended():
+        if self._session and not self._session.is_closed_by_server():
             return self._session
         self.close()
         return self.get()
@@ -34,7 +34,7 @@ class ReconnectingSession:
         """The one in use, whose transaction must not go on in another. Raises DatabaseDown where it was lost,
         ClosedFromWithin where whoever used it has closed it.
         """
-        if self._session and self._session.was_closed:
+        if self._session and self._session.closed_locally:
             raise SessionClosedByHandler
         if self._session is None or self._session.closed:
             raise DatabaseDown("the session was lost, and its transaction with it: nothing was committed")
@@ -48,16 +48,16 @@ class ReconnectingSession:
 
     @property
     def lost(self) -> bool:
-        return self._session is not None and self._session.closed and not self._session.was_closed
+        return self._session is not None and self._session.closed and not self._session.closed_locally
 
     @property
     def has_failed(self) -> bool:
         """Its transaction takes no more statements."""
         return self._session is not None and not self._session.closed and self._session.has_failed
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         if self._session:
-            self._session.cut()
+            self._session.abort()
 
     def close(self) -> None:
         if self._session:

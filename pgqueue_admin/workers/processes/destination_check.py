@@ -22,7 +22,7 @@ def faults(row: Endpoint, fields: Iterable[str] = TABLES) -> dict[str, str]:
 
 def _faults(row: Endpoint, named: list[str]) -> dict[str, str]:
     of = queue_database()
-    with of.reading() as session:
+    with of.read_session() as session:
         found = {field: next(_looked_at(of, session, row, field), None) for field in named}
     return {field: _said(fault) for field, fault in found.items() if fault}
 

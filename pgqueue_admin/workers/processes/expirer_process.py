@@ -39,7 +39,7 @@ def run() -> None:
     ending, expiring, pulse = ShutdownSignal(), ExpirerProcess(), LivenessFile()
     while not ending.asked:
         pulse.beat()
-        expiring.turn()
+        expiring.run_once()
         ending.wait(expiring.rest, *expiring.wakers)
     expiring.close()
 
@@ -65,15 +65,15 @@ class ExpirerProcess:
         """What ends a rest, while the next look is far off: else each message of a busy queue would end one."""
         return self.listening if self._look_at - time.monotonic() > WHILE_LOCKED else []
 
-    def turn(self) -> None:
+    def run_once(self) -> None:
         self._report()
         if not self._alone():
             self._put_off()
             return
         try:
             self._look(self._session.fresh())
-            self._clock.turn()
-            self._rules.turn()
+            self._clock.run_once()
+            self._rules.run_once()
             self._note(self._rules.trouble)
         except DatabaseError as error:
             self.listening, self._is_installed = [], False

@@ -48,7 +48,7 @@ def run() -> None:
     liveness_file.keep_beating()  # of the process alone: nobody can say how long a batch may take
     threading.Thread(target=pipelining.beat, name="heartbeat", daemon=True).start()  # a batch takes longer than a beat
     while not ending.wait(BEAT):
-        pipelining.turn()
+        pipelining.run_once()
     pipelining.close()
 
 
@@ -56,9 +56,9 @@ def once() -> int:
     """How many batches were read, and days made anew: of these a turn makes one."""
     driver = BatchLoop(process_stats.code_version())
     try:
-        done, wanted = driver.turn(), _wanted()
+        done, wanted = driver.run_once(), _wanted()
         while wanted:
-            made, before = driver.turn(), wanted
+            made, before = driver.run_once(), wanted
             done, wanted = done + made, _wanted()
             if not made and wanted == before:  # its folder is not there, say: it stays asked for
                 break
@@ -104,7 +104,7 @@ class HistoryProcess:
         self._making = ClassArchiveBuild(settings.PGQUEUE["VAR"] / "spark")
         self._due_at = self._tidy_at = time.monotonic() + FIRST
 
-    def turn(self) -> None:
+    def run_once(self) -> None:
         self._processors.look()
         try:
             if self._sole.mine() and self._is_due():
@@ -113,7 +113,7 @@ class HistoryProcess:
                 self._tidy_at = time.monotonic() + TIDY_EVERY
                 tidy()
             if self._batches:  # where nothing is ever read, nothing has to start sooner
-                self._making.turn()
+                self._making.run_once()
         except (django.db.Error, DatabaseError, OSError) as error:
             connections["default"].close()
             self._note(str(error))
@@ -139,7 +139,7 @@ class HistoryProcess:
         if was_absent:
             self._note("")
         try:
-            self._batches += self._driver.turn(lambda: self._ending.asked)
+            self._batches += self._driver.run_once(lambda: self._ending.asked)
             self._over()
         except (django.db.Error, DatabaseError):
             raise
@@ -150,7 +150,7 @@ class HistoryProcess:
 
     def _over(self) -> None:
         """What it was, but for a batch that failed: that is over when it is read, however long it rests until then."""
-        self._note(retry_backoff.why())
+        self._note(retry_backoff.last_error())
 
     def _stop_spark(self) -> None:
         try:

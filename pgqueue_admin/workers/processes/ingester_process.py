@@ -58,7 +58,7 @@ def chosen(of: QueueDatabase) -> list[Address]:
 def _made_for(of: QueueDatabase) -> bool:
     """The choice was made for a database: in another one, a queue of the same name is somebody else's."""
     assert of.dialect.crossings is not None
-    with of.writing(settings.PGQUEUE["ANSWER_SECONDS"]) as session:
+    with of.write_session(settings.PGQUEUE["ANSWER_SECONDS"]) as session:
         position = {"database": of.dialect.crossings.here(session)}
     name = f"{NAME} of {of.alias}" if of.alias else NAME
     with transaction.atomic():
@@ -89,7 +89,7 @@ def run(of: QueueDatabase | None = None) -> None:
     ending, ingesting, pulse = ShutdownSignal(), IngesterProcess(of), LivenessFile()
     while not ending.asked:
         pulse.beat()
-        more = ingesting.turn()
+        more = ingesting.run_once()
         ending.wait(0 if more else SECONDS)
 
 
@@ -104,7 +104,7 @@ class IngesterProcess:
         self._choice = IngestSelection(of)
         self._trouble: dict[Address | None, str] = {}
 
-    def turn(self) -> bool:
+    def run_once(self) -> bool:
         """Once over every queue; whether there is more to take."""
         self._report()
         more, until = False, time.monotonic() + AT_MOST
@@ -124,7 +124,7 @@ class IngesterProcess:
         """
         if self._of is None:
             own_code = settings.PGQUEUE["OWN_CODE"]
-            with queue_database().writing(settings.PGQUEUE["ANSWER_SECONDS"]) as connection:
+            with queue_database().write_session(settings.PGQUEUE["ANSWER_SECONDS"]) as connection:
                 yield lambda queue: ingester.ingest(connection, queue, own_code=own_code)
         else:
             of, clear = self._of, crossings.is_clear

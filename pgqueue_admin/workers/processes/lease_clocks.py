@@ -45,13 +45,13 @@ class ScheduleClock(_Clock):
         self._who = f"supervisor on {process_identity.mine().host}"
         self.sent = 0
 
-    def turn(self) -> None:
+    def run_once(self) -> None:
         """Raises DatabaseError; then it looks again a minute later."""
         if self.rest:
             return
         self._look_at = time.monotonic() + EVERY
         database = queue_database()
-        with database.writing(settings.PGQUEUE["ANSWER_SECONDS"]) as session:
+        with database.write_session(settings.PGQUEUE["ANSWER_SECONDS"]) as session:
             due_in = runner.due_in(session, database.dialect)  # before: what comes due meanwhile is sent, or seen next
             self.sent += runner.run(session, database.dialect, self._who).sent
         self._look_in(due_in)
@@ -71,7 +71,7 @@ class RuleClock(_Clock):
         """Somebody has died, or seems to."""
         self._look_at = min(self._look_at, time.monotonic() + APART)
 
-    def turn(self) -> None:
+    def run_once(self) -> None:
         if self.rest:
             return
         self._look_at = time.monotonic() + EVERY

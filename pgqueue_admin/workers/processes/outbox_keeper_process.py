@@ -56,7 +56,7 @@ class ForeignOutboxUpkeep:
         self.outbox = CheckedOutbox(self._engine.outbox, table)
         self.outbox.store.says_when = False  # whoever writes there may say what he likes
 
-    def turn(self, session: Connection, wanted: ForeignOutbox, until: float) -> UpkeepResult:
+    def run_once(self, session: Connection, wanted: ForeignOutbox, until: float) -> UpkeepResult:
         """Raises DatabaseError, or OutboxClosed."""
         work = self.outbox.store.work(session, wanted.keep or NEVER, NEVER)
         if not work.leads:
@@ -108,7 +108,7 @@ def run() -> None:
     ending, keeping, pulse = ShutdownSignal(), OutboxKeeperProcess(), LivenessFile()
     while not ending.asked:
         pulse.beat()
-        keeping.turn(pulse)
+        keeping.run_once(pulse)
         ending.wait(keeping.rest)
     keeping.close()
 
@@ -127,7 +127,7 @@ class OutboxKeeperProcess:
     def rest(self) -> float:
         return max(0.0, min(BEAT, self._look_at - time.monotonic()))
 
-    def turn(self, pulse: LivenessFile | None = None) -> None:
+    def run_once(self, pulse: LivenessFile | None = None) -> None:
         try:
             self._report()
             if time.monotonic() >= self._look_at and self._sole.mine():
@@ -156,16 +156,18 @@ class OutboxKeeperProcess:
             if pulse:
                 pulse.beat()
             self._report()
-            why_not = _why_not(row, database, table in ours, found.get(table))
+            blocking_reason = _blocking_reason(row, database, table in ours, found.get(table))
             self._write_down(
-                row, table, UpkeepResult(trouble=why_not) if why_not else self._turn_of(session, table, row)
+                row,
+                table,
+                UpkeepResult(trouble=blocking_reason) if blocking_reason else self._turn_of(session, table, row),
             )
 
     def _turn_of(self, session: Connection, table: Address, row: ForeignOutbox) -> UpkeepResult:
         try:
             if table not in self._kept:
                 self._kept[table] = ForeignOutboxUpkeep(table, partial(self._told, row))
-            return self._kept[table].turn(session, row, time.monotonic() + AT_MOST)
+            return self._kept[table].run_once(session, row, time.monotonic() + AT_MOST)
         except DatabaseDown:
             raise
         except (DatabaseError, OutboxClosed, SettingsRefused) as error:
@@ -200,7 +202,7 @@ class OutboxKeeperProcess:
         record(self._me, {"role": ROLE, "state": "running", "heartbeat_at": Now(), **facts})
 
 
-def _why_not(row: ForeignOutbox, database: str, is_ours: bool, found: OutboxTable | None) -> str:
+def _blocking_reason(row: ForeignOutbox, database: str, is_ours: bool, found: OutboxTable | None) -> str:
     """As the page says it, after a colon."""
     if row.database != database:
         return "it was switched on for another database: look at it, and switch it on anew"

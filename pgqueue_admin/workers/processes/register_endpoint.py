@@ -35,7 +35,7 @@ def refuse_unknown(name: str, schema: str) -> None:
     declared = registry.find()
     if name in declared or Row.objects.filter(name=name).exists():
         return
-    with queue_database().reading() as session:
+    with queue_database().read_session() as session:
         if discovery.find_one(session, Address(schema, name)):
             return
         tables = discovery.find(session, [schema])
@@ -71,7 +71,7 @@ def _enrol_on_lease_queue(name: str, facts: Mapping[str, Any], person: Any, orig
     given = dict(facts)
     if others := [field for field in ("error_queue", "subscription_table", "bodystring") if given.pop(field, None)]:
         raise ActRefused(f"Nothing was made. {name} works on the lease queue, which has no {' and no '.join(others)}.")
-    with queue_database().reading() as session:
+    with queue_database().read_session() as session:
         store = queue_database().dialect.leases
         if store is None or not store.is_installed(session):
             raise ActRefused(f"Nothing was made. {LeaseQueueMissing()}")

@@ -108,7 +108,7 @@ class TtbrNotes:
         if depth.head_seq is None or self._ends.get(address) == (depth.head_seq, depth.tail_seq):
             return
         try:
-            with self._of.reading() as connection:
+            with self._of.read_session() as connection:
                 found = smallest(connection, sample.table, depth.head_seq)
         except DatabaseDown:
             raise

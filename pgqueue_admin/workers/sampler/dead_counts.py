@@ -37,7 +37,7 @@ class DeadCounts:
         if began < self._ask_at:
             return
         try:
-            with queue_database().reading() as connection:
+            with queue_database().read_session() as connection:
                 self._counts = _by_queue(store.counts(connection))
         except DatabaseDown:
             raise

@@ -45,7 +45,7 @@ def run(of: QueueDatabase | None = None) -> None:
     while not ending.asked:
         began = time.monotonic()
         pulse.beat()
-        sampling.turn()
+        sampling.run_once()
         spent = time.monotonic() - began
         ending.wait(rest(seconds, spent))
     sampling.close()
@@ -85,7 +85,7 @@ class SamplerProcess:
         self._outage = outage.DatabaseOutage()  # of the console's database
         self._unfound = ""  # why none that is new can be seen
 
-    def turn(self) -> None:
+    def run_once(self) -> None:
         """Look once, write once."""
         try:
             if self._sole.mine():

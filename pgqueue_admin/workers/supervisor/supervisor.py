@@ -36,14 +36,14 @@ class Supervisor:
     def run(self) -> None:
         self._hear_signals()
         self.store.start()
-        systemd_notify.tell("READY=1")  # it begins without a database, so it is ready without one
+        systemd_notify.notify("READY=1")  # it begins without a database, so it is ready without one
         while not self.stopping or any(group.processes for group in self.groups.values()):
             self.tick()
             self.store.wake_supervisor.wait(TICK)
         self.store.stop()
 
     def tick(self) -> None:
-        systemd_notify.tell("WATCHDOG=1", *(["STOPPING=1"] if self.stopping else []), f"STATUS={self._status()}")
+        systemd_notify.notify("WATCHDOG=1", *(["STOPPING=1"] if self.stopping else []), f"STATUS={self._status()}")
         for group in self.groups.values():
             self._reap(group)
         self._bound_logs()

@@ -7,7 +7,7 @@ from contextlib import suppress
 SOCKET = "NOTIFY_SOCKET"
 
 
-def tell(*states: str) -> None:
+def notify(*states: str) -> None:
     """``READY=1``, ``STOPPING=1``, ``WATCHDOG=1``, ``STATUS=…``. Nobody listening is no fault."""
     address = os.environ.get(SOCKET)
     if not address:

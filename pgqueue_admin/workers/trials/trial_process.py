@@ -42,7 +42,7 @@ def run() -> None:
     liveness_file.keep_beating()
     ending, process = ShutdownSignal(), TrialProcess(registry.find())
     while not ending.asked:
-        if not process.turn():
+        if not process.run_once():
             ending.wait(REST)
     process.close()
 
@@ -53,7 +53,7 @@ class TrialProcess:
         self._me, self._sole = process_identity.mine(), SingletonLock(ROLE)
         self._done, self._trouble = 0, ""
 
-    def turn(self) -> bool:
+    def run_once(self) -> bool:
         """Try one message; False where there is none, or a database does not answer."""
         try:
             record(self._me, self._facts())
@@ -96,7 +96,7 @@ class TrialProcess:
             return TrialResult(Outcome.REFUSED, f"No application here declares the endpoint {item.endpoint}.")
         endpoint = self._made(row, declared)
         try:
-            with self._limited(item.pk), queue_database().reading() as connection:
+            with self._limited(item.pk), queue_database().read_session() as connection:
                 return message_trial.run(endpoint, item.archive_id, connection)
         except DatabaseError as error:
             return TrialResult(Outcome.UNKNOWN, f"A database did not answer: {error}")

@@ -18,7 +18,7 @@ class RecordingSession:
     ``rows``: what it answers, by the name of a statement. ``happened``: names of statements, and ends of transactions.
     """
 
-    closed = was_closed = in_transaction = False
+    closed = closed_locally = in_transaction = False
 
     def __init__(self, **rows: list[dict[str, Any]]):
         self.happened: list[str] = []
@@ -59,11 +59,11 @@ class RecordingSession:
         with self.transaction():
             yield self.all(query, params)
 
-    def roll_back(self) -> None:
+    def rollback(self) -> None:
         self.happened.append("rollback")
 
     def place_guard(self) -> None: ...
-    def ended(self) -> bool:
+    def is_closed_by_server(self) -> bool:
         return False
 
 

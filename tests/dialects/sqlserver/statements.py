@@ -22,7 +22,7 @@ NOUNS = [
 ]
 NOUNS += LOOKING
 SALES, DELAYED = Address("dbo", "Sales"), Address("dbo", "Sales.Delayed")
-OF_CROSSINGS = ("create", "mark", "told", "forget")  # of a table of ours
+OF_CROSSINGS = ("create", "mark", "commit_outcome", "forget")  # of a table of ours
 TABLES = {
     "delayed": DELAYED,
     "subscription": Address("dbo", "SubscriptionRouting"),

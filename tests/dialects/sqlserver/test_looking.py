@@ -58,7 +58,7 @@ def test_a_session_is_lent_again(server: Peer) -> None:
 def test_one_that_is_lost_is_replaced(server: Peer) -> None:
     with pool(server) as lender:
         with lender.connection() as session:
-            session.cut()
+            session.abort()
             with pytest.raises(DatabaseDown):
                 session.run("select 1")
         with lender.connection() as session:
@@ -70,7 +70,7 @@ def test_one_that_the_server_ended_is_not_lent(server: Peer) -> None:
     with pool(server) as lender:
         with lender.connection() as session:
             held = session
-        held.cut()
+        held.abort()
         with lender.connection() as session:
             assert session is not held
             session.run("select 1")

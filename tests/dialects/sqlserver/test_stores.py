@@ -158,8 +158,8 @@ class Telling:
 def test_a_secondary_replica_is_not_believed(found: int, is_primary: int, state: str) -> None:
     """It may not have the row yet: what it does not have would be put there once more."""
     session: Any = Telling(found, is_primary)
-    assert SHOP.crossings.told(session, "here 6a3a07a2-1c2a-4b8e-9d7a-1f1f1f1f1f1f").state == state
-    assert SHOP.crossings.told(session, "there 6a3a07a2-1c2a-4b8e-9d7a-1f1f1f1f1f1f").state == "not_known"
+    assert SHOP.crossings.commit_outcome(session, "here 6a3a07a2-1c2a-4b8e-9d7a-1f1f1f1f1f1f").state == state
+    assert SHOP.crossings.commit_outcome(session, "there 6a3a07a2-1c2a-4b8e-9d7a-1f1f1f1f1f1f").state == "not_known"
 
 
 @pytest.mark.parametrize("name", ["body", "remove"])

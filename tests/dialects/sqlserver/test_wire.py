@@ -59,7 +59,7 @@ def test_it_logs_in_in_cipher_and_sets_itself_up(server: Peer, open_one: Open) -
         assert f"set {each} on;" in said, "else a filtered index refuses each write (1934)"
     assert "deadlock_priority" not in said
     assert not session.closed
-    assert not session.ended()
+    assert not session.is_closed_by_server()
 
 
 def test_who_only_looks_gives_way_in_a_deadlock(server: Peer, open_one: Open) -> None:
@@ -222,7 +222,7 @@ def test_without_all_of_an_answer_the_session_is_given_up(server: Peer, open_one
 
     assert 0.5 <= seconds(asking) < 5
     assert session.closed
-    assert not session.was_closed
+    assert not session.closed_locally
     with pytest.raises(DatabaseDown):
         session.run("select 1")
     assert server.gone.wait(30), "the connection is gone, and with it what it had begun"
@@ -242,7 +242,7 @@ def test_a_lent_session_waits_longer(server: Peer, open_one: Open) -> None:
     waiting.start()
     waiting.join(1)
     assert waiting.is_alive()
-    session.cut()
+    session.abort()
     waiting.join(30)
     assert came == [DatabaseDown]
 
@@ -250,7 +250,7 @@ def test_a_lent_session_waits_longer(server: Peer, open_one: Open) -> None:
 def test_a_server_that_ended_is_noticed_without_a_round_trip(server: Peer, open_one: Open) -> None:
     session = open_one(server)
     server.close()
-    until(session.ended)
+    until(session.is_closed_by_server)
     with pytest.raises(DatabaseDown):
         session.run("select 1")
     assert session.closed
@@ -259,4 +259,4 @@ def test_a_server_that_ended_is_noticed_without_a_round_trip(server: Peer, open_
 def test_a_closed_session_is_one_that_somebody_closed(server: Peer, open_one: Open) -> None:
     session = open_one(server)
     session.raw.close()
-    assert (session.closed, session.was_closed, session.ended()) == (True, True, True)
+    assert (session.closed, session.closed_locally, session.is_closed_by_server()) == (True, True, True)

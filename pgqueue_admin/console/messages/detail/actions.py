@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from pgqueue_admin.archive.crossings import why_held
-from pgqueue_admin.archive.lease_retry import why_not_second
+from pgqueue_admin.archive.lease_retry import second_retry_refusal
 from pgqueue_admin.archive.messages import why_no_retry
 from pgqueue_admin.console import permissions
 from pgqueue_admin.console.messages.detail.summary import MessageSummary
@@ -53,8 +53,13 @@ def of_archived(
     forbidden = permissions.refusal_on_page(person, "discard")
     is_ruled = row.state == "dead" and row.kind == "transport" and redirects.applies(row.message_type, row.queue)
     going = why_held(row) if row.crossing else ""
-    second = why_not_second(first_ending) if first_ending else ""
-    unfit = going or second or why_no_retry(row, is_redirected=is_ruled) or (not is_ruled and judged and judged.why_not)
+    second = second_retry_refusal(first_ending) if first_ending else ""
+    unfit = (
+        going
+        or second
+        or why_no_retry(row, is_redirected=is_ruled)
+        or (not is_ruled and judged and judged.blocking_reason)
+    )
     return MessageActions(
         target,
         retry=row.state == "dead",
@@ -71,6 +76,6 @@ def of_archived(
         without_receiver=without_receiver([queue_database().dialect.canonical(target)])
         if target and row.state == "dead"
         else (),
-        other=judged.other if judged and not judged.why_not else "",
-        runs=judged.runs if judged and not judged.why_not else (),
+        other=judged.other if judged and not judged.blocking_reason else "",
+        runs=judged.runs if judged and not judged.blocking_reason else (),
     )

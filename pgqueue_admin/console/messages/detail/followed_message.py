@@ -64,7 +64,7 @@ def archived(said: str) -> dict[str, str]:
     """
     number, _, zone = said.partition(":")
     try:
-        with queue_database().reading() as connection:
+        with queue_database().read_session() as connection:
             row = store.followed(connection, int(number))
     except DatabaseError:
         return {}
@@ -82,7 +82,7 @@ def waiting(said: str) -> dict[str, str]:
         return {}
     address = Address(queue.schema, queue.table)
     try:
-        with database_of(address).reading() as connection:
+        with database_of(address).read_session() as connection:
             there = is_watched(address) and browse.is_there(connection, address, row_id)
     except TableMissing:
         there = False
@@ -136,7 +136,7 @@ def _steps_now(archive_id: int, zone: str, version: tuple[Any, ...]) -> str:
 @lru_cache(maxsize=256)
 def _steps(archive_id: int, zone: str, version: tuple[Any, ...]) -> str:
     """Made once for each ``version``, from headers, and for all who look: of figures alone. Raises DatabaseError."""
-    with queue_database().reading() as connection:
+    with queue_database().read_session() as connection:
         message = store.show(connection, archive_id)
         events = store.events(connection, archive_id)
     if message is None:

@@ -16,13 +16,13 @@ _UTF8 = {"utf-8", "utf8", "us-ascii", "ascii"}
 
 @dataclass(frozen=True, slots=True)
 class EditableBody:
-    """``shown``: what the text area begins with; None: it cannot be edited, and ``why_not`` says so.
+    """``shown``: what the text area begins with; None: it cannot be edited, and ``blocking_reason`` says so.
 
     ``stored``: the text as it lies in the archive, where it can be edited.
     """
 
     shown: str | None
-    why_not: str = ""
+    blocking_reason: str = ""
     kind: str = "text"  # JSON, XML, text, binary
     has_bom: bool = False
     line_end: str = "\n"
@@ -48,12 +48,12 @@ def of(raw: bytes | None, content_type: str | None) -> EditableBody:
     except UnicodeDecodeError:
         return EditableBody(None, "It is no UTF-8 text: it is sent as it was.", kind)
     shown = _shown(text, kind)
-    if why := _why_not(shown, text, content_type):
+    if why := _blocking_reason(shown, text, content_type):
         return EditableBody(None, f"{why}: it is sent as it was.", kind)
     return EditableBody(shown, "", kind, raw.startswith(BOM), "\r\n" if "\r\n" in text else "\n", text)
 
 
-def _why_not(shown: str, text: str, content_type: str | None) -> str:
+def _blocking_reason(shown: str, text: str, content_type: str | None) -> str:
     """What a text area would lose, or a reader take for something else; empty: nothing."""
     if escape_invisible.has_any(shown):
         return "It has characters without a shape, which nobody would see here"

@@ -39,11 +39,11 @@ _MASKED = "Masking rules hide parts of it, so it is sent as it was. Reveal them 
 
 
 class EditedSource(NamedTuple):
-    """``why_not``: why it cannot be edited; then there is no draft."""
+    """``blocking_reason``: why it cannot be edited; then there is no draft."""
 
     message: ArchivedMessage
     draft: EditDraft | None
-    why_not: str = ""
+    blocking_reason: str = ""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -71,7 +71,7 @@ def page(request: HttpRequest, archive_id: int) -> HttpResponse:
 
 
 def _send(request: HttpRequest, found: EditedSource, typed: EditDraft) -> HttpResponse:
-    fault = _why_not(request, found, typed)
+    fault = _blocking_reason(request, found, typed)
     if fault:
         return _page(request, found, typed, fault, 422)
     assert typed.target
@@ -106,7 +106,7 @@ def _way(message: ArchivedMessage, sent: EditedRetry) -> Way:
     return Way("Find the new message", reverse("find_message", args=[sent.message_id]))
 
 
-def _why_not(request: HttpRequest, found: EditedSource, typed: EditDraft) -> str:
+def _blocking_reason(request: HttpRequest, found: EditedSource, typed: EditDraft) -> str:
     """A sentence; empty: it can be asked for."""
     if refusal := permissions.refusal_on_page(request.user, "retry"):
         return f"Nothing was sent: it {refusal}."
@@ -136,7 +136,7 @@ def _read(connection: Connection, archive_id: int, access: ContentAccess) -> Edi
     if message.kind not in ("transport", "lease"):
         return EditedSource(message, None, "Only messages of queues can be edited here.")
     if first := lease_retry.first_endings(connection, [archive_id]).get(archive_id):
-        return EditedSource(message, None, lease_retry.why_not_second(first))
+        return EditedSource(message, None, lease_retry.second_retry_refusal(first))
     if refused := replay.refused(message, "dead"):
         return EditedSource(message, None, refused.why or "")
     if (message.headers_length or 0) > len(message.headers or ""):
@@ -194,7 +194,7 @@ def _page(
         "facts": known,
         "message": known.archived,
         "draft": shown,
-        "why_not": found.why_not,
+        "blocking_reason": found.blocking_reason,
         "fault": fault,
         "alike": _alike(message),
         "rule_path": _rule_path(message, shown),

@@ -106,13 +106,13 @@ HEAD, TAIL = 4, 2
 def faults(address: Address, kind: str) -> list[TableFault]:
     """What its columns and indexes lack. Raises DatabaseError."""
     of = database_of(address)
-    with of.reading(address) as connection:
+    with of.read_session(address) as connection:
         return table_faults.faults(of, connection, address, kind)
 
 
 def look(address: Address, latest: Newest | None) -> HeadAndTail | None:
     """None where the table is gone or holds no messages. Raises DatabaseError, TimedOut among them."""
-    with database_of(address).reading(address) as connection:
+    with database_of(address).read_session(address) as connection:
         table = discovery.readable(connection, address)
         if table is None or not table.has_messages:
             return None

@@ -31,7 +31,7 @@ from pgqueue_admin.models import (
     settings_words,
 )
 from pgqueue_admin.models.endpoint_standings import Standing
-from pgqueue_admin.models.queue_database import sees_locked_rows, why_not_written
+from pgqueue_admin.models.queue_database import sees_locked_rows, write_refusal
 from pgqueue_admin.models.queue_overview import Newest
 from pgqueue_admin.services import queues
 from pgqueue_admin.services.operations import acts_allowed
@@ -110,8 +110,8 @@ class QueueData:
         return Address(found.schema, found.table) if found else None
 
     @cached_property
-    def why_not_written(self) -> str:
-        return why_not_written(self.address)
+    def write_refusal(self) -> str:
+        return write_refusal(self.address)
 
     @property
     def title(self) -> str:
@@ -133,7 +133,7 @@ class QueueData:
     @property
     def dead_path(self) -> str:
         """What died in this queue, in the archive."""
-        has_some = navigation.path_of("archive") and not self.why_not_written
+        has_some = navigation.path_of("archive") and not self.write_refusal
         return url_converters.dead(self.canonical) if has_some else ""
 
     @property

@@ -121,7 +121,7 @@ def _looked_at_lease(view: QueueData, access: ContentAccess) -> dict[str, object
 
 
 def _fault(error: DatabaseError, address: Address) -> str:
-    told = query_errors.told(error, address)
+    told = query_errors.query_error(error, address)
     if told.kind == "busy":
         return f"{told.sentence} {told.detail}"
     return SLOW if isinstance(error, TimedOut) else str(error)

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 Step = HistoryBatch.Step
 _ZSTD = {"parquet.compression.codec.zstd.level": "1"}  # of files that become others soon, which are packed tighter
 
-WhyNot = Callable[[int], str]  # told how many rows were read: why they may not be the batch; asked then
+BlockingReason = Callable[[int], str]  # told how many rows were read: why they may not be the batch; asked then
 
 
 class PlanMismatch(Exception):
@@ -43,13 +43,13 @@ def run(
     selects: list[str],
     folder: Path,
     code_version: str,
-    why_not: WhyNot,
+    blocking_reason: BlockingReason,
 ) -> None:
     """Read, parse, write, read back, compare, commit. Raises PlanMismatch, Superseded, and what Spark raises."""
     token, overdue = ledger.begin(batch, code_version), ReadOverdue(uri)
     try:
         with cancelled_with(spark, lambda: ledger.is_mine(batch, token) and not overdue.ended()):
-            _attempt(spark, batch, token, of_queue(spark, uri, selects), folder, why_not)
+            _attempt(spark, batch, token, of_queue(spark, uri, selects), folder, blocking_reason)
     except ledger.Superseded:
         raise
     except Exception as error:
@@ -64,14 +64,14 @@ def run(
 
 
 def _attempt(
-    spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path, why_not: WhyNot
+    spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path, blocking_reason: BlockingReason
 ) -> None:
     places = [of_attempt(folder, batch.pk, token, dataset) for dataset in (VERSION, REJECTED)]
     with gone_if_it_fails(*places):
         turned_away, made = _written(spark, batch, token, parsed(raw, _body_most()), places)
         files = list(manifest(batch, folder, *places))
         kept = sum(each.rows for each in files if each.dataset == DataFile.Dataset.HISTORY)
-        if why := why_not(kept + sum(turned_away.values())):
+        if why := blocking_reason(kept + sum(turned_away.values())):
             raise PlanMismatch(why)
     ledger.done(batch, token, kept, turned_away, files, made)  # it may be done though it raises: its answer can be lost
 

@@ -12,7 +12,7 @@ _SHOWN = 4096  # characters of the headers of what was rejected
 
 def history(messages: DataFrame, source: str, batch: int = 0, own_code: tuple[str, ...] = ()) -> DataFrame:
     """Rows of schemas.HISTORY of all that may be kept. ``own_code``: PGQUEUE_OWN_CODE."""
-    kept = messages.where("why_not is null")
+    kept = messages.where("blocking_reason is null")
     known = {"source": F.lit(source), "batch": _one_of(batch), "day": F.to_date("ended_at")}
     return fingerprinted(delivered_once(timed(kept)), own_code).withColumns(known).select(*_columns())
 
@@ -35,8 +35,8 @@ def ordered(history: DataFrame) -> DataFrame:
 
 def rejected(messages: DataFrame, source: str) -> DataFrame:
     """Rows of schemas.REJECTED of all that may not: why, and enough of each to find it again."""
-    turned_away = messages.where(F.col("why_not").isNotNull())
-    named = turned_away.withColumns({"source": F.lit(source), "reason": F.col("why_not")})
+    turned_away = messages.where(F.col("blocking_reason").isNotNull())
+    named = turned_away.withColumns({"source": F.lit(source), "reason": F.col("blocking_reason")})
     return named.withColumn("headers", F.substring("headers", 1, _SHOWN)).select(*REJECTED.fieldNames())
 
 

@@ -43,13 +43,13 @@ def body_too_large(most: int) -> str:
 
 
 def parsed(raw: DataFrame, body_most: int = BODY_MOST) -> DataFrame:
-    """Adds ``why_not`` (null: keep it) and what is known of the message, from its columns or else its headers.
+    """Adds ``blocking_reason`` (null: keep it) and what is known of the message, from its columns or else its headers.
 
     ``body_most``: bytes.
     """
     kept = [name for name in raw.columns if name not in {"message_id", "endpoint", "sent_at", "ended_at"}]
     known = raw.withColumn("told", _object()).select(*kept, *_known())
-    return known.withColumn("why_not", _why_not(body_most)).drop("corrupt", "message_type", "said_end")
+    return known.withColumn("blocking_reason", _blocking_reason(body_most)).drop("corrupt", "message_type", "said_end")
 
 
 @once
@@ -124,7 +124,7 @@ def _is_meant(time: Column) -> Column:
 
 
 @once
-def _why_not(body_most: int) -> Column:
+def _blocking_reason(body_most: int) -> Column:
     ended = F.col("ended_at").isNotNull()
     return (
         F.when(F.col("is_twin"), TWIN)

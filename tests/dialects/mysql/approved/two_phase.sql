@@ -10,7 +10,7 @@ xa prepare 'a', 'stock', 1
 -- commit: By another session only once the one that prepared it is gone.
 xa commit 'a', 'stock', 1
 
--- roll_back: By another session only once the one that prepared it is gone.
+-- rollback: By another session only once the one that prepared it is gone.
 xa rollback 'a', 'stock', 1
 
 -- prepared: Of the whole server.

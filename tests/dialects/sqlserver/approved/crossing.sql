@@ -17,7 +17,7 @@ select lower(convert(char(36), service_broker_guid)) as place from sys.databases
 -- mark: In the transaction that it stands for.
 insert into [dbo].[PgqueueCrossing] (Id) values (cast(%(id)s as uniqueidentifier))
 
--- told: Waits for whoever is still about to commit it: then it is there, or it never will be. A replica may not have it yet.
+-- commit_outcome: Waits for whoever is still about to commit it: then it is there, or it never will be. A replica may not have it yet.
 select count(*) as found,
     case when cast(databasepropertyex(db_name(), N'Updateability') as nvarchar(60)) = N'READ_WRITE' then 1 else 0 end as is_primary
 from [dbo].[PgqueueCrossing] with (readcommittedlock) where Id = cast(%(id)s as uniqueidentifier)
