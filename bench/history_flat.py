@@ -32,7 +32,7 @@ _LATER = f"(n / {A_DAY} * 86400 + mod(n, {A_DAY}) * 2040) * interval '1 s'"
 _OF_BATCH = "'id', nextval(pg_get_serial_sequence('{table}', 'id')), 'batch_id', batch_id + n"
 _MADE = {
     "pgqueue_console.pgqueue_historybatch": f"'id', id + n, 'token', gen_random_uuid(), 'seq_lo', seq_lo + n * {BATCH},"
-    f" 'seq_hi', seq_hi + n * {BATCH}, 'sum_seq', sum_seq + n::numeric * {BATCH} * rows",
+    f" 'seq_hi', seq_hi + n * {BATCH}, 'seq_checksum', seq_checksum + n::numeric * {BATCH} * rows",
     "pgqueue_console.pgqueue_rollup": f"{_OF_BATCH}, 'at', date_trunc(grain, at + {_LATER})",
     "pgqueue_console.pgqueue_failurerollup": f"{_OF_BATCH}, 'at', at + {_LATER}, 'first_at', first_at + {_LATER},"
     f" 'last_at', last_at + {_LATER}",
@@ -60,7 +60,7 @@ select file.id, batch, %(each)s::int8 from file, unnest(%(batches)s::int8[]) bat
 """
 _READ = """
 update pgqueue_console.pgqueue_historysource set snapshot = pg_current_snapshot()::text, snapshot_target = '',
-  seq_done = 0, complete_to = clock_timestamp();
+  seq_done = 0, watermark = clock_timestamp();
 select setval(pg_get_serial_sequence('pgqueue_console.pgqueue_historybatch', 'id'), max(id))
 from pgqueue_console.pgqueue_historybatch
 """

@@ -67,7 +67,7 @@ def ages(connection: Connection, until: float) -> Iterator[float]:
 
 def age(connection: Connection) -> float:
     """Seconds; of what was never read to its end, many."""
-    since = "coalesce(min(complete_to), to_timestamp(0))"
+    since = "coalesce(min(watermark), to_timestamp(0))"
     return float(
         connection.value(
             f"select extract(epoch from clock_timestamp() - {since}) from pgqueue_console.pgqueue_historysource"

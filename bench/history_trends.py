@@ -87,7 +87,7 @@ def lay_out(connection: Connection) -> None:
         "vacuum analyze pgqueue_console.pgqueue_rollup, pgqueue_console.pgqueue_failurerollup,"
         " pgqueue_console.pgqueue_retryoutcome, pgqueue_console.pgqueue_depthbucket"
     )
-    while closed_periods.finalize(ledger.complete_to()):
+    while closed_periods.finalize(ledger.watermark()):
         pass
     hourly_totals.see(database_clock.now())
     connection.run(

@@ -82,8 +82,16 @@ drop table messages.failure_tally, messages.failure_change;
 """
 
 
+ITEMS_AS_BEFORE = """
+alter table messages.operation_item rename column previous_actor to who_before;
+alter table messages.operation_item rename column previous_at to when_before;
+"""
+
+
 def set_back(engine: Connection, version: int) -> None:
     """To what a program of that version had made; rows are kept."""
+    if version < 13:
+        engine.run(ITEMS_AS_BEFORE)
     if version < 12:
         _send_unasked(engine)
     if version < 11:

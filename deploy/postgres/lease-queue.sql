@@ -1,4 +1,4 @@
--- The engine's tables (archive, lease queue, operation items), version 12, where none of them is.
+-- The engine's tables (archive, lease queue, operation items), version 13, where none of them is.
 -- Made by `manage.py engine_schema --print`. Whoever runs it owns them: psql -v ON_ERROR_STOP=1 -f lease-queue.sql
 
 begin;
@@ -96,8 +96,8 @@ create table messages.operation_item (
     queue text,
     outcome text check (outcome in ('done', 'skipped', 'failed')),
     why text,
-    who_before text,
-    when_before timestamptz,
+    previous_actor text,
+    previous_at timestamptz,
     target text,
     at timestamptz,
     primary key (operation, position),
@@ -705,6 +705,6 @@ begin
     end loop;
 end $$;
 
-insert into messages.engine_schema (version) values (12);
+insert into messages.engine_schema (version) values (13);
 
 commit;

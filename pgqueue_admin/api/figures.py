@@ -128,7 +128,7 @@ class ConsoleFigures(Collector):
         yield _family("pgqueue_operations", rows)
 
     def _history(self) -> Iterator[Metric]:
-        yield _one("pgqueue_history_complete_to_timestamp_seconds", _timestamp(HistoryFreshness().complete_to))
+        yield _one("pgqueue_history_complete_to_timestamp_seconds", _timestamp(HistoryFreshness().watermark))
 
 
 def _dead_by_cause() -> Counter[tuple[str, str]]:

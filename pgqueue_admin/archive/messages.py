@@ -235,8 +235,8 @@ class Outcome(NamedTuple):
     archive_id: int
     result: str  # done, skipped, failed
     why: str | None = None
-    who_before: str | None = None
-    when_before: datetime | None = None
+    previous_actor: str | None = None
+    previous_at: datetime | None = None
     target: str | None = None  # canonical address it was put into
     operation: int | None = None
     sent_as: str | None = None  # which row of the target it became

@@ -84,7 +84,7 @@ class BatchLoop:
             return False
 
     def _hold_all_back(self, why: str) -> int:
-        for each in HistorySource.objects.filter(is_there=True):
+        for each in HistorySource.objects.filter(exists=True):
             ledger.held_back(each, why)
         return 0
 
@@ -116,7 +116,7 @@ class BatchLoop:
                 break
             each.refresh_from_db()
             done += 1
-            is_complete = batch.is_last and batch.complete_to >= began
+            is_complete = batch.is_last and batch.watermark >= began
         return done
 
     def _run(self, connection: Connection, batch: HistoryBatch, is_busy: bool) -> bool:

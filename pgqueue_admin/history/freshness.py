@@ -53,9 +53,9 @@ class HistoryFreshness:
     """Each asked for once, by who shows it."""
 
     @cached_property
-    def complete_to(self) -> datetime | None:
+    def watermark(self) -> datetime | None:
         """None: something has never been read to its end."""
-        complete = [complete_to for complete_to, _ in self._sources]
+        complete = [watermark for watermark, _ in self._sources]
         return min(filter(None, complete), default=None) if all(complete) else None
 
     @cached_property
@@ -84,8 +84,8 @@ class HistoryFreshness:
     @cached_property
     def _sources(self) -> list[tuple[datetime | None, datetime | None]]:
         """Where no table is there any more, history is as complete as it ever was: to the end of the last to go."""
-        known = HistorySource.objects.values_list("complete_to", "paused_until")
-        return list(known.filter(is_there=True)) or list(known.exclude(complete_to=None).order_by("-complete_to")[:1])
+        known = HistorySource.objects.values_list("watermark", "paused_until")
+        return list(known.filter(exists=True)) or list(known.exclude(watermark=None).order_by("-watermark")[:1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class HistoryStall:
 def stalls(now: datetime) -> list[HistoryStall]:
     """The sources that are further behind than LIMIT. One that is read for the first time moves with every batch. Then
     tables that nobody has begun with for as long, although messages lie there."""
-    there = HistorySource.objects.filter(is_there=True).order_by("table")
+    there = HistorySource.objects.filter(exists=True).order_by("table")
     behind = [(each, since) for each in there if now - (since := _moved(each)) > LIMIT]
     left = [(table, since) for table, since in unbegun(LIMIT) if now - since > LIMIT]
     return [
@@ -123,12 +123,12 @@ def stalls(now: datetime) -> list[HistoryStall]:
 
 
 def _how(source: HistorySource) -> HistoryStall.How:
-    return HistoryStall.How.BEHIND if source.complete_to else HistoryStall.How.FIRST
+    return HistoryStall.How.BEHIND if source.watermark else HistoryStall.How.FIRST
 
 
 def _moved(source: HistorySource) -> datetime:
-    if source.complete_to:
-        return source.complete_to
+    if source.watermark:
+        return source.watermark
     done = source.batches.filter(state=HistoryBatch.State.DONE)
     last: datetime | None = done.aggregate(last=Max("ended_at"))["last"]
     return max(filter(None, [source.first_seen_at, last]))

@@ -46,10 +46,10 @@ def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | 
         seq_lo=found.seq_lo,
         seq_hi=found.seq_hi,
         rows=found.rows,
-        sum_seq=found.sum_seq,
+        seq_checksum=found.seq_checksum,
         relfilenodes=found.relfilenodes,
         is_last=is_last,
-        complete_to=found.at,
+        watermark=found.at,
     )
 
 
@@ -57,7 +57,7 @@ def nothing_came(source: HistorySource, found: Any) -> None:
     """The source is complete up to now."""
     changes = {"snapshot": found.snapshot_to, "snapshot_target": "", "seq_done": 0} if found.snapshot_to else {}
     changes |= _log(found.written, found.at)
-    _unmoved(source).update(complete_to=found.at, looked_at=Now(), blocked_reason="", **_NO_HEAD, **changes)
+    _unmoved(source).update(watermark=found.at, looked_at=Now(), blocked_reason="", **_NO_HEAD, **changes)
 
 
 def _log(written: int, at: datetime) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def not_as_planned(batch: HistoryBatch, token: UUID, why: str) -> None:
 @transaction.atomic
 def of_gone_tables() -> None:
     """What was planned of tables that are gone can never be read: where one comes back, it is planned anew."""
-    left = HistoryBatch.objects.filter(source__is_there=False, state__in=OPEN).select_for_update(of=("self",))
+    left = HistoryBatch.objects.filter(source__exists=False, state__in=OPEN).select_for_update(of=("self",))
     _give_up(left.values_list("pk", flat=True), "Its table was dropped or renamed, or is no audit queue now.")
 
 
@@ -262,7 +262,7 @@ def _move_on(batch: HistoryBatch) -> None:
     if batch.snapshot_to:
         changes |= _next_snapshot(batch)
     if batch.is_last:
-        changes |= {"complete_to": batch.complete_to, **_NO_HEAD}
+        changes |= {"watermark": batch.watermark, **_NO_HEAD}
     if not _same(source).update(**changes):
         raise Superseded(f"Batch {batch.pk} is of a table that is another one now.")
 
@@ -271,7 +271,7 @@ def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
     """Within one difference the numbers go on; with the next one they begin anew, for what committed late."""
     if batch.is_last:
         return {"snapshot": batch.snapshot_to, "snapshot_target": "", "seq_done": 0}
-    return {"snapshot": batch.snapshot_from, "snapshot_target": batch.snapshot_to, "candidate_at": batch.complete_to}
+    return {"snapshot": batch.snapshot_from, "snapshot_target": batch.snapshot_to, "candidate_at": batch.watermark}
 
 
 @transaction.atomic
@@ -283,8 +283,8 @@ def filed(source: HistorySource, to: Any, before: datetime, files: Iterable[Data
     DataFile.objects.bulk_create(files)
 
 
-def complete_to() -> datetime | None:
+def watermark() -> datetime | None:
     """Up to when history is whole: of the sources that were ever read to their end, the one that is furthest behind.
     What another one brings one day is counted and judged then."""
-    known = HistorySource.objects.filter(is_there=True).exclude(complete_to=None)
-    return known.aggregate(least=Min("complete_to"))["least"]
+    known = HistorySource.objects.filter(exists=True).exclude(watermark=None)
+    return known.aggregate(least=Min("watermark"))["least"]

@@ -124,8 +124,8 @@ def compare_hours() -> int:
 @shared_task
 def cut_trends() -> int:
     """Figures of the hours and days of history that are over, for a while; how many steps."""
-    complete_to = ledger.complete_to()
-    return _for_a_while(lambda: closed_periods.finalize(complete_to))
+    watermark = ledger.watermark()
+    return _for_a_while(lambda: closed_periods.finalize(watermark))
 
 
 def _for_a_while(step: Callable[[], int]) -> int:

@@ -31,7 +31,7 @@ _LISTED = (
     *("id", "state", "result", "kind", "queue", "message_id", "message_type", "exception_type", "exception_message"),
     *("endpoint", "died_at", "sent_at", "resolved_by", "resolved_at", "operation", "why_no_retry"),
 )
-_ITEM = ("archive_id", "queue", "outcome", "why", "who_before", "when_before", "target", "state")
+_ITEM = ("archive_id", "queue", "outcome", "why", "previous_actor", "previous_at", "target", "state")
 
 
 def add_filters(parser: ArgumentParser) -> None:

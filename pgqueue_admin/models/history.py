@@ -37,12 +37,12 @@ class HistorySource(models.Model):
         null=True, help_text="Bytes of its server's log, when all that is known of it had been seen; and when that was:"
     )
     wal_flush_at = models.DateTimeField(null=True)
-    complete_to = models.DateTimeField(null=True, help_text="By the clock of the queues' server.")
+    watermark = models.DateTimeField(null=True, help_text="By the clock of the queues' server.")
     looked_at = models.DateTimeField(null=True)
     requested_at = models.DateTimeField(null=True, help_text="When somebody asked for it to be read now.")
     blocked_reason = models.TextField(blank=True, help_text="What keeps it back, if anything.")
     first_seen_at = TimestampField(auto_now_add=True)
-    is_there = models.BooleanField(default=True, help_text="A table that is gone keeps nothing back.")
+    exists = models.BooleanField(default=True, help_text="A table that is gone keeps nothing back.")
     paused_until = models.DateTimeField(null=True, help_text="Somebody cancelled: not read before then, unless asked.")
     # by the database, too: a driver of the version before goes on finding tables until it is restarted
     events_snapshot = models.TextField(
@@ -75,13 +75,13 @@ class HistoryBatch(models.Model):
     seq_lo = models.BigIntegerField()
     seq_hi = models.BigIntegerField()
     rows = models.BigIntegerField()
-    sum_seq = models.DecimalField(max_digits=40, decimal_places=0)
+    seq_checksum = models.DecimalField(max_digits=40, decimal_places=0)
     # by the database, too: a driver of the version before goes on planning until it is restarted
     relfilenodes = models.TextField(
         blank=True, default="", db_default="", help_text="Of numbers: where its table lay; elsewhere once rewritten."
     )
     is_last = models.BooleanField(help_text="Nothing more was there when it was planned.")
-    complete_to = models.DateTimeField()
+    watermark = models.DateTimeField()
     attempt = models.PositiveIntegerField(default=0)
     token = models.UUIDField(null=True, help_text="Of the attempt that runs: another one cannot commit in its place.")
     # by the database, too: a driver of the version before goes on planning until it is restarted

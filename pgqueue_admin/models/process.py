@@ -53,7 +53,7 @@ class Process(models.Model):
     started_at = models.DateTimeField()
     heartbeat_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    given_up_at = models.DateTimeField(null=True, help_text="When a person said that its host is gone for good.")
+    dismissed_at = models.DateTimeField(null=True, help_text="When a person said that its host is gone for good.")
     exit_code = models.IntegerField(null=True)
     drain_until = models.DateTimeField(null=True, help_text="When it is killed, if it has not ended by itself.")
     next_start_at = models.DateTimeField(null=True)

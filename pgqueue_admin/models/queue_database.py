@@ -29,7 +29,9 @@ _OF_A_PERSON, _OF_A_QUEUE, _SEARCHES = 4, 2, 3  # at most, of those
 # A chunk may move large bodies; but on a table that somebody has locked it holds up nobody who wants the rows it has.
 _ACTS: dict[str, Any] = {"application_name": "pgqueue-admin acts", "statement_timeout": 300.0, "lock_timeout": 5.0}
 # columns of the engine's tables since version 8; of other tables the console asks for none of these
-_NAMED_LAST = re.compile(r"\b(resolution|resolved_by|resolved_at|ingested_from|retry_blocked_reason|position)\b")
+_NAMED_LAST = re.compile(
+    r"\b(resolution|resolved_by|resolved_at|ingested_from|retry_blocked_reason|position|previous_actor|previous_at)\b"
+)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ def give_up(host: str, person: Any, origin: str) -> None:
         if processes.heard_of().filter(host=host, role="supervisor").exists():
             raise ActRefused(f"Nothing was changed. {host} has been heard from again.")
         silent = open_rows.filter(heartbeat_at__lt=Now() - processes.HEARTBEAT_LOST)
-        facts = {"state": Process.State.LOST, "given_up_at": Now(), "ended_at": F("heartbeat_at")}
+        facts = {"state": Process.State.LOST, "dismissed_at": Now(), "ended_at": F("heartbeat_at")}
         if not silent.filter(role="supervisor").exists():
             raise ActRefused(f"Nothing was changed. No supervisor of {host} is missing: it ended, or was given up.")
         count = silent.update(**facts)
@@ -33,4 +33,4 @@ def back(row: QuerySet[Process], facts: dict[str, Any]) -> bool:
     It was given up; or its supervisor did not find it, as where two containers of one name have each their own pids.
     """
     lost = row.filter(state=Process.State.LOST)
-    return bool(lost.update(given_up_at=None, ended_at=None, **facts))
+    return bool(lost.update(dismissed_at=None, ended_at=None, **facts))

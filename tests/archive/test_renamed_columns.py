@@ -1,4 +1,4 @@
-"""Version 8 of the engine's tables renames columns: rows, rights and what is computed of them stay."""
+"""Versions 8 and 13 of the engine's tables rename columns: rows, rights and what is computed of them stay."""
 
 from typing import Any
 
@@ -22,12 +22,15 @@ values (7, 1, 1, 'skipped', 'bo', '2026-08-05 09:00Z'), (7, 2, 2, null, null, nu
 """
 
 
-def kept(engine: Connection, names: list[str], place: str) -> list[Any]:
+def kept(engine: Connection, names: list[str], *item: str) -> list[Any]:
     columns = ", ".join(names)
     rows = engine.all(f"select id, seq, {columns}, operation, state from messages.message_archive order by id")
     dead = engine.all(f"select id, {columns} from messages.message_dead order by id")
-    items = "select operation, {}, archive_id, outcome, who_before, when_before from messages.operation_item order by 2"
-    return [rows, dead, engine.all(items.format(place))]
+    items = "select operation, {}, archive_id, outcome, {}, {} from messages.operation_item order by 2"
+    return [rows, dead, engine.all(items.format(*item))]
+
+
+BEFORE, NOW = ("place", "who_before", "when_before"), ("position", "previous_actor", "previous_at")
 
 
 @pytest.mark.parametrize("version", [2, 7])
@@ -35,14 +38,24 @@ def test_rows_of_before_have_all_they_had(engine: Connection, version: int) -> N
     set_back(engine, version)
     engine.run(_DEAD)
     engine.run(_ITEM)
-    before = kept(engine, list(ARCHIVE_NAMES), "place")
+    before = kept(engine, list(ARCHIVE_NAMES), *BEFORE)
     assert [row[-1] for row in before[0]] == ["discarded", "dead"]
     assert schema.install(engine) == (schema.VERSION, "updated")
-    assert kept(engine, list(ARCHIVE_NAMES.values()), "position") == before
+    assert kept(engine, list(ARCHIVE_NAMES.values()), *NOW) == before
     engine.run("update messages.message_archive set resolution = null where id = 1")
     assert engine.value("select count(*) from messages.message_dead") == 2
     with pytest.raises(Exception, match="check constraint"):
         engine.run("update messages.message_archive set resolution = 'lost'")
+
+
+@pytest.mark.parametrize("version", [8, 12])
+def test_items_of_before_have_all_they_had(engine: Connection, version: int) -> None:
+    set_back(engine, version)
+    engine.run(_ITEM.replace("place", "position"))
+    before = kept(engine, list(ARCHIVE_NAMES.values()), "position", *BEFORE[1:])[2]
+    assert [row[-2] for row in before] == ["bo", None]
+    assert schema.install(engine) == (schema.VERSION, "updated")
+    assert kept(engine, list(ARCHIVE_NAMES.values()), *NOW)[2] == before
 
 
 def test_who_was_granted_a_column_or_the_view_has_it_still(engine: Connection) -> None:

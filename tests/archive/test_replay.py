@@ -94,7 +94,7 @@ def test_the_second_retry_is_told_who_and_when(ingested: Connection) -> None:
     [second] = replay.retry(ingested, [dead.id], "ana")
     archived = store.get(ingested, dead.id)
     assert archived
-    assert (second.result, second.who_before, second.when_before) == ("skipped", "Tomas Berg", archived.resolved_at)
+    assert (second.result, second.previous_actor, second.previous_at) == ("skipped", "Tomas Berg", archived.resolved_at)
     assert second.why == f"It was retried by Tomas Berg at {archived.resolved_at:%Y-%m-%d %H:%M:%S} UTC."
     assert ingested.value(f"select count(*) from {BILLING}") == before
     assert len(events(ingested, dead.id)) == 1
@@ -242,7 +242,7 @@ def test_discarded_ones_are_kept_and_come_back(ingested: Connection) -> None:
     assert [o.result for o in replay.discard(ingested, [dead.id], "bob")] == ["skipped"]
     assert [o.result for o in replay.restore(ingested, [dead.id], "bob", 9)] == ["done"]
     [again] = replay.restore(ingested, [dead.id], "bob")
-    assert (again.result, again.who_before) == ("skipped", "bob")
+    assert (again.result, again.previous_actor) == ("skipped", "bob")
     assert str(again.why).startswith("It was restored by bob at ")
     assert events(ingested, dead.id) == [("ana", "discarded", 8, None), ("bob", "restored", 9, None)]
     assert [o.result for o in replay.retry(ingested, [dead.id], "ana")] == ["done"]

@@ -202,7 +202,7 @@ where n.nspname in ('public', 'messages')
 """
 
 
-@pytest.mark.parametrize("before", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+@pytest.mark.parametrize("before", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
 def test_its_functions_have_a_search_path_of_their_own_whatever_version_it_was(engine: Connection, before: int) -> None:
     if before < schema.VERSION:
         set_back(engine, before)

@@ -51,11 +51,11 @@ def test_a_window_behind_the_end_of_history_is_not_read_yet(page: Page) -> None:
     """Whether or not it is switched on: of that time nobody knows that nothing finished."""
     rolled_up(TEN - DAY)
     rolled_up(TEN + 5 * MINUTE, 3)
-    HistorySource.objects.update(complete_to=TEN - 30 * MINUTE)
+    HistorySource.objects.update(watermark=TEN - 30 * MINUTE)
     text = page(table="steps")
     assert said(text).startswith("Not read yet This window begins where history ends")
     assert ">3</span></a>" not in text
-    HistorySource.objects.update(complete_to=TEN + 30 * MINUTE)
+    HistorySource.objects.update(watermark=TEN + 30 * MINUTE)
     assert ">3</span></a>" in page(table="steps")
 
 
@@ -152,11 +152,11 @@ def database(console_database: str) -> None:
 
 def test_a_window_that_is_read_in_part_says_up_to_where_nothing_finished(page: Page, console_database: str) -> None:
     rolled_up(TODAY - DAY, grain="day")
-    HistorySource.objects.update(complete_to=TEN)
+    HistorySource.objects.update(watermark=TEN)
     assert "From 14 Nov 2026 10:00 UTC on not every table is read yet" in said(page())
-    HistorySource.objects.update(complete_to=None)
+    HistorySource.objects.update(watermark=None)
     assert "A table is being read for the first time" in said(page())
-    HistorySource.objects.update(complete_to=TEN, is_there=False)
+    HistorySource.objects.update(watermark=TEN, exists=False)
     assert "From 14 Nov 2026 10:00 UTC on not every table is read yet" in said(page())
 
 

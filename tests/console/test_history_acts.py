@@ -35,9 +35,16 @@ def words(page: str) -> str:
 @pytest.fixture
 def batch(console_database: str) -> HistoryBatch:
     source = HistorySource.objects.create(
-        table='"public"."audit"', cursor_kind="numbers", complete_to=database_clock.now()
+        table='"public"."audit"', cursor_kind="numbers", watermark=database_clock.now()
     )
-    about = {"seq_lo": 1, "seq_hi": 9, "rows": 9, "sum_seq": 45, "is_last": True, "complete_to": database_clock.now()}
+    about = {
+        "seq_lo": 1,
+        "seq_hi": 9,
+        "rows": 9,
+        "seq_checksum": 45,
+        "is_last": True,
+        "watermark": database_clock.now(),
+    }
     batch = HistoryBatch.objects.create(source=source, state="done", kept=5, ended_at=database_clock.now(), **about)
     file = DataFile.objects.create(source=source, path="v3/a", day="2026-11-14", rows=5, bytes=1)
     FileBatch.objects.create(file=file, batch=batch, rows=5)
@@ -59,7 +66,7 @@ def test_what_was_rejected_is_shown_with_its_reasons(as_viewer: Client, batch: H
 
 def test_a_stall_is_told_as_the_warning_tells_it(as_viewer: Client, batch: HistoryBatch, settings: Settings) -> None:
     HistorySource.objects.update(
-        complete_to=database_clock.now() - timedelta(minutes=20), blocked_reason="Somebody is writing."
+        watermark=database_clock.now() - timedelta(minutes=20), blocked_reason="Somebody is writing."
     )
     assert "stands still" not in as_viewer.get("/history/").content.decode()
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "local[2]"}
@@ -75,7 +82,7 @@ def test_what_somebody_is_to_run_can_be_copied(as_viewer: Client, batch: History
     source = HistorySource.objects.get()
     assert "Copy the statement" not in as_viewer.get("/history/").content.decode()
     why = f"A standby was promoted. {ledger.to_go_on(source)} Nothing of it is read before that."
-    HistorySource.objects.update(complete_to=database_clock.now() - timedelta(minutes=20), blocked_reason=why)
+    HistorySource.objects.update(watermark=database_clock.now() - timedelta(minutes=20), blocked_reason=why)
     page = as_viewer.get("/history/").content.decode()
     said = """update pgqueue_console.pgqueue_historysource set oid = null where "table" = '"public"."audit"';"""
     assert f'data-copy="{escape(said)}"' in page
@@ -137,7 +144,7 @@ def test_what_rests_says_so_until_somebody_presses_read_now(
     HistorySource.objects.create(
         table="other",
         cursor_kind="numbers",
-        complete_to=database_clock.now(),
+        watermark=database_clock.now(),
         blocked_reason="Its sequence was restarted.",
     )
     HistoryBatch.objects.update(state="planned")
@@ -151,7 +158,7 @@ def test_what_rests_says_so_until_somebody_presses_read_now(
 
 
 def test_a_table_that_is_gone_is_named_with_how_far_it_was_read(as_viewer: Client, batch: HistoryBatch) -> None:
-    HistorySource.objects.update(is_there=False)
+    HistorySource.objects.update(exists=False)
     page = " ".join(as_viewer.get("/history/").content.decode().split())
     assert "&quot;public&quot;.&quot;audit&quot;</code> is read no more: it was dropped or renamed" in page
     assert "No source yet" not in page

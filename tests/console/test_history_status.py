@@ -38,7 +38,7 @@ def process(role: str = "history", pid: int = 77, **facts: Any) -> Process:
 def test_switched_off_is_said_and_nothing_else_is_wrong(page: Page, settings: Settings) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": ""}
     batch()
-    HistorySource.objects.update(complete_to=database_clock.now() - timedelta(days=3))
+    HistorySource.objects.update(watermark=database_clock.now() - timedelta(days=3))
     process(heartbeat_at=database_clock.now() - 30 * MINUTE)
     text = page()
     assert "History is switched off. SPARK_MASTER is empty, so nothing that finishes after" in text
@@ -132,7 +132,7 @@ def test_where_there_was_nothing_to_read_history_is_complete_all_the_same(page: 
     process()
     source = HistorySource.objects.create(table="messages.message_archive")
     assert "Nothing is read yet" in page()
-    HistorySource.objects.filter(pk=source.pk).update(complete_to=database_clock.now())
+    HistorySource.objects.filter(pk=source.pk).update(watermark=database_clock.now())
     text = page()
     assert "History is complete up to" in text
     assert "Nothing is read yet" not in text
@@ -172,9 +172,9 @@ def test_before_the_first_batch_has_ended_one_notice_says_so_and_nothing_is_comp
             "seq_lo": 1,
             "seq_hi": 9,
             "rows": 9,
-            "sum_seq": 45,
+            "seq_checksum": 45,
             "is_last": True,
-            "complete_to": database_clock.now(),
+            "watermark": database_clock.now(),
         }
         HistoryBatch.objects.create(source=source, state="running", started_at=database_clock.now(), **about)
     text = page().replace("\u00a0", " ")

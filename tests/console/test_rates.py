@@ -83,7 +83,7 @@ def test_sentences_tell_times_as_the_rest_of_the_page_does(page: Page, hours: No
     """In the reader's zone, which they name: nothing tells a browser to say them again."""
     as_viewer.cookies["zone"] = "Europe/Vienna"
     rolled_up(TEN, 3, grain="hour", critical_buckets=[300], critical_counts=[3])
-    HistorySource.objects.update(complete_to=TEN + 1.5 * HOUR)
+    HistorySource.objects.update(watermark=TEN + 1.5 * HOUR)
     text = page(queue="")
     assert "At most 8 waited, in the hour from 14 Nov 2026 11:00 CET." in page()
     assert "waited at least 10 min, in the hour from 14 Nov 2026 13:00 CET." in page()

@@ -41,7 +41,7 @@ def test_the_share_that_failed_has_a_table_and_a_file(page: Page) -> None:
     rolled_up(TEN - WEEK + 2 * MINUTE, 9)
     rolled_up(TEN - WEEK + 2 * MINUTE, 1, result="failed")
     rolled_up(TEN + 5 * MINUTE, 8)
-    HistorySource.objects.update(complete_to=TEN + 5.5 * MINUTE)
+    HistorySource.objects.update(watermark=TEN + 5.5 * MINUTE)
     unread, going_on, whole = rows(page(table="share"), "share")
     assert unread.endswith("and later: not read yet")
     assert going_on.endswith("so far 8 0 0 % – –")
@@ -130,7 +130,7 @@ def test_the_slowest_types_are_narrowed_and_read_as_far_as_the_charts(page: Page
     timed(TEN + MINUTE, "Shop.Bill", 10, endpoint="Sales")
     timed(TEN + 2 * MINUTE, "Shop.Other", 10, endpoint="Billing")
     timed(TEN + 8 * MINUTE, "Shop.Late", 900, endpoint="Sales")
-    HistorySource.objects.update(complete_to=TEN + 5 * MINUTE)
+    HistorySource.objects.update(watermark=TEN + 5 * MINUTE)
     (row,) = rows(page(table="types", endpoint="Sales"), "types")
     assert row.startswith("Shop. Bill 20")
 
@@ -143,7 +143,7 @@ def test_a_long_window_is_compared_with_one_that_ended_before_it(page: Page) -> 
     assert rows(page(**window, table="types"), "types")[0].endswith(" –"), "history begins later"
     rolled_up(datetime(2026, 5, 17, tzinfo=UTC), grain="day")
     assert rows(page(**window, table="types"), "types")[0].endswith("none then")
-    HistorySource.objects.update(complete_to=None)
+    HistorySource.objects.update(watermark=None)
     assert rows(page(**window, table="types"), "types")[0].endswith(" –"), "not all of it is read"
 
 

@@ -27,9 +27,9 @@ def page(as_viewer: Client) -> Page:
 def read_to(console_database: str) -> Read:
     """The archive is read to now, an audit queue up to there."""
 
-    def read(complete_to: datetime | None) -> None:
-        HistorySource.objects.update_or_create(table="archive", defaults={"complete_to": database_clock.now()})
-        HistorySource.objects.filter(table="audit").update(complete_to=complete_to)
+    def read(watermark: datetime | None) -> None:
+        HistorySource.objects.update_or_create(table="archive", defaults={"watermark": database_clock.now()})
+        HistorySource.objects.filter(table="audit").update(watermark=watermark)
 
     for minute in (2, 5, 7):
         rolled_up(TEN + minute * MINUTE, 40 + minute, {bucket(30): 40 + minute})

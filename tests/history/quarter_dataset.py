@@ -90,7 +90,7 @@ def depth(at: datetime, queue: str) -> int:
 def write() -> None:
     """All of it read by one batch, and history complete to its end."""
     made = batch()
-    HistorySource.objects.update(complete_to=UNTIL)
+    HistorySource.objects.update(watermark=UNTIL)
     _copy("rollup", ROLLUP, (row for at in hours() for kind in KINDS for row in _rollups(made.pk, happened(at, *kind))))
     for name in ("Sales", "Billing"):
         queue = Queue.objects.create(schema="public", table=name, kind="input")

@@ -15,8 +15,8 @@ _NAMES = {"queue": "", "endpoint": "", "type": ""}
 
 
 def batch(**changes: Any) -> HistoryBatch:
-    source, _ = HistorySource.objects.get_or_create(table="audit", defaults={"complete_to": READ_TO})
-    about = {"seq_lo": 1, "seq_hi": 1, "rows": 1, "sum_seq": 1, "is_last": True, "complete_to": database_clock.now()}
+    source, _ = HistorySource.objects.get_or_create(table="audit", defaults={"watermark": READ_TO})
+    about = {"seq_lo": 1, "seq_hi": 1, "rows": 1, "seq_checksum": 1, "is_last": True, "watermark": database_clock.now()}
     about |= {"source": source, "state": "done", "ended_at": database_clock.now(), "kept": 1}
     return HistoryBatch.objects.create(**{**about, **changes})
 

@@ -46,7 +46,7 @@ def test_an_audit_queue_that_is_never_left_alone_is_read(
         one, other = other, one
     found += read(database, source)
     assert found == [1, 2, 3], "one behind those who write"
-    assert HistorySource.objects.exclude(complete_to=None).filter(pk=source.pk).exists()
+    assert HistorySource.objects.exclude(watermark=None).filter(pk=source.pk).exists()
     one.run("commit")
     assert found + read(database, source) == [1, 2, 3, 4, 5]
 

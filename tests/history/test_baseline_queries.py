@@ -48,7 +48,7 @@ def finished(at: datetime, number: int, **changes: Any) -> None:
 
 
 def read_up_to(at: datetime) -> int:
-    HistorySource.objects.update(complete_to=at)
+    HistorySource.objects.update(watermark=at)
     return hourly_totals.see(at)
 
 
@@ -190,7 +190,7 @@ def test_an_hour_whose_rollups_were_forgotten_stays_as_it_was_summed(settings: A
     HistoryBatch.objects.update(aggregated_at=None)
     Rollup.objects.update(messages=1)
     settings.PGQUEUE = {**settings.PGQUEUE, "TRENDS_HOUR_RETENTION_DAYS": 30}
-    HistorySource.objects.update(complete_to=NOON + HOUR)
+    HistorySource.objects.update(watermark=NOON + HOUR)
     assert hourly_totals.see(NOON + timedelta(days=31)) == 0
     assert BaselineBucket.objects.get(endpoint="Sales", type="Bill", grain="hour").messages == 100
 
@@ -200,7 +200,7 @@ def test_nothing_is_said_of_hours_that_are_not_read_to_their_end() -> None:
         finished(NOON - week * WEEK, 100)
     read_up_to(NOON + timedelta(minutes=59))
     assert told() == []
-    HistorySource.objects.update(complete_to=None)
+    HistorySource.objects.update(watermark=None)
     assert tasks.compare_hours() == 0
 
 

@@ -79,7 +79,7 @@ def test_the_recorded_shop(
     with monkeypatch.context() as file_by_file:
         file_by_file.setattr(planning, "MOST", 1)
         recomputed_is_the_same(driver(), date(2026, 11, 14))
-    assert not HistorySource.objects.filter(complete_to=None).exists()
+    assert not HistorySource.objects.filter(watermark=None).exists()
     assert {(batch.state, batch.code_version) for batch in HistoryBatch.objects.all()} == {("done", "test")}
     compacted_is_the_same(driver, history, database)
 

@@ -61,8 +61,8 @@ def anew(row: Rollup, counts: dict[int, int]) -> Rollup:
     return row
 
 
-def complete_to(at: datetime) -> int:
-    HistorySource.objects.update(complete_to=at)
+def watermark(at: datetime) -> int:
+    HistorySource.objects.update(watermark=at)
     return tasks.cut_trends()
 
 
@@ -82,8 +82,8 @@ def test_they_are_what_summing_shows(grain: str) -> None:
         told(f"m{number % 50}", at, last_succeeded_at=again if number % 4 else None, **kind)
     rolled_up(MONDAY - step, 1, grain=grain, result="failed")
     summed, counted = [timed(measure, grain, **names) for measure in MEASURES for names in NAMES], figures(grain)
-    assert complete_to(MONDAY + 2 * step + step / 2) == 3
-    assert complete_to(MONDAY + 2 * step + step / 2) == 0
+    assert watermark(MONDAY + 2 * step + step / 2) == 3
+    assert watermark(MONDAY + 2 * step + step / 2) == 0
     assert [timed(measure, grain, **names) for measure in MEASURES for names in NAMES] == summed
     assert figures(grain) == counted
     assert (len(summed[0]), len(counted[0])) == (3, 4)
@@ -100,23 +100,23 @@ def test_they_are_what_summing_shows(grain: str) -> None:
 
 def test_nothing_is_cut_before_history_is_complete() -> None:
     day(MONDAY, {100: 1})
-    HistorySource.objects.update(complete_to=None)
+    HistorySource.objects.update(watermark=None)
     assert tasks.cut_trends() == 0
-    assert complete_to(MONDAY + DAY - timedelta(seconds=1)) == 0
-    assert complete_to(MONDAY + DAY) == 1
+    assert watermark(MONDAY + DAY - timedelta(seconds=1)) == 0
+    assert watermark(MONDAY + DAY) == 1
 
 
 def test_what_a_batch_adds_is_there_at_once() -> None:
     first = day(MONDAY, {100: 1}, endpoint="Sales")
     day(MONDAY + DAY, {100: 1}, endpoint="Sales")
-    complete_to(MONDAY + 2 * DAY)
+    watermark(MONDAY + 2 * DAY)
     late = batch()
     HistoryBatch.objects.filter(pk=late.pk).update(state="planned")
     first.batch = late
     ledger.done(late, ledger.begin(late, "test"), 1, {}, [], [made.figures([anew(first, {300: 9})])])
     assert medians() == [300, 100]
     assert LatencyBucket.objects.filter(at=MONDAY + DAY).exists(), "of other days nothing changed"
-    assert complete_to(MONDAY + 2 * DAY) == 1
+    assert watermark(MONDAY + 2 * DAY) == 1
     assert medians() == [300, 100]
 
 
@@ -125,23 +125,23 @@ def test_a_day_that_is_made_anew_is_cut_anew_with_all_of_its_hours() -> None:
     for hour in (*range(24), 24):
         rolled_up(MONDAY + hour * HOUR, 1, {100: 1}, grain="hour")
     day(MONDAY, {100: 1})
-    assert complete_to(MONDAY + 2 * DAY) == 26
+    assert watermark(MONDAY + 2 * DAY) == 26
     with transaction.atomic():
         closed_periods.alone()
         closed_periods.doubt_day(MONDAY)
     assert [cut.at for cut in CountBucket.objects.filter(queue="", endpoint="", type="")] == [MONDAY + DAY]
-    assert complete_to(MONDAY + 2 * DAY) == 25
+    assert watermark(MONDAY + 2 * DAY) == 25
 
 
 def test_failures_that_a_driver_of_before_an_upgrade_left_count_once() -> None:
     """It takes away what was counted of a step that it doubts, and knows nothing of failures by step."""
     day(MONDAY, {100: 1})
     failed(MONDAY, "f", 3)
-    assert complete_to(MONDAY + DAY) == 1
+    assert watermark(MONDAY + DAY) == 1
     CountBucket.objects.all().delete()
     asked = queries.TrendQuery(MONDAY, MONDAY + DAY, "day")
     assert [each.messages for each in queries.failures(asked)] == [3]
-    assert complete_to(MONDAY + DAY) == 1
+    assert watermark(MONDAY + DAY) == 1
     assert [each.messages for each in queries.failures(asked)] == [3]
 
 
@@ -156,7 +156,7 @@ def medians() -> list[int]:
 def test_who_cuts_waits_for_a_batch_that_counts(console_database: str, connect: Callable[..., Connection]) -> None:
     """Else a day could be cut of what was there before the batch, and stored after it."""
     day(MONDAY, {100: 1}, endpoint="Sales")
-    HistorySource.objects.update(complete_to=MONDAY + DAY)
+    HistorySource.objects.update(watermark=MONDAY + DAY)
     cutting = threading.Thread(target=_cut)
     with transaction.atomic():
         closed_periods.doubt(batch())
@@ -187,7 +187,7 @@ def test_the_twenty_slowest_types_are_chosen_by_what_was_cut_and_are_those_that_
             counts = {each: chance.randrange(1, 90) for each in sorted(chance.sample(range(-1, 900), 9))}
             day(at, counts, type=f"Shop.T{number:02}", endpoint="Sales")
     day(MONDAY, {2000: 9}, endpoint="Sales")
-    assert complete_to(MONDAY + 2.5 * DAY) == 3
+    assert watermark(MONDAY + 2.5 * DAY) == 3
     found = slowest()
     assert (len(found), found) == (20, slowest(endpoint="Sales"))
     LatencyBucket.objects.filter(type=found[0].type, at=MONDAY).update(bands=[0], numbers=[10_000_000])
@@ -232,7 +232,7 @@ def test_the_last_day_of_a_name_is_told_by_what_was_counted_and_by_days_that_are
     )
     lasts = [queries.last_day(names) for names in asked]
     assert lasts == [MONDAY, MONDAY + DAY, MONDAY + 2 * DAY, None, MONDAY + 2 * DAY, MONDAY + DAY]
-    assert complete_to(MONDAY + 2.5 * DAY) == 2
+    assert watermark(MONDAY + 2.5 * DAY) == 2
     assert [queries.last_day(names) for names in asked] == lasts
     assert queries.last_day({"type": "Bill", "endpoint": "Sales"}) == MONDAY
     Rollup.objects.filter(type="Bill").update(type="renamed")

@@ -104,7 +104,7 @@ def test_what_comes_later_joins_what_was_folded() -> None:
 
 def test_what_was_counted_and_cut_of_a_step_stays() -> None:
     left_by_batches(10)
-    HistorySource.objects.update(complete_to=MONDAY + timedelta(days=9))
+    HistorySource.objects.update(watermark=MONDAY + timedelta(days=9))
     tasks.cut_trends()
     before, steps = shown(), (CountBucket.objects.count(), LatencyBucket.objects.count())
     seen_by_what_is_usual()
@@ -120,7 +120,7 @@ def test_a_batch_that_what_is_usual_has_not_seen_is_left_alone() -> None:
     late = rolled_up(MONDAY, 4, grain="hour", endpoint="Sales")
     tasks.fold_figures()
     assert list(Rollup.objects.values_list("batch", "messages").order_by("messages")) == [(None, 3), (late.batch_id, 4)]
-    HistorySource.objects.update(complete_to=MONDAY + timedelta(hours=1))
+    HistorySource.objects.update(watermark=MONDAY + timedelta(hours=1))
     tasks.compare_hours()
     assert BaselineBucket.objects.get(grain="hour", endpoint="Sales", type="").messages == 7
     tasks.fold_figures()

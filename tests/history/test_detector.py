@@ -42,13 +42,13 @@ def test_what_a_table_told_that_is_gone_is_no_silence() -> None:
     quarter_dataset.write()
     hourly_totals.see(UNTIL)
     hours = [SILENT.since - HOUR, SILENT.since, SILENT.since + HOUR]
-    HistorySource.objects.create(table="empty", is_there=False, complete_to=SILENT.since)  # it never told anything
+    HistorySource.objects.create(table="empty", exists=False, watermark=SILENT.since)  # it never told anything
     for gone_at, silent in ((SILENT.since + HOUR, [SILENT.since]), (SILENT.since - HOUR, []), (UNTIL, hours[1:])):
-        HistorySource.objects.filter(table="audit").update(is_there=False, complete_to=gone_at)
+        HistorySource.objects.filter(table="audit").update(exists=False, watermark=gone_at)
         findings.judge_messages(hours)
         found = Anomaly.objects.filter(kind="silence", at__in=hours)
         assert sorted(found.values_list("at", flat=True)) == silent
-    HistorySource.objects.filter(table="audit").update(complete_to=min(SLOW.since, FAILING.since) - HOUR)
+    HistorySource.objects.filter(table="audit").update(watermark=min(SLOW.since, FAILING.since) - HOUR)
     findings.judge_messages([SLOW.since, FAILING.since])
     others = Anomaly.objects.filter(at__in=[SLOW.since, FAILING.since]).values_list("kind", flat=True)
     assert sorted(others) == ["failures", "slower"], "what finished all the same is judged"

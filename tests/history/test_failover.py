@@ -90,7 +90,7 @@ def test_nothing_is_taken_for_proven_of_which_something_is_not_known(
     may_see_timelines(database)
     promoted = connect(there(follower, console_database))
     one_is_read_and_the_other_promoted(source, comes, database, promoted)
-    noted = {"complete_to": F("wal_flush_at") + timedelta(seconds=1)} if missing == "older" else {missing: None}
+    noted = {"watermark": F("wal_flush_at") + timedelta(seconds=1)} if missing == "older" else {missing: None}
     HistorySource.objects.filter(pk=source.pk).update(**noted)
     rests(promoted, source, "standby was promoted")
 

@@ -59,7 +59,7 @@ def test_a_plan_counts_only_where_all_of_its_place_is_as_it_was(name: str, datab
     assert ledger.planned(archive, found, is_last=True) is None
     ledger.nothing_came(archive, found)
     moved = HistorySource.objects.get()
-    assert (getattr(moved, name), moved.complete_to) == (MOVED[name], None)
+    assert (getattr(moved, name), moved.watermark) == (MOVED[name], None)
     assert not HistoryBatch.objects.exists()
 
 

@@ -93,14 +93,14 @@ def test_what_batches_left_and_what_was_folded_go_together() -> None:
 
 def test_what_is_recomputed_is_shown_at_once() -> None:
     """What was counted and cut of its steps before is not; that of others is."""
-    HistorySource.objects.update(complete_to=TUESDAY + DAY)
+    HistorySource.objects.update(watermark=TUESDAY + DAY)
     assert tasks.cut_trends() == 4
     anew(asked())
     assert tasks.cut_trends() == 1
 
 
 def test_what_is_usual_sees_its_hours_again() -> None:
-    HistorySource.objects.update(complete_to=TUESDAY + DAY)
+    HistorySource.objects.update(watermark=TUESDAY + DAY)
     filed(MONDAY.date(), 5)
     now = database_clock.now()
     hourly_totals.see(now)

@@ -100,12 +100,12 @@ WAITS = """select exists (select from pg_stat_activity
 
 def test_what_is_gone_is_not_wanted(planned: HistoryBatch) -> None:
     """Nobody looks at it any more, so the wish would never be fulfilled."""
-    HistorySource.objects.create(table='"public"."gone"', cursor_kind="numbers", is_there=False)
+    HistorySource.objects.create(table='"public"."gone"', cursor_kind="numbers", exists=False)
     history_requests.read_now(ANA, "console")
     assert history_requests.wanted_now()
     HistorySource.objects.filter(pk=planned.source.pk).update(looked_at=Now())
     assert not history_requests.wanted_now()
-    HistorySource.objects.filter(is_there=False).update(requested_at=Now())  # as earlier versions did
+    HistorySource.objects.filter(exists=False).update(requested_at=Now())  # as earlier versions did
     assert not history_requests.wanted_now()
 
 
@@ -187,7 +187,7 @@ def test_a_source_that_stands_still_is_a_stall(planned: HistoryBatch) -> None:
     assert (stall.table, stall.why) == ("messages.message_archive", "")
     ledger.failed(planned, ledger.begin(planned, "test"), "no space left")
     assert [each.why for each in stalls(now + 2 * LIMIT)] == ["no space left"]
-    HistorySource.objects.update(complete_to=now + LIMIT)
+    HistorySource.objects.update(watermark=now + LIMIT)
     assert stalls(now + 2 * LIMIT) == []
 
 
@@ -198,7 +198,7 @@ def test_a_table_that_is_gone_holds_nothing_back(database: Any) -> None:
     (archive,) = sources(database)
     assert planning.plan_batch(database, archive) is None
     archive.refresh_from_db()
-    assert HistoryFreshness().complete_to == archive.complete_to is not None
+    assert HistoryFreshness().watermark == archive.watermark is not None
     assert [each.table for each in stalls(database_clock.now() + 2 * LIMIT)] == [archive.table]
     assert stalls(database_clock.now() + LIMIT / 2) == []
 
@@ -207,14 +207,14 @@ def test_a_table_that_is_gone_holds_no_other_back(database: Any) -> None:
     """Else no hour since it went is judged any more, and none is cut."""
     now = database_clock.now()
     for table, days in (("gone", 900), ("read", 0)):
-        about = {"cursor_kind": "numbers", "is_there": table != "gone", "complete_to": now - timedelta(days=days)}
+        about = {"cursor_kind": "numbers", "exists": table != "gone", "watermark": now - timedelta(days=days)}
         HistorySource.objects.create(table=table, **about)
-    assert ledger.complete_to() == HistoryFreshness().complete_to == now
+    assert ledger.watermark() == HistoryFreshness().watermark == now
 
 
 def test_where_no_table_is_left_history_ends_with_the_last_to_go(database: Any) -> None:
     """One that went years ago does not undo what was read since."""
     now = database_clock.now()
-    for table, complete_to in (("old", now - timedelta(days=900)), ("newer", now), ("never", None)):
-        HistorySource.objects.create(table=table, cursor_kind="numbers", complete_to=complete_to, is_there=False)
-    assert HistoryFreshness().complete_to == now
+    for table, watermark in (("old", now - timedelta(days=900)), ("newer", now), ("never", None)):
+        HistorySource.objects.create(table=table, cursor_kind="numbers", watermark=watermark, exists=False)
+    assert HistoryFreshness().watermark == now

@@ -32,13 +32,13 @@ def test_numbers_that_say_nothing_are_not_gone_by(change: str, why: str, databas
         put(database)
     assert read(database, source) == [1, 2, 3]
     source.refresh_from_db()
-    before = source.complete_to
+    before = source.watermark
     database.run(change)
     put(database)
     assert planning.plan_batch(database, source) is None
     source.refresh_from_db()
     assert why in source.blocked_reason
-    assert source.complete_to == before
+    assert source.watermark == before
 
 
 def made_anew(database: Any) -> None:

@@ -38,10 +38,10 @@ def test_complete_is_what_the_snapshot_saw_that_was_read_up_to(database: Any) ->
     committed = database.value("select clock_timestamp()")
     assert ended(planning.plan_batch(database, archive, 4)).rows == 2
     archive.refresh_from_db()
-    assert archive.complete_to < committed
+    assert archive.watermark < committed
     last = ended(planning.plan_batch(database, archive, 4))
     archive.refresh_from_db()
-    assert (last.rows, archive.complete_to > committed, archive.candidate_at) == (1, True, None)
+    assert (last.rows, archive.watermark > committed, archive.candidate_at) == (1, True, None)
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_a_table_that_may_not_be_read_is_no_source(
         put(database, name)
     database.run("grant select on b_audit to only_looks_at_some")
     assert turned(monkeypatch, looking) == (['"public"."b_audit"', "compact"], None)
-    assert ledger.complete_to() is not None
+    assert ledger.watermark() is not None
 
 
 def test_one_that_can_no_longer_be_read_keeps_no_other_back(
@@ -188,8 +188,8 @@ def test_one_that_was_never_read_to_its_end_keeps_no_figures_back(database: Any)
     audit_queue(database)
     sources(database)
     archive.refresh_from_db()
-    assert ledger.complete_to() == archive.complete_to is not None
-    assert HistoryFreshness().complete_to is None
+    assert ledger.watermark() == archive.watermark is not None
+    assert HistoryFreshness().watermark is None
 
 
 def test_without_an_archive_audit_queues_are_read(database: Any) -> None:

@@ -138,7 +138,7 @@ def test_acts_and_previews_know_them(spoilt: World) -> None:
     lifecycle.cancel(operation.pk, "ana")
     (discarded,) = (each for each in spoilt.dead[:1])
     outcome = single.act("discard", discarded, "ana", "console")
-    assert (outcome.result, "impossible time" in (outcome.why or "")) == ("skipped", True) or outcome.when_before
+    assert (outcome.result, "impossible time" in (outcome.why or "")) == ("skipped", True) or outcome.previous_at
     again = selection.freeze("discard", spoilt.dead[:3], "ana", "console")
     lifecycle.start(again.pk, "ana")
     runner.run(again.pk)

@@ -34,7 +34,7 @@ def test_seven_rows_by_somebody_else_are_seen_within_two_seconds(page: Page, pro
 READ = """
 insert into pgqueue_console.pgqueue_historysource
     ("table", cursor_kind, snapshot, snapshot_target, seq_done, open_transactions, cluster, blocked_reason,
-        first_seen_at, is_there)
+        first_seen_at, "exists")
 values ('"public"."Elsewhere"', 'numbers', '', '', 0, '{}', '', 'A transaction that writes to it is open.', now(), true)
 """
 

@@ -146,16 +146,16 @@ def _first_batch() -> None:
     about = {"host": "elsewhere", "pid": 1, "start_ticks": 1, "started_at": now, "state": "running"}
     Process.objects.create(role="history", heartbeat_at=now + timedelta(minutes=10), **about)
     source = HistorySource.objects.create(table=AUDIT, cursor_kind="numbers", looked_at=now)
-    lately = {"seq_lo": 1, "seq_hi": 9, "rows": 9, "sum_seq": 45, "is_last": True}
+    lately = {"seq_lo": 1, "seq_hi": 9, "rows": 9, "seq_checksum": 45, "is_last": True}
     HistoryBatch.objects.create(
-        source=source, state="running", started_at=now, complete_to=now - timedelta(minutes=18), **lately
+        source=source, state="running", started_at=now, watermark=now - timedelta(minutes=18), **lately
     )
 
 
 def _batch_done() -> None:
     now = database_clock.now()
     HistoryBatch.objects.update(state="done", ended_at=now, kept=9)
-    HistorySource.objects.update(complete_to=now - timedelta(minutes=18))
+    HistorySource.objects.update(watermark=now - timedelta(minutes=18))
 
 
 def _forget() -> None:

@@ -107,7 +107,7 @@ def test_what_was_not_done_is_named_and_exits_1() -> None:
     code, said = run("retry", str(one.id), str(gone.id), "--yes", "--json")
     not_done = {each["archive_id"]: each for each in json.loads(said)["not_done"]}
     assert code == command.NOT_ALL
-    assert (not_done[one.id]["outcome"], not_done[one.id]["who_before"]) == ("skipped", "bob")
+    assert (not_done[one.id]["outcome"], not_done[one.id]["previous_actor"]) == ("skipped", "bob")
     assert not_done[gone.id]["outcome"] == "failed"
     assert "by bob at" in run("retry", str(one.id), "--yes")[1]
 

@@ -37,8 +37,8 @@ def test_the_second_press_is_told_and_makes_no_operation(ana: User) -> None:
     message, before = dead(exception=REFUSED)[0], number_in(BILLING)
     single.act("retry", message.id, ana, "console")
     second = single.act("retry", message.id, "bob", "console")
-    assert (second.result, second.who_before, second.operation) == ("skipped", "ana", None)
-    assert second.when_before == archived(message.id).resolved_at
+    assert (second.result, second.previous_actor, second.operation) == ("skipped", "ana", None)
+    assert second.previous_at == archived(message.id).resolved_at
     assert number_in(BILLING) == before + 1
     assert (Operation.objects.count(), AuditEntry.objects.count()) == (1, 1)
 

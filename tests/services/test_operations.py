@@ -151,7 +151,7 @@ def test_each_message_has_its_outcome(ana: User) -> None:
         '"Decommissioned"."Reminders"',
         '"public"."Newsletter"',
     ]
-    assert (skipped.archive_id, skipped.who_before, skipped.state) == (first.id, "bob", "discarded")
+    assert (skipped.archive_id, skipped.previous_actor, skipped.state) == (first.id, "bob", "discarded")
     assert skipped.why.startswith("It was discarded by bob at ")
     assert len(failed) == 27
     assert all("Its queue is gone" in item.why for item in failed)

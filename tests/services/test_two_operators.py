@@ -65,7 +65,7 @@ def in_stages(operation: Operation) -> None:
 
 def outcomes(operation: Operation) -> Counter[tuple[str, str | None]]:
     """With who was quicker."""
-    asked = "select outcome, who_before from messages.operation_item where operation = %(pk)s"
+    asked = "select outcome, previous_actor from messages.operation_item where operation = %(pk)s"
     with queue_database().read_session() as connection:
         return Counter(tuple(row) for row in connection.all(asked, {"pk": operation.pk}))
 

@@ -115,7 +115,9 @@ def test_one_that_is_heard_from_again_is_back_by_itself(house: House, other: Hou
         assert judged()
         operator.post("/workers/house-2/give-up/")
         assert not Process.objects.filter(host="house-2", ended_at=None).exists()
-    until(lambda: Process.objects.filter(host="house-2", ended_at=None, given_up_at=None, state="running").count() == 2)
+    until(
+        lambda: Process.objects.filter(host="house-2", ended_at=None, dismissed_at=None, state="running").count() == 2
+    )
     assert judged() == []
     answer = operator.post("/workers/house-2/give-up/", follow=True).content.decode()
     assert "Nothing was changed. house-2 has been heard from again." in answer

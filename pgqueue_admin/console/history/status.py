@@ -56,7 +56,7 @@ class HistoryState:
     def has_read(self) -> bool:
         """Also where there was nothing to read: complete up to a time without any batch."""
         done = HistoryBatch.objects.filter(state=HistoryBatch.State.DONE)
-        return self._freshness.complete_to is not None or done.exists()
+        return self._freshness.watermark is not None or done.exists()
 
     @cached_property
     def process(self) -> Any:

@@ -93,7 +93,7 @@ def result(kind: str, outcome: Outcome) -> str:
     if outcome.result == "done":
         return f"1 message {past(kind)}{where}.{number}"
     why = outcome.why or "It was not as it was when you looked."
-    return f"Nothing was {past(kind)}. {in_zone(why, outcome.when_before)}{_since(outcome.when_before)}"
+    return f"Nothing was {past(kind)}. {in_zone(why, outcome.previous_at)}{_since(outcome.previous_at)}"
 
 
 def _since(instant: datetime | None) -> str:

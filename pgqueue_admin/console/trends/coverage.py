@@ -14,10 +14,10 @@ _WEEK = int(WEEK.total_seconds())
 
 
 class Coverage:
-    def __init__(self, window: TimeRange, complete_to: datetime | None):
-        """``complete_to``: up to when every table is read; None where one of them never was: no step is whole then."""
+    def __init__(self, window: TimeRange, watermark: datetime | None):
+        """``watermark``: up to when every table is read; None where one of them never was: no step is whole then."""
         self.window = window
-        self._to = complete_to.timestamp() if complete_to else None
+        self._to = watermark.timestamp() if watermark else None
         self._step = int(window.step.total_seconds())
 
     def knows(self, at: int) -> bool:

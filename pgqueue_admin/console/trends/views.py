@@ -58,7 +58,7 @@ def slowest(request: HttpRequest) -> HttpResponse:
 
 def _view(request: HttpRequest, freshness: HistoryFreshness, own: list[str] | None) -> TrendsData:
     window = own_queues.narrowed(time_range.as_kept(time_range.read(request.GET, database_clock.now())), own)
-    reach = Coverage(window, freshness.complete_to)
+    reach = Coverage(window, freshness.watermark)
     return TrendsData(reach, request.GET.get("m", ""), request.GET.get("table", ""))
 
 

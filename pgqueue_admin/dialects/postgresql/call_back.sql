@@ -81,6 +81,6 @@ select id, %(who)s, %(verb)s, operation, %(target)s from former
 -- name: not_sent
 -- What the retry has of it, in the same transaction: in the end it was not sent.
 update messages.operation_item i
-set outcome = 'skipped', why = %(why)s, who_before = %(who)s, when_before = clock_timestamp(), sent_as = null, left_at = null
+set outcome = 'skipped', why = %(why)s, previous_actor = %(who)s, previous_at = clock_timestamp(), sent_as = null, left_at = null
 from rows from (unnest(%(operations)s::bigint[]), unnest(%(ids)s::integer[])) as sent (operation, archive_id)
 where i.operation = sent.operation and i.archive_id = sent.archive_id and i.outcome = 'done'

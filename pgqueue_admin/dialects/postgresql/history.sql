@@ -40,7 +40,7 @@ set local enable_indexscan = off
 -- name: archive_next
 -- What became visible between two snapshots, lowest seq first and bounded: counts of exactly what is to be read.
 select
-    min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as sum_seq,
+    min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as seq_checksum,
     coalesce(sum(bytes), 0)::int8 as bytes
 from (
     select seq, {bytes} as bytes from messages.message_archive
@@ -212,7 +212,7 @@ group by 1 order by since
 -- For tables that we may not alter: what lies between two numbers that are decided, bounded. Rows of one number, where
 -- its owner began them anew, are of one batch.
 select
-    min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as sum_seq,
+    min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as seq_checksum,
     coalesce(sum(bytes), 0)::int8 as bytes, ({files}) as relfilenodes
 from (
     select {number} as seq, {bytes} as bytes from {table} where {number} > %(done)s and {number} <= %(decided)s

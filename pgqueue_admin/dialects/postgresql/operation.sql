@@ -91,13 +91,13 @@ select set_config('enable_seqscan', 'off', true) as seqscan, set_config('enable_
 -- The outcome of each message, in the transaction that acted on it; sent_too: where the tables know that. The operation
 -- stands beside each message, and the outcome in a case, so that no index of either tempts the planner.
 update messages.operation_item i
-set outcome = o.outcome, why = o.why, who_before = o.who_before, when_before = o.when_before, target = o.target,
+set outcome = o.outcome, why = o.why, previous_actor = o.previous_actor, previous_at = o.previous_at, target = o.target,
     at = clock_timestamp(){sent_too}
 from (
     select %(operation_id)s::bigint as operation, chunk.*
     from unnest(%(ids)s::integer[], %(outcomes)s::text[], %(whys)s::text[], %(whos)s::text[], %(whens)s::timestamptz[],
                 %(targets)s::text[], %(sent_as)s::text[])
-        as chunk (archive_id, outcome, why, who_before, when_before, target, sent_as)
+        as chunk (archive_id, outcome, why, previous_actor, previous_at, target, sent_as)
     offset 0
 ) o
 where i.operation = o.operation and i.archive_id = o.archive_id and case when i.outcome is null then true end
@@ -220,7 +220,7 @@ group by 1, 2
 -- name: items_of_class
 -- A page of the set, by position, of those classes that are asked for.
 select * from (
-    select i.position, i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_before, i.target, i.at, i.left_at,
+    select i.position, i.archive_id, i.queue, i.outcome, i.why, i.previous_actor, i.previous_at, i.target, i.at, i.left_at,
         a.state, a.message_type, a.message_id, a.exception_type, a.died_at, a.resolved_by, a.resolved_at, a.ended_at,
         a.operation as last_operation, a.retry_token is not null or a.kind = 'lease' as is_told,
         again.id as again_id, again.exception_type as again_type, left(again.exception_message, 400) as again_message,
@@ -234,7 +234,7 @@ order by position limit %(limit)s
 -- name: items
 -- A page of the frozen set with each message's outcome and what became of it since; by position, and by outcome if asked,
 -- or by the state that came of what this operation did.
-select i.position, i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_before, i.target, i.at,
+select i.position, i.archive_id, i.queue, i.outcome, i.why, i.previous_actor, i.previous_at, i.target, i.at,
     a.state, a.message_type, a.message_id, a.exception_type, a.died_at, a.resolved_by, a.resolved_at,
     a.operation as last_operation
 from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
@@ -414,7 +414,7 @@ where n.nspname = %(schema)s and c.relname = %(name)s
 
 -- name: not_done
 -- Outcomes other than done, and what is still open, for whoever reads the result at a prompt.
-select i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_before, i.target, a.state
+select i.archive_id, i.queue, i.outcome, i.why, i.previous_actor, i.previous_at, i.target, a.state
 from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
 where i.operation = %(operation_id)s and i.outcome is distinct from 'done' and i.archive_id > 0
 order by i.position
@@ -477,7 +477,7 @@ where operation = %(operation_id)s and outcome is null and position = 1
 
 -- name: outcome
 -- Waits for whoever has the item in hand, so that the answer is its outcome and not that there is none yet.
-select archive_id, outcome, why, who_before, when_before, target, operation from messages.operation_item
+select archive_id, outcome, why, previous_actor, previous_at, target, operation from messages.operation_item
 where operation = %(operation_id)s and archive_id = %(archive_id)s for update
 
 -- name: highest

@@ -132,8 +132,8 @@ create table messages.operation_item (
     queue text,
     outcome text check (outcome in ('done', 'skipped', 'failed')),
     why text,
-    who_before text,
-    when_before timestamptz,
+    previous_actor text,
+    previous_at timestamptz,
     target text,
     at timestamptz,
     primary key (operation, position),
@@ -595,6 +595,11 @@ alter view if exists messages.message_dead rename column became_at to resolved_a
 alter view if exists messages.message_dead rename column found_in to ingested_from;
 alter view if exists messages.message_dead rename column no_retry to retry_blocked_reason;
 alter table messages.operation_item rename column place to position
+
+-- name: rename_item_columns
+-- Of a version before 13: who had decided a message before, and when.
+alter table messages.operation_item rename column who_before to previous_actor;
+alter table messages.operation_item rename column when_before to previous_at
 
 -- name: mark_version
 -- Last, in the same transaction: a schema without its version row is none.

@@ -90,8 +90,8 @@ def _of_messages(hours: Sequence[datetime]) -> Iterator[Anomaly]:
 def _ends_of_gone() -> list[datetime]:
     """Up to when tables were read that are gone, and told something: since then nobody knows what finished there."""
     told = Q(batches__state=HistoryBatch.State.DONE, batches__kept__gt=0)
-    last = Coalesce("complete_to", Max("batches__complete_to", filter=told))
-    gone = HistorySource.objects.filter(told, is_there=False).annotate(last=last)
+    last = Coalesce("watermark", Max("batches__watermark", filter=told))
+    gone = HistorySource.objects.filter(told, exists=False).annotate(last=last)
     return list(gone.values_list("last", flat=True))
 
 

@@ -70,7 +70,7 @@ def _of_all() -> QuerySet[BaselineBucket]:
 
 
 def _due(now: datetime) -> _DueHours | None:
-    complete, earliest = ledger.complete_to(), _earliest(now)
+    complete, earliest = ledger.watermark(), _earliest(now)
     begun = newest() or rows_of(console_sql.baseline.first_hour(), {"since": earliest})[0][0]
     if complete is None or begun is None:
         return None

@@ -26,7 +26,7 @@ class RowRange:
     seq_lo: int | None
     seq_hi: int | None
     rows: int
-    sum_seq: str
+    seq_checksum: str
     bytes: int  # at most, of what is read of them
     most: int  # rows that could have been found
     written: int  # bytes of the server's log: all of it lies before

@@ -13,11 +13,11 @@ from pgqueue_admin.models.time_grains import STEPS
 AT_ONCE = {"hour": 48, "day": 31}  # a call; the next one goes on
 
 
-def finalize(complete_to: datetime | None) -> int:
+def finalize(watermark: datetime | None) -> int:
     """Count and cut steps that are over, that history is complete for, and that are new or in doubt; how many."""
-    if complete_to is None:
+    if watermark is None:
         return 0
-    return sum(_finalize_due(grain, complete_to) for grain in AT_ONCE)
+    return sum(_finalize_due(grain, watermark) for grain in AT_ONCE)
 
 
 def alone() -> None:
@@ -38,8 +38,8 @@ def doubt_day(at: datetime) -> None:
     run(steps.doubt(doubted=steps.of_day), {"at": at})
 
 
-def _finalize_due(grain: str, complete_to: datetime) -> int:
-    values = {"grain": grain, "step": STEPS[grain], "until": complete_to, "most": AT_ONCE[grain]}
+def _finalize_due(grain: str, watermark: datetime) -> int:
+    values = {"grain": grain, "step": STEPS[grain], "until": watermark, "most": AT_ONCE[grain]}
     due = rows_of(console_sql.closed_periods.due(), values)
     for (at,) in due:
         _cut({"grain": grain, "step": STEPS[grain], "at": at})

@@ -50,5 +50,5 @@ def said(source: HistorySource) -> str:
 
 def last_error() -> str:
     """What the last try of a batch met that is still to be read; empty: none failed."""
-    left = HistoryBatch.objects.filter(state=State.PLANNED, source__is_there=True).exclude(ended_at=None)
+    left = HistoryBatch.objects.filter(state=State.PLANNED, source__exists=True).exclude(ended_at=None)
     return left.order_by("pk").values_list("error", flat=True).first() or ""

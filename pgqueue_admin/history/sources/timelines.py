@@ -76,5 +76,5 @@ def _is_noted(source: HistorySource) -> bool:
     was only seen is given up."""
     if source.wal_flush_lsn is None or source.wal_flush_at is None:
         return False
-    known = [source.complete_to, source.candidate_at if source.snapshot_target else None]
+    known = [source.watermark, source.candidate_at if source.snapshot_target else None]
     return all(instant is None or instant <= source.wal_flush_at for instant in known)

@@ -43,7 +43,7 @@ def keep(connection: Connection, folder: Path) -> int:
     What committed late goes into one more file of its day. Call it again until none is left: that is known then, too,
     and nobody looks for more before the next midnight. ``connection``: to the queues. Raises what databases raise.
     """
-    source = HistorySource.objects.filter(table=ARCHIVE, cursor_kind=SNAPSHOTS, is_there=True).first()
+    source = HistorySource.objects.filter(table=ARCHIVE, cursor_kind=SNAPSHOTS, exists=True).first()
     if source is None or is_held(source):
         return 0
     now = connection.all(_sql().instant())[0]

@@ -17,8 +17,8 @@ def record(connection: Connection, whose: dict[str, int], outcomes: list[Outcome
         "ids": [each.archive_id for each in outcomes],
         "outcomes": [each.result for each in outcomes],
         "whys": [each.why for each in outcomes],
-        "whos": [each.who_before for each in outcomes],
-        "whens": [each.when_before and each.when_before.isoformat() for each in outcomes],
+        "whos": [each.previous_actor for each in outcomes],
+        "whens": [each.previous_at and each.previous_at.isoformat() for each in outcomes],
         "targets": [each.target for each in outcomes],
         "sent_as": [each.sent_as or None for each in outcomes],
     }

@@ -100,5 +100,5 @@ def _outcome(operation: Operation, archive_id: int) -> Outcome | None:
         row = connection.one(postgresql().operation.outcome(), asked)
     if row is None or row.outcome is None:
         return None
-    before = (row.who_before, row.when_before)
+    before = (row.previous_actor, row.previous_at)
     return Outcome(archive_id, row.outcome, row.why, *before, row.target, operation.pk)

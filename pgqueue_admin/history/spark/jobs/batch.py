@@ -104,7 +104,7 @@ def _compare(batch: HistoryBatch, found: ReadBack, rejected: DataFrame, place: P
     complete = whole == batch.rows if batch.source.cursor_kind == SNAPSHOTS else whole <= batch.rows
     if not complete or found.distinct != found.rows:
         raise PlanMismatch(f"{batch.rows} rows were planned, {whole} were read, {found.distinct} differ.")
-    if whole == batch.rows and found.sum + sum_away != int(batch.sum_seq):
+    if whole == batch.rows and found.sum + sum_away != int(batch.seq_checksum):
         raise PlanMismatch(f"{whole} rows were planned and read, and not all with the numbers that were planned.")
     return turned_away
 
