@@ -23,7 +23,7 @@ from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import content_access
-from pgqueue_admin.services.operations import confirmation, edits, lifecycle, plans, queries, retry_controls
+from pgqueue_admin.services.operations import confirmation, edits, lifecycle, plans, queries, staged_controls
 from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.permissions import database_lets, refusal_for
@@ -45,11 +45,11 @@ class OperationAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Pause", permissions=["retry"])
     def pause(self, request: HttpRequest, chosen: QuerySet[Operation]) -> None:
-        self._steer(request, chosen, retry_controls.pause, "paused")
+        self._steer(request, chosen, staged_controls.pause, "paused")
 
     @admin.action(description="Resume", permissions=["retry"])
     def resume(self, request: HttpRequest, chosen: QuerySet[Operation]) -> None:
-        self._steer(request, chosen, retry_controls.go_on, "resumed")
+        self._steer(request, chosen, staged_controls.go_on, "resumed")
 
     @admin.action(description="Cancel the rest", permissions=["act"])
     def cancel_rest(self, request: HttpRequest, chosen: QuerySet[Operation]) -> None:

@@ -1,1 +1,1 @@
-"""The archive of dead and finished messages, and the lease queue's tables: store, ingester, replay. No Django."""
+"""The archive of dead and finished messages, and the lease queue's tables: store, ingester, retry. No Django."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pgqueue_admin.archive import crossings, held_row, replay
+from pgqueue_admin.archive import crossings, dead_messages, held_row
 from pgqueue_admin.archive.messages import Outcome
 from pgqueue_admin.dialects import Address, Connection, aliases
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
@@ -70,7 +70,7 @@ def call_back(
         away = {row.id for row in over} - refused.keys()
         outcomes = refused | take_back(connection, here, CallBackAct(who, operation=operation))
         others = [each for each in ids if each not in outcomes and each not in away]
-        held = replay.hold(connection, others)
+        held = dead_messages.hold(connection, others)
         away |= {row.id for row in held if row.crossing and row.crossing_operation == operation}
         outcomes |= {row.id: _other(row) for row in held if row.id not in away}
     missing = "It is no longer in the archive."
@@ -87,8 +87,8 @@ def _set_out(connection: Connection, rows: Sequence[Any], who: str, operation: i
     outcomes = {
         row.id: Outcome(row.id, "failed", why) for each, why in blocking_reason.items() for row in by_target[each]
     }
-    held = replay.hold(connection, [row.id for row in rows if row.id not in outcomes])
-    outcomes |= {row.id: found for row in held if (found := replay.refused(row, "retried"))}
+    held = dead_messages.hold(connection, [row.id for row in rows if row.id not in outcomes])
+    outcomes |= {row.id: found for row in held if (found := dead_messages.refused(row, "retried"))}
     going = {row.id for row in held if row.id not in outcomes}
     meant = {target: [row for row in sent if row.id in going] for target, sent in by_target.items()}
     crossings.take_back(connection, {target: sent for target, sent in meant.items() if sent}, who, operation)
@@ -97,7 +97,7 @@ def _set_out(connection: Connection, rows: Sequence[Any], who: str, operation: i
 
 def back_from_there(connection: Connection, ids: Sequence[int], back: CallBackAct) -> None:
     """In the caller's transaction: these have left the queues of another database that they were sent into."""
-    replay.hold(connection, ids)
+    dead_messages.hold(connection, ids)
     rows = connection.all(_sql().of_crossing(), {"ids": list(ids)})
     connection.run(_sql().back_from_there(), {"ids": list(ids), "operation": back.operation})
     for target, sent in _by_target(rows).items():
@@ -183,7 +183,9 @@ def _hold(connection: Connection, target: Address, rows: list[Any]) -> tuple[dic
 
 def _is_same(sent: Any, held: Any) -> bool:
     """To the letter: message id, token and all that the retry has written."""
-    return bool(held.same_body) and held.headers == replay.retried_headers(sent.headers, sent.id, sent.retry_token)
+    return bool(held.same_body) and held.headers == dead_messages.retried_headers(
+        sent.headers, sent.id, sent.retry_token
+    )
 
 
 def _hold_leases(connection: Connection, rows: list[Any]) -> tuple[dict[int, Outcome], Places]:
@@ -198,7 +200,11 @@ def _take(
     if not rows:
         return {}
     ids = [row.id for row in rows]
-    decided = {row.id: refused for row in replay.hold(connection, ids) if (refused := replay.refused(row, "retried"))}
+    decided = {
+        row.id: refused
+        for row in dead_messages.hold(connection, ids)
+        if (refused := dead_messages.refused(row, "retried"))
+    }
     ids = [each for each in ids if each not in decided]
     taken = _delete(connection, target, ids, places)
     put = {"ids": ids, "resolution": back.resolution, "resolved_by": back.who if back.resolution else None}
@@ -234,7 +240,7 @@ def _delete(connection: Connection, target: Address, ids: list[int], places: Pla
 
 
 def _other(row: Any) -> Outcome:
-    return replay.refused(row, "retried") or Outcome(row.id, "failed", _NOT_KEPT)
+    return dead_messages.refused(row, "retried") or Outcome(row.id, "failed", _NOT_KEPT)
 
 
 def _all(rows: Sequence[Any], result: str, why: str) -> dict[int, Outcome]:

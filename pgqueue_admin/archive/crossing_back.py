@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pgqueue_admin.archive import crossings, replay
+from pgqueue_admin.archive import crossings, dead_messages
 from pgqueue_admin.archive.crossings import Crossing
 from pgqueue_admin.archive.messages import Outcome
 from pgqueue_admin.dialects import Address, Connection
@@ -63,7 +63,7 @@ def _refusal(here: Connection, there: Session, store: CrossingStore, crossing: C
         return _GONE
     try:
         with there.transaction():
-            headers = found.headers if found.is_edited else h.dump(replay.kept_headers(found.headers))
+            headers = found.headers if found.is_edited else h.dump(dead_messages.kept_headers(found.headers))
             if (taken := store.put(there, put.target, put.row_id, headers, bytes(found.body))) != 1:
                 raise RowsDropped(f"It took {taken} of 1, and that was undone.")
     except (DatabaseDown, Deadlock):
@@ -79,17 +79,17 @@ def finish(here: Connection, crossing: Crossing) -> list[Outcome]:
     if here.run(sql.end(), {"id": crossing.id}) != 1:
         return []
     outcomes = {put.archive_id: _outcome(put) for put in puts}
-    replay.hold(here, list(outcomes))
+    dead_messages.hold(here, list(outcomes))
     if crossing.not_known:
         crossings.reopen(here, crossing, list(outcomes))
     for target, ids in _redirected(puts).items():
-        replay.retarget(here, target, ids)
+        dead_messages.retarget(here, target, ids)
     if crossing.restores:
-        replay.mark_restored(here, outcomes, crossing.who, crossing.operation)
+        dead_messages.mark_restored(here, outcomes, crossing.who, crossing.operation)
     edited = {put.archive_id for put in puts if put.is_edited}
-    for verb, is_edited in (("retried", False), (replay.EDITED, True)):
+    for verb, is_edited in (("retried", False), (dead_messages.EDITED, True)):
         meant = {each: outcome for each, outcome in outcomes.items() if (each in edited) is is_edited}
-        replay.mark_retried(here, meant, {}, crossing.who, crossing.operation, verb)
+        dead_messages.mark_retried(here, meant, {}, crossing.who, crossing.operation, verb)
     return list(outcomes.values())
 
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pgqueue_admin.archive import call_back, crossings, held_row, replay
+from pgqueue_admin.archive import call_back, crossings, dead_messages, held_row
 from pgqueue_admin.archive.crossings import Crossing
 from pgqueue_admin.archive.messages import Outcome
 from pgqueue_admin.dialects import Address, Connection
@@ -91,7 +91,7 @@ def _blocking_reason(
     kept = here.one(postgresql().crossing_intent.content(), asked)
     if kept is None:
         return _GONE
-    is_same = row.headers == h.dump(replay.kept_headers(kept.headers))
+    is_same = row.headers == h.dump(dead_messages.kept_headers(kept.headers))
     return "" if is_same and stores.crossings.body(there, sent.target, row) == bytes(kept.body) else call_back.CHANGED
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-from pgqueue_admin.archive import crossings, lease_retry, replay
+from pgqueue_admin.archive import crossings, dead_messages, lease_retry
 from pgqueue_admin.archive.message_edit import (
     MOST_BYTES,
     Edited,
@@ -71,13 +71,13 @@ def retry(
             return EditedRetry(refused, message_id)
         if row.kind == "lease":
             return _put_lease(connection, archive_id, edited.body or b"", target, who)
-        tokens = replay.new_tokens(connection, [archive_id] if is_ours else [])
+        tokens = dead_messages.new_tokens(connection, [archive_id] if is_ours else [])
         headers = headers_of(row.headers, edited, message_id, archive_id, tokens.get(archive_id))
         outcome = _put(connection, archive_id, target, headers, edited.body)
         if outcome.result == "done":
             connection.run(postgresql().archive.retarget(), {"ids": [archive_id], **target._asdict()})
             tell_with_commit(connection, postgresql(), [target] if is_ours else [])
-            replay.mark_retried(connection, {archive_id: outcome}, tokens, who, None, replay.EDITED)
+            dead_messages.mark_retried(connection, {archive_id: outcome}, tokens, who, None, dead_messages.EDITED)
     return EditedRetry(outcome, message_id)
 
 
@@ -86,7 +86,7 @@ def _put_lease(connection: Connection, archive_id: int, body: bytes, target: Add
         return EditedRetry(Outcome(archive_id, "failed", "A lease message goes back into the lease queue."), "")
     outcome = lease_retry.put_edited(connection, {archive_id: body.decode()})[archive_id]
     if outcome.result == "done":
-        replay.mark_retried(connection, {archive_id: outcome}, {}, who, None, replay.EDITED)
+        dead_messages.mark_retried(connection, {archive_id: outcome}, {}, who, None, dead_messages.EDITED)
     return EditedRetry(outcome, outcome.sent_as or "")
 
 
@@ -109,18 +109,18 @@ def set_out(
 
 def _held(connection: Connection, archive_id: int, edited: EditedMessage) -> Any:
     """Its row, locked; an Outcome where it cannot be sent."""
-    held = replay.hold(connection, [archive_id])
+    held = dead_messages.hold(connection, [archive_id])
     if not held:
         return Outcome(archive_id, "failed", "It is no longer in the archive.")
     (row,) = held
-    return replay.refused(row, "dead") or _unfit(row, edited) or row
+    return dead_messages.refused(row, "dead") or _unfit(row, edited) or row
 
 
 def headers_of(
     text: str | None, edited: EditedMessage, message_id: str, archive_id: int, token: UUID | None
 ) -> h.Headers:
     """As they are sent: locked ones as a retry keeps them, the person's own as typed, with a new id and time."""
-    kept = replay.kept_headers(text)
+    kept = dead_messages.kept_headers(text)
     locked = {name: value for name, value in kept.items() if is_locked(name)}
     said = {EDIT_OF: kept[h.MESSAGE_ID]} if kept.get(h.MESSAGE_ID) else {}
     marks = said | ({RETRIED_FROM: str(RetriedFrom(archive_id, token))} if token else {})
@@ -193,9 +193,9 @@ class ManyEdits(NamedTuple):
         if row.kind == "lease":
             return self._of_lease(row, raw)
         if row.kind != "transport":
-            return NotEdited("unread", replay.ONLY_QUEUES)
+            return NotEdited("unread", dead_messages.ONLY_QUEUES)
         try:
-            kept = replay.kept_headers(row.headers)
+            kept = dead_messages.kept_headers(row.headers)
         except h.HeadersUnreadable as error:
             return NotEdited("unread", f"It cannot be retried: {error}.")
         if why := self.hides(row, kept, raw):
@@ -227,7 +227,7 @@ class ManyEdits(NamedTuple):
     def put(
         self, connection: Connection, target: Address, rows: list[Any], tokens: Mapping[int, UUID]
     ) -> dict[int, Outcome]:
-        """For replay.retry: what is not changed is not sent."""
+        """For dead_messages.retry: what is not changed is not sent."""
         outcomes: dict[int, Outcome] = {}
         for batch in self.each(connection, rows):
             changed, unchanged = self._split(batch, tokens)

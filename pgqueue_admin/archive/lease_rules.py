@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from pgqueue_admin.archive import replay, schema_columns
+from pgqueue_admin.archive import dead_messages, schema_columns
+from pgqueue_admin.archive.dead_messages import Judge
 from pgqueue_admin.archive.messages import Outcome
-from pgqueue_admin.archive.replay import Judge
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
@@ -171,12 +171,12 @@ def _retry(connection: Connection, due: list[_Decision], judge: Judge) -> list[R
 def _put_back(connection: Connection, ids: list[int], who: str, judge: Judge) -> list[Outcome]:
     """What the queue refuses fails all that are put back with it: then each is tried alone, as far as there is time."""
     ends_at = time.monotonic() + _ALONE
-    outcomes = replay.retry(connection, ids, who, judge=judge)
+    outcomes = dead_messages.retry(connection, ids, who, judge=judge)
     refused = [each.archive_id for each in outcomes if each.result == "failed"]
     alone: dict[int, Outcome] = {}
     for one in refused if len(refused) > 1 else ():
         if time.monotonic() < ends_at:
-            (alone[one],) = replay.retry(connection, [one], who, judge=judge)
+            (alone[one],) = dead_messages.retry(connection, [one], who, judge=judge)
     return [alone.get(each.archive_id, each) for each in outcomes]
 
 

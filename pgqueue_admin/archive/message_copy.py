@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-from pgqueue_admin.archive import foreign_code, replay, store
+from pgqueue_admin.archive import dead_messages, foreign_code, store
 from pgqueue_admin.archive.errors import NoCopy
 from pgqueue_admin.archive.message_edit import MOST_BYTES
 from pgqueue_admin.dialects import Address, Connection
@@ -42,7 +42,7 @@ def compose(connection: Connection, original: Original) -> NewMessage:
     Raises NoCopy, DatabaseError.
     """
     try:
-        kept = replay.kept_headers(_headers(connection, original))
+        kept = dead_messages.kept_headers(_headers(connection, original))
     except h.HeadersUnreadable as error:
         raise NoCopy(f"It cannot be copied: {error}.") from None
     message_id, of = str(uuid4()), kept.get(h.MESSAGE_ID) or ""

@@ -5,7 +5,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive import dead_messages, store
 from pgqueue_admin.archive.edited_retry import EditedMessage
 from pgqueue_admin.archive.message_copy import ArchivedOne
 from pgqueue_admin.archive.message_edit import MOST_BYTES, is_locked
@@ -94,7 +94,7 @@ def _read(archive_id: int) -> tuple[ArchivedMessage, dict[str, str | None], byte
             raise OperationRefused(f"{NOTHING}: only messages of queues can be edited.")
         body = store.body(connection, archive_id, 0, MOST_BYTES)
     try:
-        kept = replay.kept_headers(message.headers)
+        kept = dead_messages.kept_headers(message.headers)
     except HeadersUnreadable as error:
         raise OperationRefused(f"{NOTHING}: its headers cannot be read: {error}.") from None
     return message, {name: value for name, value in kept.items() if not is_locked(name)}, body.content if body else b""

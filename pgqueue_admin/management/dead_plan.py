@@ -9,7 +9,7 @@ from pgqueue_admin.formatting import durations
 from pgqueue_admin.management import dead_messages
 from pgqueue_admin.models import Operation, RetryPlan
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations import lifecycle, plans, retry_controls, runner, staged_retry
+from pgqueue_admin.services.operations import lifecycle, plans, runner, staged_controls, staged_retry
 from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.plans import Planned
 
@@ -88,12 +88,12 @@ def do(out: Any, act: str, number: int, rate: float | None, who: str, reason: st
     if (act == "rate") != (rate is not None):
         raise OperationRefused("Nothing was changed: dead plan rate NUMBER RATE takes messages a second, as 20.")
     if act == "pause":
-        retry_controls.pause(number, who)
+        staged_controls.pause(number, who)
     elif act == "resume":
-        retry_controls.go_on(number, who, reason)
+        staged_controls.go_on(number, who, reason)
     elif act == "rate":
         assert rate is not None
-        retry_controls.change_rate(number, who, rate)
+        staged_controls.change_rate(number, who, rate)
     elif act == "cancel":
         lifecycle.cancel(number, who)
     show(out, number, as_json)

@@ -9,7 +9,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.statements import Statements
 from pgqueue_admin.monitor import lease_depth
-from pgqueue_admin.monitor.queue_depth import BETWEEN, FEW, PROBES, QueueDepth
+from pgqueue_admin.monitor.depth_result import BETWEEN, FEW, PROBES, QueueDepth
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 
 CAP = 10_000

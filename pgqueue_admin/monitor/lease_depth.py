@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from pgqueue_admin.dialects.statements import Statements
-from pgqueue_admin.monitor.queue_depth import FEW, PROBES, QueueDepth
+from pgqueue_admin.monitor.depth_result import FEW, PROBES, QueueDepth
 from pgqueue_admin.monitor.queue_table import QueueTable
 
 _OURS = {

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from pgqueue_admin.monitor.depth import LATE
-from pgqueue_admin.monitor.queue_depth import QueueDepth
+from pgqueue_admin.monitor.depth_result import QueueDepth
 
 # When messages arrived. The tables do not say, but whoever watches the tail grow knows.
 _MOST = 4096

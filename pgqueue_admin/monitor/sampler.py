@@ -12,7 +12,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TableMissing, TimedOut
 from pgqueue_admin.monitor import clock_skew, depth, discovery
 from pgqueue_admin.monitor.depth import CAP
-from pgqueue_admin.monitor.queue_depth import QueueDepth
+from pgqueue_admin.monitor.depth_result import QueueDepth
 from pgqueue_admin.monitor.queue_history import BLIND_AFTER, QueueHistory, RememberedDepth
 from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.transport.wire import headers as wire

@@ -17,7 +17,7 @@ from pgqueue_admin.dialects.errors import AddressUnreadable, AlreadyExists
 from pgqueue_admin.dialects.schedule_store import DueTime, Missed, Plan, ScheduledMessage, ScheduleStore
 from pgqueue_admin.dialects.visible_queues import LEASE_NAME
 from pgqueue_admin.lease.errors import ScheduleRefused
-from pgqueue_admin.lease.schedules import content, due_times, timetable
+from pgqueue_admin.lease.schedules import content, cron_timetable, due_times
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import queue_access
@@ -117,7 +117,7 @@ def run_now(schedule: int, act: Act) -> str:
         if row.kind != "lease" and (why := _others_code(session, Address(row.queue_schema, row.queue_table))):
             raise ActRefused(f"Nothing was sent. {why}")
         now = store.now(session)
-        due = DueTime(now, now.astimezone(timetable.tz_of(row.zone)).replace(tzinfo=None))
+        due = DueTime(now, now.astimezone(cron_timetable.tz_of(row.zone)).replace(tzinfo=None))
         return store.run_by_hand(session, schedule, due, name_of(act.person)) or ""
 
 
@@ -125,7 +125,7 @@ def checked(session: Connection, store: ScheduleStore, draft: ScheduleDraft) -> 
     """What would be saved. Raises ScheduleRefused."""
     if not 0 < len(draft.name.strip()) <= MOST_NAME or not draft.name.isprintable():
         raise ScheduleRefused("name", f"A schedule needs a name of at most {MOST_NAME} printable letters.")
-    found = timetable.read_to_come(draft.expression, draft.zone, now := store.now(session))
+    found = cron_timetable.read_to_come(draft.expression, draft.zone, now := store.now(session))
     return _message(session, draft), due_times.plan(found, draft.missed, now)
 
 

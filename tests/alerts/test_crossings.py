@@ -10,7 +10,7 @@ from pgqueue_admin.alerts import periodic_looks
 from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.periodic_looks import CrossingWatch
-from pgqueue_admin.archive import crossings, replay
+from pgqueue_admin.archive import crossings, dead_messages
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import queue_database as queue_databases
 from tests.alerts.test_kinds import look
@@ -27,7 +27,7 @@ def here(archived_console: str, connect: Callable[[str], Connection]) -> Iterato
 
 def set_out(here: Connection, ids: list[int]) -> int:
     with crossings.all_let_go(here), here.transaction():
-        crossings.put_back(here, {ORDERS: replay.hold(here, ids)}, (), "ana", None, False)
+        crossings.put_back(here, {ORDERS: dead_messages.hold(here, ids)}, (), "ana", None, False)
         return max(each.id for each in crossings.open_ones(here))
 
 

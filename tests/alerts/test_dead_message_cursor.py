@@ -11,7 +11,7 @@ from django.db import transaction
 
 from pgqueue_admin.alerts import dead_message_cursor
 from pgqueue_admin.alerts.dead_message_cursor import DeadMessageCursor, NewDeaths, OldDeaths
-from pgqueue_admin.archive import move_to_archive, replay, store
+from pgqueue_admin.archive import dead_messages, move_to_archive, store
 from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.archive.move_to_archive import MoveReason
@@ -60,7 +60,7 @@ def test_what_a_person_took_out_of_a_queue_is_no_death_until_it_lies_dead(
         seen = SeenRow(Address("public", "Sales"), row.id, row.seq)
         act(connection, seen, MoveReason("ana", "", "", f"Taken out by {act.__name__}."))
     die(1)
-    replay.discard(connection, [connection.value("select max(id) from messages.message_archive")], "ana")
+    dead_messages.discard(connection, [connection.value("select max(id) from messages.message_archive")], "ana")
     assert died(read()) == {('"public"."Sales"', "failed"): 1, (BILLING, "Shop.Refused"): 1}
 
 

@@ -28,7 +28,7 @@ def test_each_room_of_the_package_has_its_tests(changed: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("path", "tests"),
     [
-        ("tests/archive/test_replay.py", "tests/archive/test_replay.py"),
+        ("tests/archive/test_dead_messages.py", "tests/archive/test_dead_messages.py"),
         ("tests/archive/test_that_was_removed.py", "tests/archive"),
         ("tests/history/tables.py", "tests/history"),
         ("templates/pgqueue_admin/archive/page.html", "tests/console"),

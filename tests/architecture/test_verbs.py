@@ -58,7 +58,7 @@ def test_the_verbs_are_found() -> None:
         "pg_cron.py",
         "switches.py", "schedules.py", "api_tokens.py", "waiting_messages.py", "typed_messages.py",
         "subscriptions.py",
-        "retry_controls.py", "saved_views.py", "retry_rules.py", "rule_changes.py", "reveals.py",
+        "staged_controls.py", "saved_views.py", "retry_rules.py", "rule_changes.py", "reveals.py",
         "message_copies.py", "trials.py", "queue_scopes.py", "crossing_decision.py", "audit_intents.py",
         "staged_retry.py",
     }  # fmt: skip

@@ -4,20 +4,20 @@ from uuid import uuid4
 
 import pytest
 
-from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive import dead_messages, store
 from pgqueue_admin.archive.ingester import ingest
 from pgqueue_admin.archive.messages import RETRIED_FROM, DeadMessage
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import TableChanged
 from pgqueue_admin.transport.wire import headers as h
 from tests.archive.conftest import ERROR
-from tests.archive.test_replay import BILLING, REFUSED, events, newest, retried_row, send_error
+from tests.archive.test_dead_messages import BILLING, REFUSED, events, newest, retried_row, send_error
 from tests.older_schema import set_back
 
 
 def test_a_retried_message_that_dies_again_is_a_row_of_its_own(ingested: Connection) -> None:
     dead = newest(ingested, exception=REFUSED)
-    replay.retry(ingested, [dead.id], "ana", 7)
+    dead_messages.retry(ingested, [dead.id], "ana", 7)
     row = retried_row(ingested)
     ingested.run(f"delete from {BILLING} where id = %(id)s", {"id": row.id})
     send_error(ingested, {**h.parse(row.headers), h.FAILED_Q: BILLING, h.EXCEPTION_TYPE: REFUSED})
@@ -32,7 +32,7 @@ def test_a_retried_message_that_dies_again_is_a_row_of_its_own(ingested: Connect
 def test_the_copy_of_another_subscriber_that_dies_is_not_this_one_again(ingested: Connection) -> None:
     """All copies of a published event have one message id: by that alone, one that waits here was called dead."""
     dead = newest(ingested, exception=REFUSED)
-    replay.retry(ingested, [dead.id], "ana")
+    dead_messages.retry(ingested, [dead.id], "ana")
     send_error(ingested, {**h.parse(retried_row(ingested).headers), h.FAILED_Q: '"public"."Sales"'})
     ingest(ingested, ERROR)
     former = store.get(ingested, dead.id)
@@ -43,7 +43,7 @@ def test_the_copy_of_another_subscriber_that_dies_is_not_this_one_again(ingested
 def test_a_forged_failure_of_a_message_that_waits_is_not_this_one_again(ingested: Connection) -> None:
     """Whoever knows its message id and queue sends one to the error queue: ours is told by the token of its retry."""
     dead = newest(ingested, exception=REFUSED)
-    replay.retry(ingested, [dead.id], "ana", ours=lambda address: True)
+    dead_messages.retry(ingested, [dead.id], "ana", ours=lambda address: True)
     true = h.parse(retried_row(ingested).headers)
     for token in ("", str(dead.id), f"{dead.id} {uuid4()}"):
         send_error(ingested, {**true, RETRIED_FROM: token, h.FAILED_Q: BILLING, h.EXCEPTION_TYPE: REFUSED})
@@ -60,7 +60,7 @@ def test_tables_of_a_version_before_take_nothing(ingested: Connection) -> None:
     set_back(ingested, 7)
     waiting = ingested.value(f"select count(*) from {BILLING}")
     with pytest.raises(TableChanged):
-        replay.retry(ingested, [dead.id], "ana")
+        dead_messages.retry(ingested, [dead.id], "ana")
     with pytest.raises(TableChanged):
         store.archive_failed(ingested, DeadMessage(queue=BILLING, exception_type=REFUSED))
     assert ingested.value(f"select count(*) from {BILLING}") == waiting

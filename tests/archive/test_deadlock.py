@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive import dead_messages, store
 from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import Deadlock
@@ -22,7 +22,7 @@ def retry(engine: Connection, dead: int, waiting: threading.Thread, look: Connec
         engine.run(HOLD)
         waiting.start()
         until(lambda: held_up(look), what="the other waits for the retry")
-        replay.retry(engine, [dead], "ana")
+        dead_messages.retry(engine, [dead], "ana")
 
 
 def test_it_is_raised_and_no_message_called_failed(
@@ -43,4 +43,4 @@ def test_it_is_raised_and_no_message_called_failed(
     archived = store.get(engine, dead)
     assert archived
     assert archived.state == "dead"
-    assert [outcome.result for outcome in replay.retry(engine, [dead], "ana")] == ["done"]
+    assert [outcome.result for outcome in dead_messages.retry(engine, [dead], "ana")] == ["done"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.archive import failure_groups, failure_tallies, replay, store
+from pgqueue_admin.archive import dead_messages, failure_groups, failure_tallies, store
 from pgqueue_admin.archive.failure_groups import STATES, FailureFigures, FailureStanding
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.archive.retention import prune
@@ -13,7 +13,7 @@ from pgqueue_admin.archive.search_terms import Span
 from pgqueue_admin.dialects import Connection, visible_queues
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.visible_queues import VisibleQueues
-from tests.archive.test_replay import REFUSED, newest
+from tests.archive.test_dead_messages import REFUSED, newest
 from tests.explain import BY_INDEX, executed
 from tests.older_schema import set_back
 
@@ -66,10 +66,10 @@ def test_what_is_archived_retried_discarded_restored_and_pruned_is_counted(inges
     archived = DeadMessage(queue="q", exception_type="Late.Error", message_id="m")
     acts: list[Callable[[], Any]] = [
         lambda: store.archive_failed(ingested, archived),
-        lambda: replay.retry(ingested, [dead.id], "ana"),
-        lambda: replay.discard(ingested, [row.id for row in others[:20]], "ana"),
+        lambda: dead_messages.retry(ingested, [dead.id], "ana"),
+        lambda: dead_messages.discard(ingested, [row.id for row in others[:20]], "ana"),
         lambda: failure_tallies.fold(ingested),
-        lambda: replay.restore(ingested, [row.id for row in others[:9]], "ana"),
+        lambda: dead_messages.restore(ingested, [row.id for row in others[:9]], "ana"),
         lambda: store.died_again(ingested, [DeadMessage(queue=dead.queue, message_id=dead.message_id)]),
         lambda: ingested.run("update messages.message_archive set resolved_at = died_at where state = 'discarded'"),
         lambda: prune(ingested, ingested.value("select now()"), None, archive_name(ingested)),

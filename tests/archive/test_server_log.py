@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive import dead_messages, store
 from pgqueue_admin.archive.ingester import ingest
 from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.dialects import Address, Connection
@@ -84,7 +84,7 @@ def test_acts_on_dead_messages_do_not_warn_again(recorded: Connection) -> None:
     ingest(recorded, Address("public", "error"), 50)
     heard = notices(recorded)
     ids = [message.id for message in store.page(recorded, ArchiveFilter()).messages]
-    replay.discard(recorded, ids, "ana")
-    replay.restore(recorded, ids, "ana")
-    replay.retry(recorded, ids, "ana")
+    dead_messages.discard(recorded, ids, "ana")
+    dead_messages.restore(recorded, ids, "ana")
+    dead_messages.retry(recorded, ids, "ana")
     assert heard == []

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from pgqueue_admin.archive import crossings, replay
+from pgqueue_admin.archive import crossings, dead_messages
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Operation, Queue
@@ -49,7 +49,7 @@ def as_operator(here: Connection, recorded: Recorded) -> Client:
 def set_out(here: Connection, number: int = 3, operation: int | None = None) -> int:
     """So many dead messages of a queue in billing, as an act that was killed left them."""
     with here.transaction():
-        rows = replay.hold(here, failed_there(number))
+        rows = dead_messages.hold(here, failed_there(number))
         crossings.put_back(here, {ORDERS: rows}, (), "ana", operation, False)
     with crossings.all_let_go(here):
         return max(each.id for each in crossings.open_ones(here))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive import dead_messages, store
 from pgqueue_admin.archive.messages import ArchivedMessage, ArchiveFilter
 from pgqueue_admin.demo import contracts, install
 from pgqueue_admin.dialects import Connection
@@ -58,7 +58,7 @@ def test_a_failure_that_is_retried_goes_all_the_way_to_succeeded(
 
     (message,) = until(dead, what="dead, in the archive")
     assert (message.queue, message.state) == (contracts.queue(queue), "dead")
-    (outcome,) = replay.retry(look, [message.id], "ana", ours=lambda address: True)
+    (outcome,) = dead_messages.retry(look, [message.id], "ana", ours=lambda address: True)
     assert outcome.result == "done"
 
     def state() -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive import dead_messages, store
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.history import ledger
 from pgqueue_admin.history.plan import planning
@@ -27,7 +27,7 @@ def test_the_archive_waits_until_it_is_in_a_file_what_became_of_a_message(
     died = database_clock.now() - 40 * DAY
     buried(database, result="success", died_at=died)
     discarded = buried(database, died_at=died)
-    replay.discard(database, [discarded], "ana")
+    dead_messages.discard(database, [discarded], "ana")
     database.run("update messages.message_archive set resolved_at = resolved_at - interval '31 days'")
     batch = planning.plan_batch(database, archive)
     assert batch

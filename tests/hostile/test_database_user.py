@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from pgqueue_admin.alerts.dead_message_cursor import DeadMessageCursor
-from pgqueue_admin.archive import replay
+from pgqueue_admin.archive import dead_messages
 from pgqueue_admin.archive.ingester import ingest
 from pgqueue_admin.config import env
 from pgqueue_admin.dialects import Address
@@ -69,10 +69,10 @@ def test_acts_and_those_who_read_on_run_nothing_of_his(quiet: World) -> None:
     dead = quiet.dead[:40]
     with queue_database().write_session() as session:
         assert ingest(session, Address("public", "error")).full is False
-        outcomes = replay.retry(session, dead, "ana", ours=lambda address: True)
+        outcomes = dead_messages.retry(session, dead, "ana", ours=lambda address: True)
         assert {each.result for each in outcomes} <= {"done", "failed", "skipped"}
-        replay.discard(session, dead, "ana")
-        replay.restore(session, dead, "ana")
+        dead_messages.discard(session, dead, "ana")
+        dead_messages.restore(session, dead, "ana")
     with queue_database().read_session() as session:
         for each in sources(session):
             planning.plan_batch(session, each)

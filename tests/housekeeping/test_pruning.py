@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive import dead_messages, store
 from pgqueue_admin.archive import retention as archive_retention
 from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects import Connection
@@ -75,10 +75,10 @@ def test_what_was_decided_just_now_can_be_taken_back_however_long_ago_it_died(
 ) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": ""}
     dead = ended(database, result="failed")
-    replay.discard(database, [dead], "ana")
+    dead_messages.discard(database, [dead], "ana")
     assert tasks.prune_archive() == 0
-    assert [outcome.result for outcome in replay.restore(database, [dead], "ana")] == ["done"]
-    replay.discard(database, [dead], "ana")
+    assert [outcome.result for outcome in dead_messages.restore(database, [dead], "ana")] == ["done"]
+    dead_messages.discard(database, [dead], "ana")
     database.run("update messages.message_archive set resolved_at = resolved_at - interval '31 days'")
     assert tasks.prune_archive() == 1
 
@@ -89,7 +89,7 @@ def test_who_takes_it_back_at_that_instant_keeps_it(
     """It is passed over and not waited for: whoever waits would delete what is dead again, and told as restored."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": ""}
     dead, went = ended(database, result="failed"), list[int]()
-    replay.discard(database, [dead], "ana")
+    dead_messages.discard(database, [dead], "ana")
     database.run("update messages.message_archive set resolved_at = resolved_at - interval '31 days'")
 
     def prune() -> None:
@@ -98,7 +98,7 @@ def test_who_takes_it_back_at_that_instant_keeps_it(
 
     restoring, pruning = connect(console_database), threading.Thread(target=prune)
     with restoring.transaction():
-        assert [outcome.result for outcome in replay.restore(restoring, [dead], "ana")] == ["done"]
+        assert [outcome.result for outcome in dead_messages.restore(restoring, [dead], "ana")] == ["done"]
         pruning.start()
         until(lambda: went or held_up(database), what="it has come to the message")
     pruning.join(PATIENCE)

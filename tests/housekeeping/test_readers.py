@@ -13,7 +13,7 @@ from pgqueue_admin.alerts.dead_message_cursor import DeadMessageCursor
 from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.snapshot import AlertSnapshot
-from pgqueue_admin.archive import replay, retention, schema
+from pgqueue_admin.archive import dead_messages, retention, schema
 from pgqueue_admin.archive.retention import SILENT
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import EngineTablesOlder
@@ -97,7 +97,7 @@ def test_it_waits_for_a_console_that_prunes_nothing_whether_it_keeps_history_or_
 
 def test_it_waits_for_events_that_another_console_has_in_no_file(database: Connection, other: Other) -> None:
     dead = ended(database, result="failed")
-    replay.discard(database, [dead], "ana")
+    dead_messages.discard(database, [dead], "ana")
     database.run("update messages.message_archive set resolved_at = resolved_at - interval '31 days'")
     everything = database.value("select pg_current_snapshot()::text")
     with other():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pgqueue_admin.archive import replay
+from pgqueue_admin.archive import dead_messages
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import NotPermitted
 from pgqueue_admin.lease import Expired, LeaseQueue, LeaseSettings
@@ -66,7 +66,7 @@ def test_a_worker_notes_what_became_of_a_retried_message(engine: Connection, eng
         queue.publish(1)
         queue.finish(queue.claim()[0], "failed")
         (archived,) = engine.all("select id from messages.message_archive")
-        replay.retry(engine, [archived.id], "ana")
+        dead_messages.retry(engine, [archived.id], "ana")
         assert queue.finish(queue.claim()[0])
         assert engine.value("select state from messages.message_archive order by id limit 1") == "succeeded"
 

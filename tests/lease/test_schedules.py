@@ -21,7 +21,7 @@ from pgqueue_admin.dialects.postgresql.query import literal
 from pgqueue_admin.dialects.schedule_store import DueTime, Missed
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.lease.errors import ScheduleRefused
-from pgqueue_admin.lease.schedules import content, due_times, runner, timetable
+from pgqueue_admin.lease.schedules import content, cron_timetable, due_times, runner
 from pgqueue_admin.transport import Endpoint, Handlers
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.wire_times import parse_time
@@ -36,7 +36,7 @@ BILLING = Address("public", "Billing")
 def add(
     session: Connection, name: str = "Nightly", expression: str = "30 2 * * *", missed: Missed = "skip", **about: Any
 ) -> int:
-    found = timetable.read(expression, about.get("zone", "Europe/Vienna"))
+    found = cron_timetable.read(expression, about.get("zone", "Europe/Vienna"))
     text = about.get("message", '{"kind": "sweep", "day": "{{ due | date }}", "at": "{{due}}"}')
     if to := about.get("to"):
         message = content.transport_message(session, postgresql(), to, about.get("type", "Shop.InvoiceRun"), text)
@@ -432,7 +432,7 @@ def test_a_plan_that_cannot_be_read_any_more_says_so(engine: Connection) -> None
 def test_a_change_keeps_what_was_due_and_plans_the_rest_anew(engine: Connection) -> None:
     schedule = add(engine)
     due(engine, schedule, SECONDS)
-    found = timetable.read("0 6 1 * *", "UTC")
+    found = cron_timetable.read("0 6 1 * *", "UTC")
     with engine.transaction():
         STORE.hold(engine, schedule)
         message = content.lease_message(engine, '"new"')
@@ -561,7 +561,9 @@ def test_a_hostile_operator_of_the_path_is_not_called(
 
 def test_a_day_is_the_zones_own(engine: Connection, queue: LeaseQueue) -> None:
     schedule = add(engine, expression="30 0 * * *", message='"{{ due | date }}"')
-    found = timetable.next_times(timetable.read("30 0 * * *", "Europe/Vienna"), datetime(2026, 7, 1, 12, tzinfo=UTC), 1)
+    found = cron_timetable.next_times(
+        cron_timetable.read("30 0 * * *", "Europe/Vienna"), datetime(2026, 7, 1, 12, tzinfo=UTC), 1
+    )
     engine.run("delete from messages.schedule_run")
     assert STORE.run_by_hand(engine, schedule, found[0], "ana")
     assert [each.message for each in queue.claim(1)] == ["2026-07-02"]

@@ -8,7 +8,7 @@ import pytest
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import TableMissing
 from pgqueue_admin.monitor import depth
-from pgqueue_admin.monitor.queue_depth import QueueDepth
+from pgqueue_admin.monitor.depth_result import QueueDepth
 from tests.monitor.tables import fill, found, looking_as, made, make, take
 
 Connect = Callable[..., Connection]

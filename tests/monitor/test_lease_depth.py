@@ -8,7 +8,7 @@ import pytest
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.lease import LeaseQueue
 from pgqueue_admin.monitor import depth, discovery
-from pgqueue_admin.monitor.queue_depth import QueueDepth
+from pgqueue_admin.monitor.depth_result import QueueDepth
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.monitor.sampler import QueueSample, Sampler
 from tests.archive.test_schema import ORIGINAL

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.monitor.depth import LATE, WINDOW
-from pgqueue_admin.monitor.queue_depth import BETWEEN, QueueDepth
+from pgqueue_admin.monitor.depth_result import BETWEEN, QueueDepth
 from pgqueue_admin.monitor.queue_history import Arrivals, QueueHistory, RememberedDepth
 
 START = datetime(2026, 11, 20, 17, 35, tzinfo=UTC)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from pgqueue_admin.archive import call_back, edited_retry, replay, store
+from pgqueue_admin.archive import call_back, dead_messages, edited_retry, store
 from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.archive.message_edit import MessageEdit
 from pgqueue_admin.archive.messages import ArchiveFilter, RetriedFrom
@@ -20,11 +20,11 @@ from pgqueue_admin.services.operations import (
     edits,
     lifecycle,
     queries,
-    retry_controls,
-    retry_figures,
     runner,
     selection,
     single,
+    staged_controls,
+    staged_figures,
     staged_retry,
 )
 from pgqueue_admin.services.operations.errors import EmptySelection, OperationNotAllowed, OperationRefused
@@ -90,7 +90,7 @@ def test_what_waits_behind_many_that_left_is_found(ana: User, monkeypatch: pytes
     take(operation, sent(operation)[:50])  # and nobody has written down that they left
     operation.refresh_from_db()
     for page, found in ((10, (10, True)), (60, (10, True)), (38, (26, True)), (50, (38, False)), (1, (0, True))):
-        monkeypatch.setattr(retry_figures, "PAGE", page)
+        monkeypatch.setattr(staged_figures, "PAGE", page)
         assert acts.waiting(operation) == found
 
 
@@ -234,7 +234,7 @@ def test_a_lease_message_is_called_back_while_nobody_has_locked_it(session: Conn
     assert (back.done, back.skipped) == (1, 1)
     assert [archived(each).state for each in ids] == ["retried", "dead"]
     assert session.value("select count(*) from messages.message where retried_from = any(%(ids)s)", {"ids": ids}) == 1
-    assert [each.result for each in replay.retry(session, [ids[1]], "ana")] == ["done"]
+    assert [each.result for each in dead_messages.retry(session, [ids[1]], "ana")] == ["done"]
 
 
 def test_a_retried_one_that_is_discarded_while_it_waits_lies_in_the_bin_once(session: Connection, ana: User) -> None:
@@ -349,11 +349,11 @@ def test_a_staged_retry_that_still_sends_waits_while_it_is_called_back(ana: User
     plan = look(operation, clock)
     assert (plan.operation.state, plan.decided_by, sent(operation)) == (Operation.State.PAUSED, "ana", [])
     assert AuditEntry.objects.get(verb="pause").reason == f"operation {back.pk} calls back what it has sent"
-    retry_controls.go_on(operation.pk, ana)
+    staged_controls.go_on(operation.pk, ana)
     plan = look(operation, clock)
     assert (plan.operation.state, sent(operation)) == (Operation.State.STOPPED, [])
     assert plan.says.startswith("Stopped by itself: none of the first 5 was sent, or each was taken back")
-    retry_controls.go_on(operation.pk, ana, "on purpose")
+    staged_controls.go_on(operation.pk, ana, "on purpose")
     look(operation, clock)
     assert sent(operation), "who goes on from there has seen that"
 

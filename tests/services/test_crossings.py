@@ -18,7 +18,7 @@ from django.db import connections
 from pytest_django import Settings
 
 from pgqueue_admin.archive import crossings as crossing_rows
-from pgqueue_admin.archive import replay, schema, store
+from pgqueue_admin.archive import dead_messages, schema, store
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.crossing_store import CommitOutcome
@@ -409,11 +409,11 @@ def test_nobody_waits_for_a_message_while_a_silent_database_is_asked(
     if by_rule:
         here.run("update messages.message_archive set target_schema = 'public', target_table = 'Billing'")
     other, raised = connect(archived_console), list[BaseException]()
-    redirect = replay.Redirect(ORDERS) if by_rule else None
+    redirect = dead_messages.Redirect(ORDERS) if by_rule else None
 
     def retry() -> None:
         try:
-            replay.retry(other, [one], "ana", judge=targets.judge_with(()), redirect=lambda row: redirect)
+            dead_messages.retry(other, [one], "ana", judge=targets.judge_with(()), redirect=lambda row: redirect)
         except BaseException as error:
             raised.append(error)
         finally:
@@ -443,8 +443,8 @@ def test_a_message_that_was_sent_elsewhere_meanwhile_goes_nowhere_unasked(here: 
             here.run("update messages.message_archive set target_table = 'Other' where id = %(id)s", {"id": one})
         return {}
 
-    (refused,) = replay.retry(here, [one], "ana", judge=judge)
-    assert (refused.result, refused.why) == ("failed", replay.MOVED)
+    (refused,) = dead_messages.retry(here, [one], "ana", judge=judge)
+    assert (refused.result, refused.why) == ("failed", dead_messages.MOVED)
     assert (archived(one).state, open_crossings(here)) == ("dead", 0)
 
 
@@ -531,10 +531,10 @@ def test_an_act_that_waited_for_one_that_set_out_sees_that_it_is_on_its_way(
     found: list[Any] = []
 
     def discard() -> None:
-        found.extend(replay.discard(other, [one], "ana"))
+        found.extend(dead_messages.discard(other, [one], "ana"))
 
     with here.transaction():
-        (held,) = replay.hold(here, [one])
+        (held,) = dead_messages.hold(here, [one])
         crossing_rows.put_back(here, {ORDERS: [held]}, (), "ana", None, False)
         waits = threading.Thread(target=discard)
         waits.start()

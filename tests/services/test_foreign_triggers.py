@@ -2,7 +2,7 @@
 
 from django.contrib.auth.models import User
 
-from pgqueue_admin.archive import replay
+from pgqueue_admin.archive import dead_messages
 from pgqueue_admin.models.queue_database import queue_database
 from tests.archived_messages import BILLING, REFUSED, archived, dead, number_in
 
@@ -20,10 +20,10 @@ def test_its_messages_fail_with_the_servers_words_and_the_cure(ana: User) -> Non
     with queue_database().write_session() as session:
         session.run(NOTES)
         before = number_in(BILLING)
-        failed, done = replay.retry(session, [ours.id, other.id], "ana")
+        failed, done = dead_messages.retry(session, [ours.id, other.id], "ana")
         assert (failed.result, done.result) == ("failed", "done")
         assert 'relation "noted" does not exist' in str(failed.why)
         assert "alter function public.note_it() set search_path = public, pg_temp" in str(failed.why)
         assert (archived(ours.id).state, number_in(BILLING)) == ("dead", before)
         session.run("alter function public.note_it() set search_path = public, pg_temp")
-        assert [each.result for each in replay.retry(session, [ours.id], "ana")] == ["done"]
+        assert [each.result for each in dead_messages.retry(session, [ours.id], "ana")] == ["done"]

@@ -17,10 +17,10 @@ from pgqueue_admin.services.operations import (
     lifecycle,
     plans,
     queries,
-    retry_controls,
     runner,
     selection,
     single,
+    staged_controls,
     staged_retry,
 )
 from pgqueue_admin.services.operations.errors import AlreadyDecided, OperationNotAllowed, OperationRefused
@@ -139,7 +139,7 @@ def test_one_death_in_the_trial_stops_it(ana: User) -> None:
     go_by(operation, 61)
     look(operation, clock)
     assert len(sent(operation)) == 5
-    retry_controls.go_on(operation.pk, ana, "that one is known")
+    staged_controls.go_on(operation.pk, ana, "that one is known")
     look(operation, clock)
     plan = look(operation, clock)
     assert plan.operation.state == State.RUNNING
@@ -266,14 +266,14 @@ def test_a_pause_takes_effect_with_the_next_chunk_and_one_is_first(ana: User) ->
     operation, clock = planned(ana, FLAT), Clock()
     look(operation, clock)
     number = len(sent(operation))
-    retry_controls.pause(operation.pk, "tomas")
+    staged_controls.pause(operation.pk, "tomas")
     look(operation, clock)
     assert len(sent(operation)) == number
     with pytest.raises(AlreadyDecided, match="Nothing was paused: tomas paused operation"):
-        retry_controls.pause(operation.pk, ana)
-    retry_controls.go_on(operation.pk, ana)
+        staged_controls.pause(operation.pk, ana)
+    staged_controls.go_on(operation.pk, ana)
     with pytest.raises(AlreadyDecided, match=r"Nothing was resumed: operation .* runs"):
-        retry_controls.go_on(operation.pk, "tomas")
+        staged_controls.go_on(operation.pk, "tomas")
     look(operation, clock)
     assert len(sent(operation)) > number
     acts = AuditEntry.objects.filter(noun="operation").order_by("pk").values_list("who", "verb")
@@ -283,26 +283,26 @@ def test_a_pause_takes_effect_with_the_next_chunk_and_one_is_first(ana: User) ->
 def test_one_that_waits_for_a_person_is_looked_at_rarely_and_again_before_it_goes_on(ana: User) -> None:
     operation, clock = planned(ana, FLAT), Clock()
     look(operation, clock)
-    retry_controls.pause(operation.pk, ana)
+    staged_controls.pause(operation.pk, ana)
     staged_retry.step(operation.pk, clock.after(600))
     next_look = plan_of(operation).look_at
     assert next_look
     assert next_look >= clock.now + timedelta(seconds=staged_retry.LOOK_RARELY)
-    retry_controls.go_on(operation.pk, ana)
+    staged_controls.go_on(operation.pk, ana)
     assert plan_of(operation).look_at is None
 
 
 def test_another_rate_counts_from_the_next_chunk(ana: User) -> None:
     operation, clock = planned(ana, Planned(try_first=0, then_some=0, rest_rate=0.01, **CALM)), Clock()
     look(operation, clock)
-    retry_controls.change_rate(operation.pk, ana, 40, before=0.01)
+    staged_controls.change_rate(operation.pk, ana, 40, before=0.01)
     clock.now = Clock().now
     staged_retry.step(operation.pk, clock.after(1))
     assert len(sent(operation)) == 41
     with pytest.raises(AlreadyDecided, match=r"it is 40/s by now, you saw 0\.01/s"):
-        retry_controls.change_rate(operation.pk, "tomas", 5, before=0.01)
+        staged_controls.change_rate(operation.pk, "tomas", 5, before=0.01)
     with pytest.raises(OperationRefused, match=r"The rate stays as it is\. Messages a second"):
-        retry_controls.change_rate(operation.pk, ana, 0)
+        staged_controls.change_rate(operation.pk, ana, 0)
     entry = AuditEntry.objects.get(verb="set")
     assert (entry.before, entry.after) == ({"rate": 0.01}, {"rate": 40})
 
@@ -316,7 +316,7 @@ def test_who_cancels_the_rest_follows_what_was_sent(ana: User) -> None:
     with pytest.raises(AlreadyDecided, match="tomas cancelled operation"):
         lifecycle.cancel(operation.pk, ana)
     with pytest.raises(AlreadyDecided, match="Nothing was paused: tomas cancelled"):
-        retry_controls.pause(operation.pk, ana)
+        staged_controls.pause(operation.pk, ana)
     handle(operation, sent(operation))
     look(operation, clock)
     plan = look(operation, clock)
@@ -342,7 +342,7 @@ def test_who_looked_before_somebody_went_on_does_not_stop_it_again(ana: User) ->
     slow = plan_of(operation)
     die(operation, sent(operation)[:1])
     assert look(operation, clock).operation.state == State.STOPPED
-    retry_controls.go_on(operation.pk, ana, "that one is known")
+    staged_controls.go_on(operation.pk, ana, "that one is known")
     staged_retry._look(slow, clock.now)
     assert plan_of(operation).operation.state == State.RUNNING
 
@@ -364,7 +364,11 @@ def test_what_has_left_the_archive_is_told_as_it_was(ana: User) -> None:
 
 def test_who_may_not_steers_nothing(ana: User, viewer: User) -> None:
     operation = planned(ana, FLAT)
-    acts = (retry_controls.pause, retry_controls.go_on, lambda pk, person: retry_controls.change_rate(pk, person, 5.0))
+    acts = (
+        staged_controls.pause,
+        staged_controls.go_on,
+        lambda pk, person: staged_controls.change_rate(pk, person, 5.0),
+    )
     for act in acts:
         with pytest.raises(OperationNotAllowed):
             act(operation.pk, viewer)

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import User
 
-from pgqueue_admin.archive import foreign_code, held_row, replay, store
+from pgqueue_admin.archive import dead_messages, foreign_code, held_row, store
 from pgqueue_admin.archive.held_row import SeenRow
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import TimedOut
@@ -100,8 +100,8 @@ def test_a_discarded_one_lies_in_the_bin_as_it_was_and_comes_back(session: Conne
     assert entry.before == {"queue": '"public"."From"', "rows": [{"row_id": str(seen.row_id), "seq": seen.seq}]}
     assert entry.after == {"archive_ids": [done.archive_id]}
     assert session.value("select count(*) from messages.message_archive where state = 'dead'") == listener
-    replay.restore(session, [done.archive_id], "ana")
-    assert [each.result for each in replay.retry(session, [done.archive_id], "ana")] == ["done"]
+    dead_messages.restore(session, [done.archive_id], "ana")
+    assert [each.result for each in dead_messages.retry(session, [done.archive_id], "ana")] == ["done"]
     assert bytes(session.value('select body from "From"')) == BODY
 
 
@@ -401,8 +401,8 @@ def test_a_cancelled_one_lies_in_the_bin_and_comes_back_to_its_queue(session: Co
     row = store.get(session, done.archive_id or 0)
     assert row
     assert (row.state, row.target, row.headers) == ("discarded", FROM, HOSTILE)
-    replay.restore(session, [row.id], "ana")
-    replay.retry(session, [row.id], "ana")
+    dead_messages.restore(session, [row.id], "ana")
+    dead_messages.retry(session, [row.id], "ana")
     assert bytes(session.value('select body from "From"')) == BODY
 
 

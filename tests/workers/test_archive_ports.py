@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive import dead_messages, store
 from pgqueue_admin.archive.messages import RETRIED_FROM, DeadMessage
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers, MessageContext
@@ -57,7 +57,7 @@ def test_a_forged_header_marks_nobodys_message(queues: str, look: Connection) ->
         queue='"public"."Sales"', target=Address("public", "Sales"), message_id=message_id, headers=headers, body=b"{}"
     )
     archive_id = store.archive_failed(look, dead)
-    assert replay.retry(look, [archive_id], "ana", ours=lambda address: True)[0].result == "done"
+    assert dead_messages.retry(look, [archive_id], "ana", ours=lambda address: True)[0].result == "done"
     true = json.loads(look.value('select headers from "Sales"'))[RETRIED_FROM]
     for said in (str(archive_id), true, f"{archive_id} {uuid4()}"):
         other.send("Other", {}, type=TYPE, headers={RETRIED_FROM: said, MESSAGE_ID: message_id})

@@ -9,7 +9,7 @@ import pytest
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import LatestSample, Sample, database_clock
-from pgqueue_admin.monitor.queue_depth import QueueDepth
+from pgqueue_admin.monitor.depth_result import QueueDepth
 from pgqueue_admin.monitor.queue_history import RememberedDepth
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.monitor.sampler import QueueSample

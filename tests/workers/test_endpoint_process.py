@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive import dead_messages, store
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import MinimumTtbr, Process, notify, processes
@@ -134,7 +134,7 @@ def test_what_is_exhausted_is_archived_and_a_retry_goes_all_the_way_to_succeeded
     assert (dead.message_id, dead.endpoint, dead.result) == (message_id, "Sales", "failed")
     assert (dead.exception_type, dead.attempts) == ("ValueError", 2)
     look.run("update messages.message_archive set body = '{}'")  # cured, as by another version of the handler
-    (outcome,) = replay.retry(look, [dead.id], "ana", ours=lambda address: True)
+    (outcome,) = dead_messages.retry(look, [dead.id], "ana", ours=lambda address: True)
     assert outcome.result == "done"
     until(lambda: handled(look) == 1, what="handled")
     archived = store.get(look, dead.id)

@@ -17,7 +17,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connections
 
-from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive import dead_messages, store
 from pgqueue_admin.archive.from_failure import dead_message
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -221,7 +221,7 @@ def test_trial_and_retry_agree(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> N
     said = {item.archive_id: item.outcome for item in shop.tried(*ids)}
     assert shop.snapshot() == before
     endpoint = Endpoint("Sales", shop.dsn, settings=ONCE, handlers=handlers.sales, exhausted=archive_failed)
-    replay.retry(shop.look, ids, "ana")
+    dead_messages.retry(shop.look, ids, "ana")
     endpoint.start()
     try:
         until(lambda: not shop.look.value('select count(*) from "Sales"'), what="all are handled or dead again")

@@ -22,7 +22,7 @@ from pgqueue_admin.formatting import confirmations
 from pgqueue_admin.models import Operation, Trial
 from pgqueue_admin.services import content_access
 from pgqueue_admin.services.content_access import ContentAccess
-from pgqueue_admin.services.operations import call_back, confirmation, edits, lifecycle, plans, retry_controls
+from pgqueue_admin.services.operations import call_back, confirmation, edits, lifecycle, plans, staged_controls
 from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.selection import LAPSES_AFTER
 from pgqueue_admin.services.trials import MOST
@@ -159,13 +159,13 @@ def cancel(request: HttpRequest, number: int) -> HttpResponse:
 @require_POST
 def pause(request: HttpRequest, number: int) -> HttpResponse:
     said = "Paused. Sent messages stay sent."
-    return _steer(request, number, lambda: retry_controls.pause(number, request.user), said)
+    return _steer(request, number, lambda: staged_controls.pause(number, request.user), said)
 
 
 @require_POST
 def resume(request: HttpRequest, number: int) -> HttpResponse:
     reason = responses.reason(request)
-    return _steer(request, number, lambda: retry_controls.go_on(number, request.user, reason), "It goes on.")
+    return _steer(request, number, lambda: staged_controls.go_on(number, request.user, reason), "It goes on.")
 
 
 @require_POST
@@ -176,7 +176,7 @@ def rate(request: HttpRequest, number: int) -> HttpResponse:
         responses.refused(request, f"The rate stays as it is: “{shown}” is no rate. Type messages a second, as 20.")
         return responses.back(request, _place(number))
     said = f"The rest goes at {wanted:g}/s from the next chunk on."
-    return _steer(request, number, lambda: retry_controls.change_rate(number, request.user, wanted, before), said)
+    return _steer(request, number, lambda: staged_controls.change_rate(number, request.user, wanted, before), said)
 
 
 def _steer(request: HttpRequest, number: int, act: Callable[[], object], said: str) -> HttpResponse:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pgqueue_admin.archive import replay
+from pgqueue_admin.archive import dead_messages
 from pgqueue_admin.archive.message_edit import BOM, Edited, MessageEdit, is_locked, why_locked
 from pgqueue_admin.console.messages.edit import changes, editable_body
 from pgqueue_admin.console.messages.edit.changes import ChangedLine
@@ -94,7 +94,7 @@ class KnownNames(NamedTuple):
 
 def names(headers: str | None) -> KnownNames:
     try:
-        kept = replay.kept_headers(headers)
+        kept = dead_messages.kept_headers(headers)
     except h.HeadersUnreadable:
         return KnownNames([], [])
     own = [name for name in kept if not is_locked(name)]

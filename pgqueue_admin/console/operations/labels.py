@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from pgqueue_admin.archive.dead_messages import at_utc
 from pgqueue_admin.archive.messages import Outcome
-from pgqueue_admin.archive.replay import at_utc
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.formatting import names, numbers, times
 from pgqueue_admin.formatting.audit_verbs import past

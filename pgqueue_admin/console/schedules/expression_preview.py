@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pgqueue_admin.console.schedules.form import ScheduleForm
 from pgqueue_admin.console.schedules.rows import said_day
 from pgqueue_admin.lease.errors import ScheduleRefused
-from pgqueue_admin.lease.schedules import clock_changes, timetable
+from pgqueue_admin.lease.schedules import clock_changes, cron_timetable
 
 
 class NextRun(NamedTuple):
@@ -29,9 +29,9 @@ class ExpressionPreview:
 
 def preview(form: ScheduleForm, now: datetime) -> ExpressionPreview:
     try:
-        found = timetable.read_to_come(form.expression, form.value("zone"), now)
+        found = cron_timetable.read_to_come(form.expression, form.value("zone"), now)
     except ScheduleRefused as error:
         return ExpressionPreview(fault=str(error))
-    due = timetable.next_times(found, now)
+    due = cron_timetable.next_times(found, now)
     runs = tuple(NextRun(said_day(each.local), f"{each.at:%H:%M}", each.at) for each in due)
     return ExpressionPreview(found.words(), found.zone, runs, tuple(clock_changes.sentences(found, now)))

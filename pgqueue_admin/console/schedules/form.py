@@ -7,13 +7,13 @@ from django import forms
 from pgqueue_admin.dialects import Address, visible_queues
 from pgqueue_admin.formatting import escape_invisible
 from pgqueue_admin.lease.errors import ScheduleRefused
-from pgqueue_admin.lease.schedules import timetable
+from pgqueue_admin.lease.schedules import cron_timetable
 from pgqueue_admin.models.queue_database import queue_database, queues_in
 from pgqueue_admin.monitor.queue_table import TableKind
 from pgqueue_admin.services import schedules
 from pgqueue_admin.services.schedules import ScheduleDraft
 
-CRON = [field.name for field in timetable.FIELDS]
+CRON = [field.name for field in cron_timetable.FIELDS]
 _NAMES = {"type": "message_type"}  # what a refusal names otherwise than the form
 
 

@@ -15,8 +15,8 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.formatting.times import day
 from pgqueue_admin.lease.errors import ScheduleRefused
-from pgqueue_admin.lease.schedules import timetable
-from pgqueue_admin.lease.schedules.timetable import DateTimetable, Timetable
+from pgqueue_admin.lease.schedules import cron_timetable
+from pgqueue_admin.lease.schedules.cron_timetable import DateTimetable, Timetable
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.services import schedules
@@ -63,7 +63,7 @@ class ScheduleRow:
     @cached_property
     def _timetable(self) -> Timetable | ScheduleRefused:
         try:
-            return timetable.read(self.of.expression, self.of.zone)
+            return cron_timetable.read(self.of.expression, self.of.zone)
         except ScheduleRefused as error:
             return error
 
@@ -123,7 +123,7 @@ class ScheduleRow:
             return ""
         zone: tzinfo = UTC
         with suppress(ScheduleRefused):  # one that is gone
-            zone = timetable.tz_of(self.of.zone)
+            zone = cron_timetable.tz_of(self.of.zone)
         return said_day(self.of.missed_at.astimezone(zone))
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
 from pgqueue_admin.formatting.times import day
-from pgqueue_admin.lease.schedules.timetable import Timetable, tz_of
+from pgqueue_admin.lease.schedules.cron_timetable import Timetable, tz_of
 
 AHEAD = timedelta(days=400)
 

@@ -7,8 +7,8 @@ from itertools import takewhile
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.schedule_store import DueTime, Missed, Plan, ScheduleStore
 from pgqueue_admin.lease.errors import ScheduleRefused
-from pgqueue_admin.lease.schedules import timetable
-from pgqueue_admin.lease.schedules.timetable import Timetable
+from pgqueue_admin.lease.schedules import cron_timetable
+from pgqueue_admin.lease.schedules.cron_timetable import Timetable
 
 AHEAD = timedelta(days=31)
 
@@ -24,7 +24,7 @@ def extend(session: Connection, store: ScheduleStore) -> None:
         now = store.now(session)
         since, until = max(row.planned_until, now - AHEAD), now + AHEAD
         try:
-            found = timetable.read(row.expression, row.zone)
+            found = cron_timetable.read(row.expression, row.zone)
         except ScheduleRefused as error:  # written by hand, or its zone is gone
             store.note_error(session, row.id, str(error))
             continue

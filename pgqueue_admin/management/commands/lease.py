@@ -24,7 +24,10 @@ class Command(BaseCommand):
         verbs = parser.add_subparsers(dest="verb", required=True)
         lease_messages.add_verbs(verbs)
         verbs.add_parser("expire", help="Ends or releases expired locks, and notifies of unprocessed messages again.")
-        verbs.add_parser("watch", help="Ends or releases expired locks within a second. The supervisor keeps one.")
+        verbs.add_parser(
+            "watch",
+            help="Ends or releases expired locks within a second, sends due schedules and follows retry rules. The supervisor keeps one.",
+        )
 
     def handle(self, *, verb: str, **options: Any) -> None:
         if verb == "watch":

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql.cron_jobs import CronMissing
 from pgqueue_admin.formatting import times
-from pgqueue_admin.lease.schedules.timetable import tz_of
+from pgqueue_admin.lease.schedules.cron_timetable import tz_of
 from pgqueue_admin.management.act_command import caller
 from pgqueue_admin.management.database_errors import describe
 from pgqueue_admin.models import outage

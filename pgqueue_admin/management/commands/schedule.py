@@ -10,7 +10,7 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import times
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.lease.errors import ScheduleRefused
-from pgqueue_admin.lease.schedules import clock_changes, runner, timetable
+from pgqueue_admin.lease.schedules import clock_changes, cron_timetable, runner
 from pgqueue_admin.management.act_command import caller
 from pgqueue_admin.management.database_errors import describe
 from pgqueue_admin.models import outage
@@ -82,7 +82,7 @@ class Command(BaseCommand):
         about = {"zone": options["zone"], "missed": options["missed"].replace("-", "_")}
         draft = schedules.ScheduleDraft(name, options["to"], options["type"], options["message"], expression, **about)
         schedules.add(draft, schedules.Act(who, "command", reason))
-        found = timetable.read(expression, options["zone"])
+        found = cron_timetable.read(expression, options["zone"])
         self.stdout.write(f"{name} is saved. {found.words()}, in {found.zone}.")
         with queue_database().read_session() as session:
             self._print_next(found, schedules.store_of(session).now(session))
@@ -107,12 +107,14 @@ class Command(BaseCommand):
                 store.past(session, row.id),
                 store.now(session),
             )
-        found = timetable.read(row.expression, row.zone)
+        found = cron_timetable.read(row.expression, row.zone)
         self.stdout.write(f"{row.name}: {found.words()}, in {row.zone} ({row.expression}). Missed runs: {row.missed}.")
         self.stdout.write(f"Sends {draft.message_type} to {draft.to}: {draft.message}".replace("  ", " "))
         self.stdout.write(f"{_next(row)}; {_last(row)}.")
         if row.error:
-            self.stdout.write(f"Not sent since {times.sentence(row.error_at, timetable.tz_of('UTC'))}: {row.error}")
+            self.stdout.write(
+                f"Not sent since {times.sentence(row.error_at, cron_timetable.tz_of('UTC'))}: {row.error}"
+            )
         self._print_next(found, now)
         for each in past:
             self.stdout.write(
@@ -144,8 +146,8 @@ class Command(BaseCommand):
             raise schedules.NoSuchSchedule(name)
         return found
 
-    def _print_next(self, found: timetable.Timetable, now: Any) -> None:
-        for due in timetable.next_times(found, now):
+    def _print_next(self, found: cron_timetable.Timetable, now: Any) -> None:
+        for due in cron_timetable.next_times(found, now):
             self.stdout.write(f"next {due.local:%Y-%m-%d %H:%M} ({due.at:%Y-%m-%d %H:%M} UTC)")
         for sentence in clock_changes.sentences(found, now):
             self.stdout.write(sentence)

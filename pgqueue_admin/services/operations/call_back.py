@@ -8,7 +8,7 @@ from pgqueue_admin.dialects import visible_queues
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations import queries, retry_figures
+from pgqueue_admin.services.operations import queries, staged_figures
 from pgqueue_admin.services.operations.errors import EmptySelection, OperationNotAllowed, OperationRefused
 from pgqueue_admin.services.operations.runner import recount
 from pgqueue_admin.services.operations.selection import SentBy, freeze
@@ -36,7 +36,7 @@ def prepare(pk: int, person: Any, origin: str, reason: str = "") -> Operation:
         raise OperationRefused(f"{_NOTHING}: {_EDITED}")
     if not _is_kept():
         raise OperationRefused(f"{_NOTHING}. {_NOT_KEPT}")
-    retry_figures.note_left(pk)
+    staged_figures.note_left(pk)
     try:
         return freeze(KIND, SentBy(pk), person, origin, reason)
     except EmptySelection:
@@ -47,7 +47,7 @@ def waiting(operation: Operation) -> CappedCount:
     """How much of it still waits, by a look that changes nothing. Raises DatabaseError."""
     if operation.kind != Operation.Kind.RETRY or not operation.done or operation.edit or not _is_kept():
         return CappedCount(0, False)
-    return retry_figures.still_waiting(operation.pk)
+    return staged_figures.still_waiting(operation.pk)
 
 
 def recount_retries(archive_ids: list[int]) -> None:

@@ -11,7 +11,14 @@ from typing import NamedTuple
 
 from django.conf import settings
 
-from pgqueue_admin.archive import crossing_back, crossing_in, crossing_move, crossing_taken_back, crossings, replay
+from pgqueue_admin.archive import (
+    crossing_back,
+    crossing_in,
+    crossing_move,
+    crossing_taken_back,
+    crossings,
+    dead_messages,
+)
 from pgqueue_admin.archive.crossing_in import Intend, Take, TakenRows, TakingIn
 from pgqueue_admin.archive.crossings import Crossing
 from pgqueue_admin.archive.messages import Outcome
@@ -201,7 +208,7 @@ def end_as(here: Connection, crossing: Crossing, arrived: bool, who: str) -> Non
             _record(here, crossing, of.lost(here, crossing, who))
         return
     with here.transaction():  # the copies may be all that there is: they go into the bin
-        replay.discard(here, _archived(here, crossing), who)
+        dead_messages.discard(here, _archived(here, crossing), who)
 
 
 def is_clear(alias: str) -> bool:

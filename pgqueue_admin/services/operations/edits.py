@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from pgqueue_admin.archive import replay
+from pgqueue_admin.archive import dead_messages
 from pgqueue_admin.archive.edited_retry import ManyEdits
 from pgqueue_admin.archive.message_edit import Edited, MessageEdit, NotEdited, new_id
 from pgqueue_admin.archive.messages import MOST_HEADERS
@@ -66,7 +66,7 @@ def propose(pk: int, edit: MessageEdit | None, person: Any) -> Operation:
     return Operation.objects.get(pk=pk)
 
 
-def editing(operation: Operation) -> replay.Editing | None:
+def editing(operation: Operation) -> dead_messages.Editing | None:
     """How a chunk is sent; None: as it is."""
     found = of(operation)
     if found is None:

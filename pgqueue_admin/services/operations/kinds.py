@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pgqueue_admin.archive import call_back, replay
+from pgqueue_admin.archive import call_back, dead_messages
 from pgqueue_admin.archive.messages import Outcome
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting.audit_verbs import past
@@ -24,7 +24,7 @@ def _retry(connection: Connection, ids: list[int], who: str, operation: int) -> 
     asked = Operation.objects.only("targets", "rules", "restores", "edit").get(pk=operation)
     judge = targets.judge_with(targets.parsed(asked.targets))
     redirect = redirects.redirect_with(connection, redirects.of(asked))
-    return replay.retry(
+    return dead_messages.retry(
         connection,
         ids,
         who,
@@ -46,7 +46,7 @@ def _nothing(connection: Connection, ids: list[int], who: str, operation: int) -
     raise NotImplementedError
 
 
-def ours() -> replay.Asked:
+def ours() -> dead_messages.Asked:
     """Asks whether an endpoint of ours receives from an address; read once, asked per queue."""
     known = {Address(*names) for names in Endpoint.objects.filter(ours=True).values_list("schema", "table")}
     return known.__contains__
@@ -54,8 +54,8 @@ def ours() -> replay.Asked:
 
 KINDS = {
     Operation.Kind.RETRY: OperationKind("dead", past("retry"), _retry),
-    Operation.Kind.DISCARD: OperationKind("dead", past("discard"), replay.discard),
-    Operation.Kind.RESTORE: OperationKind("discarded", past("restore"), replay.restore),
+    Operation.Kind.DISCARD: OperationKind("dead", past("discard"), dead_messages.discard),
+    Operation.Kind.RESTORE: OperationKind("discarded", past("restore"), dead_messages.restore),
     Operation.Kind.CALL_BACK: OperationKind("retried", past("call back"), _call_back),
     Operation.Kind.PURGE: OperationKind("", past("purge"), _nothing),
 }

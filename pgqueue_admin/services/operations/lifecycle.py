@@ -19,9 +19,9 @@ from pgqueue_admin.services.operations import edits, plans, redirects
 from pgqueue_admin.services.operations.errors import AlreadyDecided, OperationNotAllowed, OperationRefused, at
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.operations.queries import retry_targets
-from pgqueue_admin.services.operations.retry_controls import pause
 from pgqueue_admin.services.operations.runner import STEERED, in_hand, recount
 from pgqueue_admin.services.operations.selection import LAPSES_AFTER, NOT_DROPPED, forget, lapse
+from pgqueue_admin.services.operations.staged_controls import pause
 from pgqueue_admin.services.operations.targets import parsed
 from pgqueue_admin.services.permissions import name_of, refusal_for
 

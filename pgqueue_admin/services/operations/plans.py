@@ -8,7 +8,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.models import Operation, RetryPlan, queue_lookup
 from pgqueue_admin.models.queue_database import is_watched
-from pgqueue_admin.services.operations.retry_figures import targets_of
+from pgqueue_admin.services.operations.staged_figures import targets_of
 
 FEW = 20  # of so many or less, a retry goes at once unless somebody plans it
 CALMLY_READY = 100  # what the ceiling allows in any case: five seconds of the rest

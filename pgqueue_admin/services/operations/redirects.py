@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from pgqueue_admin.archive.replay import Redirect
+from pgqueue_admin.archive.dead_messages import Redirect
 from pgqueue_admin.dialects import Address, Connection, visible_queues
 from pgqueue_admin.models import Operation, Queue, RetryRule
 from pgqueue_admin.monitor.queue_table import TableKind

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
-from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive import dead_messages, store
 from pgqueue_admin.archive.crossings import why_held
 from pgqueue_admin.archive.messages import ArchivedMessage, Outcome
 from pgqueue_admin.dialects import Connection, visible_queues
@@ -63,13 +63,13 @@ def _refused(kind: str, archive_id: int, targets: Collection[str]) -> Outcome | 
             return Outcome(archive_id, "failed", "It is no longer in the archive.")
         if beyond := queue_access.refusal_by_name(message.queue or LEASE_NAME):
             raise OperationNotAllowed(f"Nothing was {kind_of(kind).past}: it {beyond}.")
-        if refused := replay.refused(message, kind_of(kind).state):
+        if refused := dead_messages.refused(message, kind_of(kind).state):
             return refused
         return _unfit(connection, message, targets) if kind == Operation.Kind.RETRY else None
 
 
 def _unfit(connection: Connection, message: ArchivedMessage, targets: Collection[str]) -> Outcome | None:
-    if unfit := replay.unfit(message):
+    if unfit := dead_messages.unfit(message):
         return unfit
     assert message.target is not None
     why = judge(connection, [message.target])[message.target].refusal(parsed(targets))

@@ -19,7 +19,7 @@ from pgqueue_admin.models import AuditEntry, Operation, RetryPlan, database_cloc
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.models.retry_plan import Stage
 from pgqueue_admin.services import unattended
-from pgqueue_admin.services.operations import edits, retry_figures, runner
+from pgqueue_admin.services.operations import edits, runner, staged_figures
 
 WAITS_AT_MOST = timedelta(hours=4)  # for a receiver
 LOOK_EVERY = 1.0  # seconds; and ten times as long as a look takes, so that no archive is read all the time
@@ -63,7 +63,7 @@ def _read(pk: int) -> RetryPlan:
 def _begins(plan: RetryPlan, now: datetime) -> bool:
     """Whether it runs now. Without a receiver it waits, and after hours it is given up: nothing was sent."""
     waiting = Operation.objects.filter(pk=plan.pk, state=State.WAITING)
-    names = map(postgresql().canonical, retry_figures.targets_of(plan.operation))
+    names = map(postgresql().canonical, staged_figures.targets_of(plan.operation))
     nobody = unattended.without_receiver(names) if plan.waits else []
     if not nobody:
         begun = bool(waiting.update(state=State.RUNNING))
@@ -97,10 +97,10 @@ def _takes_look(plan: RetryPlan, now: datetime) -> bool:
 
 def _look(plan: RetryPlan, now: datetime) -> None:
     began = time.monotonic()
-    troubles = retry_figures.note_left(plan.pk)
+    troubles = staged_figures.note_left(plan.pk)
     with queue_database().read_session() as connection:
-        deaths = retry_figures.deaths(connection, plan)
-    ready = retry_figures.most_ready(plan.operation, plan.hold_above or 0)
+        deaths = staged_figures.deaths(connection, plan)
+    ready = staged_figures.most_ready(plan.operation, plan.hold_above or 0)
     _judge(plan, deaths, ready, troubles)
     if plan.operation.state == State.FOLLOWING:
         _end_if_known(plan, now)
@@ -111,7 +111,7 @@ def _look(plan: RetryPlan, now: datetime) -> None:
 
 
 def _judge(
-    plan: RetryPlan, deaths: retry_figures.Deaths, ready: retry_figures.ReadyInTarget, troubles: list[str]
+    plan: RetryPlan, deaths: staged_figures.Deaths, ready: staged_figures.ReadyInTarget, troubles: list[str]
 ) -> None:
     """Stop or hold, or go on. What a person decided meanwhile stays: only what runs is stopped."""
     figures = {"dead_now": deaths.worst, "ready_now": ready.number}
@@ -137,7 +137,7 @@ def _stop(plan: RetryPlan, sentence: str, **more: Any) -> bool:
     return True
 
 
-def _stops(plan: RetryPlan, deaths: retry_figures.Deaths) -> str:
+def _stops(plan: RetryPlan, deaths: staged_figures.Deaths) -> str:
     if not plan.stop_dead or plan.operation.state not in (State.RUNNING, State.WAITING):
         return ""
     if deaths.of_the_tried:
@@ -149,7 +149,7 @@ def _stops(plan: RetryPlan, deaths: retry_figures.Deaths) -> str:
     return ""
 
 
-def _holds(plan: RetryPlan, ready: retry_figures.ReadyInTarget) -> str:
+def _holds(plan: RetryPlan, ready: staged_figures.ReadyInTarget) -> str:
     """A ceiling that nothing is known of holds as well: what waits there may be too much."""
     if plan.hold_above is None:
         return ""
@@ -205,8 +205,8 @@ def _reserve(plan: RetryPlan, stage: Stage, size: int, now: datetime) -> float:
 def _watched(plan: RetryPlan) -> bool:
     """Whether the trial told enough: its time is over, nobody died (or it would have stopped), and none waits."""
     with queue_database().read_session() as connection:
-        seen = retry_figures.tried(connection, plan)
-        died = plan.stop_dead and retry_figures.deaths(connection, plan).of_the_tried
+        seen = staged_figures.tried(connection, plan)
+        died = plan.stop_dead and staged_figures.deaths(connection, plan).of_the_tried
     if plan.judged_from >= plan.tried:
         return True  # a person has seen them and went on
     if died:
@@ -221,10 +221,10 @@ def _watched(plan: RetryPlan) -> bool:
     if not seen.waiting:
         _say(plan, "")
         return True
-    return _waits(plan, seen, retry_figures.note_left(plan.pk))
+    return _waits(plan, seen, staged_figures.note_left(plan.pk))
 
 
-def _waits(plan: RetryPlan, seen: retry_figures.FirstStage, troubles: list[str]) -> bool:
+def _waits(plan: RetryPlan, seen: staged_figures.FirstStage, troubles: list[str]) -> bool:
     """For whoever takes the trial; not for ever. Where its queue cannot be looked into, nobody knows whether it is."""
     first = f"the first {pluralize(seen.sent, 'message')}"
     waiting = f"{seen.waiting:,} of {first} wait in the queue"

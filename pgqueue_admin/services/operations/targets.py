@@ -146,7 +146,7 @@ def _give_back_refusal(connection: Connection, database: QueueDatabase | None, a
 
 
 def refusals(connection: Connection, addresses: Iterable[Address], chosen: Chosen = ()) -> Mapping[Address, str]:
-    """Why not, of those that are not written to (archive.replay.Judge).
+    """Why not, of those that are not written to (archive.dead_messages.Judge).
 
     Raises DatabaseError also where another database was not heard: then an act waits for it.
     """

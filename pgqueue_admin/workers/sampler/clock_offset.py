@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import database_clock
-from pgqueue_admin.monitor.queue_depth import QueueDepth
+from pgqueue_admin.monitor.depth_result import QueueDepth
 from pgqueue_admin.monitor.queue_history import RememberedDepth
 from pgqueue_admin.monitor.sampler import QueueSample
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from django.conf import settings
 
-from pgqueue_admin.archive import fingerprints, replay, store
+from pgqueue_admin.archive import dead_messages, fingerprints, store
 from pgqueue_admin.archive.from_failure import dead_message
 from pgqueue_admin.archive.messages import ArchivedMessage, clean
 from pgqueue_admin.dialects import Connection
@@ -71,7 +71,7 @@ def _as_retried(archived: ArchivedMessage | None, connection: Connection) -> Inc
         raise CannotTry(f"Its body has more than {MOST_BYTES:,} bytes.")
     body = store.body(connection, archived.id, 0, MOST_BYTES)
     try:
-        text = replay.retried_headers(archived.headers, archived.id, None)
+        text = dead_messages.retried_headers(archived.headers, archived.id, None)
     except h.HeadersUnreadable as error:
         raise CannotTry(f"It cannot be retried: {error}.") from error
     assert archived.target, "else there is a reason why it is not retried"

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from django.http import QueryDict
 
-from pgqueue_admin.archive import replay
+from pgqueue_admin.archive import dead_messages
 from pgqueue_admin.archive.edited_retry import EditedMessage
 from pgqueue_admin.archive.message_edit import is_locked
 from pgqueue_admin.console.messages.edit import changes, editable_body
@@ -124,7 +124,7 @@ def begun(
     is_hidden: Callable[[str, str | None], bool],
 ) -> EditDraft:
     """As it was. Raises HeadersUnreadable."""
-    fields, kept = own_headers(replay.kept_headers(headers), is_hidden)
+    fields, kept = own_headers(dead_messages.kept_headers(headers), is_hidden)
     return EditDraft(body, body.shown or "", fields, kept, target, name, "")
 
 

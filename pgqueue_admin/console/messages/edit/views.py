@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
-from pgqueue_admin.archive import lease_retry, replay, search_query, store
+from pgqueue_admin.archive import dead_messages, lease_retry, search_query, store
 from pgqueue_admin.archive.edited_retry import EditedRetry
 from pgqueue_admin.archive.message_edit import MOST_BYTES, is_locked, why_locked
 from pgqueue_admin.archive.messages import ArchivedMessage, ArchiveFilter
@@ -137,7 +137,7 @@ def _read(connection: Connection, archive_id: int, access: ContentAccess) -> Edi
         return EditedSource(message, None, "Only messages of queues can be edited here.")
     if first := lease_retry.first_endings(connection, [archive_id]).get(archive_id):
         return EditedSource(message, None, lease_retry.second_retry_refusal(first))
-    if refused := replay.refused(message, "dead"):
+    if refused := dead_messages.refused(message, "dead"):
         return EditedSource(message, None, refused.why or "")
     if (message.headers_length or 0) > len(message.headers or ""):
         return EditedSource(message, None, "Its headers are too long to be edited here.")

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgqueue_admin.lease.errors import ScheduleRefused
-from pgqueue_admin.lease.schedules import clock_changes, timetable
+from pgqueue_admin.lease.schedules import clock_changes, cron_timetable
 
 WINTER, SUMMER = datetime(2027, 3, 27, 12, tzinfo=UTC), datetime(2027, 10, 30, 12, tzinfo=UTC)
 VIENNA = "Europe/Vienna"
 
 
 def local(expression: str, after: datetime, most: int = 3, zone: str = VIENNA) -> list[str]:
-    found = timetable.next_times(timetable.read(expression, zone), after, most)
+    found = cron_timetable.next_times(cron_timetable.read(expression, zone), after, most)
     return [f"{each.local:%d %H:%M} {each.at:%H:%M}" for each in found]
 
 
@@ -40,7 +40,8 @@ def test_summer_time(expression: str, after: datetime, expected: list[str]) -> N
 
 def test_what_summer_time_does_is_said() -> None:
     said = {
-        each: clock_changes.sentences(timetable.read(each, VIENNA), WINTER) for each in ("30 2 * * *", "30 * * * *")
+        each: clock_changes.sentences(cron_timetable.read(each, VIENNA), WINTER)
+        for each in ("30 2 * * *", "30 * * * *")
     }
     assert said["30 2 * * *"] == [
         "On Sun 28 Mar 2027 02:30 does not exist: it runs at 03:00.",
@@ -50,12 +51,12 @@ def test_what_summer_time_does_is_said() -> None:
         "On Sun 28 Mar 2027 there is no time from 02:00 to 03:00: no run falls into it.",
         "On Sun 31 Oct 2027 the time from 02:00 to 03:00 comes twice: it runs in both.",
     ]
-    assert clock_changes.sentences(timetable.read("30 9 * * *", VIENNA), WINTER) == []
-    assert clock_changes.sentences(timetable.read("30 2 * * *", "UTC"), WINTER) == []
+    assert clock_changes.sentences(cron_timetable.read("30 9 * * *", VIENNA), WINTER) == []
+    assert clock_changes.sentences(cron_timetable.read("30 2 * * *", "UTC"), WINTER) == []
 
 
 def test_half_an_hour_of_summer_time() -> None:
-    said = clock_changes.sentences(timetable.read("45 1 * * *", "Australia/Lord_Howe"), WINTER)
+    said = clock_changes.sentences(cron_timetable.read("45 1 * * *", "Australia/Lord_Howe"), WINTER)
     assert said == ["On Sun 4 Apr 2027 01:45 comes twice: it runs once, the first time."]
 
 
@@ -79,14 +80,14 @@ def test_half_an_hour_of_summer_time() -> None:
 )
 def test_refused(expression: str, zone: str, field: str, part: int | None, said: str) -> None:
     with pytest.raises(ScheduleRefused, match=said) as refused:
-        timetable.read(expression, zone)
+        cron_timetable.read(expression, zone)
     assert (refused.value.field, refused.value.part) == (field, part)
 
 
 def test_a_date_that_is_over_is_refused_where_it_is_saved() -> None:
-    timetable.read("2027-03-27 11:00", "UTC")
+    cron_timetable.read("2027-03-27 11:00", "UTC")
     with pytest.raises(ScheduleRefused, match="is over: it would never be sent"):
-        timetable.read_to_come("2027-03-27 11:00", "UTC", WINTER)
+        cron_timetable.read_to_come("2027-03-27 11:00", "UTC", WINTER)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_a_date_that_is_over_is_refused_where_it_is_saved() -> None:
     ],
 )
 def test_words(expression: str, said: str) -> None:
-    assert timetable.read(expression, "UTC").words() == said
+    assert cron_timetable.read(expression, "UTC").words() == said
 
 
 FIELD = st.text("0123456789*,-/L#ADEJMNORSTU ?", min_size=1, max_size=6)
@@ -109,10 +110,10 @@ FIELD = st.text("0123456789*,-/L#ADEJMNORSTU ?", min_size=1, max_size=6)
 @given(st.lists(FIELD, min_size=5, max_size=5).map(" ".join) | st.text(max_size=30), st.sampled_from([VIENNA, "UTC"]))
 def test_whatever_is_typed_is_read_or_refused(expression: str, zone: str) -> None:
     try:
-        found = timetable.read(expression, zone)
+        found = cron_timetable.read(expression, zone)
     except ScheduleRefused:
         return
-    due = timetable.next_times(found, WINTER)
+    due = cron_timetable.next_times(found, WINTER)
     assert [each.at for each in due] == sorted({each.at for each in due})
     assert found.words()
     clock_changes.sentences(found, WINTER)

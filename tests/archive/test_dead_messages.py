@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from pgqueue_admin.archive import crossings, replay, store
+from pgqueue_admin.archive import crossings, dead_messages, store
 from pgqueue_admin.archive.ingester import ingest
 from pgqueue_admin.archive.messages import RETRIED_FROM, ArchivedMessage, ArchiveFilter, retried_from
 from pgqueue_admin.dialects import Address, Connection
@@ -56,9 +56,9 @@ def test_who_receives_with_our_engine_is_woken_once_with_the_commit(
     ears, ids = connect(archived_database), [message.id for message in store.page(ingested, ArchiveFilter()).messages]
     ears.listen(*(channel(postgresql(), queue) for queue in (billing, sales)))
     with suppress(Stop), ingested.transaction():
-        replay.retry(ingested, ids[:3], "ana", ours=lambda address: True)
+        dead_messages.retry(ingested, ids[:3], "ana", ours=lambda address: True)
         raise Stop
-    outcomes = replay.retry(ingested, ids, "ana", ours=lambda address: address == billing)
+    outcomes = dead_messages.retry(ingested, ids, "ana", ours=lambda address: address == billing)
     assert len([each for each in outcomes if each.target == BILLING]) > 1
     assert {each.target for each in outcomes} > {BILLING}, "others were retried too"
     ingested.notify(channel(postgresql(), sales), "the end")
@@ -70,7 +70,7 @@ def test_a_retried_message_lies_in_its_queue_as_it_was_sent(ingested: Connection
     before = ingested.value(f"select count(*) from {BILLING}")
     dead = newest(ingested, exception=REFUSED)
     body = store.body(ingested, dead.id)
-    [came] = replay.retry(ingested, [dead.id], "ana", 7)
+    [came] = dead_messages.retry(ingested, [dead.id], "ana", 7)
 
     assert ingested.value(f"select count(*) from {BILLING}") == before + 1
     row, archived = retried_row(ingested), store.get(ingested, dead.id)
@@ -89,9 +89,9 @@ def test_a_retried_message_lies_in_its_queue_as_it_was_sent(ingested: Connection
 
 def test_the_second_retry_is_told_who_and_when(ingested: Connection) -> None:
     dead = newest(ingested, exception=REFUSED)
-    replay.retry(ingested, [dead.id], "Tomas Berg")
+    dead_messages.retry(ingested, [dead.id], "Tomas Berg")
     before = ingested.value(f"select count(*) from {BILLING}")
-    [second] = replay.retry(ingested, [dead.id], "ana")
+    [second] = dead_messages.retry(ingested, [dead.id], "ana")
     archived = store.get(ingested, dead.id)
     assert archived
     assert (second.result, second.previous_actor, second.previous_at) == ("skipped", "Tomas Berg", archived.resolved_at)
@@ -106,7 +106,7 @@ def test_two_clicks_at_once_send_once(archived_database: str, ingested: Connecti
     results: list[Any] = []
     people = [(connect(archived_database), who, order) for who, order in (("ana", 1), ("bob", -1))]
     threads = [
-        threading.Thread(target=lambda c=c, w=w, o=o: results.append(replay.retry(c, ids[::o], w)))
+        threading.Thread(target=lambda c=c, w=w, o=o: results.append(dead_messages.retry(c, ids[::o], w)))
         for c, w, o in people
     ]
     for thread in threads:
@@ -121,7 +121,7 @@ def test_failed_forwards_to_missing_queues_say_so(ingested: Connection) -> None:
     """Wire 3: FailedQ of a failed forward is the raw destination, and names a queue that does not exist."""
     forwards = store.page(ingested, ArchiveFilter(exception="QueueNotFoundException"), limit=100).messages
     assert len(forwards) == 27
-    outcomes = replay.retry(ingested, [m.id for m in forwards], "ana")
+    outcomes = dead_messages.retry(ingested, [m.id for m in forwards], "ana")
     assert {o.result for o in outcomes} == {"failed"}
     assert (
         {o.why for o in outcomes}
@@ -138,7 +138,7 @@ def test_once_its_queue_is_back_it_can_be_retried(ingested: Connection) -> None:
     ingested.run(postgresql().queue.create(table=Address("public", "Newsletter")))
     dead = newest(ingested, queue='"public"."Newsletter"')
     assert dead.why_no_retry is None
-    assert replay.retry(ingested, [dead.id], "ana")[0].result == "done"
+    assert dead_messages.retry(ingested, [dead.id], "ana")[0].result == "done"
 
 
 @pytest.mark.parametrize("table", ["SubscriptionRouting", "NotAQueue", "Sales.Delayed", "Sales_OrderPolicy"])
@@ -148,12 +148,12 @@ def test_only_queue_tables_are_written_to(recorded: Connection, table: str) -> N
     ingest(recorded, ERROR, 5000)
     dead = newest(recorded, message_id="x")
     assert dead.why_no_retry == f"Its queue is gone: there is no queue table '{table}' in schema 'public'."
-    assert replay.retry(recorded, [dead.id], "ana")[0].result == "failed"
+    assert dead_messages.retry(recorded, [dead.id], "ana")[0].result == "failed"
 
 
 def test_what_the_judge_refuses_is_not_written_to(ingested: Connection) -> None:
     dead = newest(ingested, queue='"Legacy"."Invoicing"')
-    [outcome] = replay.retry(ingested, [dead.id], "ana", judge=lambda _, targets: dict.fromkeys(targets, "No."))
+    [outcome] = dead_messages.retry(ingested, [dead.id], "ana", judge=lambda _, targets: dict.fromkeys(targets, "No."))
     assert (outcome.result, outcome.why) == ("failed", "No.")
     assert newest(ingested, queue='"Legacy"."Invoicing"').state == "dead"
 
@@ -162,7 +162,7 @@ def test_a_null_body_is_not_put_back(recorded: Connection) -> None:
     """Wire 2.6: it would stop the endpoint."""
     send_error(recorded, {h.FAILED_Q: BILLING, h.MESSAGE_ID: "x"}, body=None)
     ingest(recorded, ERROR, 5000)
-    [outcome] = replay.retry(recorded, [newest(recorded, message_id="x").id], "ana")
+    [outcome] = dead_messages.retry(recorded, [newest(recorded, message_id="x").id], "ana")
     assert outcome.why == "Its body is NULL: put back, it would wedge the queue."
 
 
@@ -170,7 +170,7 @@ def test_headers_that_cannot_be_read_fail_their_own_message_only(ingested: Conne
     """No reader of ours lets such a row into the archive as one that can be retried; others may write there."""
     odd, billing = newest(ingested, queue='"public"."Sales"'), newest(ingested, exception=REFUSED)
     ingested.run("update messages.message_archive set headers = '[1]' where id = %(id)s", {"id": odd.id})
-    outcomes = replay.retry(ingested, [odd.id, billing.id], "ana")
+    outcomes = dead_messages.retry(ingested, [odd.id, billing.id], "ana")
     assert [o.result for o in outcomes] == ["failed", "done"]
     assert "the headers are an array, not an object" in str(outcomes[0].why)
 
@@ -178,7 +178,7 @@ def test_headers_that_cannot_be_read_fail_their_own_message_only(ingested: Conne
 def test_one_queue_that_refuses_fails_its_own_only(ingested: Connection) -> None:
     ingested.run('alter table "public"."Sales" add constraint closed check (headers = \'\') not valid')
     sales, billing = newest(ingested, queue='"public"."Sales"'), newest(ingested, exception=REFUSED)
-    outcomes = replay.retry(ingested, [sales.id, billing.id], "ana")
+    outcomes = dead_messages.retry(ingested, [sales.id, billing.id], "ana")
     assert [o.result for o in outcomes] == ["failed", "done"]
     assert "closed" in str(outcomes[0].why)
     assert newest(ingested, queue='"public"."Sales"').id == sales.id
@@ -190,7 +190,7 @@ def test_what_a_queue_leaves_out_without_a_word_stays_dead(ingested: Connection)
     leaving_out(ingested, BILLING, "insert", str(first.message_id))
     before = ingested.value(f"select count(*) from {BILLING}")
     sales = newest(ingested, queue='"public"."Sales"')
-    outcomes = replay.retry(ingested, [sales.id, first.id, second.id], "ana")
+    outcomes = dead_messages.retry(ingested, [sales.id, first.id, second.id], "ana")
     assert [o.result for o in outcomes] == ["done", "failed", "failed"]
     assert "left rows out. It took 1 of 2" in str(outcomes[1].why)
     assert ingested.value(f"select count(*) from {BILLING}") == before
@@ -198,12 +198,12 @@ def test_what_a_queue_leaves_out_without_a_word_stays_dead(ingested: Connection)
         first.id,
         second.id,
     ]
-    assert replay.retry(ingested, [second.id], "ana")[0].result == "done"
+    assert dead_messages.retry(ingested, [second.id], "ana")[0].result == "done"
 
 
 def test_what_a_rule_leaves_out_stays_dead(ingested: Connection) -> None:
     ingested.run(f"create rule nothing as on insert to {BILLING} do instead nothing")
-    assert replay.retry(ingested, [newest(ingested, exception=REFUSED).id], "ana")[0].result == "failed"
+    assert dead_messages.retry(ingested, [newest(ingested, exception=REFUSED).id], "ana")[0].result == "failed"
 
 
 def test_a_queue_whose_trigger_speaks_of_another_server_fails_its_own_only(ingested: Connection) -> None:
@@ -212,14 +212,14 @@ def test_a_queue_whose_trigger_speaks_of_another_server_fails_its_own_only(inges
         begin raise 'could not establish connection' using errcode = '08001'; end $$""")
     ingested.run('create trigger peer before insert on "Sales" for each row execute function public.peer()')
     sales, billing = newest(ingested, queue='"public"."Sales"'), newest(ingested, exception=REFUSED)
-    outcomes = replay.retry(ingested, [sales.id, billing.id], "ana")
+    outcomes = dead_messages.retry(ingested, [sales.id, billing.id], "ana")
     assert [o.result for o in outcomes] == ["failed", "done"]
     assert "did not take it: The database refused the statement. could not establish" in str(outcomes[0].why)
 
 
 def test_one_of_ours_goes_all_the_way_to_succeeded(ingested: Connection) -> None:
     dead = newest(ingested, exception=REFUSED)
-    replay.retry(ingested, [dead.id], "ana", ours=lambda address: address.table == "Billing")
+    dead_messages.retry(ingested, [dead.id], "ana", ours=lambda address: address.table == "Billing")
     sent = h.parse(retried_row(ingested).headers)
     said, message_id, billing = retried_from(sent[RETRIED_FROM]), str(sent[h.MESSAGE_ID]), Address("public", "Billing")
     assert said
@@ -229,7 +229,7 @@ def test_one_of_ours_goes_all_the_way_to_succeeded(ingested: Connection) -> None
     assert not store.succeeded(ingested, said._replace(token=uuid4()), message_id, billing, "Billing")
     assert store.succeeded(ingested, said, message_id, billing, "Billing")
     assert not store.succeeded(ingested, said, message_id, billing, "Billing")
-    [outcome] = replay.retry(ingested, [dead.id], "bob")
+    [outcome] = dead_messages.retry(ingested, [dead.id], "bob")
     archived = store.get(ingested, dead.id)
     assert archived
     assert outcome.why == f"It was retried by ana at {archived.resolved_at:%Y-%m-%d %H:%M:%S} UTC and succeeded."
@@ -237,20 +237,20 @@ def test_one_of_ours_goes_all_the_way_to_succeeded(ingested: Connection) -> None
 
 def test_discarded_ones_are_kept_and_come_back(ingested: Connection) -> None:
     dead = newest(ingested, exception=REFUSED)
-    assert [o.result for o in replay.discard(ingested, [dead.id], "ana", 8)] == ["done"]
-    assert [o.result for o in replay.retry(ingested, [dead.id], "bob")] == ["skipped"]
-    assert [o.result for o in replay.discard(ingested, [dead.id], "bob")] == ["skipped"]
-    assert [o.result for o in replay.restore(ingested, [dead.id], "bob", 9)] == ["done"]
-    [again] = replay.restore(ingested, [dead.id], "bob")
+    assert [o.result for o in dead_messages.discard(ingested, [dead.id], "ana", 8)] == ["done"]
+    assert [o.result for o in dead_messages.retry(ingested, [dead.id], "bob")] == ["skipped"]
+    assert [o.result for o in dead_messages.discard(ingested, [dead.id], "bob")] == ["skipped"]
+    assert [o.result for o in dead_messages.restore(ingested, [dead.id], "bob", 9)] == ["done"]
+    [again] = dead_messages.restore(ingested, [dead.id], "bob")
     assert (again.result, again.previous_actor) == ("skipped", "bob")
     assert str(again.why).startswith("It was restored by bob at ")
     assert events(ingested, dead.id) == [("ana", "discarded", 8, None), ("bob", "restored", 9, None)]
-    assert [o.result for o in replay.retry(ingested, [dead.id], "ana")] == ["done"]
+    assert [o.result for o in dead_messages.retry(ingested, [dead.id], "ana")] == ["done"]
 
 
 def test_unknown_ids_and_controls_are_answered(ingested: Connection) -> None:
     control = newest(ingested, state="", kind="control")
-    outcomes = replay.retry(ingested, [999_999, control.id, 999_999], "ana")
+    outcomes = dead_messages.retry(ingested, [999_999, control.id, 999_999], "ana")
     assert [(o.archive_id, o.result, o.why) for o in outcomes] == [
         (999_999, "failed", "It is no longer in the archive."),
         (control.id, "skipped", "It did not die."),
@@ -261,7 +261,7 @@ def test_mark_and_row_are_one_transaction(ingested: Connection) -> None:
     dead = newest(ingested, exception=REFUSED)
     before = ingested.value(f"select count(*) from {BILLING}")
     with suppress(Stop), ingested.transaction():
-        replay.retry(ingested, [dead.id], "ana")
+        dead_messages.retry(ingested, [dead.id], "ana")
         raise Stop
     assert newest(ingested, exception=REFUSED).state == "dead"
     assert ingested.value(f"select count(*) from {BILLING}") == before
@@ -303,6 +303,6 @@ def test_a_body_of_50_mb_goes_in_and_out_unchanged(ingested: Connection) -> None
     assert ingest(ingested, ERROR).moved == 1
     dead = newest(ingested, message_id="big")
     assert store.body(ingested, dead.id, 49_999_998, 10) == (50_000_000, b"\x00\xff")
-    assert replay.retry(ingested, [dead.id], "ana")[0].result == "done"
+    assert dead_messages.retry(ingested, [dead.id], "ana")[0].result == "done"
     same = f"select md5(body) = md5({body}) from {BILLING} order by seq desc limit 1"
     assert ingested.value(same)
