@@ -26,7 +26,7 @@ class Command(BaseCommand):
         verbs.add_parser("expire", help="Ends or releases expired locks, and notifies of unprocessed messages again.")
         verbs.add_parser(
             "watch",
-            help="Ends or releases expired locks within a second, sends due schedules and follows retry rules. The supervisor keeps one.",
+            help="Ends or releases expired locks, sends due schedules, follows retry rules. The supervisor keeps one.",
         )
 
     def handle(self, *, verb: str, **options: Any) -> None:
