@@ -260,3 +260,9 @@ def one_day() -> None:
     """For tests that reckon from today: none begins where today (UTC) is nearly over, it waits for tomorrow."""
     longest = timedelta(seconds=45)  # of such a test
     until(lambda: (now := datetime.now(UTC)).date() == (now + longest).date(), what="midnight has passed")
+
+
+@pytest.fixture
+def lease_schema(console_database: str, settings: Any) -> None:
+    """The schema of the lease queue is watched, too."""
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}

@@ -8,6 +8,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.lease import LeaseQueue
 from tests.console.pages import Connect
 from tests.console.recorded import REFUSED, Recorded
 from tests.databases import Databases
@@ -73,3 +74,11 @@ def looked_at(databases: Databases) -> Iterator[Recorded]:
 @pytest.fixture
 def cards(recorded: Recorded) -> list[int]:
     return recorded.dead(5, exception=REFUSED)
+
+
+@pytest.fixture
+def queue(console_database: str) -> Iterator[LeaseQueue]:
+    """The lease queue of the console's database."""
+    queue = LeaseQueue(console_database, name="thumbs")
+    yield queue
+    queue.close()

@@ -1,7 +1,7 @@
 """Edit and retry of a dead lease message: JSON as typed, linked both ways, into the lease queue and nowhere else."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
 from typing import Any
 
@@ -16,17 +16,7 @@ from pgqueue_admin.services.operations import lifecycle, runner, selection, sing
 HOSTILE = "</textarea><script>alert(1)</script>"
 MESSAGE = {"kind": "render", "asset": HOSTILE, "big": 12345678901234567890}
 
-
-@pytest.fixture(autouse=True)
-def watched(console_database: str, settings: Any) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
-
-
-@pytest.fixture
-def queue(console_database: str) -> Iterator[LeaseQueue]:
-    queue = LeaseQueue(console_database, name="thumbs")
-    yield queue
-    queue.close()
+pytestmark = pytest.mark.usefixtures("lease_schema")
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Ticked messages of the lease queue: asked once, then done where the lock is the one seen; scripts off."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
 from typing import Any
 
@@ -16,17 +16,7 @@ LIST = "/queues/messages/message/messages/"
 ACTS = f"{LIST}locks/"
 HOSTILE = "<script>alert(1)</script>\u202e{{ x }}"
 
-
-@pytest.fixture(autouse=True)
-def watched(console_database: str, settings: Any) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
-
-
-@pytest.fixture
-def queue(console_database: str) -> Iterator[LeaseQueue]:
-    queue = LeaseQueue(console_database, name="thumbs")
-    yield queue
-    queue.close()
+pytestmark = pytest.mark.usefixtures("lease_schema")
 
 
 def ticks(client: Client) -> list[str]:

@@ -23,10 +23,7 @@ TYPED = {
     "reason": "nightly",
 }
 
-
-@pytest.fixture(autouse=True)
-def watched(console_database: str, settings: Any) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
+pytestmark = pytest.mark.usefixtures("lease_schema")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
 from typing import Any
 
@@ -25,17 +25,7 @@ PATH = "/queues/messages/message/"
 ME = f"thumbs, {socket.gethostname()}, pid {os.getpid()}"
 HOSTILE = "<script>alert(1)</script>\u202e{{ x }}"
 
-
-@pytest.fixture(autouse=True)
-def watched(console_database: str, settings: Any) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
-
-
-@pytest.fixture
-def queue(console_database: str) -> Iterator[LeaseQueue]:
-    queue = LeaseQueue(console_database, name="thumbs")
-    yield queue
-    queue.close()
+pytestmark = pytest.mark.usefixtures("lease_schema")
 
 
 def text(client: Client, path: str, status: int = 200) -> str:

@@ -23,18 +23,6 @@ def engine(engine_database: str, connect: Connect) -> Connection:
 
 
 @pytest.fixture
-def reading(engine_database: str, connect: Connect) -> Connection:
-    return connect(engine_database, read_only=True)
-
-
-@pytest.fixture
-def queue(engine_database: str) -> Iterator[LeaseQueue]:
-    queue = LeaseQueue(engine_database, name="thumbs")
-    yield queue
-    queue.close()
-
-
-@pytest.fixture
 def sampler(engine_database: str, connect: Connect) -> Iterator[Sampler]:
     sampler = Sampler(lambda: connect(engine_database, read_only=True), ["messages"], cap=1000)
     yield sampler

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -23,18 +23,6 @@ from tests.older_schema import set_back
 from tests.waiting import until
 
 Connect = Callable[..., Connection]
-
-
-@pytest.fixture
-def reading(engine_database: str, connect: Connect) -> Connection:
-    return connect(engine_database, read_only=True)
-
-
-@pytest.fixture
-def queue(engine_database: str) -> Iterator[LeaseQueue]:
-    queue = LeaseQueue(engine_database, name="thumbs")
-    yield queue
-    queue.close()
 
 
 def table_of(connection: Connection) -> QueueTable:

@@ -5,7 +5,6 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,10 +21,7 @@ from tests.transport.statements_log import StatementsLog
 from tests.waiting import until
 from tests.workers.host import House
 
-
-@pytest.fixture(autouse=True)
-def watched(console_database: str, settings: Any) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
+pytestmark = pytest.mark.usefixtures("lease_schema")
 
 
 @pytest.fixture
