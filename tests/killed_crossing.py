@@ -26,6 +26,10 @@ if sys.argv[2] == "before the intent":
     rows.put_back = rows.put_typed = rows.take_in = rows.take_back = rows.move = die
 elif sys.argv[2] == "after the intent":
     crossings._carry = die
+elif sys.argv[2] == "before the copies":
+    crossing_in._copied = die
+elif sys.argv[2] == "after the copies":
+    crossing_in._copied = then_die(crossing_in._copied)
 elif sys.argv[2] == "before the mark":
     rows.leave = die
 elif sys.argv[2] == "before the commit there":

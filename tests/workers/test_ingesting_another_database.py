@@ -29,46 +29,14 @@ from tests.billing import (
     open_crossings,
     restarted_after_a_crash,
 )
-from tests.killed_crossing import environment
-from tests.killed_process import run_killed
+from tests.killed_crossing import run_and_kill
 
 MANY = 300
 Connect = Callable[[str], Connection]
 
-# The product's own code; only the moment of its death is chosen here.
-KILLED = """
-import os, signal, sys
-import django
-django.setup()
-from pgqueue_admin.archive import crossing_in, crossings as rows
+TAKE_IN = """
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.models.queue_database import of_alias
-from pgqueue_admin.services.operations import crossings
-
-def die(*arguments):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def then_die(does):
-    def both(*arguments):
-        does(*arguments)
-        die()
-    return both
-
-where = sys.argv[1]
-if where == "before the copies":
-    crossing_in._copied = die
-elif where == "after the copies":
-    crossing_in._copied = then_die(crossing_in._copied)
-elif where == "before the mark":
-    rows.leave = die
-elif where == "before the commit there":
-    rows.leave = then_die(rows.leave)
-elif where == "after the commit there":
-    crossings._finish = die
-elif where == "within the end":
-    crossing_in.finish = then_die(crossing_in.finish)
-elif where == "after the end":
-    crossings._forget = die
 billing = of_alias("billing")
 crossings.take_in(billing, Address(f"billing:{billing.schemas[0]}", "error"))
 """
@@ -168,7 +136,7 @@ def test_a_dead_message_there_is_archived_with_where_it_failed(here: Connection,
 def test_a_kill_anywhere_loses_and_doubles_nothing(
     here: Connection, there: Billing, archived_console: str, where: str, left: int, archived: int
 ) -> None:
-    run_killed(KILLED, (where,), environment(archived_console, there), archived_console, there.dsn)
+    run_and_kill("", archived_console, there, where, TAKE_IN)
     assert (len(there.rows("error")), archived_from_there(here, there)) == (left, (archived, archived))
     emptied(there)
     is_whole(here, there)
