@@ -1,1 +1,1 @@
-"""Pages that people look at, a folder per noun; what all share lies at the top."""
+"""The console's pages, a folder per noun. Modules that several folders share lie at the top."""

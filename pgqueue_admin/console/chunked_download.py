@@ -1,4 +1,4 @@
-"""Sends something large piece by piece, so that no process ever holds the whole of it."""
+"""Streams a large response in pieces, so that no process holds all of it."""
 
 from collections.abc import AsyncIterator, Callable, Generator
 from functools import partial
@@ -6,7 +6,7 @@ from typing import Self
 
 from asgiref.sync import sync_to_async
 
-Read = Callable[[int], bytes]  # from this offset: the next piece, empty at the end
+Read = Callable[[int], bytes]  # the next piece from this offset, empty at the end
 
 
 async def pieces(read: Read) -> AsyncIterator[bytes]:
@@ -17,9 +17,9 @@ async def pieces(read: Read) -> AsyncIterator[bytes]:
 
 
 class FromThread:
-    """What a generator makes, each piece in the request's thread. Closed with the answer.
+    """A response body from a generator, each piece made in the request's thread. Closing the response closes it.
 
-    An empty piece is not sent. It gives the thread back, without which nobody could close the answer meanwhile.
+    An empty piece is not sent. It releases the thread, so that the response can be closed in between.
     """
 
     def __init__(self, first: bytes, rest: Generator[bytes]):

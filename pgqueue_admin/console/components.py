@@ -1,4 +1,4 @@
-"""The small parts pages are made of, as safe HTML: figures, times, names, icons. Tags and live cells share them."""
+"""The building blocks of pages as safe HTML: figures, times, names, icons. Template tags and live cells share them."""
 
 import re
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ CLASS_OF_STATE = {
 
 BAR = re.compile(r'"?⟦masked: ([^⟦⟧"]{1,60})⟧"?')
 CLASS_OF_PIECE = {"key": "k", "text": "s", "number": "nn", "faint": "p", "mark": "x"}
-_KEPT = 200  # letters of a text whose HTML is kept: longer ones are rare
+_KEPT = 200  # characters of the longest text whose HTML is cached: longer ones are rare
 SHAPE_OF_VERDICT = {"crit": "crit", "warn": "warn", "paused": "pause", "blind": "clock"}
 
 
@@ -46,8 +46,8 @@ def unknown() -> SafeString:
 
 
 def figure(value: int | None, how: str = "counted") -> SafeString:
-    """A count that carries how it is known; a shortened one keeps its digits in the title."""
-    value = None if value == "" else value  # what a template does not find, such as a sample not yet taken
+    """A count marked with how it is known. An abbreviated count has all its digits in the title."""
+    value = None if value == "" else value  # a template passes "" for a missing variable, such as a missing sample
     said = numbers.format_figure(value, how or "counted")
     if value is None:
         return SafeString(f'<span class="fig" data-kind="unknown">{said}</span>')
@@ -67,22 +67,25 @@ def duration(seconds: float | None) -> SafeString:
 
 
 def _time(instant: datetime, form: str, said: str, zone: tzinfo) -> SafeString:
-    """``form`` tells the browser how to say it again: live fragments are rendered once, for every zone."""
+    """``form``: the format in which the browser renders the time again.
+
+    A live fragment is rendered once for all zones.
+    """
     title, said = escape(times.full(instant, zone)), escape(said)
-    if times.beyond(instant):  # nothing that a browser could say again
+    if times.beyond(instant):  # no calendar holds it, so a browser cannot render it
         return SafeString(f'<span title="{title}">{said}</span>')
     return SafeString(f'<time datetime="{times.iso(instant)}" data-as="{form}" title="{title}">{said}</time>')
 
 
 def ago(instant: datetime | None) -> SafeString:
-    """Relative, the absolute form in the title."""
+    """A relative time, with the absolute time in the title."""
     if instant is None:
         return unknown()
     return _time(instant, "ago", times.ago(instant, database_clock.now()), timezone.get_current_timezone())
 
 
 def sent(instant: datetime | None, how: str = "exact") -> SafeString:
-    """How long ago, by its sender's clock; one from the future has no age."""
+    """How long ago a message was sent, by its sender's clock. A time in the future has no age."""
     ahead = (instant - database_clock.now()).total_seconds() if instant and not times.beyond(instant) else 0.0
     if instant and ahead >= 1:
         said = durations.duration(round(ahead))
@@ -91,21 +94,21 @@ def sent(instant: datetime | None, how: str = "exact") -> SafeString:
 
 
 def due(instant: datetime, now: datetime) -> SafeString:
-    """When the next delayed message goes, or how late it is."""
+    """When the next delayed message is due, or since when it is overdue."""
     if instant >= now:
         return format_html("next due {}", ago(instant))
     return format_html("due since {}", when(instant))
 
 
 def soonest(instant: datetime | None, count: int | None, now: datetime, none: str) -> SafeString:
-    """When the first of so many goes, and in words why none has a time: they are due at infinity, or were not read."""
+    """When the first of ``count`` messages is due. Without a time, says why: due at infinity, or not read."""
     if instant and count:
         return due(instant, now)
     return format_html("{}", "not read" if count is None else "never due" if count else none)
 
 
 def when(instant: datetime | None) -> SafeString:
-    """Absolute and short, the full form in the title."""
+    """A short absolute time, with the full form in the title."""
     if instant is None:
         return unknown()
     zone = timezone.get_current_timezone()
@@ -113,12 +116,12 @@ def when(instant: datetime | None) -> SafeString:
 
 
 def sentence_time(instant: datetime) -> str:
-    """As text, where it is part of a sentence: that has no tag in which a browser could say it again."""
+    """A time as plain text within a sentence. Without a tag, the browser does not render it in another zone."""
     return times.sentence(instant, timezone.get_current_timezone())
 
 
 def moment(instant: datetime | None) -> SafeString:
-    """With milliseconds, for timelines."""
+    """A time with milliseconds, for timelines."""
     if instant is None:
         return unknown()
     zone = timezone.get_current_timezone()
@@ -126,7 +129,7 @@ def moment(instant: datetime | None) -> SafeString:
 
 
 def name(text: str) -> SafeString:
-    """A name that may break where a reader would break it, and turns nothing around."""
+    """A name with line breaks allowed at readable places, and invisible and bidirectional characters marked."""
     text = str(text)
     return _kept_name(text) if len(text) <= _KEPT else _name(text)
 
@@ -139,45 +142,45 @@ _kept_name = lru_cache(maxsize=4096)(_name)
 
 
 def queue_link(address: Address | None, text: str = "", page: str = "queue") -> SafeString:
-    """A link to a queue's page; ``page`` names one below it, such as ``messages``."""
+    """A link to a queue's page, or to the page ``page`` below it, such as ``messages``."""
     if address is None:
         return unknown()
     return SafeString(f'<a href="{escape(url_converters.queue(address, page))}">{name(text or address.table)}</a>')
 
 
 def message_name(kind: str, unreadable: str = "") -> SafeString:
-    """A message by its type, or what is said in its place."""
+    """A message's type, or the reason why it has none."""
     if kind:
         return name(kind)
     return SafeString("Headers cannot be read" if unreadable else "Message of unknown type")
 
 
 def message_size(count: int | None) -> SafeString:
-    """Of its body. NULL can wedge a receiver: never a mere zero."""
+    """The size of a body. NULL can wedge a receiver, so it is not shown as zero."""
     return SafeString('<b class="crit-t">NULL</b>' if count is None else numbers.size(count))
 
 
 def seen(text: str) -> SafeString:
-    """Text that others wrote, which turns nothing around; also for an attribute."""
+    """Escaped text from outside with invisible and bidirectional characters marked; also valid in an attribute."""
     return SafeString(escape(escape_invisible.plain(text)))
 
 
 def marked(text: str) -> SafeString:
-    """Text that others wrote: what has no shape of its own is marked, what turns text around cannot."""
+    """Text from outside. Characters that are invisible or change the direction of text become visible marks."""
     is_plain = "⟦" not in text and not escape_invisible.has_any(text)
     return SafeString(escape(text)) if is_plain else pieces(escape_invisible.marked(text))
 
 
 def pieces(drawn: Iterable[TextSpan]) -> SafeString:
-    """Pieces of a text, each kind in its colour."""
+    """Spans of a text, each kind in its colour."""
     return SafeString("".join(map(_piece, drawn)))
 
 
 def _piece(piece: TextSpan) -> str:
-    """A bar stands for what a masking rule hides, whatever it stands within."""
+    """Draw masked parts as bars, whatever span they lie in."""
     if "⟦" not in piece.text:
         return _coloured(piece.text, piece.kind)
-    between = BAR.split(piece.text)  # texts, and between them names of rules
+    between = BAR.split(piece.text)  # texts, with names of masking rules between them
     return "".join(_bar(text) if place % 2 else _coloured(text, piece.kind) for place, text in enumerate(between))
 
 
@@ -191,48 +194,48 @@ def _coloured(text: str, kind: str) -> str:
 
 
 def truncate(text: str, most: int) -> str:
-    """As the filter ``truncatechars``: the start of it, and "…" where there is more."""
+    """Like the filter ``truncatechars``: the start of a text, followed by "…" if it is longer."""
     is_short = len(text) <= most and is_normalized("NFC", text)
     return text if is_short else str(Truncator(text).chars(most))
 
 
 def truncated(text: str | None, most: int) -> str:
-    """The start of what is too long for a page; it says so, and how much is missing."""
+    """The start of a text that is too long for a page, followed by how many characters are missing."""
     text = text or ""
     return text if len(text) <= most else f"{text[:most]} … {len(text) - most:,} more characters"
 
 
 def icon(which: str) -> SafeString:
-    """A drawing of the sprite; never without a word beside it."""
+    """An icon of the sprite. It always accompanies a word."""
     return _icon(which, settings.STATIC_URL, settings.DEBUG)
 
 
 @lru_cache(maxsize=256)
 def _icon(which: str, *_: object) -> SafeString:
-    """The sprite's address is looked for in the manifest, which this process reads once."""
+    """The sprite's URL comes from the manifest, which a process reads once: so it can be cached."""
     sprite = static("pgqueue_admin/icons.svg")
     return format_html('<svg class="i" aria-hidden="true"><use href="{}#i-{}"/></svg>', sprite, which)
 
 
 def verdict(state: str, sentence: str) -> SafeString:
-    """The sentence that opens a page, behind the shape of its state: crit, warn, good, blind."""
+    """The sentence that opens a page, behind the icon of its state: crit, warn, good, blind."""
     return format_html("{}{}", icon(SHAPE_OF_VERDICT.get(state, "ok")), sentence)
 
 
 def live_verdict(name: str, state: str, sentence: str) -> dict[str, str]:
-    """The same for an open page: a shape that stayed green beside a sentence that changed would be believed."""
+    """The verdict for an open page. The icon changes with the sentence, so that no green icon stays beside bad news."""
     return {name: verdict(state, sentence), f"{name}.tone": f"verdict {state}"}
 
 
 def state(word: str, which: str = "") -> SafeString:
-    """A state as shape, word, and third as colour. ``which`` names the state where the word says more."""
+    """A state as icon, word and colour. ``which`` names the state if ``word`` says more than the state."""
     which = which or word
     drawing = icon(ICON_OF_STATE[which]) if which in ICON_OF_STATE else ""
     return SafeString(f'<span class="tag {CLASS_OF_STATE.get(which, "")}">{drawing}{escape(str(word))}</span>')
 
 
 def key(series: str) -> SafeString:
-    """The swatch of a series, texture included."""
+    """The swatch of a series, with its texture."""
     return format_html(
         '<svg class="key" viewBox="0 0 12 12" aria-hidden="true"><rect class="k-{}" width="12" height="12"/></svg>',
         series,
@@ -240,7 +243,7 @@ def key(series: str) -> SafeString:
 
 
 def line(series: str) -> SafeString:
-    """As ``key``, for what is drawn as a line: its colour and its dashes."""
+    """Like ``key``, for a series drawn as a line: its colour and its dashes."""
     return format_html(
         '<svg class="key" viewBox="0 0 12 12" aria-hidden="true">'
         '<line class="l-{}" x1="0" y1="6" x2="12" y2="6"/></svg>',

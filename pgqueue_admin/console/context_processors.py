@@ -1,4 +1,4 @@
-"""What the frame of every page needs: environment, rail, clock, theme, and how fresh the figures are."""
+"""Template context for the frame of every page: environment, rail, clock, theme, age of the figures."""
 
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,7 @@ THEMES = ("system", "light", "dark")
 
 
 class PageFrame:
-    """Asked for by base.html only, so that a page without the frame pays nothing."""
+    """Evaluated only by base.html, so a page without the frame costs nothing."""
 
     def __init__(self, request: HttpRequest):
         self._request = request
@@ -45,7 +45,7 @@ class PageFrame:
 
     @property
     def zone(self) -> str:
-        return str(timezone.get_current_timezone())  # of Etc/GMT+5 Django's name is "-05", which names no zone
+        return str(timezone.get_current_timezone())  # Django's name of Etc/GMT+5 is "-05", which is no zone name
 
     @property
     def single_keys(self) -> bool:
@@ -68,7 +68,7 @@ class PageFrame:
 
     @property
     def seen(self) -> VisibleQueues | None:
-        """None: this person sees all queues."""
+        """The queues that this person's scopes allow; None: all queues."""
         return visible_queues.current()
 
     @cached_property
@@ -78,7 +78,7 @@ class PageFrame:
 
     @property
     def rights_mark(self) -> str:
-        """Their rights as a mark: the page's stream tells when it is no longer this one."""
+        """A hash of this person's rights, with which the page's stream detects a change."""
         return session_check.mark(self._request.user)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What is shown where there is no page, or no way to do what was asked; strangers learn nothing but that."""
+"""Error pages: not found, method not allowed, outdated form. Visitors who are not signed in see no details."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -27,14 +27,14 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def only_acts(request: HttpRequest) -> str:
-    """What a 405 says: the way to the page that the act belongs to."""
+    """The body of a 405: a link to the page that the action belongs to."""
     about = {"above": _above(request.path)}
     template = "pgqueue_admin/errors/only_acts.html" if request.user.is_authenticated else STRANGERS
     return render_to_string(template, about, request)
 
 
 def _above(path: str) -> str:
-    """The nearest page whose address this one lies below."""
+    """The nearest existing page above this path."""
     while (path := path.rstrip("/").rpartition("/")[0] + "/") != (start := reverse("overview")):
         try:
             resolve(path)
@@ -45,13 +45,13 @@ def _above(path: str) -> str:
 
 
 def old_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A sign-in in another tab makes each open form too old: back to its page, which brings a new one.
+    """Answer an outdated CSRF token: after a sign-in in another tab, return to the form's page, which has a new token.
 
-    Only where the browser says that the page was ours, and keeps cookies: else it could be sent around for ever.
+    Only if the Referer is a page of ours and the browser keeps cookies: otherwise the redirect could loop for ever.
     """
     page = responses.page_before(request) if settings.CSRF_COOKIE_NAME in request.COOKIES else ""
     if not page:
         return render(request, "403_csrf.html", status=403)
-    if request.path != reverse("sign_in"):  # who has signed in in another tab is simply let in
+    if request.path != reverse("sign_in"):  # a sign-in that another tab has already done just continues
         responses.refused(request, OLD_FORM)
     return responses.SeeOther(page)

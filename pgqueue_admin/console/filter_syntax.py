@@ -1,4 +1,4 @@
-"""A filter box as it is typed: words, and ``field:value``. Every list that filters what it has reads it alike."""
+"""The syntax of filter boxes: words, and ``field:value``. Every list that filters its own rows uses it."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ _TERM = re.compile(r'(?:(?P<field>[a-z]+):)?(?:"(?P<quoted>[^"]*)"|(?P<plain>\S+
 
 @dataclass
 class FilterTerms:
-    """What was typed, in small letters. ``faults`` are said under the box; nothing is silently widened."""
+    """A parsed filter, terms in lower case. ``faults`` are shown under the box: an error never widens the result."""
 
     text: str
     words: list[str] = field(default_factory=list)
@@ -18,7 +18,7 @@ class FilterTerms:
 
 
 def read(text: str, names: Sequence[str]) -> FilterTerms:
-    """``names`` are the fields that there are."""
+    """``names`` are the fields that the list has."""
     found = FilterTerms(text.strip())
     for term in _TERM.finditer(found.text):
         name, value = term["field"], term["quoted"] if term["quoted"] is not None else term["plain"]

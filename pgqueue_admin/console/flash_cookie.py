@@ -1,4 +1,4 @@
-"""What the next page says of an act: kept in a cookie that no other console on this host takes."""
+"""Messages for the next page, in a cookie whose name no other console on this host uses."""
 
 from django.conf import settings
 from django.contrib.messages.storage.cookie import CookieStorage
@@ -11,6 +11,6 @@ class FlashCookie(CookieStorage):
 
 
 class FlashStorage(FallbackStorage):
-    """What is too long for a cookie goes into the session."""
+    """A message too long for a cookie is stored in the session."""
 
     storage_classes = (FlashCookie, SessionStorage)

@@ -1,4 +1,4 @@
-"""Fields that read what people type."""
+"""Form fields that parse typed values."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""For machines: ``/healthz`` (this process answers) and ``/readyz`` (databases, sampler and workers are fresh)."""
+"""Probes: ``/healthz`` (this process answers) and ``/readyz`` (databases, sampler and workers are healthy)."""
 
 import logging
 from collections.abc import Callable
@@ -27,10 +27,10 @@ async def alive(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def ready(request: HttpRequest) -> JsonResponse:
-    """200 when all is well, else 503; either way what was found, part by part.
+    """200 if every check passes, else 503; both list the result of each check.
 
-    ``?for=web`` asks only what this web process needs to show pages: that the sampler is silent or the queues cannot be
-    read takes no page out of a load balancer when it is needed most.
+    ``?for=web`` checks only what this web process needs to show pages. A silent sampler or unreadable queues must not
+    take a page out of the load balancer when it is needed most.
     """
     asked = NEEDED_BY_WEB if request.GET.get("for") == "web" else CHECKS
     with of_its_own(connections["default"]):
@@ -45,7 +45,7 @@ def ready(request: HttpRequest) -> JsonResponse:
 
 
 class HealthDetail(str):
-    """What a database or its driver said: hosts, ports, roles. For the log, and for those who are signed in."""
+    """An error message of the database or driver with hosts, ports, roles: for the log and signed-in persons only."""
 
 
 def _answer(name: str, check: Callable[[], str]) -> str:
@@ -54,7 +54,7 @@ def _answer(name: str, check: Callable[[], str]) -> str:
         _logged.discard(name)
     except (Error, errors.DatabaseError) as error:
         said = HealthDetail(str(error).strip().split("\n")[0] or type(error).__name__)
-        if name not in _logged:  # once: a probe asks every few seconds
+        if name not in _logged:  # once per outage: a probe asks every few seconds
             log.warning("Not ready, %s: %s", name, said)
         _logged.add(name)
     return said
@@ -71,12 +71,12 @@ def _to_strangers(said: str) -> str:
 def _is_signed_in(request: HttpRequest) -> bool:
     try:
         return request.user.is_authenticated
-    except Error:  # nobody knows, while the sessions' database is away
+    except Error:  # sessions cannot be read while their database is down
         return False
 
 
 def _console_database_is_read() -> str:
-    """Where it takes no writes, pages are shown."""
+    """Whether the console's database can be read: pages are shown even while it is read-only."""
     Process.objects.exists()
     return "ok"
 

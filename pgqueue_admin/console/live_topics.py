@@ -1,4 +1,7 @@
-"""What open pages may follow: registered when the web process reads its urls, woken by NOTIFY on ``default``."""
+"""Topics that open pages subscribe to.
+
+Registered when the web process loads its URLs, woken by NOTIFY on ``default``.
+"""
 
 from pgqueue_admin.console import navigation
 from pgqueue_admin.console.alerts import rows
@@ -19,18 +22,18 @@ from pgqueue_admin.models import notify
 
 
 def queues(sort: str) -> dict[str, str]:
-    """Topic ``queues:-ready``: all rows; where the worst stand first, how grave each is now."""
+    """Topic ``queues:-ready``: the cells of all rows and, in the default order (worst first), each row's rank."""
     found = queue_rows.load()
     return {**table.live(found), **({} if sort else {"@order": queue_rows.ranks(found)})}
 
 
 def untitled(render: Render) -> Render:
-    """The same for a page that has a title of its own (CONSOLE L11)."""
+    """The same topic for a page that has a title of its own (CONSOLE L11)."""
     return lambda said: {key: value for key, value in render(said).items() if key != "@title"}
 
 
 def number(said: str) -> str | None:
-    """``queue:12``, ``op:3``; however many zeros are before it."""
+    """The argument of ``queue:12`` or ``op:3``, without leading zeros."""
     found = parse_int(said)
     return None if found is None else str(found)
 

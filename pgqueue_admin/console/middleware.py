@@ -1,4 +1,4 @@
-"""Around every page: signed in, in the person's zone, and a plain answer when the console's own database is down."""
+"""Middleware of every page: sign-in, time zone, and a plain answer while the console's database is down."""
 
 import logging
 from collections.abc import Callable
@@ -41,16 +41,16 @@ SIGNED_OUT = "Nothing was done: you had been signed out when you pressed it. Onc
 
 
 class HtmxRequest(HttpRequest):
-    """As HtmxMiddleware leaves it."""
+    """A request after HtmxMiddleware."""
 
     htmx: HtmxDetails
 
 
 class KnownHost(MiddlewareMixin):
-    """Asked before all others. A Host that is not ours is refused, in one line of the log.
+    """Runs before all other middleware. Refuses a Host that is not ours, with one line in the log.
 
-    Probes come by the address of a pod or a machine: they are answered whatever Host says: no address is made of it.
-    Metrics are asked for on this machine, by its own name for itself; any other name could be a web page's (rebinding).
+    Probes address a pod or a machine by its IP: they are answered for any Host, since no URL is built from it. Metrics
+    are also answered on loopback names: any other name could come from a web page (DNS rebinding).
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
@@ -79,7 +79,7 @@ def _not_ours(request: HttpRequest) -> HttpResponse:
 
 
 class RefuseNul(MiddlewareMixin):
-    """No column and no name holds a NUL, and asking for one makes an error of it: an address with one leads nowhere."""
+    """A NUL in a path gets 404 and is removed elsewhere: no column or name holds one, and queries with one fail."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if "\0" in request.path_info:
@@ -87,7 +87,7 @@ class RefuseNul(MiddlewareMixin):
             return HttpResponseNotFound(said, content_type="text/plain")
         if _holds_nul(request.GET):
             address = request.get_full_path().replace("%00", "")
-            return HttpResponseRedirect(escape_leading_slashes(address))  # two would name another host
+            return HttpResponseRedirect(escape_leading_slashes(address))  # two leading slashes would name another host
         if request.method == "POST" and _holds_nul(request.POST):
             request.POST = _without_nul(request.POST)  # type: ignore[assignment]
         request.COOKIES = {name: value for name, value in request.COOKIES.items() if "\0" not in value}
@@ -116,19 +116,22 @@ class SignInRequired(LoginRequiredMiddleware):
         view_kwargs: dict[str, Any],
     ) -> HttpResponseBase | None:
         if not getattr(view_func, "login_required", True):
-            return None  # asked first, and not of the session: a probe must not need the database
+            return None  # checked first, without the session: a probe must not need the database
         try:
             answer = super().process_view(request, view_func, view_args, view_kwargs)
             if answer is None:
                 session_age.prolong(request)
             return answer
-        except DOWN as error:  # the session lives in the console's database
+        except DOWN as error:  # sessions are stored in the console's database
             return unavailable(request, error)
 
     def handle_no_permission(  # type: ignore[override]
         self, request: HtmxRequest, view_func: Callable[..., Any]
     ) -> HttpResponseBase:
-        """An act was not done, and only a page can be come back to. A part of a page is no place for a sign-in page."""
+        """Refuse an action with a message and return to its page after sign-in.
+
+        A page fragment gets 401, not a sign-in page.
+        """
         if request.htmx or request.headers.get("Accept") == "text/event-stream":
             return HttpResponse("You are signed out.\n", status=401, content_type="text/plain")
         if request.method in LOOKING:
@@ -143,12 +146,12 @@ class SignInRequired(LoginRequiredMiddleware):
 
 
 class LooksLimited(MiddlewareMixin):
-    """All that a page looks at in the queues has one time limit, and one person never has all sessions for it."""
+    """Limits the time of all queue reads of one page, and the share of read sessions that one person may use."""
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        known = getattr(request, "_cached_user", None)  # whom SignInRequired let in; a probe is nobody
+        known = getattr(request, "_cached_user", None)  # set by SignInRequired; a probe has no user
         session_shares.person.set(known.pk if known and known.is_authenticated else None)
         if request.method in LOOKING:
             deadline.begin(LOOK_SECONDS)
@@ -160,7 +163,7 @@ class LooksLimited(MiddlewareMixin):
 
 
 class PersonZone(MiddlewareMixin):
-    """Times are shown in the browser's zone, which its script leaves in a cookie, or in UTC on ``z``."""
+    """Activates the browser's time zone, which its script stores in a cookie, or UTC if the key ``z`` chose it."""
 
     def process_request(self, request: HttpRequest) -> None:
         wanted = "UTC" if request.COOKIES.get("utc") == "on" else request.COOKIES.get("zone", "")
@@ -168,9 +171,9 @@ class PersonZone(MiddlewareMixin):
 
 
 class PrivateResponses(MiddlewareMixin):
-    """No proxy and no shared cache keeps what somebody was shown, and nobody is shown it again unasked.
+    """No proxy or shared cache stores a response, and a browser revalidates it before showing it again.
 
-    Not ``no-store``: with that browsers forget what was ticked and typed when Back returns to a list.
+    Not ``no-store``: with it, browsers forget ticked boxes and typed text when Back returns to a list.
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
@@ -179,7 +182,7 @@ class PrivateResponses(MiddlewareMixin):
 
 
 class ActionOutcome(MiddlewareMixin):
-    """An address that only takes acts, opened by hand or from the history: Django's answer to that is a blank page."""
+    """Gives a page to the 405 of an action's address, opened by hand or from the history: Django's is blank."""
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         if response.status_code == 405 and request.method == "GET":
@@ -188,9 +191,9 @@ class ActionOutcome(MiddlewareMixin):
 
 
 def unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
-    """503 without a query: the page tries again by itself, open pages keep their figures.
+    """Answer 503 without a query: the page reloads itself, open pages keep their figures.
 
-    An act is never tried again by itself: the page where it was pressed is, to look whether it was done.
+    An action is never repeated automatically: instead the page with its button reloads, to show whether it was done.
     """
     does = outage.describe(error)
     log.warning("The console's database %s: %s", does, error)
@@ -203,6 +206,6 @@ def unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
 
 
 def _told(request: HttpRequest, error: Exception) -> str:
-    """The driver's words name hosts, ports and roles: for the log, and for whoever had been let in before it failed."""
-    known = getattr(request, "_cached_user", None)  # asking now would ask the database that is away
+    """The driver's message names hosts, ports and roles: only for the log and persons already authenticated."""
+    known = getattr(request, "_cached_user", None)  # loading the user now would query the database that is down
     return str(error).strip() if known and known.is_authenticated else ""

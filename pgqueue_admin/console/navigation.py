@@ -1,4 +1,4 @@
-"""The rail: groups named by verbs, entries in order, and the count that stands right of a name."""
+"""The navigation rail: entries in groups named by verbs, each with a badge to the right of its name."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,7 +14,7 @@ from pgqueue_admin.formatting.numbers import format_figure, of_sum
 from pgqueue_admin.models import navigation_counts
 from pgqueue_admin.monitor.delayed import LATE
 
-# group, entries: url name, word on the screen, name of the count below
+# group, entries: URL name, word on the screen, property of NavigationBadges
 GROUPS = (
     ("", (("overview", "Overview", ""), ("alerts", "Warnings", "warnings"))),
     (
@@ -41,7 +41,7 @@ GROUPS = (
     ),
     ("Watch", (("trends", "Trends", ""), ("audit", "Audit", ""), ("settings", "Settings", ""))),
 )
-# behind "g", each in its entry's word
+# typed after "g"; each is a letter of its entry's word
 KEYS = {
     "overview": "o", "alerts": "w", "queues": "q", "delayed": "d", "outboxes": "b", "subscriptions": "s",
     "failures": "f", "archive": "a", "operations": "p", "bin": "i", "endpoints": "e", "workers": "k", "schedules": "h",
@@ -57,7 +57,7 @@ class NavigationEntry:
     url: str
     current: bool
     count: str = ""
-    counts: bool = False  # whether it has a count, which may be none at the moment
+    counts: bool = False  # whether it can have a count, even if it has none at the moment
     tone: str = ""  # "", mild (attention) or hot (unacknowledged trouble)
 
     @property
@@ -72,7 +72,7 @@ class NavigationGroup:
 
 
 def path_of(name: str) -> str:
-    """The path of a page, or "" while it does not exist: absent, never a dead link."""
+    """The path of a page, or "" if the page does not exist, so that no dead link is shown."""
     try:
         return reverse(name)
     except NoReverseMatch:
@@ -80,7 +80,7 @@ def path_of(name: str) -> str:
 
 
 class NavigationBadges:
-    """What stands right of the names: the figure and its tone. Asked for at most once a page."""
+    """The badges of entries: figure and tone. Queried at most once a page."""
 
     @cached_property
     def _read(self) -> navigation_counts.NavigationCounts:
@@ -88,12 +88,12 @@ class NavigationBadges:
 
     @property
     def newest(self) -> datetime | None:
-        """The newest sample's instant."""
+        """When the newest sample was taken."""
         return self._read.newest
 
     @property
     def why_stale(self) -> str:
-        """What the banner says where figures are stale: as the sampler says it, if it runs."""
+        """The banner's reason for stale figures: the sampler's own error, if it runs."""
         said = escape_invisible.first_line(self._read.blind or "")
         return f"The sampler cannot read the queues: {said}" if said else "The sampler has not reported since."
 
@@ -107,7 +107,7 @@ class NavigationBadges:
 
     @property
     def delayed(self) -> tuple[str, str]:
-        """How many wait for a time; amber where some are overdue and nobody seems to move them."""
+        """How many delayed messages wait; amber if some are overdue and apparently nothing moves them."""
         held = self._read.delayed
         how = of_sum(self._read.delayed_how or ())
         return (format_figure(held, how) if held else ""), "mild" if self._read.unmoved else ""
@@ -134,12 +134,12 @@ class NavigationBadges:
 
 
 def _loud(count: int | None, tone: str) -> tuple[str, str]:
-    """Nothing at all where there is none."""
+    """A zero or unknown count has no badge."""
     return (format_figure(count), tone) if count else ("", "")
 
 
 def groups(request: HttpRequest, counts: NavigationBadges) -> list[NavigationGroup]:
-    """The rail for this page. The entry of the page, or of the noun above it, is the current one."""
+    """The rail for this page. The current entry is the page itself, or the noun above it."""
     found, urls = [], _urls()
     here = _of(request, urls)
     for word, entries in GROUPS:
@@ -154,7 +154,7 @@ def _is_shown(name: str, urls: dict[str, str]) -> bool:
 
 
 def live(_: str) -> dict[str, str]:
-    """Topic ``frame``, on every page: how fresh the figures are, and the counts of the rail."""
+    """Topic ``frame``, on every page: the age of the figures, and the rail's badges."""
     counts = NavigationBadges()
     newest = counts.newest
     named = [(name, count) for _, entries in GROUPS for name, _, count in entries if count and path_of(name)]
@@ -166,7 +166,7 @@ def live(_: str) -> dict[str, str]:
 
 
 def keys() -> list[tuple[str, str]]:
-    """Each letter with the word that it leads to: ``("p", "oPerations")``."""
+    """Each key with its word, the key in upper case: ``("p", "oPerations")``."""
     shown = ((name, word) for _, entries in GROUPS for name, word, _ in entries if addresses.is_open(name))
     words = {name: word.lower() for name, word in shown if path_of(name)}
     return [(KEYS[name], word.replace(KEYS[name], KEYS[name].upper(), 1)) for name, word in words.items()]
@@ -179,17 +179,17 @@ def quick(rail: list[NavigationGroup]) -> list[NavigationEntry]:
 
 
 def stands_under(request: HttpRequest, name: str) -> None:
-    """For a page whose address lies below another entry's: a delayed table's messages have their queue's address."""
+    """Set the current entry for a page below another entry's path: a delayed table's messages lie below Queues."""
     request.rail_entry = name  # type: ignore[attr-defined]
 
 
 def _urls() -> dict[str, str]:
-    """Of the pages that exist."""
+    """Paths of the pages that exist."""
     return {name: url for _, entries in GROUPS for name, _, _ in entries if (url := path_of(name))}
 
 
 def _of(request: HttpRequest, urls: dict[str, str]) -> str:
-    """The entry whose page, or whose noun's page, this is."""
+    """The name of the entry whose page this is, or below which it lies."""
     if said := getattr(request, "rail_entry", ""):
         return str(said)
     return next((name for name, url in urls.items() if _leads_to(url, request.path)), "")

@@ -5,7 +5,7 @@ import binascii
 import json
 from typing import Any
 
-LARGEST = 2**63 - 1  # what a bigint holds
+LARGEST = 2**63 - 1  # the largest bigint
 
 
 def pack(*key: Any) -> str:
@@ -15,7 +15,7 @@ def pack(*key: Any) -> str:
 
 
 def unpack(cursor: str | None) -> list[Any] | None:
-    """The key, or None for what is no cursor: a bad value falls back to the first page."""
+    """The key, or None for an invalid cursor: a bad value falls back to the first page."""
     if not cursor:
         return None
     try:
@@ -26,7 +26,7 @@ def unpack(cursor: str | None) -> list[Any] | None:
 
 
 def integer(cursor: str | None) -> int | None:
-    """The key of a cursor made of one number."""
+    """The key of a cursor that consists of one integer."""
     key = unpack(cursor)
     number = key[0] if key else None
     return number if isinstance(number, int) and not isinstance(number, bool) and abs(number) <= LARGEST else None

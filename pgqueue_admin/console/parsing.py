@@ -1,4 +1,4 @@
-"""Whole numbers as they come in addresses and forms."""
+"""Parses whole numbers in addresses and forms."""
 
 import re
 
@@ -8,7 +8,7 @@ _WHOLE = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 
 def parse_int(text: str | None, most: int = LARGEST) -> int | None:
-    """The number, or None for what is none or too large."""
+    """The number, or None if the text is no number or exceeds ``most``."""
     if not _WHOLE.fullmatch(text or ""):
         return None
     number = int(text or "")
@@ -16,6 +16,6 @@ def parse_int(text: str | None, most: int = LARGEST) -> int | None:
 
 
 def parse_ints(text: str, most: int) -> str | None:
-    """The numbers of ``8,3,3,12``, each once and in order, ``most`` at most; None without any."""
+    """The distinct numbers of ``8,3,3,12`` in ascending order, at most ``most``; None if there are none."""
     numbers = {number for each in text.split(",", most)[:most] if (number := parse_int(each)) is not None}
     return ",".join(map(str, sorted(numbers))) or None

@@ -1,4 +1,4 @@
-"""Who may do what, as pages say it. The judgement is that of ``services.permissions``, as for every other way in."""
+"""What a person may do, in the words of pages. ``services.permissions`` decides, as for the API and Django admin."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ WORDS = {
 
 
 def refusal_on_page(person: Any, verb: str) -> Refusal | None:
-    """None if ``person`` may, and the role that the queues are read with may act on them."""
+    """None if ``person`` may act, and the database role that reads the queues may too."""
     return permissions.refusal_for(person, verb) or permissions.database_lets(verb)
 
 

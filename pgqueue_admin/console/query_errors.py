@@ -1,4 +1,4 @@
-"""What a page says when the queue database does not give what was asked: the part fails alone, never the page."""
+"""What a page shows when a query of the queue database fails: only that part fails, never the page."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ class QueryError:
 
     @property
     def ends(self) -> bool:
-        """Whether the detail ends as a sentence does: a driver's words seldom do."""
+        """Whether the detail ends with punctuation: a driver's message seldom does."""
         return self.detail.endswith((".", "!", "?", ":"))
 
     @property
     def status(self) -> int:
-        """Of a page that is nothing without what could not be read."""
+        """The HTTP status of a page that consists only of what could not be read."""
         return {"gone": 404, "busy": 503}.get(self.kind, 200)
 
 
@@ -50,9 +50,9 @@ def read(
     searching: bool = False,
     database: QueueDatabase | None = None,
 ) -> tuple[T | None, QueryError | None]:
-    """What ``work`` read, or why it could not. ``of``: the queue that it looks into; ``searching``: for texts.
+    """The result of ``work``, or why it failed. ``of``: the queue it reads; ``searching``: it searches texts.
 
-    ``database``: where it reads; None: where ``of`` lies, or in the first.
+    ``database``: where it reads; None: the database of ``of``, or the first one.
     """
     try:
         with (database or _database(of)).read_session(of, searching=searching) as connection:
@@ -66,7 +66,7 @@ def _database(of: Address | None) -> QueueDatabase:
 
 
 def query_error(error: errors.DatabaseError, of: Address | None = None) -> QueryError:
-    """Of a queue that was waited for also who holds it."""
+    """After a timeout on a queue, the error also names who holds its lock."""
     holder = _holder(of) if of and isinstance(error, errors.TimedOut | errors.Busy) else None
     if of and holder:
         return QueryError(

@@ -1,4 +1,4 @@
-"""How an act answers: a sentence that stays until the next page, the ways on and back, and a 303 to the page before."""
+"""Answers of actions: a sentence shown until the next page, links onward and back, and a 303 to the previous page."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ NO_SUCH_CHANGE = "Nothing was changed: that change does not exist, or belongs to
 
 
 class Way(NamedTuple):
-    """A link in an answer; with ``fields`` a button that posts them, and then leads back to this page."""
+    """A link in an answer; with ``fields``, a button that posts them and returns to this page."""
 
     word: str
     url: str
@@ -28,7 +28,7 @@ class Way(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What an act answers when it was done."""
+    """The answer of a completed action."""
 
     sentence: str
     ways: tuple[Way, ...] = ()
@@ -39,29 +39,29 @@ class SeeOther(HttpResponseRedirect):
 
 
 def back(request: HttpRequest, otherwise: str = "overview") -> HttpResponse:
-    """To ``next``, filter and cursor kept; else to a page, by its name or address."""
+    """Redirect to ``next``, with filter and cursor kept; otherwise to a page, by name or address."""
     return SeeOther(came_from(request) or resolve_url(otherwise))
 
 
 def pressed_on(request: HttpRequest) -> str:
-    """The page to go back to where an act could not be done."""
+    """The page to return to if an action could not be done."""
     return came_from(request) or page_before(request) or reverse("overview")
 
 
 def came_from(request: HttpRequest) -> str:
-    """``next`` where it is an address of ours, else nothing: no other host, and nothing that runs."""
+    """``next`` if it is a path of this console, else "": no other host and no script."""
     wanted = request.POST.get("next", "")
     return wanted if _ours(request, wanted) and wanted.startswith("/") else ""
 
 
 def page_before(request: HttpRequest) -> str:
-    """The page of ours that the browser says this was pressed on, else nothing."""
+    """The page of this console that the Referer names, else ""."""
     said = request.headers.get("Referer", "")
     if not said or not _ours(request, said):
         return ""
     parts = urlsplit(said)
     place = f"{parts.path}?{parts.query}" if parts.query else parts.path
-    return place if _ours(request, place) else ""  # two slashes at its beginning would name another host
+    return place if _ours(request, place) else ""  # two leading slashes would name another host
 
 
 def _ours(request: HttpRequest, url: str) -> bool:
@@ -70,39 +70,39 @@ def _ours(request: HttpRequest, url: str) -> bool:
 
 
 def reason(request: HttpRequest) -> str:
-    """What the person wrote for the audit."""
+    """The reason that the person typed for the audit."""
     return confirmation.reason(request.POST.get("reason", ""))
 
 
 def form_key(request: HttpRequest) -> str:
-    """Of a form that makes a new message: by it a second press makes no other one. Empty: who sent it has none."""
+    """The key of a form that creates a message: submitted twice, it creates one. Empty: the sender has none."""
     return sent_forms.key(request.POST.get("form"))
 
 
 def next_form_key(request: HttpRequest) -> str:
-    """Of the form that is shown: a new one, or again the one that was sent and refused."""
+    """The key of the form to show: a new one, or the same one if the form was refused."""
     return form_key(request) or sent_forms.new_key()
 
 
 def done(request: HttpRequest, sentence: str, *ways: Way) -> None:
-    """``ways`` to what came of it, and back to how it was."""
+    """``ways`` are links to the result and to undo the action."""
     messages.success(request, sentence, extra_tags=" ".join(["good", *_packed(ways)]))
 
 
 def ways(tags: str) -> list[Way]:
-    """Those that an answer was given, out of the tags that it was kept with."""
+    """The links of an answer, unpacked from the tags of its message."""
     packed = next((tag for tag in tags.split() if tag.startswith(_WAYS)), "")
     return [Way(*each) for each in json.loads(base64.urlsafe_b64decode(packed.removeprefix(_WAYS)))] if packed else []
 
 
 def _packed(given: Sequence[Way]) -> list[str]:
-    """As one word: a message is kept as its text and its tags, whose text Django admin shows, too."""
+    """Pack links into one tag. A message stores only text and tags, and Django admin shows its text too."""
     ways = json.dumps(list(given), separators=(",", ":"))
     return [f"{_WAYS}{base64.urlsafe_b64encode(ways.encode()).decode()}"] if given else []
 
 
 def refused(request: HttpRequest, sentence: str) -> None:
-    """What did not happen comes first in the sentence."""
+    """The sentence begins with what was not done."""
     messages.warning(request, sentence, extra_tags="warn")
 
 

@@ -1,4 +1,4 @@
-"""How long a sign-in lasts: so many hours in all, and so many minutes after the last page or act of its person."""
+"""How long a sign-in lasts: so many hours in all, and so many minutes after the person's last page or action."""
 
 from datetime import datetime, timedelta
 
@@ -9,11 +9,11 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 BEGAN = "began"
-POLLS = "going-on"  # the id of what asks again by itself while something goes on
+POLLS = "going-on"  # the id of the element that polls while something is in progress
 
 
 def prolong(request: HttpRequest) -> None:
-    """For a page of somebody who is signed in. Its stream, and what it asks for by itself, are no activity."""
+    """Prolong a signed-in person's session on each page. Its stream and its polling do not count as activity."""
     if not _by_itself(request):
         _keep_until(request.session, timezone.now())
 
@@ -29,15 +29,15 @@ def _keep_until(session: SessionBase, now: datetime) -> None:
     began = datetime.fromisoformat(session[BEGAN]) if BEGAN in session else now
     until = min(now + idle, began + timedelta(hours=about["SESSION_HOURS"]))
     if BEGAN in session and abs(until - session.get_expiry_date()) < idle / 60:
-        return  # a page each second is not a row each second
+        return  # a page a second must not write a row a second
     session[BEGAN] = began.isoformat()
     session.set_expiry(until)
     _save(session)
 
 
 def _save(session: SessionBase) -> None:
-    """Here, not after the page: one is shown as well where the console's database takes no writes now."""
+    """Save now, not after the page: the page is shown even while the console's database is read-only."""
     try:
         session.save()
-    except (Error, UpdateError):  # or it has ended meanwhile, in another tab
+    except (Error, UpdateError):  # or it ended meanwhile, in another tab
         session.modified = False

@@ -1,4 +1,4 @@
-"""Rows that an address names: where there is none, the page that is not there says so in words."""
+"""Model rows named by an address. A missing row becomes a 404 page with the reason."""
 
 from typing import Any, TypeVar
 

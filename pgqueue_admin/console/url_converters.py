@@ -11,7 +11,7 @@ from pgqueue_admin.dialects.address import Address
 
 
 def encode(name: str) -> str:
-    """Percent-encoded UTF-8 (done by ``reverse``) plus what servers and browsers would read otherwise."""
+    """Escape what servers and browsers would misread. ``reverse`` then percent-encodes the UTF-8."""
     escaped = name.replace("~", "~7E").replace("/", "~2F")
     return f"~2E{escaped[1:]}" if escaped.startswith(".") else escaped
 
@@ -57,7 +57,7 @@ def _around_archive_id() -> tuple[str, str]:
 
 
 def dead(canonical: str, cause: str = "") -> str:
-    """The archive, asked for what lies dead of a queue, or of one cause there: as a warning's mail asks for it."""
+    """The path of the archive, filtered to a queue's dead messages, or to one cause as a warning's mail links to it."""
     if cause:
         return links.archive_path(canonical, cause)
     return f"{reverse('archive')}?q={quote(f'state:dead {search_query.died_in(canonical)}', safe='')}"

@@ -1,4 +1,4 @@
-"""The sentences that open pages about what runs: one judgement for Overview, Workers, Endpoints and a queue's page."""
+"""The sentences that open pages about endpoints: one verdict for Overview, Workers, Endpoints and a queue's page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from pgqueue_admin.formatting.numbers import format_figure, pluralize
 from pgqueue_admin.models import processes
 from pgqueue_admin.models.endpoint_standings import Standing, State
 
-MOST = 3  # sentences that stand under the first
+MOST = 3  # sentences below the first one
 HALTED = {State.STOPPED: "stopped", State.PAUSED: "paused"}
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``sentence`` is markup where it tells a time; ``title`` says it without one."""
+    """``sentence`` is markup if it contains a time; ``title`` is the same text without it."""
 
     tone: str  # crit, warn, paused, good, blind
     sentence: str
@@ -27,12 +27,12 @@ class Verdict:
 
     @property
     def spoken(self) -> str:
-        """Without a time, which is told in markup."""
+        """The sentence without a time, since a time is markup."""
         return self.title if isinstance(self.sentence, SafeString) else self.sentence
 
 
 def halted(standing: Standing) -> SafeString:
-    """``Orders is stopped (by admin, 12:45); 4 wait``: who and when as the audit has it."""
+    """``Orders is stopped (by admin, 12:45); 4 wait``. Who and when come from the audit."""
     by = f"by {escape_invisible.plain(standing.who)}" if standing.who else ""
     at = components.when(standing.at) if standing.at else ""
     act = format_html(" ({}{}{})", by, ", " if by and at else "", at) if by or at else ""
@@ -41,7 +41,7 @@ def halted(standing: Standing) -> SafeString:
 
 
 def plain(standing: Standing) -> str:
-    """The same without a time, for a title and for speech."""
+    """The same without who and when, for a title and for screen readers."""
     return f"{escape_invisible.plain(standing.endpoint.name)} is {HALTED[standing.state]}{_waiting(standing)}"
 
 
@@ -52,7 +52,7 @@ def _waiting(standing: Standing) -> str:
 
 
 def of_endpoints(standings: Sequence[Standing]) -> Verdict | None:
-    """What is said of endpoints of ours, the cause first; None while all of them run."""
+    """The verdict on the endpoints, causes first; None while all of them run."""
     causes = [(halted(each), plain(each)) for each in standings if each.is_cause]
     short, cut = _short(standings), _cut(standings)
     others = [(halted(each), plain(each)) for each in standings if each.state in HALTED and not each.is_cause]
@@ -107,7 +107,7 @@ def _cut(standings: Sequence[Standing]) -> list[tuple[SafeString, str]]:
 
 
 def line(verdict: Verdict) -> SafeString:
-    """Under a page's name: all that is said, behind its shape where something is off."""
+    """The whole verdict below a page's name, behind its icon if something is wrong."""
     if verdict.tone == "good":
         return format_html("{}.", verdict.sentence)
     tone, shape = f"{verdict.tone}-t", components.icon(components.SHAPE_OF_VERDICT[verdict.tone])
