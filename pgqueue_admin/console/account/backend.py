@@ -1,4 +1,4 @@
-"""Who is signed in, with the queue scopes of their groups: in the statement by which Django reads the person."""
+"""Loads the signed-in user together with the queue scopes of their groups, in Django's one statement."""
 
 from typing import Any
 

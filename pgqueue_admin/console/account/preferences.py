@@ -1,4 +1,4 @@
-"""``/me/``: what a person may do, and what they chose for their browser: in cookies, so the first byte is right."""
+"""``/me/``: a person's rights and preferences. Preferences are cookies, so that the first byte is right."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -46,7 +46,7 @@ def choose(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def keys(request: HttpRequest) -> HttpResponse:
-    """The list of shortcuts, fetched when it is first opened: without scripts there are no keys to explain."""
+    """The list of shortcuts, loaded when first opened: without scripts there are no shortcuts."""
     return render(request, "pgqueue_admin/frame/keys.html", {"goes": navigation.keys()})
 
 

@@ -1,4 +1,4 @@
-"""What one person may do, right by right, and who gives it to them."""
+"""A person's rights, one by one, and who granted each."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from django.contrib.auth.models import Permission, User
 from pgqueue_admin.models import Operation
 from pgqueue_admin.services import permissions
 
-# What each right allows, on the page of a person and in docs/reference/rights.md.
+# What each right allows, on a person's page and in docs/reference/rights.md.
 ALLOWS = {
     "retry_message": "Retry dead messages, also edited, try without effect, call back; settle crossings; move, run,"
     " send and copy messages; publish and release lease messages; send from an outbox",
@@ -26,7 +26,7 @@ ALLOWS = {
 
 @dataclass(frozen=True, slots=True)
 class RightRow:
-    """``given``: by whom or what, empty where it is not. ``held_back``: why the database's role lets nobody act."""
+    """``given``: who granted it, empty if not granted. ``held_back``: why the database role prevents its actions."""
 
     name: str
     allows: str
@@ -35,7 +35,7 @@ class RightRow:
 
 
 def rows(person: Any) -> list[RightRow]:
-    """In the order in which Django admin lists them; two statements."""
+    """In the order of Django admin; two statements."""
     own = set(
         Permission.objects.filter(user=person, content_type__app_label="pgqueue").values_list("codename", flat=True)
     )
@@ -59,7 +59,7 @@ def _given(person: User, is_own: bool, groups: list[str]) -> str:
 
 
 def _held_back(codename: str) -> str:
-    """Only where every act of the right is one on queues: of another, the role says nothing."""
+    """Set only if every action of the right changes queues: the role does not limit other actions."""
     verbs = [verb for verb, right in permissions.PERMISSIONS.items() if right == f"pgqueue.{codename}"]
     refusals = [permissions.database_lets(verb) for verb in verbs]
     return str(refusals[0]) if refusals and all(refusals) else ""

@@ -1,4 +1,4 @@
-"""Sign-in and sign-out, and one's own password: the first is the one page that is open to strangers."""
+"""Sign-in, sign-out and the change of one's own password. Sign-in is the one page open to strangers."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ from pgqueue_admin.models import database_clock
 from pgqueue_admin.services import login_throttle
 
 KNOWN = "known"
-COOKIE = f"{KNOWN}_{settings.INSTALLATION}"  # of a browser in which somebody has signed in
+COOKIE = f"{KNOWN}_{settings.INSTALLATION}"  # of a browser in which a person has signed in before
 
 
 class SignInForm(AuthenticationForm):
-    """One text for a wrong name and a wrong password; Django takes the same time for both."""
+    """One message for a wrong name and a wrong password; Django takes the same time for both."""
 
     error_messages = {
         "invalid_login": "Name or password is wrong.",
@@ -54,7 +54,7 @@ class SignInForm(AuthenticationForm):
 
     @property
     def attempt(self) -> login_throttle.SignInAttempt:
-        """The address is the proxy's where uvicorn was not told to trust it (docs/how-to/run-behind-a-proxy.md)."""
+        """The address is the proxy's unless uvicorn trusts it (docs/how-to/run-behind-a-proxy.md)."""
         name = self.cleaned_data["username"]
         cookie = self.request.COOKIES.get(COOKIE, "") if self.request else ""
         address = self.request.META.get("REMOTE_ADDR") or "" if self.request else ""
@@ -69,7 +69,7 @@ def _named(cookie: str) -> str:
 
 
 class SignIn(LoginView):
-    """Says why somebody was sent here, and leaves that to be said again by the page they come back to."""
+    """Shows why the person was sent here, and keeps the message for the page they return to."""
 
     template_name = "pgqueue_admin/account/sign_in.html"
     authentication_form = SignInForm
@@ -101,7 +101,7 @@ class SignOut(LogoutView):
 
 
 class PasswordView(PasswordChangeView):
-    """Everybody's own: Django admin has a page for it, and opens for staff only."""
+    """The change of one's own password: Django admin's page is open to staff only."""
 
     template_name = "pgqueue_admin/account/password.html"
     success_url = reverse_lazy("password")

@@ -1,1 +1,1 @@
-"""Warnings: what is wrong now and what was, who was mailed, and who acknowledged it."""
+"""Warnings: open and resolved, mailed to whom, acknowledged by whom."""

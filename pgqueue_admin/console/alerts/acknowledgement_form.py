@@ -1,4 +1,4 @@
-"""The form that acknowledges warnings: until when, and why."""
+"""The form that acknowledges warnings: until when and why."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,11 +15,11 @@ _HINT = "A length such as 4 h or 3 days, or a time such as 2026-11-30 09:00. At 
 
 
 class UntilField(forms.CharField):
-    """When it ends, typed as a length of time or as a time in the person's zone; cleaned to how long it lasts."""
+    """When an acknowledgement ends, typed as a duration or as a time in the person's zone; cleaned to a duration."""
 
     def clean(self, value: Any) -> timedelta | None:
         text = super().clean(value)
-        if not text:  # it need not be given
+        if not text:  # optional
             return None
         lasts = _lasts(text)
         if lasts is None:
@@ -47,5 +47,5 @@ def _lasts(text: str) -> timedelta | None:
     try:
         at: datetime | None = parse_datetime(text)
         return (at if at.tzinfo else timezone.make_aware(at)) - database_clock.now() if at else None
-    except (ValueError, OverflowError):  # a thirteenth month, a year that no zone reaches
+    except (ValueError, OverflowError):  # a thirteenth month, a year outside the zone's range
         return None

@@ -1,4 +1,4 @@
-"""The filter box of Warnings: words, ``queue:``, ``kind:`` and ``severity:``, asked of the database."""
+"""The filter box of Warnings: words, ``queue:``, ``kind:`` and ``severity:``, as a database query."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ _SHOWN = ("sentence", "queue", "subject", "cause")
 
 @dataclass
 class AlertFilter(filter_syntax.FilterTerms):
-    """Which warnings are wanted."""
+    """The filter of a list of warnings."""
 
     @property
     def where(self) -> Q:
@@ -31,7 +31,7 @@ class AlertFilter(filter_syntax.FilterTerms):
 
 
 def read(text: str) -> AlertFilter:
-    """A kind is named as the page titles it, with hyphens: ``kind:oldest-ready``."""
+    """Kinds are named by their titles, with hyphens: ``kind:oldest-ready``."""
     typed = filter_syntax.read(text, FIELDS)
     faults = [
         f"There is no severity:{value}. Use {' or '.join(f'severity:{each}' for each in SEVERITIES)}"

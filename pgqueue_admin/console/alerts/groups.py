@@ -1,4 +1,4 @@
-"""Open warnings by queue: a cause first, what follows from it below."""
+"""Open warnings grouped by queue: the cause first, its consequences below."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import NamedTuple
 from pgqueue_admin.console.alerts.rows import AlertRow
 from pgqueue_admin.formatting.numbers import pluralize
 
-# While one of these is open, messages wait: that the oldest grows old and the depth grows follows from it.
+# While one of these is open, messages wait: the growing age and depth are its consequences.
 CAUSES = ("queue_unreadable", "circuit_breaker_open", "host_lost", "worker_crashing", "deaf", "no_consumer")
 CONSEQUENCES = frozenset({"queue_age", "queue_depth"})
 
 
 class AlertLine(NamedTuple):
-    """A warning in its group. ``follows``: the title of the warning that it follows from, or ""."""
+    """A warning in its group. ``follows``: the title of the warning that causes it, or "" if none does."""
 
     row: AlertRow
     follows: str
@@ -21,7 +21,7 @@ class AlertLine(NamedTuple):
 
 @dataclass(frozen=True)
 class AlertGroup:
-    """The open warnings of one queue, or of one thing that is no queue."""
+    """The open warnings of one queue, or of one subject that is no queue."""
 
     lines: list[AlertLine]
 
@@ -35,7 +35,7 @@ class AlertGroup:
 
     @property
     def numbers(self) -> str:
-        """As the address of the form that acknowledges them has them."""
+        """As query parameters of the form that acknowledges them."""
         return "&".join(f"n={line.row.alert.pk}" for line in self.lines)
 
     @property
@@ -47,7 +47,7 @@ class AlertGroup:
 
 
 def grouped(rows: Iterable[AlertRow]) -> list[AlertGroup]:
-    """In the order in which each queue comes first: ``rows`` come the gravest first, then the newest."""
+    """Keep the order of first appearance: ``rows`` are sorted by severity, then newest first."""
     found: dict[str, list[AlertRow]] = {}
     for row in rows:
         found.setdefault(row.alert.queue or row.alert.subject, []).append(row)

@@ -1,4 +1,4 @@
-"""Warnings as their page shows them: rows, counts, who was told, and whether anybody watches."""
+"""Rows and counts of the Warnings pages, who was notified, and whether the alerter runs."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -36,11 +36,11 @@ WORDS = {
     "nobody": mark_safe("nobody yet"),
 }
 PAGE = 50
-MOST = 200  # that one page follows: those of a page by queue
+MOST = 200  # warnings that one page follows, when grouped by queue
 
 
 class AlertKey(NamedTuple):
-    """Where a page of warnings ends: of resolved ones when they were over, of the others when they began."""
+    """Where a page of warnings ends: resolved ones by their end, others by their beginning."""
 
     severity: str
     at: datetime
@@ -88,13 +88,13 @@ class AlertRow:
         return max(0.0, float(int(((self.alert.resolved_at or self.now) - self.alert.opened_at).total_seconds())))
 
     def live(self) -> dict[str, str]:
-        """Inner HTML by the key of its place."""
+        """Inner HTML by the key of its element."""
         said = {"value": self.alert.value, "sentence": self.alert.sentence, "told": self.told}
         return {f"alert.{self.alert.pk}.{key}": conditional_escape(text) for key, text in said.items()}
 
     @property
     def told(self) -> SafeString:
-        """Whom it was told, and when; in plain words why nobody was."""
+        """Who was notified and when, or why nobody was."""
         mails, kind = list(self.alert.mails.all()), BY_NAME.get(self.alert.kind)
         if mails:
             return _mailed(mails)
@@ -119,25 +119,25 @@ def _mailed(mails: list[AlertMail]) -> SafeString:
 
 
 def in_state(state: str, after: AlertKey | None = None) -> QuerySet[Alert]:
-    """The gravest first, then the newest; resolved ones by when they were over."""
+    """Most severe first, then newest; resolved ones by when they ended."""
     found, when = Alert.objects.filter(STATES[state]), "resolved_at" if state == "resolved" else "opened_at"
     if after:
         later = Q(**{f"{when}__lt": after.at}) | Q(**{when: after.at}, id__lt=after.number)
-        less_grave = Q(severity__gt=after.severity)  # critical stands before warning in the alphabet, too
+        less_grave = Q(severity__gt=after.severity)  # "critical" sorts before "warning" in the alphabet, too
         found = found.filter(later if state == "resolved" else less_grave | Q(severity=after.severity) & later)
     order = [f"-{when}", "-id"] if state == "resolved" else ["severity", f"-{when}", "-id"]
     return found.order_by(*order).prefetch_related(Prefetch("mails", AlertMail.objects.order_by("id")))
 
 
 def key_of(cursor: str | None) -> AlertKey | None:
-    """Of the last row of the page before; None for what is no such cursor."""
+    """The key of the previous page's last row; None for an invalid cursor."""
     key = pagination.unpack(cursor)
     if not key or [type(each) for each in key] != [str, str, int] or key[0] not in Alert.Severity.values:
         return None
     try:
         at = parse_datetime(key[1])
         return AlertKey(key[0], at.astimezone(UTC), key[2]) if at and at.tzinfo else None
-    except (ValueError, OverflowError):  # a thirteenth month; a year that UTC does not reach
+    except (ValueError, OverflowError):  # a thirteenth month; a year outside UTC's range
         return None
 
 
@@ -146,7 +146,7 @@ def cursor_after(alert: Alert) -> str:
 
 
 def rows(alerts: Iterable[Alert], *, leading_on: bool = True) -> list[AlertRow]:
-    """``leading_on``: with the failures of dead messages, which the archive tells."""
+    """``leading_on``: also find the failures of dead messages, which the archive holds."""
     now, found = database_clock.now(), list(alerts)
     ration = RateLimit(now)
     died = [alert for alert in found if alert.kind == "dead_message"] if leading_on else []
@@ -158,7 +158,7 @@ def rows(alerts: Iterable[Alert], *, leading_on: bool = True) -> list[AlertRow]:
 
 @dataclass(frozen=True)
 class AlertCounts:
-    """How many of each, and the sentence that opens the page."""
+    """The number of warnings by state, and the sentence that opens the page."""
 
     open: int
     critical: int
@@ -202,7 +202,7 @@ def last_closed() -> datetime | None:
 
 
 def nobody_watches() -> str:
-    """ "" while the alerter reports, else the sentence that says since when it does not."""
+    """Since when the alerter has not reported, as a sentence; "" while it reports."""
     now = database_clock.now()
     if processes.heard_of().filter(role="alerter").exists():
         return ""
@@ -217,7 +217,7 @@ def nobody_watches() -> str:
 def live(zone: str) -> dict[str, str]:
     """Topic ``alerts:Europe/Berlin``: the counts.
 
-    The zone is that of whoever looks: their today begins at their midnight.
+    The zone is the viewer's: their today begins at their midnight.
     """
     with timezone.override(times.zone(zone)):
         found = counts()
@@ -232,12 +232,12 @@ def live(zone: str) -> dict[str, str]:
 
 
 def shown(said: str) -> str | None:
-    """The numbers of a page's warnings."""
+    """The numbers of the warnings on a page."""
     return parse_ints(said, MOST)
 
 
 def live_rows(numbers: str) -> dict[str, str]:
-    """Topic ``warnings:3,8,12``: value, sentence and who was told, of those that a page shows and that are open."""
+    """Topic ``warnings:3,8,12``: value, sentence and notifications of the open warnings on a page."""
     said: dict[str, str] = {}
     for row in rows(in_state("open").filter(pk__in=numbers.split(",")), leading_on=False):
         said |= row.live()
@@ -245,13 +245,13 @@ def live_rows(numbers: str) -> dict[str, str]:
 
 
 def acknowledged(alert: Alert) -> str:
-    """The result of acknowledging: which, and until when."""
+    """The result of acknowledging a warning: which one, and until when."""
     what = f"{display_names.where(alert)}, {alert.sentence}"
     return f"Acknowledged: {what}. Shown grey; a mail is sent only when it ends. {opens_again(alert)}".rstrip()
 
 
 def acknowledged_all(numbers: Collection[int]) -> str:
-    """The same of several."""
+    """The same for several warnings."""
     done = list(Alert.objects.filter(pk__in=numbers))
     if len(done) == 1:
         return acknowledged(done[0])
@@ -260,7 +260,7 @@ def acknowledged_all(numbers: Collection[int]) -> str:
 
 
 def opens_again(alert: Alert) -> str:
-    """When an acknowledgement ends by itself."""
+    """When an acknowledgement ends by itself, as a sentence."""
     until = alert.acknowledged_until
     ends = [times.sentence(until, timezone.get_current_timezone())] if until else []
     if (most := acknowledgements.opens_again_at(alert)) is not None:

@@ -1,4 +1,4 @@
-"""What to press next about a warning, the same on every page that shows it: the words, and where they lead."""
+"""The next step for a warning, the same on every page that shows it: its words and its link."""
 
 from django.urls import reverse
 
@@ -31,9 +31,9 @@ UNTOLD = Failures()
 
 
 def of(alert: Alert, failures: Failures = UNTOLD) -> tuple[str, str] | None:
-    """None where what the warning says is all there is, and where whoever looks may not see that page.
+    """None if the warning needs no page, or this person may not open it.
 
-    ``failures``: of a warning of dead messages, which leads where its mail does.
+    ``failures``: of a warning about dead messages, which links to the same page as its mail.
     """
     if alert.kind == "dead_message":
         words = "Open the failure" if failures.only else "Open the failures"

@@ -1,4 +1,4 @@
-"""What did the system notice, and who knows? The room is alerts, the word on the screen is Warning."""
+"""What did the system notice, and who knows? The code says alert, the screen Warning."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ MASKED = "A masking rule hides what exceptions say, and a mail that was sent can
 
 
 def frame_of(request: HttpRequest) -> dict[str, Any]:
-    """What every page of this noun shows."""
+    """Context of all pages of this noun."""
     return {
         "counts": alerts.counts(),
         "silent": alerts.nobody_watches(),
@@ -61,7 +61,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def acknowledge(request: HttpRequest) -> HttpResponse:
-    """Several at once, named in the address as ``n=3&n=8``: asked until when and why, then done."""
+    """Several at once, named in the URL as ``n=3&n=8``: ask until when and why, then acknowledge them."""
     chosen = [number for each in request.GET.getlist("n")[: alerts.MOST] if (number := parse_int(each)) is not None]
     rows = alerts.rows(Alert.objects.filter(alerts.STATES["open"], pk__in=chosen).order_by("severity", "-opened_at"))
     form = AcknowledgementForm(request.POST if request.method == "POST" else None)
@@ -97,7 +97,7 @@ def one(request: HttpRequest, number: int) -> HttpResponse:
 
 @require_POST
 def acknowledgement(request: HttpRequest, number: int) -> HttpResponse:
-    """Given, or with ``withdraw`` taken back."""
+    """Acknowledge a warning, or withdraw its acknowledgement."""
     refusal = permissions.refusal_on_page(request.user, "acknowledge")
     act = acknowledging.withdraw if "withdraw" in request.POST else acknowledging.acknowledge
     blocking_reason = (
@@ -122,7 +122,7 @@ def _ways(number: int, back: str, fields: dict[str, str]) -> list[Way]:
 
 @require_POST
 def acknowledgements(request: HttpRequest) -> HttpResponse:
-    """The same of several at once, by their numbers: those of one queue, from Overview."""
+    """Acknowledge several by their numbers, or withdraw that: the warnings of one queue, from Overview."""
     named = parse_ints(request.POST.get("alerts", ""), alerts.PAGE) or ""
     refusal, withdraws = permissions.refusal_on_page(request.user, "acknowledge"), "withdraw" in request.POST
     if refusal or not named:
@@ -143,7 +143,7 @@ def acknowledgements(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def mails(request: HttpRequest) -> HttpResponse:
-    """The mails; a POST asks for a test mail."""
+    """The list of mails; a POST requests a test mail."""
     if request.method == "POST":
         return send_test(request)
     before = pagination.integer(request.GET.get("before"))
