@@ -1,1 +1,1 @@
-"""The archive: dead and finished messages by one grammar, with facets, measures and export."""
+"""The archive: dead and finished messages with one search syntax, facets, measures and export."""

@@ -1,4 +1,4 @@
-"""A message's row in the archive's list. No template draws it: fifty rows took most of what the page takes."""
+"""A message's row in the archive's list, without a template: rendering fifty rows took most of the page's time."""
 
 from collections.abc import Sequence
 from html import escape
@@ -12,12 +12,12 @@ from pgqueue_admin.console.messages import payload_cells
 from pgqueue_admin.console.messages.detail.archive_rows import ArchiveRow
 from pgqueue_admin.console.messages.detail.summary import done_by
 
-CAUSE = 140  # letters of what it died of
+CAUSE = 140  # characters of the cause of death
 _BY_SENT, _BY_SIZE = ("sent", "-sent"), ("size", "-size")
 
 
 def rows(found: Sequence[ArchiveRow], q: str, sort: str) -> SafeString:
-    """``q``: the search that its page goes back to."""
+    """``q``: the search that a message's page returns to."""
     search = escape(quote(q, safe="/"))
     return SafeString("".join(_row(each, search, sort) for each in found))
 

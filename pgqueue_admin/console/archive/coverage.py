@@ -1,4 +1,4 @@
-"""What a search of texts has covered, for its line: never "no match" alone."""
+"""What a text search has covered, for its line: a page never says only "no match"."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -20,13 +20,14 @@ class CoveredLane(NamedTuple):
 
 
 class CoverageLine(NamedTuple):
-    """``rest``: where to go on, as an address has it; empty where nothing is left. ``of``: of how many, where known.
-    ``by_index``: of all of them at once.
+    """``rest``: where to continue, as a URL parameter; "" if nothing is left. ``of``: of how many messages, if known.
+
+    ``by_index``: an index searched all of them at once.
     """
 
     lanes: list[CoveredLane]
     is_whole: bool
-    is_part: bool  # others were searched before it
+    is_part: bool  # a part before it was searched earlier
     is_narrowed: bool
     of: str
     rest: str
@@ -35,7 +36,7 @@ class CoverageLine(NamedTuple):
 
     @property
     def so_far(self) -> str:
-        """Behind the number of those that match."""
+        """Follows the number of matches."""
         return " in this part" if self.is_part else " so far" if self.rest else ""
 
 

@@ -1,4 +1,4 @@
-"""Where a page of archived messages begins, as an address says it."""
+"""Where a page of archived messages begins, as a URL parameter."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ def packed(key: ArchiveKey | None) -> str:
 
 
 def read(cursor: str | None) -> ArchiveKey | None:
-    """None of what no page of ours has written."""
+    """None for a cursor that no page of ours wrote."""
     found: list[Any] = pagination.unpack(cursor) or []
     if len(found) != 2 or not isinstance(found[0], str) or not isinstance(found[1], int):
         return None

@@ -1,4 +1,4 @@
-"""Archived messages as a file: what stands in it, line by line, as CSV or JSON lines, and what its last line says."""
+"""Archived messages as a file, CSV or JSON lines: its columns, its lines, and its last line."""
 
 import csv
 import json
@@ -11,7 +11,7 @@ from pgqueue_admin.archive.messages import ArchivedMessage
 from pgqueue_admin.formatting import spreadsheets
 from pgqueue_admin.services.content_access import ContentAccess, Payload
 
-COLUMNS = {  # as the file has them: of a message
+COLUMNS = {  # the file's columns, with the message's attributes
     "archive_id": "id",
     "died_at": "died_at",
     "state": "state",
@@ -37,7 +37,7 @@ COLUMNS = {  # as the file has them: of a message
     "headers": "headers",
     "headers_length": "headers_length",
 }
-_CONTENT = {  # what is left of it for those who may not read it
+_CONTENT = {  # columns withheld from persons who may not read contents, with what replaces them
     "error_message": "left out",
     "error_message_length": "left out",
     "headers": "names only",
@@ -49,14 +49,14 @@ MASKED = "Masking rules are in force: a bar with the rule's name stands for what
 
 
 class Exported(NamedTuple):
-    """``payload``: None where no field of bodies was asked for."""
+    """``payload``: None if no body fields were requested."""
 
     message: ArchivedMessage
     payload: Payload | None = None
 
 
 class Began(NamedTuple):
-    """What is said before the first message."""
+    """What the file says before the first message."""
 
     who: str
     at: datetime
@@ -64,7 +64,7 @@ class Began(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """And behind the last one. ``why``: what ended it before it was whole; then there may be more."""
+    """What the file says after the last message. ``why``: what ended it early; then there may be more messages."""
 
     messages: int
     why: str = ""
@@ -80,9 +80,9 @@ class Ended(NamedTuple):
 
 
 class CsvFile:
-    """The first row names the columns, and what is left out of them; the last one is ``# whole: 38 messages``.
+    """The first row names the columns and what is left out of them. The last row is ``# whole: 38 messages``.
 
-    While nothing is found an empty line shows that it goes on, which readers of CSV skip.
+    While a search finds nothing, empty lines keep the connection alive: CSV readers skip them.
     """
 
     name, content_type = "csv", "text/csv; charset=utf-8"
@@ -109,9 +109,9 @@ class CsvFile:
 
 
 class JsonLines:
-    """The first and the last record have ``export``, which no message has: what was asked, and whether it is whole.
+    """The first and last records have the key ``export``, which no message has: the search, and whether it is whole.
 
-    So have those that show that it goes on while nothing is found.
+    While a search finds nothing, records with this key keep the connection alive.
     """
 
     name, content_type = "jsonl", "application/jsonl"
@@ -141,12 +141,12 @@ FORMATS: dict[str, type[Format]] = {each.name: each for each in (CsvFile, JsonLi
 
 
 def of_fields(fields: Sequence[str]) -> list[str]:
-    """The columns that fields of bodies add: before them whether all of a body was read, or why not."""
+    """Columns of body fields. The first says whether the whole body was read, or why not."""
     return ["body_fields", *(f"body.{name}" for name in fields)] if fields else []
 
 
 def _values(exported: Exported, access: ContentAccess, fields: Sequence[str]) -> dict[str, Any]:
-    """Times in UTC, also those that no calendar holds."""
+    """Times are in UTC, including those beyond the calendar."""
     message = access.archived(exported.message)
     values = {name: _plain(getattr(message, of)) for name, of in COLUMNS.items()}
     if not fields:

@@ -1,4 +1,4 @@
-"""Exactly what a search of the archive finds, as a file that is sent while it is read."""
+"""Downloads what a search of the archive finds, as a file that is sent while it is read."""
 
 import logging
 from collections.abc import Generator
@@ -27,15 +27,15 @@ from pgqueue_admin.services.masking import reveals
 
 log = logging.getLogger(__name__)
 
-MOST = 1_000_000  # messages of one file
-SECONDS = 600.0  # for one
-QUIET = 15.0  # seconds without a byte: proxies end a connection after a minute of them
-TURN = 2 * search_turns.BETWEEN  # seconds after a look through texts, in which a page of the same person has its turn
+MOST = 1_000_000  # messages in one file
+SECONDS = 600.0  # for one file
+QUIET = 15.0  # seconds without a byte: proxies close an idle connection after a minute
+TURN = 2 * search_turns.BETWEEN  # seconds after a text search, in which a page of the same person gets its turn
 
 
 @require_POST
 def exported(request: HttpRequest) -> HttpResponseBase:
-    """POST, though it reads: it writes an entry to the audit, and no link or prefetch may begin one."""
+    """POST, though it reads: it writes an audit entry, and no link or prefetch may start one."""
     access = content_access.of(request.user)
     query = search.read(request.POST.get("q"), access)
     refusal = permissions.refusal_on_page(request.user, "export")
@@ -62,7 +62,7 @@ def _refused(request: HttpRequest, why: str) -> HttpResponseBase:
 
 
 class ArchiveExport:
-    """One person's export of one search. ``pieces`` is closed by whoever stops reading it."""
+    """One person's export of one search. The consumer closes ``pieces``."""
 
     def __init__(self, person: Any, query: search.ArchiveSearch, file: export.Format):
         self._person, self._query, self._file = person, query, file
@@ -74,10 +74,10 @@ class ArchiveExport:
         self._said_at = monotonic()
 
     def pieces(self) -> Generator[bytes]:
-        """The first has been read from the database. Raises DatabaseError before that, and says it in the file later.
+        """One piece per read. Raises DatabaseError before the first piece; a later error is written into the file.
 
-        One for each read, empty where it found nothing: between them it can be closed.
-        A reader who goes leaves a file without its last line, and an entry that says how far it was read.
+        A piece is empty if its read found nothing, so that the export can be closed in between. If the reader
+        disconnects, the file has no last line, and the audit entry says how far it got.
         """
         with queue_database().exporting():
             messages = self._read()
@@ -100,7 +100,7 @@ class ArchiveExport:
                 audit_exports.end(noted, self._count, ended)
 
     def _next(self) -> tuple[list[Exported], str]:
-        """Some more, and why there are no more."""
+        """The next messages, and the reason if there are no more."""
         if monotonic() > self._ends_at:
             return [], f"It stopped after {SECONDS:.0f} s."
         try:
@@ -108,16 +108,16 @@ class ArchiveExport:
                 return [], "What had been revealed is hidden again."
             found, room = self._read(), MOST - self._count
         except errors.Busy:
-            return [], ""  # another search of theirs goes on: it was waited for, and is again
+            return [], ""  # another search of this person is running: the read waited for it, and waits again
         except errors.DatabaseError as error:
             return [], error.sentence
-        except django.db.Error as error:  # whose turn it is to search is asked there, and what is revealed
+        except django.db.Error as error:  # the console's database keeps search turns and reveals
             log.warning("An export of %s ended: %s", self._person, error)
             return [], f"The console's database {outage.describe(error)}."
         return found[:room], "" if len(found) <= room else f"It stopped at {pluralize(MOST, 'message')}."
 
     def _read(self) -> list[Exported]:
-        """On the person's behalf: each piece is read on its own, when the page's middleware has forgotten for whom."""
+        """Read on the person's behalf: each piece is read after the page's middleware has cleared the person."""
         before, searches = session_shares.person.set(self._person.pk), self._walk.searches
         try:
             with queue_database().read_session(searching=searches) as connection:

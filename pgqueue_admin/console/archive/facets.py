@@ -1,4 +1,4 @@
-"""What a search of the archive may be narrowed by: the names that most of its messages have, each a search itself."""
+"""Facets of an archive search: the names that most of its messages have, each a search itself."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -16,11 +16,11 @@ from pgqueue_admin.dialects import Connection, deadline
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.transport.wire.type_names import short_type
 
-SECONDS = 2.0  # of those that the page has
+SECONDS = 2.0  # of the page's time
 
 
 class _Field(NamedTuple):
-    """``column`` of a filter says the name exactly; ``wider`` ones say a part of it, and give way."""
+    """``column`` is the filter's exact match of a name; ``wider`` columns match a part of it and are cleared."""
 
     word: str
     column: str
@@ -38,7 +38,7 @@ _NOTHING = ArchiveFilter(state="").asked()
 
 
 class FacetValue(NamedTuple):
-    """``q``: the search with this term, or without it where it ``is_chosen``; "" where no search finds it."""
+    """``q``: the search with this term, or without it if it ``is_chosen``; "" if no search can find it."""
 
     word: str
     name: str
@@ -48,7 +48,7 @@ class FacetValue(NamedTuple):
 
 
 class Facet(NamedTuple):
-    """``others``: how many further names there are."""
+    """``others``: the number of further names."""
 
     word: str
     values: list[FacetValue]
@@ -57,7 +57,7 @@ class Facet(NamedTuple):
 
 @dataclass(frozen=True)
 class Facets:
-    """Of so many messages; there are older ones where they ``are_newest``: then each number is at least so many."""
+    """Counts over ``messages`` messages. If these ``are_newest``, older ones exist, and each count is a lower bound."""
 
     facets: list[Facet]
     messages: int
@@ -69,7 +69,10 @@ class Facets:
 
 
 def read(listed: ArchiveFilter, searched: ArchiveFilter) -> tuple[Facets | None, QueryError | None]:
-    """Of what a page lists, or why they could not be counted. ``searched``: what their terms are added to."""
+    """Facets of the messages that a page lists, or why they failed.
+
+    ``searched``: the search their terms are added to.
+    """
     with deadline.within(SECONDS):
         return query_errors.read(lambda connection: _read(connection, listed, searched))
 
@@ -98,12 +101,12 @@ def _value(counted: FacetCount, word: str, searched: ArchiveFilter) -> FacetValu
 
 
 def _can_be_asked(field: _Field, name: str) -> bool:
-    """Not of a queue whose address is none, nor of what names no endpoint."""
+    """False for a queue whose name is no address, and for messages without an endpoint."""
     return {"queue": address_of(name) is not None, "endpoint": bool(name)}.get(field.column, True)
 
 
 def _words(field: str, names: list[str]) -> dict[str, str]:
-    """Types and errors without their namespace, unless two are then the same."""
+    """Types and errors lose their namespace, unless two of them would then be equal."""
     if field == "state":
         return {name: STATE_WORDS.get(name, name) for name in names}
     if field == "queue":

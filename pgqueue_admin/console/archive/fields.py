@@ -1,4 +1,4 @@
-"""The fields of a search: what each takes as its value."""
+"""The fields of a search, and the values that each accepts."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ OUTCOMES = ("done", "skipped", "failed")  # of a message in an operation
 _DEEPEST = 20  # keys of a path
 _NONE = '=""'
 _PHRASE = re.compile(r'"((?:[^"]|"")*)"')
-# possessive: quotation marks could be taken for pairs in so many ways
+# possessive, since quotation marks can pair up in so many ways
 _FIELD = re.compile(r'(?P<name>(?:header|body)\.(?:"(?:[^"]|"")*+"|[^\s":()])++|[A-Za-z_.]+):', re.IGNORECASE)
 _KEY = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 
@@ -29,8 +29,10 @@ Reader = Callable[[str, str], Node]  # field as named, value as typed
 
 
 def term(text: str, at: int, names: Iterable[str] = ()) -> Node:
-    """A word, or what a field is asked for. Raises SearchSyntaxError. ``names``: the fields of a list, where they are
-    others than the archive's."""
+    """Read a word, or a field with its value. Raises SearchSyntaxError.
+
+    ``names``: the fields of a list, if they differ from the archive's.
+    """
     found = _FIELD.match(text)
     try:
         return _of_field(found["name"], text[found.end() :], names or NAMES) if found else _word(text)
@@ -39,7 +41,7 @@ def term(text: str, at: int, names: Iterable[str] = ()) -> Node:
 
 
 def is_field(text: str) -> bool:
-    """Whether this begins with a field that there is."""
+    """Whether the text begins with a known field."""
     found = _FIELD.match(text.lstrip("-("))
     return found is not None and _reader(found["name"]) is not None
 
@@ -67,7 +69,7 @@ def _word(text: str) -> Term:
 
 
 def _unquoted(value: str) -> str:
-    """A phrase loses its quotes, and one of two in it that follow each other; an address keeps those of its parts."""
+    """Remove a phrase's quotes and halve doubled quotes inside it. An address keeps the quotes of its parts."""
     if phrase := _PHRASE.fullmatch(value):
         return phrase[1].replace('""', '"')
     return value.strip('"') if value.count('"') <= 2 and value.startswith('"') else value
@@ -84,7 +86,7 @@ def _one_of(allowed: tuple[str, ...]) -> Reader:
 
 
 def _name(otherwise: str = "has", *, may_be_none: bool = False) -> Reader:
-    """``Boom``: as the field takes it; ``=Boom``: this and no other; ``Boom*``: what begins so; ``=""``: none."""
+    """``Boom``: the field's default match; ``=Boom``: exact; ``Boom*``: prefix; ``=""``: no name."""
 
     def reader(field: str, given: str) -> Term:
         value, how = _how(given, otherwise)
@@ -102,7 +104,7 @@ def _how(given: str, otherwise: str) -> tuple[str, str]:
     return (_unquoted(given[:-1]), "starts") if given.endswith("*") else (_unquoted(given), otherwise)
 
 
-named = _name()  # of a list whose own field it is
+named = _name()  # for a list with a field of its own
 
 
 def _text(field: str, value: str) -> Term:
@@ -133,7 +135,7 @@ def _id(field: str, given: str) -> Term:
 
 
 def _fingerprint(field: str, given: str) -> Term:
-    """Of which failure: as its page's address has it."""
+    """A failure's fingerprint, as in its page's URL."""
     value = _unquoted(given.removeprefix("="))
     if len(value) != DIGITS or set(value) - set(hexdigits.lower()):
         raise Wrong(f"a failure is named by {DIGITS} digits, as on its page under Failures.")
@@ -148,7 +150,7 @@ def _owner(field: str, given: str) -> Term:
 
 
 def _operation(field: str, given: str) -> Term:
-    """``418``: all of its set; ``418/last``: without a decision since; ``418/skipped``: what became so in it."""
+    """``418``: its whole set; ``418/last``: without a later decision; ``418/skipped``: with this outcome in it."""
     number, _, what = given.partition("/")
     if parse_int(number) is None or what not in ("", LAST[1:], *OUTCOMES) or given.endswith("/"):
         others = ", ".join(f"418/{each}" for each in OUTCOMES)
@@ -174,7 +176,7 @@ def _with_value(found: Term, given: str) -> Term:
 
 
 def _keys(path: str, most: int) -> tuple[str, ...]:
-    """Of a header there is one, whatever dots are in it."""
+    """A header has one key, even with dots in its name."""
     if most == 1 and _unquoted(path):
         return (_unquoted(path),)
     keys, at = list[str](), 0

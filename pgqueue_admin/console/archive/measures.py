@@ -1,4 +1,4 @@
-"""Numbers, sizes, durations and times of a search, as bounds of a span: from one on, and below another."""
+"""Numbers, sizes, durations and times of a search as bounds of a span: ``low`` is included, ``high`` is not."""
 
 import re
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def is_duration(value: str) -> bool:
 
 
 class Wrong(ValueError):
-    """Why a value is none of its field."""
+    """Why a value does not fit its field."""
 
 
 class Bounds(NamedTuple):
@@ -32,11 +32,11 @@ class Bounds(NamedTuple):
     high: Bound
 
 
-Reader = Callable[[str], Bounds]  # one value, as from itself to the next one
+Reader = Callable[[str], Bounds]  # one value, as the span from itself to the next value
 
 
 def bounds(value: str, read: Reader) -> Bounds:
-    """``3``, ``>3``, ``>=3``, ``<3``, ``<=3``, ``3..5``: both ends belong to a range."""
+    """``3``, ``>3``, ``>=3``, ``<3``, ``<=3``, ``3..5``. A range includes both ends."""
     if ".." in value:
         first, _, last = value.partition("..")
         low, high = read(first).low, read(last).high
@@ -55,10 +55,10 @@ def bounds(value: str, read: Reader) -> Bounds:
 
 
 def _is_turned_round(low: Bound, high: Bound) -> bool:
-    """Of a time and a duration nobody knows without the clock."""
+    """A time and a duration cannot be compared without the clock."""
     match low, high:
         case float(), float():
-            return low <= high  # so many seconds ago
+            return low <= high  # both are seconds ago
         case (int(), int()) | (str(), str()):
             return low >= high  # type: ignore[operator]
     return False
@@ -97,7 +97,7 @@ def seconds(value: str) -> float:
 
 
 def age(value: str) -> Bounds:
-    """How long ago: what is older died earlier, so the ends change places."""
+    """An age: an older message died earlier, so the ends swap."""
     if ".." in value:
         first, _, last = value.partition("..")
         youngest, oldest = seconds(first), seconds(last)
@@ -112,7 +112,7 @@ def age(value: str) -> Bounds:
 
 
 def times(value: str) -> Bounds:
-    """``2h``: within the last two hours. A day, a minute or a second is all of it. Without a zone it is UTC."""
+    """``2h`` is the last two hours. A day, minute or second means the whole of it. Without a zone, it is UTC."""
     if _DURATION.fullmatch(value):
         return Bounds(seconds(value), None)
     if value[:1] in "<>" and _DURATION.fullmatch(value.lstrip("<>=")):
@@ -131,7 +131,7 @@ def _time(value: str) -> Bounds:
 
 
 def instant(value: str) -> datetime:
-    """Also a day, which begins at midnight; today and yesterday by the database's clock."""
+    """A time, or the midnight that begins a day. Today and yesterday follow the database's clock."""
     if value in DAYS:
         midnight = database_clock.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         return midnight - timedelta(DAYS[value])

@@ -1,4 +1,4 @@
-"""The archive's search: what a person types, as a filter, or in words why it is none. A wrong term never widens it."""
+"""Parses the archive's search box into a filter or an error. A term in error never widens the search."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -27,9 +27,9 @@ __all__ = [
     "read",
 ]
 DEAD = "state:dead"
-AROUND = 60  # letters shown on each side of what is wrong
+AROUND = 60  # characters shown on each side of an error
 _SHORT = re.compile(rf"(?s)(?<=^.{{{AROUND}}}).+")
-_SINGLE = {  # columns of the filter: what must hold of every message, once
+_SINGLE = {  # columns of the filter that only one term may set
     ("state", "is"): "state",
     ("result", "is"): "result",
     ("kind", "is"): "kind",
@@ -49,7 +49,7 @@ _REPEATED = {"message": "words", "headers": "headers", "body": "bodies"}
 
 @dataclass(frozen=True)
 class ArchiveSearch:
-    """``text`` as typed. With an ``error``, nothing is searched. Words without a field are looked for everywhere."""
+    """``text`` as typed. With an ``error``, nothing is searched. Words without a field are searched in all texts."""
 
     text: str
     filter: ArchiveFilter = field(default_factory=ArchiveFilter)
@@ -57,12 +57,12 @@ class ArchiveSearch:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """What stands before the error, in its place, and behind it."""
+        """The text before the error, the error itself, and the text after it."""
         return place_of(self.text, self.error)
 
     @property
     def takes_whole_names(self) -> bool:
-        """Whether a name was given that is compared as a whole, so that a part of it finds nothing."""
+        """Whether a term compares whole names, so that a part of a name finds nothing."""
         asked = self.filter
         names = (asked.type_is, asked.exception_is)
         return any((asked.queue, asked.type, asked.exception, asked.endpoint, asked.message_id, *names))
@@ -78,7 +78,7 @@ class ArchiveSearch:
 
     @property
     def read_in(self) -> list[tuple[str, list[str]]]:
-        """What is looked for row by row, and in which part of each message."""
+        """What is searched row by row, by the part of the message that is searched."""
         found: dict[str, list[str]] = {}
         for term in _terms(self.filter.texts):
             found.setdefault(_part(term), []).append(term.value)
@@ -90,14 +90,14 @@ class ArchiveSearch:
 
     @property
     def not_read(self) -> str:
-        """What a person might think was searched, too. Empty where a word was looked for everywhere."""
+        """Parts that a person may think were searched. Empty if a word was searched everywhere."""
         read = {term.field for term in _terms(self.filter.texts) if not term.path}
         parts = [name for name, field in (("bodies", "body"), ("headers", "headers")) if field not in read]
         return "" if "" in read else f"{', '.join(parts)} and ids" if parts else "ids"
 
     @property
     def in_bodies(self) -> str:
-        """The same search with its words looked for in the body."""
+        """The same search with its words searched in bodies."""
         return search_query.written(replace(self.filter, words=(), bodies=(*self.filter.bodies, *self.filter.words)))
 
 
@@ -108,9 +108,9 @@ def place_of(text: str, error: SearchSyntaxError | None) -> tuple[str, str, str]
 
 
 def read(text: str | None, access: ContentAccess) -> ArchiveSearch:
-    """No query asks for what lies dead; an empty one asks for everything.
+    """None means the dead messages, an empty text all messages.
 
-    Who may not read what messages say may not ask for it, either: counts would tell it, letter by letter.
+    A person who may not read contents may not search them either: counts would reveal them letter by letter.
     """
     text = DEAD if text is None else text.strip().replace("\0", "")
     try:
@@ -120,12 +120,12 @@ def read(text: str | None, access: ContentAccess) -> ArchiveSearch:
 
 
 def names_a_field(text: str) -> bool:
-    """Whether it is a search rather than an id, which may have a colon in it, too."""
+    """Whether the text is a search rather than an id, which may contain a colon, too."""
     return any(map(fields.is_field, text.split()))
 
 
 def is_one_word(text: str) -> bool:
-    """Whether it stands for itself, as an id does: neither several terms nor a phrase, a group, an exclusion."""
+    """Whether the text can be an id: one word, and no phrase, group or exclusion."""
     return len(text.split()) == 1 and not text.startswith(('"', "(", "-"))
 
 
@@ -151,7 +151,7 @@ def _filter(text: str, access: ContentAccess) -> ArchiveFilter:
 
 
 def _column(node: Node) -> tuple[str, str, Any]:
-    """The field, which part of a filter says this, and how."""
+    """The node's field, the filter's column for it, and the column's value."""
     match node:
         case Term(field="op", value=value) if value.isdecimal():
             return "op", "operation", int(value)

@@ -1,4 +1,4 @@
-"""A search that somebody typed, as another person may see it: what it looks for in messages may be what these say."""
+"""A person's search as another person may see it: its terms may repeat what messages contain."""
 
 from copy import copy
 from typing import NamedTuple
@@ -12,21 +12,21 @@ NOT_SHOWN = "a search in what messages say, which you may not see"
 
 
 class ShownSearch(NamedTuple):
-    """``text``: empty where there was none, or where it ``is_hidden``."""
+    """``text``: empty if there was none, or if it ``is_hidden``."""
 
     text: str
     is_hidden: bool = False
 
 
 def of(text: str, access: ContentAccess) -> ShownSearch:
-    """What this person might search for themselves; of what cannot be read nobody knows what it looks for."""
+    """Show what this person could search for. Hide what cannot be parsed: it may search contents."""
     if not text or not access.withheld or search.read(text, access).error is None:
         return ShownSearch(text)
     return ShownSearch("", is_hidden=True)
 
 
 def entry(entry: AuditEntry, access: ContentAccess) -> AuditEntry:
-    """Not for saving: of the audit, as this person may read it."""
+    """An audit entry as this person may read it. Not for saving."""
     shown = access.entry(entry)
     if entry.noun != "archive" or not of(audit_exports.searched_of(entry), access).is_hidden:
         return shown

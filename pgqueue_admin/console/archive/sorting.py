@@ -1,4 +1,4 @@
-"""How the archive's list is sorted, as an address says it: ``sort=-size``."""
+"""The sort order of the archive's list, as a URL parameter: ``sort=-size``."""
 
 import math
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from pgqueue_admin.console import pagination
 from pgqueue_admin.console.archive import cursors, window
 from pgqueue_admin.dialects import Connection
 
-WORDS = {  # of what, and how its two directions are said: the first press, the second
+WORDS = {  # the column's word, and its two directions: the first press, the second
     "age": ("Died", ("age", "newest first"), ("-age", "oldest first")),
     "sent": ("Sent", ("-sent", "newest first"), ("sent", "oldest first")),
     "size": ("Size", ("-size", "largest first"), ("size", "smallest first")),
 }
 SORTS = {name for _, *ways in WORDS.values() for name, _ in ways}
-NEWEST = "age"  # the youngest: as the page opens
+NEWEST = "age"  # the youngest first: the default
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A page's rows, and its neighbours as an address has them.
+    """A page's rows, and the cursors of its neighbours.
 
-    ``window_from``: of a list that only the newest were sorted of, from when on they died.
+    ``window_from``: if only the newest messages were sorted, since when they died.
     """
 
     messages: list[ArchivedMessage]
@@ -38,7 +38,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class SortLink:
-    """``way``: in words, where the page is sorted by it; ``to``: what a press asks for."""
+    """``way``: the direction in words, if the page is sorted by this; ``to``: the sort order after a press."""
 
     word: str
     way: str
@@ -46,7 +46,7 @@ class SortLink:
 
 
 def read(given: str | None) -> str:
-    """A bad value is the default."""
+    """An unknown value falls back to the default."""
     return given if given in SORTS else NEWEST
 
 
@@ -59,7 +59,7 @@ def links(sort: str) -> list[SortLink]:
 
 
 def page(connection: Connection, asked: ArchiveFilter, sort: str, given: Any, rows: int) -> Listed:
-    """``given``: the address's names, of which after and before say where."""
+    """``given``: the query parameters, with the cursors ``after`` and ``before``."""
     by, most_first = sort.removeprefix("-"), sort.startswith("-")
     after, before = given.get("after"), given.get("before")
     if by == "age":
@@ -77,7 +77,7 @@ def _packed(key: SortedKey | None) -> str:
 
 
 def _key(cursor: str | None) -> SortedKey | None:
-    """None of what no page of ours has written."""
+    """None for a cursor that no page of ours wrote."""
     match pagination.unpack(cursor):
         case [str(value), int(seq), str(top_at), int(top_seq)] if (
             _is_number(value) and window.is_time(top_at) and abs(seq) < 2**63 and abs(top_seq) < 2**63
@@ -87,7 +87,7 @@ def _key(cursor: str | None) -> SortedKey | None:
 
 
 def _is_number(text: str) -> bool:
-    """As the database writes one: neither spaces nor underscores."""
+    """Whether this is a number as the database writes it: without spaces and underscores."""
     try:
         return text.isascii() and "_" not in text and text.strip() == text and not math.isnan(float(text))
     except ValueError:

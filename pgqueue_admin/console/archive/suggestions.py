@@ -1,4 +1,4 @@
-"""What a search may go on with while it is typed: fields, and values of the last one. Each is the whole search."""
+"""Completes a search while it is typed: fields, and values of the last field. Each suggestion is a whole search."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.transport.wire.type_names import short_type
 
 MOST = 12
-NEWEST = 2_000  # archived messages, whose names are counted
+NEWEST = 2_000  # archived messages whose names are counted
 NAMES = 100  # of a field
 SECONDS = 0.5
 _LAST = re.compile(r'(?:^|\s)[-(]*(?P<term>(?:"(?:[^"]|"")*"|[^\s"])*)\Z')
@@ -44,11 +44,11 @@ _FIXED = {
 
 
 class _Box(NamedTuple):
-    """What may be typed into one: its fields, and its words for states."""
+    """A search box: its fields, and its words for states."""
 
     names: Sequence[str] = fields.NAMES
     states: Sequence[str] = ()
-    has_queues: bool = False  # whose names alone lead to them
+    has_queues: bool = False  # a queue's name alone leads to its page
 
 
 _BOXES = {
@@ -57,7 +57,7 @@ _BOXES = {
     "leases": _Box(leases.NAMES, tuple(leases.STATES)),
     "everywhere": _Box(has_queues=True),
 }
-_COUNTED = ("type", "error", "endpoint")  # in the archive, as facets are
+_COUNTED = ("type", "error", "endpoint")  # counted in the archive, as facets are
 
 
 class Suggestion(NamedTuple):
@@ -73,7 +73,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def of(text: str, box: _Box, access: ContentAccess) -> Iterator[Suggestion]:
-    """Those that begin with what is typed: a browser shows no others. None within an open quotation mark."""
+    """Suggestions that begin with the typed text: a browser shows no others. None within an open quotation mark."""
     last = _LAST.search(text)
     if not last or not last["term"]:
         return
@@ -92,7 +92,7 @@ def _words(typed: str, before: str, box: _Box, access: ContentAccess) -> Iterato
 
 
 def _fields(typed: str, known: Iterable[str], access: ContentAccess) -> Iterator[Suggestion]:
-    """Those that this person may search by."""
+    """Fields that this person may search by."""
     for name in known:
         head, dot, _ = name.partition(".")
         if not (reads_text(Term(head, "")) and access.search_refusal(head, ("",) if dot else ())):
@@ -120,7 +120,7 @@ def _values(name: str, value: str, box: _Box) -> Iterable[Suggestion]:
 
 
 def _names(field: str) -> Iterator[Suggestion]:
-    """By how many of the newest have them; both a whole name and its last part are found. Endpoints of ours besides."""
+    """The most frequent among the newest messages, as last part and whole name; for ``endpoint``, ours follow."""
     with deadline.within(SECONDS):
         counts, _ = query_errors.read(
             lambda connection: store.facets(connection, ArchiveFilter(state=""), NEWEST, NAMES)

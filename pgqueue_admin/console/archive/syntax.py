@@ -1,4 +1,4 @@
-"""What is typed as a search, as a tree: read by the grammar, each term by its field."""
+"""Parses a search into a tree: the grammar reads its structure, and each field its own terms."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -10,7 +10,7 @@ from pgqueue_admin.archive.search_terms import AllOf, AnyOf, Excluded, Node
 from pgqueue_admin.console.archive.tokens import SearchLexer, SearchSyntaxError
 
 Parsed = Tree[Token] | Token
-ReadTerm = Callable[[str, int], Node]  # a term as typed, and where it stands
+ReadTerm = Callable[[str, int], Node]  # a term as typed, and its position
 
 
 @cache
@@ -20,7 +20,7 @@ def _grammar() -> Lark:
 
 
 def parsed(text: str, read: ReadTerm) -> Iterator[tuple[Node, str, int]]:
-    """The terms and groups that must all hold, each with what was typed and where. Raises SearchSyntaxError."""
+    """The terms and groups that must all hold, each with its text and position. Raises SearchSyntaxError."""
     try:
         top = _grammar().parse(text).children[0]
     except UnexpectedToken as error:
@@ -30,7 +30,7 @@ def parsed(text: str, read: ReadTerm) -> Iterator[tuple[Node, str, int]]:
 
 
 def _joined(parsed: Parsed, by: str) -> Iterator[Parsed]:
-    """What is joined so, whatever brackets are about it: these change nothing."""
+    """The operands of one operator. Nested brackets of the same operator change nothing."""
     if isinstance(parsed, Tree) and parsed.data == by:
         for each in parsed.children:
             yield from _joined(each, by)

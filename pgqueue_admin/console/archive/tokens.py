@@ -1,4 +1,4 @@
-"""What is typed as a search, cut into terms, brackets, OR and excluding signs, each with its place."""
+"""Splits a search into terms, brackets, OR and minus signs, each with its position."""
 
 import re
 from collections.abc import Iterator
@@ -8,10 +8,8 @@ from lark import Token
 from lark.lexer import Lexer, LexerState
 
 MOST_LETTERS = 10_000
-MOST_WORDS = (
-    20  # each is looked for in each message: a pasted page would keep the database busy for as long as it may be
-)
-DEEPEST = 10  # brackets in each other
+MOST_WORDS = 20  # each is searched in each message: a pasted page would occupy the database for its whole time limit
+DEEPEST = 10  # levels of nested brackets
 _SPACE = re.compile(r"\s*")
 _PIECE = re.compile(r'"(?P<quoted>(?:[^"]|"")*)(?P<end>"?)|[^\s"()]+|[()]')
 _JOINING = {
@@ -21,7 +19,7 @@ _JOINING = {
 
 
 class SearchSyntaxError(ValueError):
-    """``wrong`` is the part of the query that cannot be read; it stands from ``start`` to ``end``."""
+    """``wrong`` is the part of the query in error, from ``start`` to ``end``."""
 
     def __init__(self, wrong: str, why: str, start: int = 0, end: int | None = None):
         self.wrong, self.why, self.start = wrong, why, start
@@ -30,9 +28,9 @@ class SearchSyntaxError(ValueError):
 
 
 class SearchLexer(Lexer):
-    """For the parser. A bracket within a word is a letter of it, unless it closes one that stands before the word."""
+    """The parser's lexer. A bracket inside a word belongs to the word, unless it closes one opened before the word."""
 
-    __future_interface__ = 1  # given the state of the parse, instead of its text alone
+    __future_interface__ = 1  # lex() gets the parser's state, not only the text
 
     def __init__(self, _conf: object):
         pass
@@ -84,7 +82,7 @@ def _word(text: str, at: int, end: int, terms: list[int]) -> Token:
 
 
 def _end_of_term(text: str, at: int, is_in_brackets: bool) -> int:
-    own = 0  # brackets that the word has opened itself
+    own = 0  # brackets opened inside the word
     while piece := _PIECE.match(text, at):
         if piece[0] == ")":
             if not own and is_in_brackets:

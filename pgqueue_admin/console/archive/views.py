@@ -1,4 +1,4 @@
-"""Find exactly these messages: the dead and the finished, searched, ticked and acted on (C4)."""
+"""Find exactly these messages: dead and finished ones, to search, tick and act on (C4)."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -36,8 +36,9 @@ TABS = (
 
 @dataclass(frozen=True, slots=True)
 class ArchiveResult:
-    """``listed``: what its pages have; ``window``: where texts were looked for, to ask for the same again;
-    ``coverage``: what that was.
+    """``listed``: the filter that its pages share; ``coverage``: what a text search covered, in words.
+
+    ``window``: where texts were searched, so that the search can be repeated.
     """
 
     rows: list[archive_rows.ArchiveRow]
@@ -49,7 +50,7 @@ class ArchiveResult:
     window: str = ""
     coverage: CoverageLine | None = None
     is_by_index: bool = False
-    sorted_from: datetime | None = None  # of so many that only the newest were sorted: when the oldest of these died
+    sorted_from: datetime | None = None  # if only the newest were sorted: when the oldest of these died
 
 
 @require_safe
@@ -111,13 +112,13 @@ def _read(connection: Connection, query: search.ArchiveSearch, request: HttpRequ
 
 
 def _covered(request: HttpRequest, connection: Connection) -> tuple[Lane, ...] | None:
-    """None where it is not known, or cannot be asked any more: then the search begins anew."""
+    """The window that a search covered. None if unknown or no longer usable: then the search starts anew."""
     lanes = window.unpack(request.GET.get("w"))
     return lanes if lanes is not None and text_search.still_covers(connection, lanes) else None
 
 
 def _kept_in_address(query: search.ArchiveSearch, sort: str, is_open: bool) -> list[tuple[str, str]]:
-    """Beside the columns, which a form replaces."""
+    """Query parameters that links keep, without the columns, which a form replaces."""
     given = [("q", query.text), ("sort", "" if sort == sorting.NEWEST else sort), ("facets", "open" if is_open else "")]
     return [(name, value) for name, value in given if value or name == "q"]
 
@@ -125,7 +126,7 @@ def _kept_in_address(query: search.ArchiveSearch, sort: str, is_open: bool) -> l
 def _looked_through(
     request: HttpRequest, connection: Connection, query: search.ArchiveSearch, start: tuple[Lane, ...], started: float
 ) -> ArchiveResult:
-    """The first page of what texts were looked for in; further ones ask within its window."""
+    """The first page of a text search. Further pages query within its window."""
     looked = text_search.look_through(connection, query.filter, start)
     asked = ArchiveFilter(state="", ids=looked.ids)
     shown = sorting.page(connection, asked, sorting.read(request.GET.get("sort")), {}, ROWS)

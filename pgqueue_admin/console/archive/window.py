@@ -1,4 +1,4 @@
-"""What a search of texts has covered, as addresses and forms carry it from one page to the next."""
+"""The window that a text search covered, as URLs and forms carry it from page to page."""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ def pack(lanes: tuple[Lane, ...]) -> str:
 
 
 def unpack(text: str | None) -> tuple[Lane, ...] | None:
-    """None for what is none, whoever wrote it. How many are read is bounded by the statement, not by these."""
+    """None for an invalid window. The statement bounds how many rows are read, not the window."""
     lanes = pagination.unpack(text)
     if lanes is None or len(lanes) > _MOST:
         return None
@@ -29,12 +29,12 @@ def unpack(text: str | None) -> tuple[Lane, ...] | None:
 
 
 def _is_of_all(lanes: Iterable[Lane | None]) -> bool:
-    """Whether who sees some queues asks for what was never offered to them (text_search.by_index)."""
+    """Whether a person with scopes requests an index lane, which is never offered to them (text_search.by_index)."""
     return visible_queues.current() is not None and any(each and each.which in indexed_texts.LANES for each in lanes)
 
 
 def covered(lanes: tuple[Lane, ...], state: str) -> str:
-    """As terms of a search, of what an act on messages of this state can find there: " died:>=…"; empty for all."""
+    """The window as search terms for an action on messages of this state: " died:>=…"; empty if it covers all."""
     which = "dead" if state == "dead" else "others"
     terms = ""
     for lane in lanes:
@@ -44,7 +44,7 @@ def covered(lanes: tuple[Lane, ...], state: str) -> str:
 
 
 def instant(key: Key | None) -> datetime | None:
-    """None where others wrote a time beyond the calendar."""
+    """None for a time beyond the calendar, which other programs may write."""
     try:
         return datetime.fromisoformat(key[0]) if key else None
     except ValueError:
@@ -52,7 +52,7 @@ def instant(key: Key | None) -> datetime | None:
 
 
 def is_time(text: str) -> bool:
-    """As the database writes one."""
+    """Whether this is a time as the database writes it."""
     return _TIME.fullmatch(text) is not None
 
 
