@@ -1,4 +1,4 @@
-"""The audit's entries as a file: exactly those that a filter finds, as CSV or JSON lines."""
+"""Exports the audit's entries that a filter finds, as CSV or JSON lines."""
 
 import csv
 import json
@@ -8,7 +8,7 @@ from typing import IO, Any
 from pgqueue_admin.formatting import spreadsheets
 from pgqueue_admin.models import AuditEntry
 
-MOST = 100_000  # entries of one file
+MOST = 100_000  # entries in one file
 COLUMNS = (
     "at",
     "who",
@@ -26,7 +26,7 @@ COLUMNS = (
 
 
 def as_csv(entries: Iterable[AuditEntry], file: IO[str]) -> int:
-    """How many were written."""
+    """Return the number of entries written."""
     lines, count = csv.writer(file), 0
     lines.writerow(COLUMNS)
     for count, entry in enumerate(entries, 1):  # noqa: B007 the last one is returned
@@ -35,7 +35,7 @@ def as_csv(entries: Iterable[AuditEntry], file: IO[str]) -> int:
 
 
 def as_json_lines(entries: Iterable[AuditEntry], file: IO[str]) -> int:
-    """How many were written."""
+    """Return the number of entries written."""
     count = 0
     for count, entry in enumerate(entries, 1):  # noqa: B007 likewise
         file.write(json.dumps(_values(entry), ensure_ascii=False) + "\n")
@@ -43,7 +43,7 @@ def as_json_lines(entries: Iterable[AuditEntry], file: IO[str]) -> int:
 
 
 def _values(entry: AuditEntry) -> dict[str, Any]:
-    """Times in UTC."""
+    """Times are in UTC."""
     found = {name: getattr(entry, name) for name in COLUMNS}
     return {**found, "at": entry.at.isoformat()}
 

@@ -1,4 +1,4 @@
-"""What the audit may be narrowed by: persons, acts, objects and days of the newest entries that a filter finds."""
+"""Facets of the audit: persons, actions, objects and days of the newest entries that a filter finds."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -15,7 +15,7 @@ _DAY = timedelta(days=1)
 
 
 class _Field(NamedTuple):
-    """``name`` of an entry, and the term that finds just these; "" where no term can say it."""
+    """``name`` of an entry, and the term that finds exactly these entries; "" if no term can."""
 
     word: str
     name: Callable[[Any], str]
@@ -43,7 +43,7 @@ def _value(name: str, number: int, term: str, text: str) -> FacetValue:
 
 
 def _exactly(field: str) -> Callable[[str], str]:
-    """Names are compared without regard to case, as they are counted."""
+    """The term ignores case, and so do the counts."""
     return lambda name: f'{field}:"={name}"' if name and '"' not in name and "\0" not in name else ""
 
 

@@ -18,7 +18,7 @@ FIELDS = ("who", "did", "on", "op", "from", "since", "until")
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """``faults``: what cannot be read; then nothing is looked for."""
+    """``faults``: terms that cannot be parsed; then nothing is searched."""
 
     text: str
     asked: Q = field(default_factory=Q)
@@ -31,7 +31,7 @@ class AuditFilter:
 
 
 def read(text: str, access: ContentAccess = content_access.ALL) -> AuditFilter:
-    """What may not be seen is not looked for either: an answer would tell it, letter by letter."""
+    """Do not search what may not be seen: answers would reveal it letter by letter."""
     subject = _subject if access.withheld else _any_subject
     typed = filter_syntax.read(text.replace("\0", ""), FIELDS)
     asked, faults = Q(), list(typed.faults)
@@ -49,12 +49,12 @@ def _any_subject(text: str) -> Q:
 
 
 def _subject(text: str) -> Q:
-    """But searches of the archive."""
+    """Without searches of the archive."""
     return Q(subject__icontains=text) & ~Q(noun="archive")
 
 
 def _term(name: str, value: str, subject: Callable[[str], Q]) -> tuple[Q, str]:
-    """What one term asks, or why it cannot be read."""
+    """The condition of one term, or why it cannot be parsed."""
     if not value:
         return Q(), f"put the value right after {name}: without a space."
     if name in ("since", "until"):
@@ -77,7 +77,7 @@ def _term(name: str, value: str, subject: Callable[[str], Q]) -> tuple[Q, str]:
 
 
 def _verbs(text: str) -> list[str]:
-    """Those of just this name or past tense; where there are none, those that contain it."""
+    """Verbs of exactly this name or past tense; otherwise those whose past tense contains it."""
     acts = audit_verbs.ACTS.items()
     if text.startswith("="):
         return [verb for verb, said in acts if said.past == text[1:]]
@@ -86,7 +86,7 @@ def _verbs(text: str) -> list[str]:
 
 
 def _time(text: str) -> datetime | None:
-    """Without a zone it is UTC, without a time the day's beginning."""
+    """Without a zone it is UTC; without a time, the beginning of the day."""
     try:
         found = datetime.fromisoformat(text.upper())
         return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)

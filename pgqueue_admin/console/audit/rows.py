@@ -1,4 +1,4 @@
-"""One entry of the audit as a line: what was done, what it changed, and where the object is."""
+"""An audit entry as a line: what was done, what changed, and a link to the object."""
 
 from dataclasses import dataclass
 
@@ -13,21 +13,21 @@ from pgqueue_admin.models import AuditEntry, settings_words
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import audit_exports
 
-_LONGEST = 300  # characters of what is shown of a change
+_LONGEST = 300  # characters of a change that are shown
 _PAGES = {"endpoint": "endpoint", "alert": "alert", "failure": "failure", "mail": "alert_mail"}
 _KEYS = {"alert": "number", "failure": "fingerprint", "endpoint": "name", "mail": "number"}
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """``undo``: where it is taken back; empty: it cannot be."""
+    """``undo``: the URL that undoes it; empty if it cannot be undone."""
 
     entry: AuditEntry
     undo: str = ""
 
     @property
     def did(self) -> str:
-        """``retried 564 messages of Orders``; of settings without what they were, which has a column of its own."""
+        """``retried 564 messages of Orders``. The values of settings are left to their own columns."""
         said = activity.of_entry(self.entry).did
         if self.entry.noun in {"endpoint", "queue"}:
             return f"{audit_verbs.past(self.entry.verb)} {self.entry.subject}"
@@ -35,7 +35,7 @@ class AuditRow:
 
     @property
     def search(self) -> str:
-        """What finds the acts of the same person or program."""
+        """The search for actions of the same person or program."""
         return 'who:"{}"'.format(self.entry.who.replace('"', ""))
 
     @property
@@ -48,7 +48,7 @@ class AuditRow:
 
     @property
     def way(self) -> tuple[str, str] | None:
-        """The word and the address of what it was done to; None where it has no page."""
+        """The word and URL of the object; None if it has no page."""
         entry = self.entry
         try:
             return _way(entry)
@@ -77,7 +77,7 @@ def _way(entry: AuditEntry) -> tuple[str, str] | None:
 
 
 def _said(values: object) -> str:
-    """``peek delay 1 s, concurrency per process 2``; of what is no setting, its words as they are."""
+    """``peek delay 1 s, concurrency per process 2``. Names that are no setting stay as they are."""
     if not isinstance(values, dict):
         return ""
     said = ", ".join(

@@ -1,4 +1,4 @@
-"""Which entries of the audit can be taken back, and where: only what still stands as the entry left it."""
+"""Which audit entries can be undone, and where: only if the object is still as the entry left it."""
 
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -14,7 +14,7 @@ _VERBS = {"set", "undo"}
 
 
 def paths(entries: Iterable[AuditEntry]) -> dict[int, str]:
-    """By entry: what is posted there takes it back, and judges anew."""
+    """By entry: the URL that undoes it on POST, and checks again."""
     last = cache(endpoints.last_changes)
     return {entry.pk: path for entry in entries if (path := _path(entry, last))}
 

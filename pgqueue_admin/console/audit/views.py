@@ -23,7 +23,7 @@ from pgqueue_admin.services.content_access import ContentAccess
 
 ROWS = 50
 COUNTED_TO = 10_000
-AT_ONCE = 20  # read for a file: an entry may have two bodies
+AT_ONCE = 20  # entries read at a time for a file: one may hold two bodies
 FORMATS = {"csv": (export.as_csv, "text/csv; charset=utf-8"), "jsonl": (export.as_json_lines, "application/jsonl")}
 
 
@@ -56,7 +56,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _by_day(entries: list[AuditEntry], access: ContentAccess) -> list[tuple[Any, list[AuditRow]]]:
-    """Days of the person's zone."""
+    """Days are those of the person's zone."""
     days = groupby(entries, lambda entry: timezone.localtime(entry.at).date())
     ways = undo.paths(entries)
     return [
@@ -67,7 +67,7 @@ def _by_day(entries: list[AuditEntry], access: ContentAccess) -> list[tuple[Any,
 
 @require_POST
 def exported(request: HttpRequest) -> HttpResponseBase:
-    """The newest that the filter finds; that somebody took them is an entry, too."""
+    """Export the newest entries that the filter finds. The export becomes an audit entry itself."""
     if refusal := permissions.refusal_on_page(request.user, "export"):
         responses.refused(request, f"Nothing was exported: it {refusal}.")
         return responses.SeeOther(reverse("audit"))

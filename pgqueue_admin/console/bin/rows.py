@@ -1,4 +1,4 @@
-"""A discarded message as a line of the bin: who discarded it, why, and when it is gone for good."""
+"""A discarded message as a line of the bin: who discarded it, why, and when it is deleted for good."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ SOON = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class BinRow:
-    """``gone_at``: from then on the clean-up may take it; None: never, or nobody can say."""
+    """``gone_at``: from when retention may delete it; None: never, or unknown."""
 
     row: ArchiveRow
     reason: str
-    operation: int | None  # of this console
+    operation: int | None  # an operation of this console
     gone_at: datetime | None
     now: datetime
 
@@ -35,7 +35,7 @@ class BinRow:
 
 
 def of(messages: Collection[ArchivedMessage], days: int, now: datetime, access: ContentAccess) -> list[BinRow]:
-    """``days``: how long the archive keeps what was decided; 0: for ever."""
+    """``days``: how long the archive keeps decided messages; 0: for ever."""
     operations = {each.pk: each for each in Operation.objects.filter(pk__in={each.operation for each in messages})}
     alone = _reasons([each.id for each in messages if not each.operation])
     found = []
@@ -48,7 +48,7 @@ def of(messages: Collection[ArchivedMessage], days: int, now: datetime, access: 
 
 
 def _gone_at(message: ArchivedMessage, days: int) -> datetime | None:
-    """As ``archive.retention`` prunes: by the last of what was decided and when it died."""
+    """As ``archive.retention`` prunes: by the latest of death, decision and end."""
     times = [each for each in (message.died_at, message.resolved_at, message.ended_at) if each is not None]
     if not days or not times or any(isinstance(each, Beyond) for each in times):
         return None
@@ -56,7 +56,7 @@ def _gone_at(message: ArchivedMessage, days: int) -> datetime | None:
 
 
 def _reasons(archive_ids: list[int]) -> dict[int, str]:
-    """By archive id, of those that were taken out of their queues."""
+    """By archive id: the reasons for which messages were taken out of their queues."""
     asked = Q()
     for each in archive_ids:
         asked |= Q(after__archive_ids__contains=each)

@@ -1,4 +1,4 @@
-"""What a page calls the queue or endpoint that a message is for: by one name, whichever source says it."""
+"""Names of queues and endpoints on a conversation's page: one name, whichever source reports it."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,11 +13,11 @@ from pgqueue_admin.models.queue_database import is_watched
 from pgqueue_admin.monitor.message import StoredMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
 
-LONGEST = 120  # characters of a name that strangers wrote
+LONGEST = 120  # characters of a name written by strangers
 
 
 class QueueNames:
-    """An endpoint is called as its queue's table; tables of one name are told apart by their schemas."""
+    """An endpoint is named by its queue's table. Tables of the same name also show their schemas."""
 
     def __init__(self, tables: Iterable[QueueTable] = ()):
         self._named = Counter(each.address.table for each in tables)
@@ -30,13 +30,13 @@ class QueueNames:
         return text(address.table if is_alone else f"{address.schema}.{address.table}")
 
     def named(self, written: str | None) -> str:
-        """Of an address as endpoints or the archive write it."""
+        """The name of an address in the form that endpoints or the archive write."""
         address = address_of(written)
         return self.of(address) if address else text(written)
 
 
 def text(written: str | None) -> str:
-    """Characters without a shape are marked, and what is longer than a name is cut."""
+    """Mark invisible characters, and cut what is too long for a name."""
     said = escape_invisible.plain((written or "")[:LONGEST])
     return said if len(written or "") <= LONGEST else f"{said}…"
 
@@ -46,5 +46,5 @@ def message_path(table: QueueTable, message: StoredMessage) -> str:
 
 
 def queue_path(address: Address | None) -> str:
-    """Empty where there is no page of it."""
+    """Empty if the queue has no page."""
     return url_converters.queue(address) if address and is_watched(address) else ""

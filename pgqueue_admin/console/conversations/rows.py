@@ -1,4 +1,4 @@
-"""A conversation as its page says it: how it stands, what comes next, and a line for each copy of a message."""
+"""A conversation as its page shows it: its state, the next steps, and a line for each copy of a message."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,9 +12,9 @@ from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.formatting.names import listed
 from pgqueue_admin.formatting.numbers import pluralize, times
 
-DEEPEST = 4  # as far as a line is indented
-ACTS = 5  # buttons of what needs somebody
-# state, name of its drawing and colour, as components.state takes them
+DEEPEST = 4  # levels of a line's indentation
+ACTS = 5  # buttons of next steps
+# state: the state whose icon and colour it has in components.state
 _DRAWN = {
     "failed": "dead", "ready": "waiting", "in flight": "waiting", "handled": "succeeded", "died again": "retried",
 }  # fmt: skip
@@ -54,7 +54,7 @@ class CopyRow:
 
     @property
     def notes(self) -> str:
-        """What else is to be said of it, beside its name."""
+        """Remarks beside the name."""
         found = [
             f"died {times(self.copy.deaths)}" if self.copy.deaths and not self.copy.is_dead else "",
             f"also {listed(self.copy.also)}" if self.copy.also else "",
@@ -66,7 +66,7 @@ class CopyRow:
 
 
 class ConversationPage:
-    """Everything that the page says, concluded from what was found."""
+    """Everything that the page shows, derived from what was found."""
 
     def __init__(self, found: FoundConversation, now: datetime):
         self.known: Conversation = conversation.build(found.seen, found.focus)
@@ -79,13 +79,13 @@ class ConversationPage:
 
     @property
     def tone(self) -> tuple[str, str]:
-        """Nothing is over as long as a source may have more of it."""
+        """A conversation is not over while an unread source may have more of it."""
         word, tone = headline.tone(self.known)
         return ("not known to be over", "") if word == "over" and self.unread else (word, tone)
 
     @property
     def unread(self) -> str:
-        """Names of the sources that were to be read and were not, or not all."""
+        """Names of the sources that were not read, or not completely."""
         return listed([each.source for each in self.covered if each.failed], 6)
 
     @property
@@ -110,7 +110,7 @@ class ConversationPage:
 
     @cached_property
     def next_steps(self) -> list[NextStep]:
-        """What is dead first: each message's page has its acts."""
+        """Dead messages first: each message's page has its actions."""
         dead = [NextStep(f"Open {_name(each)}, dead in {_place(each)}", each.link) for each in self.known.dead]
         queues = {each.last.queue_link: each for each in self.known.waiting if each.last.queue_link}
         stuck = [NextStep(f"See who receives in {_place(each)}", link) for link, each in queues.items()]
@@ -149,7 +149,7 @@ class ConversationPage:
 
     @property
     def not_known(self) -> str:
-        """What no source tells, of whom."""
+        """The places of which no source reports what they did."""
         places = dict.fromkeys(
             each.place or "somebody" for each in self.known.copies if each.is_concluded or not _is_told(each)
         )

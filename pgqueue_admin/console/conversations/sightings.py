@@ -1,4 +1,4 @@
-"""What each source tells of a message, in one shape."""
+"""Converts what each source knows of a message to a sighting."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -29,7 +29,7 @@ _STATES = {"dead": "dead", "retried": "retried", "succeeded": "succeeded", "dead
 def of_waiting(
     table: QueueTable, kind: str, message: StoredMessage, places: QueueNames, now: datetime, zone: timedelta
 ) -> Sighting:
-    """``kind``: as the sampler knows it; ``zone``: how far due times of this table are off."""
+    """``kind``: the sampler's kind of the table; ``zone``: the offset of its due times."""
     about = _told(message.headers, message.type)
     about |= {
         "message_id": message.message_id,
@@ -81,7 +81,7 @@ def _failed(message: StoredMessage, places: QueueNames, about: dict[str, Any]) -
 
 
 def of_archived(found: ArchivedRow, places: QueueNames, reasons: Mapping[int, str]) -> Sighting:
-    """``reasons``: what people wrote, by the number of their operation."""
+    """``reasons``: what people wrote, by the number of the operation."""
     row, died = found.row, instant(found.row.died_at)
     never_ended = row.state == "discarded" and row.resolved_at == row.died_at  # taken out while it waited
     succeeded = row.result == "success"
@@ -137,7 +137,7 @@ def of_finished(message: FinishedMessage, places: QueueNames) -> Sighting:
 
 
 def not_archived(history: Iterable[FinishedMessage], archived: Iterable[ArchivedRow]) -> list[FinishedMessage]:
-    """Without those that the archive still has, which knows more of them."""
+    """The history without messages that the archive still has, which knows more of them."""
     known = {(row.message_id, at) for each in archived if (row := each.row) and (at := instant(row.died_at))}
     return [each for each in history if (each.message_id, each.ended_at) not in known]
 
@@ -155,7 +155,7 @@ def _told(headers: Headers, type_name: str | None) -> dict[str, Any]:
 
 
 def _is_audited(headers: Headers) -> bool:
-    """No other message says when it was handled; of one that failed this was an earlier handling of it."""
+    """Only a handled message says when its handling ended. In a failed one, that was an earlier handling."""
     return bool(headers.get(wire.PROCESSING_ENDED)) and not headers.get(wire.FAILED_Q)
 
 
@@ -184,5 +184,5 @@ def _headers(written: str | None) -> Headers:
 
 
 def instant(at: datetime | None) -> datetime | None:
-    """None for what no calendar holds."""
+    """None for a time beyond the calendar."""
     return None if at is None or isinstance(at, Beyond) else at

@@ -1,4 +1,4 @@
-"""Asks each source for a conversation, each within a time of its own, and says what was covered."""
+"""Queries each source for a conversation, with a time limit for each, and reports what was covered."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,17 +27,17 @@ from pgqueue_admin.monitor.conversations import TableMessages
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.transport.wire import headers as wire
 
-ARCHIVE_SECONDS = 2.0  # for reading headers; what follows by index takes little
+ARCHIVE_SECONDS = 2.0  # for reading headers; lookups by index then take little
 HISTORY_MOST = 300
 _DAY = timedelta(days=1)
-_ON = timedelta(days=31)  # so long after what is known the rest of a conversation is looked for
+_ON = timedelta(days=31)  # how long after the known messages the rest of a conversation is searched
 _BACK = timedelta(days=3653)
 
 
 class SourceCoverage(NamedTuple):
-    """``found``: how many messages; None: it was not looked into, and ``said`` tells why.
+    """``found``: how many messages; None: the source was not searched, and ``said`` gives the reason.
 
-    ``failed``: what was to be read was not: there may be more, and not only beyond what is looked into.
+    ``failed``: a planned read failed, so there may be more even within the range searched.
     """
 
     source: str
@@ -56,7 +56,10 @@ class FoundConversation:
 
 
 def in_database(connection: Connection, conversation_id: str, asked_for: str, now: datetime) -> FoundConversation:
-    """Queues, delayed tables, error and audit queues, and the archive. ``asked_for``: any id of a message in it."""
+    """Search queues, delayed tables, error and audit queues, and the archive.
+
+    ``asked_for``: any id of a message in it.
+    """
     tables = [each for each in discovery.by_shape(connection, queue_database().schemas) if _holds_messages(each)]
     found = FoundConversation(QueueNames(tables), focus={asked_for} if asked_for else set())
     looked = conversations.read(connection, tables, conversation_id, now)
@@ -67,7 +70,7 @@ def in_database(connection: Connection, conversation_id: str, asked_for: str, no
 
 
 def beside() -> list[QueueDatabase]:
-    """The databases beside the first; to who sees some queues those that have one of these."""
+    """The databases beside the first. A person with scopes gets only those that have an allowed queue."""
     seen = visible_queues.current()
     return [each for each in looked_at() if seen is None or any(map(each.allows, seen.seen))]
 
@@ -75,7 +78,7 @@ def beside() -> list[QueueDatabase]:
 def add_looked_at(
     found: FoundConversation, of: QueueDatabase, conversation_id: str, asked_for: str, now: datetime
 ) -> None:
-    """What waits in a database that is looked at beside the first. One that does not answer is said so, and no more."""
+    """Add messages waiting in a database beside the first. If it does not answer, report only that."""
 
     def look(connection: Connection) -> None:
         tables = [each for each in discovery.by_shape(connection, of.schemas) if _holds_messages(each)]
@@ -95,7 +98,7 @@ def _holds_messages(table: QueueTable) -> bool:
 def _with_row(
     connection: Connection, looked: list[TableMessages], conversation_id: str, asked_for: str, now: datetime
 ) -> list[TableMessages]:
-    """The message that is asked for by its row's id lies perhaps behind all that was looked at."""
+    """Add the message requested by its row id: it may lie beyond the rows that were read."""
     row_id = _uuid(asked_for)
     keyed = [each for each in looked if each.table.has_primary_key and each.table.has_messages and not each.unread]
     if row_id is None or any(message.id == row_id for each in looked for message in each.messages):
@@ -221,7 +224,7 @@ def _archived(
 
 
 def _reasons(rows: list[archive.ArchivedRow]) -> dict[int, str]:
-    """What people wrote when they started the operations that these were part of."""
+    """The reasons that people gave for the operations on these messages."""
     numbers = {event.operation for each in rows for event in each.events if event.operation}
     entries = AuditEntry.objects.filter(operation_id__in=numbers, noun="message").exclude(reason="")
     return {
@@ -230,7 +233,7 @@ def _reasons(rows: list[archive.ArchivedRow]) -> dict[int, str]:
 
 
 def history_is_there() -> str:
-    """Why history cannot be looked into; empty where it can."""
+    """Why history cannot be searched; empty if it can."""
     if visible_queues.current() is not None:
         return "its files are of all queues together, and are not shown"
     if not DataFile.objects.filter(dataset=DataFile.Dataset.HISTORY).exists():
@@ -241,7 +244,7 @@ def history_is_there() -> str:
 def add_history(
     found: FoundConversation, conversation_id: str, known: tuple[datetime | None, datetime | None], now: datetime
 ) -> None:
-    """``known``: when what was found began and ended; then the days around, else all days, the newest first."""
+    """``known``: begin and end of what was found. Searches the days around it, otherwise all days, newest first."""
     since, until = _stretch(known, now)
     try:
         told = message_lookup.in_conversation(conversation_id, since, until, HISTORY_MOST)
@@ -260,7 +263,7 @@ def add_history(
 
 
 def _stretch(known: tuple[datetime | None, datetime | None], now: datetime) -> tuple[datetime, datetime]:
-    """Within ten years: times in headers are whatever their writers say."""
+    """Limit the span to ten years: times in headers are whatever their writers say."""
     begin, end = known
     if begin is None:
         return now - _BACK, now + _DAY

@@ -19,9 +19,9 @@ LONGEST = 2_000  # characters of an id
 
 @require_safe
 def page(request: HttpRequest, conversation_id: str) -> HttpResponse:
-    """``m`` of the address: any id of the message whose story stands first; ``history``: files are looked into, too.
+    """``m``: any id of the message whose story comes first; ``history``: also search the files of history.
 
-    A page with scripts asks for itself again with history, which takes seconds; without, there is a link.
+    A page with scripts requests itself again with history, which takes seconds; without scripts, it has a link.
     """
     navigation.stands_under(request, "archive")
     asked_for, now = _clean(request.GET.get("m", "")), database_clock.now()
@@ -50,7 +50,7 @@ def page(request: HttpRequest, conversation_id: str) -> HttpResponse:
 
 
 def _clean(said: str) -> str:
-    """As a parameter: half characters are in no header that can be read."""
+    """Clean a parameter. Lone surrogates are replaced: no readable header holds one."""
     return said.strip()[:LONGEST].encode("utf-8", "replace").decode()
 
 

@@ -1,1 +1,1 @@
-"""Delayed tables: how much they keep back, what is overdue, and whether somebody moves it."""
+"""Delayed tables: how many messages they hold, how many are overdue, and whether anything moves them."""

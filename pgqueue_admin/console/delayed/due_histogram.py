@@ -1,4 +1,4 @@
-"""When what waits is due: all delayed tables added up, by stretches of time."""
+"""Histogram of due times: the messages of all delayed tables by time span."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ WORDS = (
 
 
 class DueBucket(NamedTuple):
-    """``percent`` of the largest one: how long its bar is."""
+    """``percent`` of the largest bucket: the length of its bar."""
 
     word: str
     messages: int
@@ -23,7 +23,7 @@ class DueBucket(NamedTuple):
 
 class DueHistogram(NamedTuple):
     stretches: list[DueBucket]
-    is_cut: bool  # of some table only the soonest were looked at
+    is_cut: bool  # some table may have more messages than the soonest ones counted
 
     @property
     def total(self) -> int:
@@ -31,7 +31,7 @@ class DueHistogram(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """For whoever does not see the bars."""
+        """The bars in words, for screen readers."""
         told = [f"{each.word.lower()} {format_int(each.messages)}" for each in self.stretches if each.messages]
         return "; ".join(told)
 

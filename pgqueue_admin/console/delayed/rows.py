@@ -1,4 +1,4 @@
-"""A delayed table as a row: its newest sample, and since when nobody seems to move what is due there."""
+"""A delayed table as a row: its newest sample, and since when nothing seems to move its overdue messages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from pgqueue_admin.monitor.queue_table import TableKind
 @dataclass(frozen=True, slots=True)
 class DelayedRow:
     queue: Queue
-    of: Queue | None  # whose endpoint keeps messages back here
+    of: Queue | None  # the queue whose endpoint delays messages here
     now: datetime
 
     @property
@@ -51,7 +51,7 @@ class DelayedRow:
 
 
 def load() -> list[DelayedRow]:
-    """Every delayed table that is there, those with a problem first, then by how much they hold."""
+    """Every existing delayed table: those with a problem first, then by number of messages."""
     now = database_clock.now()
     found = list(Queue.objects.filter(gone_since=None).select_related("latest"))
     named = {Address(queue.schema, queue.table): queue for queue in found if queue.kind != TableKind.DELAYED}
@@ -70,7 +70,7 @@ def held(row: DelayedRow) -> SafeString:
 
 
 def next_due(row: DelayedRow) -> SafeString:
-    """The soonest, which may have passed."""
+    """The soonest due time, which may be past."""
     due, count = (row.latest.next_due_at, row.latest.delayed) if row.latest else (None, None)
     if due:
         return components.ago(due)
@@ -85,7 +85,7 @@ def overdue(row: DelayedRow) -> SafeString:
 
 
 def late(known: LatestSample | None) -> SafeString:
-    """How many are overdue. The soonest are looked through up to the cap: all of those may be."""
+    """The number of overdue messages. Only the soonest are counted, up to the cap: all of these may be overdue."""
     return components.figure(known.overdue if known else None, _how_late(known))
 
 
@@ -95,7 +95,7 @@ def _how_late(known: LatestSample | None) -> str:
 
 
 def mover(row: DelayedRow) -> SafeString:
-    """What can be told from outside: somebody moves, or nobody seems to."""
+    """Whether a mover runs, as far as is visible from outside."""
     if row.latest and row.latest.error:
         return format_html("{}", row.latest.error)
     if since := row.unmoved_since:
@@ -105,7 +105,7 @@ def mover(row: DelayedRow) -> SafeString:
 
 
 def _next_step(row: DelayedRow) -> SafeString:
-    """A delayed table is moved by the endpoint that it belongs to, and by nobody else."""
+    """Only the endpoint that owns a delayed table moves its messages."""
     if row.of and row.of.endpoint:
         path = reverse("endpoint", args=[row.of.endpoint])
         return format_html('Its endpoint does while it runs: <a href="{}">see why not, or start it</a>', path)
@@ -129,7 +129,7 @@ CELLS: dict[str, Callable[[DelayedRow], SafeString]] = {
 
 
 def verdict(rows: list[DelayedRow]) -> tuple[str, str]:
-    """State and sentence that open the page."""
+    """The state and the sentence that open the page."""
     stuck = [row for row in rows if row.unmoved_since]
     held_back = format_figure(sum(map(_count, rows)), of_sum(row.latest.delayed_how for row in rows if row.latest))
     if stuck:

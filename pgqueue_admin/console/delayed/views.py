@@ -1,4 +1,4 @@
-"""What comes later, and is it late? Every delayed table; its messages have their page where all messages have it."""
+"""What comes later, and is it late? All delayed tables; their messages are on the messages page, like all others."""
 
 from datetime import timedelta
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from pgqueue_admin.monitor.clock_skew import ClockSkew
 
 
 class DelayedLook(NamedTuple):
-    """Of one database: how far due times are off, and how many messages are due in each stretch, by table."""
+    """Results of one database: the offset of due times by table, and each table's messages by time span."""
 
     skews: dict[Address, ClockSkew | None]
     spreads: list[list[int]]
@@ -45,7 +45,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def _looked(
     database: QueueDatabase, tables: list[Address]
 ) -> tuple[DelayedLook | None, query_errors.QueryError | None]:
-    """Each database fails by itself."""
+    """A database that fails does not affect the others."""
     here = [table for table in tables if database.allows(table)]
     return query_errors.read(lambda connection: _look(connection, database, here), database=database)
 
