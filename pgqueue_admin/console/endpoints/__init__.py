@@ -1,1 +1,1 @@
-"""Endpoints: who works, with which settings, and what people do with them."""
+"""Endpoints: their processes, their settings, and the actions on them."""

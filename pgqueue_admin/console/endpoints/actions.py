@@ -20,7 +20,7 @@ from pgqueue_admin.services import endpoint_change, endpoints
 
 
 def act(right: str) -> Callable[[Callable[..., Said]], Callable[..., HttpResponse]]:
-    """A view of what does it and says so: the right, the act, its sentence, and back to where the person was."""
+    """Make an action a view: check the right, run the action, show its sentence, return to the previous page."""
 
     def view_of(do: Callable[..., Said]) -> Callable[..., HttpResponse]:
         @require_POST
@@ -110,7 +110,7 @@ def withdraw(request: HttpRequest, name: str) -> Said:
 
 
 def settings_changed(name: str) -> tuple[Way, ...]:
-    """To its history, and back to what its newest change replaced."""
+    """Links to the history, and to undo its newest change."""
     last = endpoint_change.history(name).first()
     history = Way("History", f"{_page(name)}#history")
     return (history, Way("Undo", reverse("endpoint_undo", args=[name, last.pk]), {})) if last else (history,)
@@ -125,7 +125,7 @@ def _declared_again(row: Endpoint | None) -> tuple[Way, ...]:
 
 
 def _wanted(name: str) -> int | None:
-    """How many processes, before the act."""
+    """How many processes were wanted before the action."""
     found: int | None = Endpoint.objects.filter(name=name).values_list("desired_processes", flat=True).first()
     return found
 

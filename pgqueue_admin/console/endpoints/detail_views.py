@@ -1,4 +1,4 @@
-"""One endpoint: its processes, its settings with what they risk, and every change with the way back (C1, C5)."""
+"""One endpoint's page: its processes, its settings and their risks, and its changes with undo (C1, C5)."""
 
 from urllib.parse import urlsplit
 
@@ -38,7 +38,7 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_http_methods(["POST"])
 def effect(request: HttpRequest, name: str) -> HttpResponse:
-    """What the form would do as it is typed; nothing is saved."""
+    """Preview the form's effect as it is typed; nothing is saved."""
     endpoint = existing(Endpoint, f"No endpoint {name} is declared here.", name=name)
     typed = Effect(health.health_of(endpoint), EndpointSettingsForm(endpoint, request.POST))
     return render(request, "pgqueue_admin/endpoints/effect.html", {"effect": typed, "endpoint": endpoint})
@@ -46,7 +46,7 @@ def effect(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_http_methods(["POST"])
 def save(request: HttpRequest, name: str) -> HttpResponse:
-    """Values that risk messages are shown with what they risk first, and saved when sent again."""
+    """Save settings. Values with a risk are first shown with that risk, and saved when submitted again."""
     endpoint = existing(Endpoint, f"No endpoint {name} is declared here.", name=name)
     if refusal := permissions.refusal_on_page(request.user, "set"):
         responses.refused(request, f"Nothing was changed: {refusal}.")
@@ -95,7 +95,7 @@ def _again(
     found: list[SettingWarning] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """The form once more, on the page that it stands on: the endpoint's, or its queue's."""
+    """Show the form again on its page: the endpoint's, or its queue's."""
     place = urlsplit(responses.came_from(request)).path
     queue = Queue.objects.select_related("latest").filter(schema=endpoint.schema, table=endpoint.table).first()
     if queue and place == url_converters.queue(Address(queue.schema, queue.table)):
@@ -135,7 +135,7 @@ def _page(
 
 
 def _undo_path(endpoint: Endpoint, entry: AuditEntry, last: dict[str, AuditEntry]) -> str:
-    """Only what still stands can be taken back, and only settings: a start is taken back by a stop."""
+    """Only settings that are still in effect can be undone: a start is undone by a stop."""
     fields = set(entry.after or {})
     stands = bool(fields) and endpoints.is_of_settings(entry) and all(last.get(field) == entry for field in fields)
     return reverse("endpoint_undo", args=[endpoint.name, entry.pk]) if stands else ""

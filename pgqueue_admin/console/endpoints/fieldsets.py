@@ -1,4 +1,4 @@
-"""Which settings of an endpoint stand together, by its kind, and what each may be: for its table and for its form."""
+"""An endpoint's settings by group and kind, with the values that each allows: for its table and its form."""
 
 from django.conf import settings
 
@@ -16,7 +16,7 @@ _PROCESS = {
     "memory_kill_mb": f"{allowed('memory_kill_mb')} MB, more than the first; above it: killed; empty: no limit",
     "drain_seconds": f"{allowed('drain_seconds')}, in which a stopping process may finish what it has in flight",
 }
-# the first group of each is what is changed most
+# the first group of each kind is changed most
 GROUPS: dict[str, Groups] = {
     Endpoint.Kind.TRANSPORT: {
         "Peek and concurrency": {
@@ -72,14 +72,14 @@ GROUPS: dict[str, Groups] = {
         "Process": _PROCESS,
     },
 }
-# These name tables, or send to one that is named: whoever sees some queues neither reads nor changes them.
+# These name tables, or send to one: a person with scopes neither reads nor changes them.
 NAMING = frozenset({"on_exhausted", "error_queue", "audit_queue", "audit_ttbr_seconds", "subscription_table"})
-# of a foreign endpoint only these are declared: they are what warnings judge
+# only these are declared for a foreign endpoint: warnings judge them
 DECLARED = tuple(GROUPS[Endpoint.Kind.TRANSPORT]["Peek and concurrency"])
 
 
 def shown(endpoint: Endpoint) -> Groups:
-    """What each setting may be, by group; of an endpoint that is only declared, those that are."""
+    """What each setting allows, by group. An endpoint that is only declared has only declared settings."""
     hidden = NAMING if visible_queues.current() else frozenset()
     groups = {
         title: {

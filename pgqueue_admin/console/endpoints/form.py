@@ -1,4 +1,4 @@
-"""The settings of an endpoint as a form (C5); their faults come from records, what they risk from alerts."""
+"""The form of an endpoint's settings (C5): models find the faults, alerts the risks."""
 
 from copy import copy
 from typing import Any
@@ -55,7 +55,7 @@ class EndpointSettingsForm(forms.Form):
             field.help_text = allowed[name]
 
     def clean(self) -> dict[str, Any]:
-        """All that cannot be is told at once, each beside its field."""
+        """Report all errors at once, each beside its field."""
         found = faults(self.wanted)
         found |= destination_check.faults(self.wanted, [name for name in self._newly_used() if name not in found])
         for field, fault in found.items():
@@ -65,7 +65,7 @@ class EndpointSettingsForm(forms.Form):
 
     @property
     def wanted(self) -> Endpoint:
-        """The row as it would be; what could not be read is as it stands."""
+        """The endpoint as it would be. A field that could not be parsed keeps its present value."""
         row = copy(self.endpoint)
         for name, value in self.cleaned_data.items():
             setattr(row, name, value)
@@ -73,23 +73,23 @@ class EndpointSettingsForm(forms.Form):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """What is different from how the endpoint stands."""
+        """Values that differ from the endpoint's present ones."""
         given = self.cleaned_data
         return {name: given[name] for name in self.fields if name in given and given[name] != self._stands(name)}
 
     @property
     def first(self) -> tuple[str, list[forms.BoundField]]:
-        """The group of those that are changed most, with its title."""
+        """The group of the settings that are changed most, with its title."""
         return self._groups[0]
 
     @property
     def rest(self) -> list[tuple[str, list[forms.BoundField]]]:
-        """All others, by group."""
+        """All other groups."""
         return self._groups[1:]
 
     @property
     def rest_is_open(self) -> bool:
-        """Whether one of the others needs to be seen: it was changed, or cannot stay so."""
+        """Whether another group must be visible: a field of it was changed, or has an error."""
         shown = {*self.errors, *self.changes} if self.is_bound else set()
         return bool(shown - {field.name for field in self.first[1]})
 
@@ -101,7 +101,7 @@ class EndpointSettingsForm(forms.Form):
         return getattr(self.endpoint, name)
 
     def _newly_used(self) -> list[str]:
-        """A table that went away since it was named must not forbid every other change."""
+        """Check only tables newly used: a table that has gone must not forbid every other change."""
         changed, wanted = self.changes, self.wanted
         sends = "on_exhausted" in changed and wanted.on_exhausted == Endpoint.Exhausted.ERROR_QUEUE
         keeps = wanted.has_outbox and not self.endpoint.has_outbox
@@ -110,7 +110,7 @@ class EndpointSettingsForm(forms.Form):
 
 
 class ExternalEndpointForm(forms.Form):
-    """An endpoint that runs elsewhere, as a person tells of it."""
+    """An endpoint that runs elsewhere, as a person declares it."""
 
     name = forms.CharField(label="Its name", max_length=200)
     queue = forms.CharField(label="Its input queue", max_length=200, help_text='"schema"."table"; empty: as its name')

@@ -1,4 +1,4 @@
-"""How well an endpoint does: its processes, its input queue's newest sample, and what its settings risk."""
+"""An endpoint's condition: its processes, its input queue's newest sample, and the risks of its settings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from pgqueue_admin.models.queue_database import queue_database
 
 @dataclass
 class EndpointHealth:
-    """One endpoint as the list and its own page say it."""
+    """One endpoint as the list and its own page show it."""
 
     staff: records.EndpointProcesses
     queue: Queue | None
@@ -41,7 +41,7 @@ class EndpointHealth:
         return [ProcessRow(process, self.endpoint) for process in self.staff.processes]
 
     def _sampled(self, field: str) -> Any:
-        """A figure of its input queue's newest sample; None where there is none yet."""
+        """A figure of the input queue's newest sample; None without a sample."""
         return getattr(getattr(self.queue, "latest", None), field, None)
 
     @property
@@ -50,7 +50,7 @@ class EndpointHealth:
 
     @property
     def left(self) -> float | None:
-        """How quickly messages leave its queue: all that can be known of an endpoint that runs elsewhere."""
+        """Messages that leave its queue per second: all that is known of an endpoint that runs elsewhere."""
         return self._sampled("out_per_second")
 
     @property
@@ -79,17 +79,17 @@ class EndpointHealth:
 
     @property
     def waits(self) -> list[peek_delay_rules.PeekDelayRisk]:
-        """Beside its peek delay: each type that may expire, and what was observed of it (T16)."""
+        """Each type that may expire, with what was observed of it, beside the peek delay (T16)."""
         return peek_delay_rules.risks(self.endpoint, self.ttbrs)
 
     @property
     def critical(self) -> bool:
-        """Whether its settings lose messages, not only may."""
+        """Whether its settings lose messages, rather than may lose them."""
         return any(fault.severity == CRITICAL for fault in self.faults)
 
     @property
     def state(self) -> tuple[str, str]:
-        """The word, and the state it is drawn as."""
+        """The state's word, and the state whose icon is drawn."""
         return processes.staff_state(self.staff) if self.endpoint.ours else ("runs elsewhere", "")
 
     @property
@@ -111,7 +111,7 @@ class EndpointHealth:
 
 
 def verdict(standing: Sequence[Standing]) -> Verdict:
-    """What opens Endpoints."""
+    """The verdict that opens Endpoints."""
     return verdicts.of_endpoints(standing) or Verdict("good", said := _all_run(len(standing)), said)
 
 
@@ -122,7 +122,7 @@ def _all_run(count: int) -> str:
 
 
 def health_of_all() -> list[EndpointHealth]:
-    """All of them, ours first, those with a problem before the rest."""
+    """All endpoints: ours first, and those with missing processes before the rest."""
     queues = {(queue.schema, queue.table): queue for queue in Queue.objects.select_related("latest")}
     ttbrs = list(MinimumTtbr.objects.all())
     foreign = [records.EndpointProcesses(endpoint, []) for endpoint in Endpoint.objects.filter(ours=False)]

@@ -1,4 +1,4 @@
-"""What settings do, in words, before they are saved: those of the first group."""
+"""The effects of new settings in words, before they are saved, for the first group of settings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from pgqueue_admin.models import Endpoint
 
 @dataclass
 class Effect:
-    """Of a form as it is typed. ``faults`` come first: with one of them nothing is saved."""
+    """The effect of a form as it is typed. ``faults`` come first: with a fault, nothing is saved."""
 
     known: EndpointHealth
     form: EndpointSettingsForm
@@ -25,7 +25,7 @@ class Effect:
 
     @property
     def faults(self) -> list[tuple[str, str]]:
-        """The field's label, and why it cannot be so."""
+        """The field's label, and its error."""
         return [
             (str(self.form[name].label) if name in self.form.fields else "", " ".join(map(str, said)))
             for name, said in (self.form.errors.items() if self.form.is_bound else ())
@@ -33,12 +33,12 @@ class Effect:
 
     @property
     def risks(self) -> list[Finding]:
-        """Of these values, also those that today's have."""
+        """The risks of the new values, including those that the present values have."""
         return peek_delay_rules.faults(self.wanted, self.known.ttbrs)
 
     @property
     def sentences(self) -> Iterator[str]:
-        """Of the settings that are changed most."""
+        """For the settings that are changed most."""
         is_lease = self.known.endpoint.kind == Endpoint.Kind.LEASE
         yield from self._of_locks() if is_lease else self._of_peeks()
         yield self._of_concurrency()

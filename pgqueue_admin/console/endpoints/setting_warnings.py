@@ -1,4 +1,4 @@
-"""What an endpoint's new values risk that today's do not: said before they are saved."""
+"""Risks of an endpoint's new settings that its present ones do not have, shown before saving."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -20,7 +20,7 @@ _OF_A_MODE = {
 
 
 class SettingWarning(NamedTuple):
-    """``value`` is what a person has to have seen before it is saved."""
+    """``value`` must come back as seen before the setting is saved."""
 
     value: str
     sentence: str
@@ -31,7 +31,7 @@ def risks(known: EndpointHealth, wanted: Endpoint) -> list[SettingWarning]:
 
 
 def _of_the_delay(known: EndpointHealth, wanted: Endpoint) -> Iterator[SettingWarning]:
-    """The page, the log and the mails say it with the same words."""
+    """The page, the log and the mails use the same words."""
     today = {fault.sentence for fault in known.faults}
     for fault in peek_delay_rules.faults(wanted, known.ttbrs):
         if fault.sentence not in today:
@@ -47,5 +47,5 @@ def _of_the_mode(today: Endpoint, wanted: Endpoint) -> Iterator[SettingWarning]:
 
 
 def seen(found: list[SettingWarning]) -> str:
-    """What is sent back when a person saves it all the same."""
+    """What the form sends back when the person saves despite the risks."""
     return " ".join(dict.fromkeys(risk.value for risk in found))

@@ -1,4 +1,4 @@
-"""Is each service keeping up? The list of endpoints, and telling of one that runs elsewhere."""
+"""Is each service keeping up? The list of endpoints, and the form that declares one that runs elsewhere."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -37,7 +37,7 @@ def _page(request: HttpRequest, form: ExternalEndpointForm, status: int = 200) -
 
 
 def _refusal(request: HttpRequest) -> Refusal | str | None:
-    """Whoever sees some queues declares none: what is typed may name any."""
+    """A person with scopes declares no endpoint: the typed queue could be any."""
     return ONLY_OF_ALL if visible_queues.current() else permissions.refusal_on_page(request.user, "set")
 
 
