@@ -1,1 +1,1 @@
-"""What kinds of failure are there, what is new, and whose is it?"""
+"""Failures: dead messages grouped by cause, with the state and owner of each group."""

@@ -1,6 +1,6 @@
-"""A failure's row, and those of its cells that pages and their live topic draw alike: they take them from here.
+"""A failure's row, and the cells that pages and their live topic share.
 
-No template draws the row: fifty of them, with a dozen cells each, took half of what the page takes.
+The row uses no template: rendering fifty rows of a dozen cells took half of the page's time.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,12 +12,12 @@ from pgqueue_admin.console import components, url_converters
 from pgqueue_admin.console.failures.rows import FailureRow
 from pgqueue_admin.models.failure_group import FailureWords
 
-PLACES = 2  # of its queues that a row names
-FRAME, MESSAGE, NOTE, TICKET = 80, 110, 160, 40  # letters of each
+PLACES = 2  # queues that a row names
+FRAME, MESSAGE, NOTE, TICKET = 80, 110, 160, 40  # characters of each
 
 
 def state(row: FailureRow) -> SafeString:
-    """With what retrying did."""
+    """The state, with the result of retries."""
     return SafeString(components.state(row.word, row.state) + _sub(escape(row.retried)))
 
 
@@ -43,7 +43,7 @@ LIVE: dict[str, Callable[[FailureRow], SafeString]] = {
 
 
 def owner(known: FailureWords | None) -> SafeString:
-    """Whose it is, and its ticket: a link where that is an address."""
+    """The owner and the ticket, which is a link if it is a URL."""
     whose = components.marked(known.owner) if known and known.owner else '<span class="faint">nobody</span>'
     return SafeString(whose + _ticket(known))
 
@@ -60,14 +60,14 @@ def _ticket(known: FailureWords | None) -> str:
 
 
 def acknowledged_until(known: FailureWords) -> SafeString:
-    """Until when somebody knows, and who."""
+    """Until when the failure is acknowledged, and by whom."""
     until = known.acknowledged_until
     end = components.when(until) if until else f"{components.figure(known.acknowledged_to)} dead"
     return SafeString(f'until {end} <span class="sub">{components.seen(known.acknowledged_by)}</span>')
 
 
 def row(of: FailureRow, *, is_picked: bool, is_followed: bool) -> SafeString:
-    """Of the list. ``is_picked``: with a box to tick; ``is_followed``: the page's stream changes its figures."""
+    """A row of the list. ``is_picked``: with a checkbox; ``is_followed``: the page's stream updates its figures."""
     digest, url = escape(of.fingerprint), url_converters.failure(of.fingerprint)
 
     def live(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Several failures at once, named in the address as ``f=…&f=…``: retried together, assigned or acknowledged each."""
+"""Several failures at once, named in the URL as ``f=…&f=…``: retried together, or each assigned or acknowledged."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -43,14 +43,14 @@ def page(request: HttpRequest) -> HttpResponse:
     return _asked(request, digests, assign, acknowledge)
 
 
-MOST_RETRIED = MOST_WORDS - 1  # in one search, beside their state
+MOST_RETRIED = MOST_WORDS - 1  # failures in one search, besides its term for the state
 Act = Callable[[Connection, str], Any]
 
 
 def _act(
     request: HttpRequest, assign: AssignmentForm, acknowledge: FailureAcknowledgementForm, acknowledges: bool
 ) -> Act | None:
-    """None where the form says what is wrong."""
+    """None if the form has an error to show."""
     person = request.user
     if acknowledges:
         if not acknowledge.is_valid():
@@ -67,7 +67,7 @@ def _act(
 
 
 def _what_is_given(said: Assignment) -> Assignment:
-    """What is left empty stays as it is with each of them."""
+    """A field left empty does not change any of the failures."""
     return replace(said, owner=said.owner or None, ticket=said.ticket or None, note=said.note or None)
 
 
@@ -119,14 +119,14 @@ def _asked(
 
 
 def _search(digests: Sequence[str]) -> str:
-    """What finds the dead messages of all of them, for one operation; empty: a search takes no more of them."""
+    """The search for all their dead messages, for one operation; empty if they are too many for one search."""
     if not digests or len(digests) > MOST_RETRIED:
         return ""
     return f"state:dead ({' OR '.join(f'fp:{each}' for each in digests)})"
 
 
 def _read(connection: Connection, digests: Sequence[str], access: ContentAccess) -> tuple[list[FailureRow], int]:
-    """With how many of their dead messages whoever asks may act on."""
+    """The failures, and how many of their dead messages this person may act on."""
     if not digests or not are_kept(connection):
         return [], 0
     now, known = database_clock.now(), words_of(digests)

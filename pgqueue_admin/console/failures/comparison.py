@@ -1,4 +1,4 @@
-"""What the messages of a group share and where they differ: fields, headers and JSON fields of its newest members."""
+"""Compares the newest messages of a group: fields, headers and JSON fields that they share, and those that differ."""
 
 import json
 from binascii import Error as BinasciiError
@@ -14,12 +14,12 @@ from pgqueue_admin.services.masking.message_types import types_of, types_told
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.type_names import short_type
 
-MOST_FIELDS = 6  # that differ
+MOST_FIELDS = 6  # fields that differ
 MOST_SHARED = 12
 MOST_VALUES = 3  # of a field that differs
-MOST_DIFFERENT = 12  # values; a field with more tells each message from the others and nothing of them all
-LONGEST = 100  # characters of a value that are shown; compared is all of it
-# the row's own columns say these, or they are of each message alone
+MOST_DIFFERENT = 12  # values; a field with more identifies single messages and says nothing about the group
+LONGEST = 100  # characters of a value that are shown; all of it is compared
+# shown in the row's own columns, or different in every message
 _LEFT_OUT = {
     h.MESSAGE_ID, h.ENCLOSED_MESSAGE_TYPES, h.FAILED_Q, h.EXCEPTION_TYPE, h.EXCEPTION_MESSAGE, h.EXCEPTION_STACK_TRACE,
     h.PROCESSING_ENDPOINT, h.PROCESSING_MACHINE, h.TIME_SENT, h.TIME_OF_FAILURE, h.CONVERSATION_ID,
@@ -34,7 +34,7 @@ class SharedField:
 
 @dataclass(frozen=True, slots=True)
 class DifferingValue:
-    """One line of a field that differs; ``width`` of its bar, of 136."""
+    """A value of a field that differs; ``width`` of its bar, of 136."""
 
     name: str
     value: str
@@ -55,7 +55,7 @@ Fields = dict[str, Value]
 
 @dataclass(slots=True)
 class _Field:
-    """How often each value was seen in ``looked`` messages: those whose part that may have the field was read whole."""
+    """Counts of each value in ``looked`` messages: those whose part with this field was read completely."""
 
     name: str
     values: Counter[Value]
@@ -72,14 +72,14 @@ class _Field:
 
     @property
     def evenness(self) -> tuple[int, int]:
-        """Few values first, and of these the one whose commonest is the most common."""
+        """Sorts fields with few values first, and of these the one whose commonest value is most frequent."""
         return len(self.values), -self.values.most_common(1)[0][1]
 
 
 def compare(members: Sequence[Any], access: ContentAccess) -> Comparison:
-    """``members``: rows of ``failure_groups.members``. One message has all in common with itself.
+    """``members``: rows of ``failure_groups.members``. A single message shares every field with itself.
 
-    A field that a masking rule hides in one of them is compared in none: that all share it would tell something, too.
+    A field masked in one message is compared in none: that all messages share it would reveal something, too.
     """
     fields, whole = _counted(members, access), len(members)
     shared = [SharedField(each.name, _shown(next(iter(each.values)))) for each in fields if _is_shared(each, whole)]
@@ -102,7 +102,7 @@ def _counted(members: Sequence[Any], access: ContentAccess) -> list[_Field]:
 
 
 def _hidden(fields: Fields, member: Any, access: ContentAccess) -> Iterator[str]:
-    """Names of those whose values may not be shown."""
+    """Names of the fields whose values may not be shown."""
     if not (access.rules and fields):
         return
     types = _types(member)
@@ -115,13 +115,13 @@ def _hidden(fields: Fields, member: Any, access: ContentAccess) -> Iterator[str]
 
 
 def hidden_headers(fields: Mapping[str, str | None], member: Any, access: ContentAccess) -> set[str]:
-    """Names of those whose values may not be shown."""
+    """Names of the headers whose values may not be shown."""
     types = _types(member) if access.rules and fields else ()
     return {name for name, value in fields.items() if access.rules and access.hides_header(name, value or "", types)}
 
 
 def _types(member: Any) -> tuple[str, ...]:
-    """By which masking rules are told."""
+    """The message types by which masking rules are selected."""
     if member.kind == "lease":
         return types_of(member.type)
     return types_told(member.type, long_headers.read(member.headers, member.headers_length)[0])
@@ -153,7 +153,7 @@ def _columns(member: Any) -> Fields:
 
 
 def _headers(member: Any) -> Fields | None:
-    """None where there are more than were read."""
+    """None if the headers are unreadable, or longer than what was read."""
     found, trouble = long_headers.read(member.headers, member.headers_length)
     if trouble or long_headers.is_cut(member.headers, member.headers_length):
         return None
@@ -161,13 +161,13 @@ def _headers(member: Any) -> Fields | None:
 
 
 class _Number(str):
-    """As it is written: 1.50 is told from 1.5, and none is too large."""
+    """A number as it is written: 1.50 differs from 1.5, and none is too large."""
 
     __slots__ = ()
 
 
 def _payload(member: Any) -> Fields | None:
-    """The first level of a small JSON object. None of a body that is none, or longer than is read."""
+    """The first level of a small JSON object. None for any other body, and for one longer than what was read."""
     try:
         text = member.content if member.kind == "lease" else unhexlify(member.content or "").decode("utf-8-sig")
         document = json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number) if text else None
@@ -183,7 +183,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _written(value: Any) -> str:
-    """A text as it is; others as JSON, the names of an object in order."""
+    """A text as it is; other values as JSON with sorted names."""
     return str(value) if isinstance(value, str) else _as_json(value)
 
 

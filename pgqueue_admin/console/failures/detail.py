@@ -1,4 +1,4 @@
-"""One failure: its figures, when it happens, what its messages share, what happened just before, what was done."""
+"""One failure: its figures, its deaths over time, what its messages share, what happened before, what was done."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -25,18 +25,18 @@ from pgqueue_admin.services.content_access import ContentAccess
 
 SAMPLES = 10
 MAILS = 5
-QUEUES = 3  # of it, those with the most messages: others of these are compared
+QUEUES = 3  # its queues with the most messages: their other messages are compared
 OPERATIONS = 8
-BEFORE = timedelta(hours=1)  # before its first death: what was changed then may be why
+BEFORE = timedelta(hours=1)  # before the first death: a change in this time may be the cause
 AFTER = timedelta(minutes=1)  # clocks of hosts differ
 CHANGES = 8
-# step in seconds, steps, and how each is called
+# step in seconds, number of steps, and the words for window and step
 WINDOWS = {"1h": (60, 60, "1 h", "minute"), "24h": (1800, 48, "24 h", "half hour"), "7d": (7200, 84, "7 d", "2 hours")}
 
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Deaths by time, as SVG rectangles of a drawing 1,000 wide and 76 high."""
+    """Deaths over time, as SVG rectangles in a drawing 1,000 wide and 76 high."""
 
     window: str
     word: str
@@ -56,7 +56,7 @@ class Bars:
 
     @property
     def said(self) -> str:
-        """What the picture shows, in words."""
+        """The drawing in words."""
         died = sum(self.counts)
         return f"{pluralize(died, 'death')} in {self.word}, at most {format_int(self.most)} in one {self.step}"
 
@@ -64,13 +64,13 @@ class Bars:
 @dataclass(frozen=True, slots=True)
 class OperationOnGroup:
     number: int
-    operation: Operation | None  # None: another console's
+    operation: Operation | None  # None: an operation of another console
     said: str
 
 
 @dataclass(frozen=True, slots=True)
 class FailureDetail:
-    """``acted_on``: how many of its dead messages lie in queues that whoever looks may act on."""
+    """``acted_on``: how many of its dead messages lie in queues that this person may act on."""
 
     row: FailureRow
     acted_on: int
@@ -85,7 +85,7 @@ class FailureDetail:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether there are more messages than were compared, if any were."""
+        """Whether only some of its messages were compared."""
         return 0 < self.comparison.looked < self.row.figures.dead
 
 
@@ -97,7 +97,7 @@ def read(
     window: str,
     access: ContentAccess,
 ) -> FailureDetail | None:
-    """None where the archive has none of its messages."""
+    """None if the archive has none of its messages."""
     figures = failure_groups.group(connection, fingerprint)
     if figures is None:
         return None
@@ -119,9 +119,9 @@ def read(
 
 
 def before(first_at: datetime, access: ContentAccess) -> list[RecentChange]:
-    """Settings, operations, marks of deploys, and processes that began in the hour before; the latest first.
+    """Settings, operations, deploy marks and process starts of the hour before, the latest first.
 
-    Who sees some queues is told what was done to these: marks and processes are of the whole installation.
+    A person with scopes sees only actions on their queues: marks and processes concern the whole installation.
     """
     window = (first_at - BEFORE, first_at + AFTER)
     acts = activity.acts().filter(at__range=window).exclude(noun="failure")[:CHANGES]
@@ -137,7 +137,7 @@ def before(first_at: datetime, access: ContentAccess) -> list[RecentChange]:
 def _versions(
     connection: Connection, row: FailureRow, members: list[Any], now: datetime, access: ContentAccess
 ) -> Versions:
-    """By processes for who sees every queue, as these are of the whole installation; by headers for who may read."""
+    """Versions by processes, which concern all queues, only without scopes; by headers, only if headers may be read."""
     processes = [] if visible_queues.current() else versions.at_work(members, row.figures.first_at)
     number = row.figures.all_dead + row.figures.discarded + row.retries
     found = versions.by_processes(members, processes, row.first_at, now, number)
@@ -154,7 +154,7 @@ def _of_start(process: Process) -> RecentChange:
 
 
 def mails(row: FailureRow) -> list[AlertMail]:
-    """Of warnings about this error in its queues; the newest first. Who sees some queues is shown no mail."""
+    """Mails of warnings about this error in its queues, newest first. A person with scopes sees no mail."""
     if visible_queues.current() is not None:
         return []
     queues = {place.queue for place in row.places}
@@ -176,7 +176,7 @@ def _operations(found: list[Any]) -> list[OperationOnGroup]:
             f"{format_int(each.count)} {STATE_WORDS.get(each.state, each.state).lower()}"
         )
     numbers = list(became)
-    if visible_queues.current() is not None:  # one that reaches further does not exist for them
+    if visible_queues.current() is not None:  # operations that reach beyond their scopes are hidden
         numbers = sorted(Operation.objects.filter(pk__in=numbers).values_list("pk", flat=True), reverse=True)
     ours = Operation.objects.in_bulk(numbers[:OPERATIONS])
     return [OperationOnGroup(each, ours.get(each), ", ".join(became[each])) for each in numbers[:OPERATIONS]]

@@ -1,4 +1,4 @@
-"""What people say of a failure: whose it is, and until when they know."""
+"""What people record about a failure: its owner, and until when it is acknowledged."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class AssignmentForm(forms.Form):
 
 
 class FailureAcknowledgementForm(forms.Form):
-    """One end, always: a time, or a count where it is given."""
+    """An acknowledgement has exactly one end: the count if given, otherwise the time."""
 
     until = UntilField(
         label="Until",

@@ -1,4 +1,4 @@
-"""Topic ``failures:<fingerprint>,…``: figures and states of the failures that a page shows, as on the page."""
+"""Topic ``failures:<fingerprint>,…``: figures and states of the failures that a page shows."""
 
 from pgqueue_admin.archive import failure_groups
 from pgqueue_admin.archive.fingerprints import are_kept
@@ -11,11 +11,11 @@ from pgqueue_admin.models import database_clock
 from pgqueue_admin.models.failure_group import words_of
 from pgqueue_admin.models.queue_database import queue_database
 
-SECONDS = 1.0  # in an archive where counting takes longer the page stays as it was
+SECONDS = 1.0  # if counting takes longer, the page keeps its figures
 
 
 def shown(said: str) -> str | None:
-    """The fingerprints of a page, in one order."""
+    """The fingerprints of a page, sorted; None if one is invalid or there are too many."""
     digests = sorted(set(filter(None, said.split(","))))
     return ",".join(digests) if 0 < len(digests) <= rows.PAGE and all(map(is_fingerprint, digests)) else None
 

@@ -1,4 +1,4 @@
-"""The list of failures: groups by cause with state, size and what people know of each."""
+"""The list of failures: groups by cause with state, size, and what people recorded about each."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ from pgqueue_admin.services.permissions import Refusal
 from pgqueue_admin.transport.wire.type_names import short_type
 
 PAGE = 50
-NOBODY = " nobody"  # in the address, whose nobody is: no owner begins with a blank
+NOBODY = " nobody"  # the URL's value for failures without an owner: no owner's name begins with a blank
 RETRIED = {"again": "retried, died again", "well": "retried, none died again", "never": "never retried"}
 ONLY_LOOKS = Refusal("needs a group that may act on these queues: yours may only look")
 NAMES = 2  # types and queues that a row has room for
@@ -41,7 +41,7 @@ _PLACES = {state: place for place, state in enumerate(STATES)}
 
 
 class JudgedFailure(NamedTuple):
-    """One of thousands, of which a page shows few."""
+    """A failure's state without details: there are thousands, of which a page shows few."""
 
     fingerprint: str
     dead: int
@@ -49,7 +49,7 @@ class JudgedFailure(NamedTuple):
     known: FailureWords | None
     state: State
     acknowledged: bool
-    retried: str  # as RETRIED has it
+    retried: str  # a key of RETRIED
 
     @property
     def owner(self) -> str:
@@ -58,7 +58,7 @@ class JudgedFailure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FailureRow:
-    """One group. ``told``: what is kept of it, ``known``: what people said of it."""
+    """One group. ``told``: what is stored of it; ``known``: what people recorded about it."""
 
     figures: FailureFigures
     told: FailureGroup | None
@@ -67,7 +67,7 @@ class FailureRow:
     acknowledged: bool
     places: Sequence[Place] = ()
     hours: Sequence[int] = ()
-    teams: Sequence[TeamWords] = ()  # for who sees every queue
+    teams: Sequence[TeamWords] = ()  # only for persons without scopes
 
     @property
     def fingerprint(self) -> str:
@@ -75,7 +75,7 @@ class FailureRow:
 
     @property
     def cause(self) -> FailureGroup:
-        """What it is told by; made when it is asked for, as a page shows few of those that it judges."""
+        """The group's cause; built on access, since a page shows few of the groups that it judges."""
         return self.told or unnamed(self.fingerprint)
 
     @property
@@ -102,18 +102,18 @@ class FailureRow:
 
     @property
     def first_at(self) -> datetime:
-        """Also where its first deaths have left the archive."""
+        """The first death, even if it has left the archive."""
         known, found = self.known.first_at if self.known else None, self.figures.first_at
         return min(known, found) if known else found
 
     @property
     def died_today(self) -> int:
-        """Whatever became of them; counted by hours where no state hangs on it."""
+        """Deaths in 24 hours, whatever became of the messages; the sum of the hours if no state needed the count."""
         return sum(self.hours) if self.figures.died_today is None else self.figures.died_today
 
     @property
     def dead(self) -> str:
-        """As buttons name it."""
+        """The number shown on buttons."""
         return format_int(self.figures.dead)
 
     @property
@@ -127,7 +127,7 @@ class FailureRow:
 
     @property
     def types(self) -> list[tuple[str, str]]:
-        """Name and count of the most frequent; ``≈`` where only the newest were looked at."""
+        """Name and count of the most frequent types; "of the newest …" if only these were counted."""
         counted: Counter[str] = Counter()
         for place in self.places:
             counted[short_type(place.type or "") or "unknown type"] += place.messages
@@ -145,8 +145,8 @@ class FailureRow:
 class FailureList:
     """All groups of a search, judged; ``open`` and ``acknowledged`` are those of the page.
 
-    ``is_narrowed``: by search, state, owner or retries, so that nothing follows for the failures that are not shown.
-    ``how``: capped where there are more groups than were judged; then every count is at least so many.
+    ``is_narrowed``: by search, state, owner or retries, so that nothing follows for failures not shown. ``how``: capped
+    if there are more groups than were judged; then every count is a lower bound.
     """
 
     open: list[FailureRow]
@@ -154,7 +154,7 @@ class FailureList:
     counts: dict[str, int]  # unacknowledged groups by state
     by_state: list[tuple[str, str, int]]  # state, word, messages
     by_owner: list[tuple[str, str, int]]
-    by_retried: list[tuple[str, str, int]]  # none where nothing was retried
+    by_retried: list[tuple[str, str, int]]  # empty if nothing was retried
     groups: int
     dead: int
     acknowledged_dead: int
@@ -183,7 +183,7 @@ class FailureList:
 
     @property
     def judged(self) -> int | None:
-        """How many groups were looked at, where there are more."""
+        """How many groups were judged, if there are more."""
         return failure_groups.MOST if self.how == CAPPED else None
 
     @property
@@ -208,8 +208,7 @@ def read(
     retried: str,
     start: int,
 ) -> FailureList:
-    """``asked``: of what is counted; ``state``, ``owner`` and ``retried`` narrow the groups, ``start`` passes over so
-    many."""
+    """``asked`` filters messages; ``state``, ``owner`` and ``retried`` filter groups; ``start`` skips groups."""
     found = failure_groups.standings(connection, asked, failure_groups.MOST + 1)
     how, found = CAPPED if len(found) > failure_groups.MOST else COUNTED, found[: failure_groups.MOST]
     known = {**decided(), **words_of([each.fingerprint for each in found if each.may_be_new])}
@@ -261,7 +260,7 @@ def several(
 
 
 def acted_on(connection: Connection, rows: Sequence[FailureRow]) -> int:
-    """How many of their dead messages lie in queues that whoever looks may act on."""
+    """How many of their dead messages lie in queues that this person may act on."""
     seen, dead = visible_queues.current(), sum(row.figures.dead for row in rows)
     if seen is None or seen.acted_on == seen.seen:
         return dead
@@ -282,12 +281,12 @@ def _judged(standing: FailureStanding, known: FailureWords | None, now: datetime
 
 
 def _retried(standing: FailureStanding) -> str:
-    """By what became of its messages."""
+    """The key of RETRIED, by what became of the messages."""
     return "again" if standing.died_again else "well" if standing.was_retried else "never"
 
 
 def _rows(connection: Connection, judged: Sequence[JudgedFailure]) -> list[FailureRow]:
-    """Of those that a page shows; without what left the archive meanwhile."""
+    """Rows for a page, without failures that have left the archive meanwhile."""
     found = failure_groups.some(connection, [each.fingerprint for each in judged])
     figures = {each.fingerprint: each for each in found}
     there = [each for each in judged if each.fingerprint in figures]
@@ -300,12 +299,12 @@ def _row(figures: FailureFigures, judged: JudgedFailure) -> FailureRow:
 
 
 def unnamed(fingerprint: str) -> FailureGroup:
-    """Of which nothing was kept, and nothing can be read."""
+    """A failure of which nothing is stored and nothing can be read."""
     return FailureGroup(pk=fingerprint, exception=f"Failure {fingerprint}")
 
 
 def _detailed(connection: Connection, rows: list[FailureRow], access: ContentAccess) -> list[FailureRow]:
-    """With their causes, places and hours: of what the page shows only."""
+    """Add causes, places and hours, only to the failures that a page shows."""
     digests = [row.fingerprint for row in rows]
     known, teams = words_of(digests), of_teams(digests)
     told = {each: said for each, said in known.items() if isinstance(said, FailureGroup)}
@@ -359,5 +358,5 @@ def _dead(rows: Iterable[JudgedFailure]) -> int:
 
 
 def searched(filter_: Any) -> ArchiveFilter | None:
-    """None where the search asks for nothing: then the index alone is read."""
+    """None if the search filters nothing: then only the index is read."""
     return None if filter_ == ArchiveFilter(state="") else filter_

@@ -1,7 +1,7 @@
-"""In which versions of the code a failure's messages died, and which were at work beside these without it.
+"""The versions of the code in which a failure's messages died, and those that worked beside these without it.
 
-Told by processes of ours, on whose host and in whose time a message died, and by headers that name a version. What
-neither tells is not said.
+Known from our processes, by the host and time of a death, and from headers that name a version. What neither shows is
+not guessed.
 """
 
 import re
@@ -17,19 +17,19 @@ from pgqueue_admin.models import Process
 from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.transport.wire import headers as h
 
-MOST_PROCESSES = 500  # of its endpoints, those that were at work last
+MOST_PROCESSES = 500  # of its endpoints: those that were at work last
 MOST_HEADERS, MOST_VALUES = 3, 6
 LONGEST = 60  # characters of a version
-CLOCKS = timedelta(minutes=1)  # hosts differ by so much
+CLOCKS = timedelta(minutes=1)  # by which the clocks of hosts may differ
 _NAMES_A_VERSION = re.compile(r"(?<![A-Za-z])version$|(?<![A-Z])Version$")
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A version that processes of ours ran while it happened. ``dead``: of the compared, those that died in it.
+    """A version that our processes ran while the failure occurred. ``dead``: compared messages that died in it.
 
-    ``handled``: by these processes in all their time; ``since``: when the first of them began. ``worked``: one of them
-    received a message after the first death.
+    ``handled``: by these processes in all their time; ``since``: when the first of them started. ``worked``: one of
+    them received a message after the first death.
     """
 
     version: str
@@ -42,7 +42,7 @@ class VersionRow:
 
 @dataclass(frozen=True, slots=True)
 class HeaderRow:
-    """A value of a header: in how many of the compared, and in how many other messages of the same time and queues."""
+    """A header's value: in how many compared messages, and in how many other messages of the same time and queues."""
 
     name: str
     value: str
@@ -52,10 +52,10 @@ class HeaderRow:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """``looked``: how many of its messages were compared; of ``known`` of them it is known in which version they died,
-    ``knows_first``: of its first death, too. ``number``: how many messages it has, whatever became of them.
+    """``looked``: how many of its messages were compared; ``known``: for how many of these the version is known.
 
-    ``beside``: how many other messages were read.
+    ``knows_first``: also for the first death. ``number``: all its messages, whatever became of them. ``beside``: how
+    many other messages were read.
     """
 
     looked: int
@@ -69,36 +69,35 @@ class Versions:
 
     @property
     def only(self) -> VersionRow | None:
-        """The one that all died in of which it is known."""
+        """The one version of all deaths whose version is known."""
         found = [row for row in self.rows if row.dead]
         return found[0] if len(found) == 1 else None
 
     @property
     def without(self) -> list[VersionRow]:
-        """Those that handled messages meanwhile, of which none of the compared died."""
+        """Versions that handled messages meanwhile, and in which none of the compared messages died."""
         return [row for row in self.rows if not row.dead and row.worked]
 
     @property
     def is_whole(self) -> bool:
-        """Whether of all that ever died of it the version is known: only then another is known to be free of it."""
+        """Whether the version of every death is known: only then is another version known to be free of it."""
         return self.knows_first and self.known == self.looked == self.number
 
     @property
     def is_older(self) -> bool:
-        """Whether the first death was before that one version had begun."""
+        """Whether the first death was before that one version started."""
         return bool(self.only and self.first_at and self.only.since > self.first_at + CLOCKS)
 
 
 def by_processes(
     members: Sequence[Any], processes: Iterable[Process], first_at: datetime, now: datetime, number: int
 ) -> Versions:
-    """``members``: rows of ``failure_groups.members``, of so many; ``processes``: of their endpoints, there since
-    ``first_at``."""
+    """``members``: rows of ``failure_groups.members``, of ``number``; ``processes``: alive at ``first_at`` or later."""
     at_work = list(processes)
     counted, knows_first = Counter[str](), False
     for member in members:
         found = {each.code_version for each in at_work if _had(each, member, now)}
-        # in the midst of an update a host has two, or one that says none, and which had it is not known
+        # during an update a host runs two versions, or one without a name: which one had the message is unknown
         if len(found) == 1 and (version := found.pop()):
             counted[version] += 1
             knows_first = knows_first or member.died_at <= first_at
@@ -112,14 +111,14 @@ def by_processes(
 
 
 def at_work(members: Sequence[Any], first_at: datetime) -> list[Process]:
-    """Processes of ours of the endpoints in which they died, that had not ended when it began."""
+    """Our processes of the endpoints in which they died, alive at the first death or later."""
     endpoints = {member.endpoint for member in members if member.endpoint}
     of_these = Process.objects.filter(role="endpoint", endpoint__in=endpoints).exclude(ended_at__lt=first_at)
     return list(of_these.exclude(heartbeat_at__lt=first_at).order_by("-heartbeat_at")[:MOST_PROCESSES])
 
 
 def _had(process: Process, member: Any, now: datetime) -> bool:
-    """Whether it may have had the message in hand."""
+    """Whether the process may have had the message in flight."""
     is_there = process.endpoint == member.endpoint and process.host == member.machine
     ended = process.ended_at or max(process.heartbeat_at, now - CLOCKS)
     return is_there and process.started_at - CLOCKS <= member.died_at <= ended + CLOCKS
@@ -133,14 +132,16 @@ def _row(version: str, processes: Sequence[Process], dead: int, first_at: dateti
 
 
 def are_named(members: Sequence[Any], access: ContentAccess) -> bool:
-    """Whether a header of theirs tells a version; else no others need be read."""
+    """Whether one of their headers names a version; otherwise no other messages need to be read."""
     its = _counted(members, access)
     return bool(its.values.keys() - its.hidden)
 
 
 def by_headers(members: Sequence[Any], others: Sequence[Any], access: ContentAccess) -> list[HeaderRow]:
-    """``others``: messages of the same queues and time that did not die of it. Only headers that tell both apart, or
-    that its own messages all have; a header that a masking rule hides in one of them is left out."""
+    """``others``: messages of the same queues and time that did not die of it.
+
+    Only headers with more than one value among both. A header that a masking rule hides in any message is left out.
+    """
     its, theirs = _counted(members, access), _counted(others, access)
     hidden = its.hidden | theirs.hidden
     names = [name for name, values in its.values.items() if name not in hidden and len(values) <= MOST_VALUES]
@@ -174,5 +175,5 @@ def _counted(messages: Sequence[Any], access: ContentAccess) -> _Counted:
 
 
 def names_a_version(header: str) -> bool:
-    """``Shop.Version``, ``app-version``; not the framework's own, which says nothing of the code."""
+    """``Shop.Version``, ``app-version``; not the framework's own header, which says nothing about the code."""
     return header != h.VERSION and _NAMES_A_VERSION.search(header) is not None

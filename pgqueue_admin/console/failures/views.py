@@ -1,4 +1,4 @@
-"""Failures: the list of groups, one group, and what people say of it."""
+"""Failures: the list of groups, one group, and what people record about it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -86,7 +86,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 class Covered(NamedTuple):
-    """Of a search of texts: what it looked through."""
+    """What a text search has covered."""
 
     coverage: CoverageLine
     is_by_index: bool
@@ -95,7 +95,7 @@ class Covered(NamedTuple):
 def _look(
     connection: Connection, request: HttpRequest, query: search.ArchiveSearch, by: str
 ) -> tuple[Any, Covered | None]:
-    """What lies dead of what is asked for. Texts are looked for as in the archive: in so many, for so long."""
+    """The dead messages that the search finds. Texts are searched as in the archive: so many messages, for so long."""
     if not query.reads_rows or not are_kept(connection):
         return _read(connection, request, query.filter, by), None
     query = replace(query, filter=replace(query.filter, state="dead"))
@@ -108,8 +108,10 @@ def _look(
 def _read(
     connection: Connection, request: HttpRequest, asked: ArchiveFilter, by: str, typed: ArchiveFilter | None = None
 ) -> Any:
-    """The list, or what lies dead by another name, each with where to look; False where the archive keeps no
-    fingerprints. ``typed``: where that was looked for first."""
+    """The failures, or dead messages by another name, each with its search; False if the archive has no fingerprints.
+
+    ``typed``: the search as typed, if its texts were searched first.
+    """
     if not are_kept(connection):
         return False
     asked = replace(asked, state="")
@@ -133,12 +135,12 @@ def _read(
 
 
 def _how(found: Any) -> str:
-    """Of names: at least so many where only the newest were looked at."""
+    """Counts of names are lower bounds if only the newest messages were counted."""
     return CAPPED if isinstance(found, list) and any(each.more for each, _ in found) else COUNTED
 
 
 def _followed(found: Any, asked: ArchiveFilter) -> str:
-    """What the page follows: its failures, where it counts all that are dead of them; a search's counts stay."""
+    """The failures that the page follows, if it counts all their dead messages; the counts of a search stay fixed."""
     if not isinstance(found, rows.FailureList) or rows.searched(replace(asked, state="")):
         return ""
     return ",".join(row.fingerprint for row in (*found.open, *found.acknowledged))
@@ -155,7 +157,7 @@ def _retried(request: HttpRequest) -> str:
 
 
 def _search_of(asked: ArchiveFilter, by: str, name: str) -> str:
-    """What was asked for, of this name alone; "" of what names no endpoint, which no search finds."""
+    """The search with this name alone; "" for messages without an endpoint, which no search finds."""
     if by == "endpoint":
         return search_query.written(replace(asked, endpoint=name)) if name else ""
     if by == "queue":
@@ -171,7 +173,7 @@ def one(request: HttpRequest, fingerprint: str) -> HttpResponse:
 
 @require_POST
 def assignment(request: HttpRequest, fingerprint: str) -> HttpResponse:
-    """Owner, ticket and note; with ``take`` the person becomes its owner."""
+    """Set owner, ticket and note; with ``take``, the person becomes the owner."""
     _exists(fingerprint)
     takes = "take" in request.POST
     form = AssignmentForm(request.POST)
@@ -188,7 +190,7 @@ def assignment(request: HttpRequest, fingerprint: str) -> HttpResponse:
 
 @require_POST
 def acknowledgement(request: HttpRequest, fingerprint: str) -> HttpResponse:
-    """Given, or with ``withdraw`` taken back."""
+    """Acknowledge the failure, or withdraw its acknowledgement."""
     _exists(fingerprint)
     if "withdraw" in request.POST:
         said = "Put back among the open failures."
@@ -244,7 +246,7 @@ def _page_of(
     now, access = database_clock.now(), content_access.of(request.user)
 
     def read(connection: Connection) -> tuple[detail.FailureDetail | None, bool]:
-        """With whether there is anything to read it from."""
+        """The failure, and whether the archive has fingerprints to read it from."""
         is_kept = are_kept(connection)
         return detail.read(connection, fingerprint, known, now, shown_of, access) if is_kept else None, is_kept
 
@@ -290,7 +292,7 @@ def _page_of(
 
 
 def _elsewhere(fingerprint: str, died_in: Sequence[Address]) -> str:
-    """Where it is said to which queue they go, before they are retried from here. By their queue, where it is one."""
+    """The form of a retry rule, which sends retries to another queue. It names their queue, if there is only one."""
     queue = queue_database().dialect.canonical(died_in[0]) if len(died_in) == 1 else ""
     about = {"queue": queue, "next": reverse("failure", args=[fingerprint])}
     return f"{reverse('retry_rules')}?{urlencode(about)}#new"
