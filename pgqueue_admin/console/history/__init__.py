@@ -1,1 +1,1 @@
-"""History: finished messages of years, how far the files are, and days counted anew."""
+"""History: finished messages of past years, how far the files reach, and days to be recomputed."""

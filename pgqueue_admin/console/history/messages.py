@@ -1,4 +1,4 @@
-"""Which messages does this point of Trends count? The newest of them, and each as history keeps it."""
+"""Which messages does this point of Trends count? The newest as a list, and each as history keeps it."""
 
 from typing import Any
 
@@ -59,14 +59,14 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _took(query: QueryDict) -> message_lookup.LookupTimings | None:
-    """A cell of the heat map: a measure and the number of a band; anything else asks for nothing."""
+    """A cell of the heat map: a measure and the number of a band. None for anything else."""
     measure, band = query.get("m", ""), parse_int(query.get("band", ""), len(latency_bands.ENDS))
     return message_lookup.LookupTimings(measure, band) if measure in MEASURE_WORDS and band is not None else None
 
 
 @require_safe
 def message(request: HttpRequest, seq: int) -> HttpResponse:
-    """``source`` and ``at`` of the address say of which table it is, and when it ended."""
+    """``source`` and ``at`` in the URL name the message's table and when it ended."""
     found, problem = None, ""
     at = time_range.instant(request.GET.get("at", ""))
     if at and parse_int(str(seq)) is not None:
@@ -91,7 +91,7 @@ def message(request: HttpRequest, seq: int) -> HttpResponse:
 
 
 def _became(message: message_lookup.FinishedMessage) -> dict[str, Any]:
-    """Read beside the message: where that fails, all else is still shown."""
+    """What became of the message. Read separately: if that fails, all else is still shown."""
     try:
         known = archive_events.of(message)
         numbers = [event.operation for event in known.events] if known else []

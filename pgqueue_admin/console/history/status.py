@@ -1,4 +1,4 @@
-"""How the reading of history stands: off, nobody at it, its libraries on their way, at work, or nothing yet."""
+"""The state of reading history: off, no process, libraries being installed, failing, nothing read yet, or well."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ Opened = tuple[HistoryBatch, bool]
 
 
 class Notices(NamedTuple):
-    """What the page says of what keeps history back: why nothing is read, batches that are open, tables behind."""
+    """Notices about what holds history back: why nothing is read, open batches, tables that are behind."""
 
     why: str
     opened: Sequence[Opened]
@@ -30,7 +30,7 @@ class HistoryState:
 
     @cached_property
     def why(self) -> str:
-        """Why nothing is read, the first that holds. A process that runs counts for more than our own setting."""
+        """Why nothing is read: the first reason that holds. A running process counts more than our own setting."""
         if not self.runs:
             return OFF if not self._freshness.is_on else DEAD if self.process else NOBODY
         if self.process.last_error:
@@ -38,7 +38,7 @@ class HistoryState:
         return WELL if self.batches or self.has_read else NOTHING
 
     def notices(self, stalled: Sequence[Finding]) -> Notices:
-        """Before the first batch has ended one notice, the gravest: each of the others says the same again."""
+        """Before the first batch has ended, only the gravest notice: each of the others would repeat it."""
         if self.has_read:
             return Notices(self.why, self.opened, stalled)
         if self.why in {OFF, NOBODY, DEAD, INSTALLING, FAILING}:
@@ -49,18 +49,18 @@ class HistoryState:
 
     @property
     def has_looked(self) -> bool:
-        """Whether a process has looked for tables to read: before, none is known, which is not that there is none."""
+        """Whether a process has searched for tables. Before that, no known table does not mean that there is none."""
         return self.why in {WELL, NOTHING}
 
     @cached_property
     def has_read(self) -> bool:
-        """Also where there was nothing to read: complete up to a time without any batch."""
+        """Also true if there was nothing to read: history is then complete up to a time without any batch."""
         done = HistoryBatch.objects.filter(state=HistoryBatch.State.DONE)
         return self._freshness.watermark is not None or done.exists()
 
     @cached_property
     def process(self) -> Any:
-        """The one that was heard of last, annotated as by ``models.processes``; None: never any."""
+        """The process with the latest heartbeat, annotated as by ``models.processes``; None: there never was one."""
         return processes.known().filter(role="history").order_by("-heartbeat_at").first()
 
     @property
@@ -69,7 +69,7 @@ class HistoryState:
 
     @property
     def silent_since(self) -> datetime:
-        """Of a process that does not run: when it ended, or was last heard of."""
+        """When a process that does not run ended, or sent its last heartbeat."""
         since: datetime = self.process.ended_at or self.process.heartbeat_at
         return since
 
@@ -79,13 +79,16 @@ class HistoryState:
 
     @cached_property
     def batches(self) -> list[HistoryBatch]:
-        """Those that somebody has begun and not ended: read just now, or left behind by a process that is gone."""
+        """Batches begun and not ended: being read now, or left behind by a process that is gone."""
         running = HistoryBatch.objects.filter(state=HistoryBatch.State.RUNNING)
         return list(running.select_related("source").order_by("started_at"))
 
     @property
     def opened(self) -> list[Opened]:
-        """Each with whether it is read just now: what was begun before the process was, another one left behind."""
+        """Each with whether it is read now.
+
+        Batches begun before the process started were left behind by another one.
+        """
         return [(batch, self.runs and _is_later(batch.started_at, self.process.started_at)) for batch in self.batches]
 
 

@@ -65,12 +65,12 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _off(reading: HistoryState) -> str:
-    """Why nothing can be asked for; empty: somebody reads, or will once it starts again."""
+    """Why nothing can be requested; empty: a process reads, or will after its next start."""
     return "history is switched off" if reading.why == OFF else ""
 
 
 def _open() -> str:
-    """What Cancel would end; empty: nothing is open."""
+    """What Cancel would end; empty if nothing is open."""
     found = history_requests.going_on()
     batches = [
         f"a batch of {pluralize(batch.rows, 'row')} of {batch.source.table}"
@@ -109,7 +109,7 @@ def _then(found: history_requests.OpenWork) -> str:
 
 
 def _rests(ended: history_requests.CancelResult) -> str:
-    """What becomes of what is ended."""
+    """What happens to the cancelled work."""
     then = [
         (ended.batches, "its table is read again in an hour, or after Read now"),
         (ended.compactions, "a day is compacted again in an hour"),
@@ -125,7 +125,7 @@ def _said(ended: history_requests.CancelResult) -> str:
 
 @require_safe
 def question(request: HttpRequest) -> HttpResponse:
-    """Which days would be counted anew, before they are."""
+    """Show which days would be recomputed, before they are."""
     navigation.stands_under(request, "trends")
     days = _days(request.GET)
     found = history_requests.recomputable(*days) if days else history_requests.RecomputeResult([], 0)

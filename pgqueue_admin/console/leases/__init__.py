@@ -1,1 +1,1 @@
-"""The lease queue: its messages, who listens, how they ended, and what is done with them by hand."""
+"""The lease queue: its messages, its listeners, how messages ended, and actions on them by hand."""

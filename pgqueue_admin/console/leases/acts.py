@@ -1,4 +1,4 @@
-"""Acts on ticked messages of the lease queue: asked on their own page, then done where the lock is the same."""
+"""Actions on ticked messages of the lease queue: confirmed on their own page, done if the lock is unchanged."""
 
 import re
 from collections import Counter
@@ -33,11 +33,11 @@ from pgqueue_admin.services.operations.confirmation import REASON_ABOVE
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
 
 TEMPLATE = "pgqueue_admin/leases/acts.html"
-_LOCK = re.compile(r"[0-9A-Za-z.+-]{0,60}", re.ASCII)  # a token, the end of a lock in seconds, or none
+_LOCK = re.compile(r"[0-9A-Za-z.+-]{0,60}", re.ASCII)  # a token, the end of a lock in seconds, or nothing
 
 
 class AskedLease(NamedTuple):
-    """A message that was ticked; ``row`` None: it has ended since. ``is_same``: its lock is the one that was seen."""
+    """A ticked message; ``row`` None: it has ended since. ``is_same``: its lock is the one that was shown."""
 
     number: int
     row: table.LeaseRow | None
@@ -46,7 +46,7 @@ class AskedLease(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """What a person wants done, as the form says."""
+    """The action that a form requests."""
 
     name: ActName
     address: Address
@@ -64,7 +64,7 @@ class Asked:
 
 
 def offered(person: Any, found: QueueTable) -> dict[str, Any]:
-    """For a template: what can be done with its messages; ``foreign``: why nothing can."""
+    """Template context: the possible actions on its messages; ``foreign``: why there are none."""
     foreign = no_lease_queue(found.address) or ("" if found.has_attempts else str(LeaseQueueMissing.__doc__))
     possible = (("release", "Release", ""), ("failed", "End as failed", "bad"), ("rejected", "End as rejected", "bad"))
     acts = [
@@ -101,7 +101,7 @@ def _do(request: HttpRequest, asked: Asked) -> HttpResponse:
 
 
 def _say(request: HttpRequest, asked: Asked, outcomes: Sequence[LeaseOutcome]) -> None:
-    """How many were done, and of the others which were not, by reason."""
+    """Report how many were done, and the numbers of the others by reason."""
     if done := [each for each in outcomes if each.result == "done"]:
         archived = [each.archive_id for each in done if each.archive_id]
         see = Way("See it in the archive", reverse("archived_message", args=archived)) if len(archived) == 1 else None
@@ -142,7 +142,7 @@ def _refusal(request: HttpRequest, asked: Asked) -> str:
 
 
 def _read(connection: Connection, asked: Asked, access: ContentAccess) -> list[AskedLease]:
-    """The ticked messages as they are now."""
+    """The ticked messages in their present state."""
     found = lease_table(connection, asked.address)
     shown = lease_messages.listed(connection, found, [each.number for each in asked.seen]) if found else []
     rows = {row.message.id: row for row in table.table(shown, access).rows}
@@ -163,7 +163,7 @@ def _asked(request: HttpRequest, address: Address) -> Asked:
 
 
 def _seen(tick: str) -> SeenLease | None:
-    """None of what no page of ours has written."""
+    """None for a tick that no page of ours wrote."""
     number, colon, lock = tick.partition(":")
     known = parse_int(number, LARGEST_ID)
     return SeenLease(known, lock) if known is not None and colon and _LOCK.fullmatch(lock) else None

@@ -11,7 +11,7 @@ from pgqueue_admin.formatting.numbers import UNKNOWN, format_int
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor.lease_messages import Endings
 
-WIDTH, THINNEST = 960, 4  # of the bar: one of a million is seen, too
+WIDTH, THINNEST = 960, 4  # of the bar: one of a million stays visible
 
 _WORDS = {
     "success": ("Success", "ok", "sw-ok", "archived as done"),
@@ -27,7 +27,7 @@ class EndingShare(NamedTuple):
     swatch: str
     detail: str
     number: int
-    start: int  # of its part of the bar, which is WIDTH wide
+    start: int  # x of its part of the bar, which is WIDTH wide
     width: int
     path: str
 
@@ -53,12 +53,12 @@ class HourOfEndings:
 
     @property
     def sentence(self) -> str:
-        """For those that do not see the bar."""
+        """The bar in words, for screen readers."""
         said = ", ".join(f"{format_int(each.number)} {each.word.lower()}" for each in self.shares)
         return said if self.all else UNKNOWN
 
 
 def path(result: str) -> str:
-    """The archive, asked for what ended so."""
+    """The archive, filtered to the messages that ended with this result."""
     queue = queue_database().dialect.canonical(QUEUE)
     return f"{reverse('archive')}?q={quote(f'queue:{queue} result:{result}', safe='')}"

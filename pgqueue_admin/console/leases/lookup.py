@@ -1,4 +1,4 @@
-"""The lease queue's table as a page may look at it."""
+"""The lease queue's table, if a page may read it."""
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.models.queue_database import is_watched
@@ -7,6 +7,6 @@ from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 
 
 def lease_table(connection: Connection, address: Address) -> QueueTable | None:
-    """None where it is none, or may not be looked at. Raises DatabaseError."""
+    """None if it is no lease table, or may not be read. Raises DatabaseError."""
     found = discovery.readable(connection, address) if is_watched(address) else None
     return found if found and found.kind is TableKind.LEASE else None

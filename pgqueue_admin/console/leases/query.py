@@ -1,4 +1,4 @@
-"""The filter of the lease queue's list: the archive's grammar, as far as it makes sense of messages that wait there."""
+"""The filter of the lease queue's list: the archive's search syntax, as far as it applies to waiting messages."""
 
 import re
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from pgqueue_admin.services.content_access import ContentAccess
 STATES = {"waiting": "waiting", "locked": "locked", "expired": "over", "later": "later"}
 NAMES = ("type", "is", "id", "holder", "attempts", "sent", "age", "size", "body", "body.path.to")
 _OWN = {"is", "id", "holder"}
-_OF_OURS = {"attempts", "holder"}  # what a table of the original does not tell
+_OF_OURS = {"attempts", "holder"}  # unknown in a table of the original client
 _HEADERS = "messages here have no headers. body. with keys looks into their document: body.order.no:4711."
 _NOT_HERE = {
     "queue": "this page is of one queue.",
@@ -36,14 +36,14 @@ _NOT_HERE = {
     "seq": "a message here has a number: id:17, id:>17, id:5..9.",
 }
 _ENDED = "that is known of messages in the archive. What lies here has not ended."
-# As addresses of before this grammar have several states, of which any was meant.
+# In URLs of the former syntax, several states mean any of them.
 _STATES = re.compile(rf"(?<!\S)is:(?:{'|'.join(STATES)})(?!\S)")
 _JOINED = re.compile(r'["()]|(?<!\S)(?:OR(?!\S)|-)')
 
 
 @dataclass(frozen=True)
 class LeaseQuery:
-    """``wanted``: None where nothing is filtered. ``numbers``: between which to look. An ``error``: then nowhere."""
+    """``wanted``: None without a filter. ``numbers``: the range to search. With an ``error``, nothing is searched."""
 
     text: str
     wanted: AllOf | None = None
@@ -56,7 +56,7 @@ class LeaseQuery:
 
 
 def read(text: str, access: ContentAccess, table: QueueTable) -> LeaseQuery:
-    """Who may not read what messages say may not ask for it, either: counts would tell it, letter by letter."""
+    """A person who may not read contents may not search them either: counts would reveal them letter by letter."""
     query, nodes = LeaseQuery(text.strip().replace("\0", "")), list[Node]()
     try:
         for node, typed, at in parsed(query.text, lambda term, at: _term(term, at, table)) if query.text else ():
@@ -79,7 +79,7 @@ def look(
     after: int | None = None,
     before: int | None = None,
 ) -> Found:
-    """Those that fit, of a window between its numbers, and between where a page begins."""
+    """The matching messages within the query's numbers and the page's bounds."""
     low, high = asked.numbers
     low, high = max(low, low if after is None else after + 1), min(high, high if before is None else before - 1)
     condition = waiting_query.condition(connection, asked.wanted or AllOf(()))
@@ -89,7 +89,7 @@ def look(
 
 
 def as_written_now(text: str) -> str | None:
-    """What an address of before meant by several states beside each other, of which a message has one; None: as is."""
+    """A former URL's search, whose several states meant any of them, in the present syntax; None: nothing differs."""
     states = _STATES.findall(text)
     if len(states) < 2 or _JOINED.search(text):
         return None
@@ -97,7 +97,7 @@ def as_written_now(text: str) -> str | None:
 
 
 def _between(numbers: NumberRange, span: Span) -> NumberRange:
-    """What stands by itself says where to look, by the index."""
+    """A term at the top level limits the range, which the index then reads."""
     low, high = span.low, span.high
     return NumberRange(
         max(numbers.low, low) if isinstance(low, int) else numbers.low,
@@ -106,7 +106,7 @@ def _between(numbers: NumberRange, span: Span) -> NumberRange:
 
 
 def _term(text: str, at: int, table: QueueTable) -> Node:
-    """As the archive reads it, but an age is that of its publishing."""
+    """As the archive reads it, except that an age counts from publishing."""
     name, colon, value = text.partition(":")
     name = name.lower() if colon else ""
     if name in _NOT_HERE or name.partition(".")[0] == "header":

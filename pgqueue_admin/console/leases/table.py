@@ -1,4 +1,4 @@
-"""Messages of the lease queue as rows: state, holder, and the fields of their payloads that most of them have."""
+"""Messages of the lease queue as rows: state, holder, and the most common fields of their payloads."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
@@ -30,7 +30,7 @@ class LeaseRow:
 
     @property
     def tick(self) -> str:
-        """What a form says of a row: which it is, and the lock that was seen."""
+        """The value of a row's checkbox: the message, and the lock that was shown."""
         return f"{self.message.id}:{self.message.seen}"
 
     @property
@@ -48,7 +48,7 @@ class LeaseRow:
 
 @dataclass(frozen=True, slots=True)
 class LeaseTable:
-    """``fields``: names of the columns that come from payloads; ``columns``: where a person may choose them."""
+    """``fields``: names of the columns from payloads; ``columns``: set if a person may choose them."""
 
     fields: Sequence[str]
     rows: Sequence[LeaseRow]
@@ -65,7 +65,7 @@ def table(messages: Iterable[LeaseMessage], access: ContentAccess) -> LeaseTable
 def table_of(
     messages: Iterable[LeaseMessage], access: ContentAccess, asked: Sequence[str] | None, person: Any
 ) -> LeaseTable:
-    """As ``table``, with the columns that the address names, or that this person has kept for these kinds."""
+    """Like ``table``, with the columns that the URL names, or that this person saved for these kinds."""
     shown = [access.lease(each) for each in messages]
     if access.refusal:
         return LeaseTable([], [LeaseRow(each, []) for each in shown])
@@ -75,7 +75,7 @@ def table_of(
 
 
 def _payload(message: LeaseMessage) -> Payload:
-    """What is no object has none; of a large document none is read, of others the first ones."""
+    """A document that is no object has no fields. A large one is not read; of others, only the first fields are."""
     are_all = message.shape != "object" or 0 < len(message.fields) < FIELDS
     return Payload(message.fields, "" if are_all else "not read")
 
@@ -85,7 +85,7 @@ def _cells(message: LeaseMessage, fields: Sequence[str]) -> list[PayloadCell]:
 
 
 def name(message: LeaseMessage) -> str:
-    """Its kind, else what its document is."""
+    """Its kind, otherwise the type of its document."""
     return message.kind or f"{message.shape} without a kind"
 
 
@@ -96,7 +96,7 @@ def state(message: LeaseMessage) -> SafeString:
 
 
 def holder(message: LeaseMessage) -> str:
-    """As far as the row tells: an original client leaves no name, nor did ours before version 10 of the tables."""
+    """The holder, if the row tells: an original client leaves no name, nor did ours before version 10 of the tables."""
     if not message.is_locked:
         return "nobody"
     if message.lock_holder:

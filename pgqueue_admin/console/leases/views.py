@@ -1,4 +1,4 @@
-"""The lease queue's messages, one message, and the acts on them: publish, release a lock, end."""
+"""The lease queue's messages, one message, and the actions on them: publish, release a lock, end."""
 
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ from pgqueue_admin.services.masking import message_types, reveals
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 
 ROWS = 50
-ON_QUEUE_PAGE = 8  # of those that are locked, and of those that wait
+ON_QUEUE_PAGE = 8  # of the locked messages, and of the waiting ones
 EXAMPLE = '{"kind": "", "test": true}'
 ORDERS = {
     "number": "By number",
@@ -41,7 +41,7 @@ ORDERS = {
 
 
 class LeaseLook(NamedTuple):
-    """What a queue's page shows of the table itself."""
+    """What a queue's page shows of a lease table."""
 
     table: QueueTable
     messages: table.LeaseTable
@@ -50,7 +50,7 @@ class LeaseLook(NamedTuple):
 
 
 class LeasePage(NamedTuple):
-    """``looked_at``: how many rows a filter looked through."""
+    """``looked_at``: how many rows a filter read."""
 
     table: QueueTable
     asked: query.LeaseQuery
@@ -68,7 +68,7 @@ class ShownLease(NamedTuple):
 
 
 def look(address: Address, access: ContentAccess) -> LeaseLook | None:
-    """None where the table is gone. Raises DatabaseError."""
+    """None if the table is gone. Raises DatabaseError."""
     with database_of(address).read_session(address) as connection:
         found = lease_table(connection, address)
         if found is None:
@@ -76,13 +76,13 @@ def look(address: Address, access: ContentAccess) -> LeaseLook | None:
         locked = lease_messages.page(connection, found, "locked", ON_QUEUE_PAGE)
         waiting = lease_messages.page(connection, found, "waiting", ON_QUEUE_PAGE)
         shown = table.table([*locked, *waiting], access)
-        if address != QUEUE:  # it has the shape alone: nobody claims from it
+        if address != QUEUE:  # another table of this shape: no client claims from it
             return LeaseLook(found, shown, None, None)
         return LeaseLook(found, shown, _endings(connection), lease_messages.listeners(connection))
 
 
 def _endings(connection: Connection) -> endings.HourOfEndings | None:
-    """None where the archive cannot be read, or is not ours: the messages are shown all the same."""
+    """None if the archive cannot be read, or is not ours: the messages are shown nonetheless."""
     try:
         return endings.HourOfEndings(lease_messages.endings(connection))
     except DatabaseError:
@@ -90,7 +90,7 @@ def _endings(connection: Connection) -> endings.HourOfEndings | None:
 
 
 def listing(request: HttpRequest, address: Address, queue: Queue | None) -> HttpResponse:
-    """As ``messages`` of other queues."""
+    """The counterpart of ``messages`` of other queues."""
     order = request.GET.get("order", "")
     order, q = order if order in ORDERS else "number", request.GET.get("q", "").strip()
     if now := query.as_written_now(q):
@@ -185,7 +185,7 @@ def _message(connection: Connection, address: Address, number: int, request: Htt
 
 
 def _archived(connection: Connection, number: int) -> list[Any]:
-    """Rows of the archive that had this number as lease messages, which may have been another one's before."""
+    """Archive rows of lease messages with this number, which an earlier message may have had."""
     rows = store.sightings(connection, str(number)).rows
     return [row for row in rows if row.message_id == str(number) and row.queue in (None, _canonical())]
 
@@ -216,7 +216,7 @@ def _row(found: LeaseMessage) -> table.LeaseRow:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def publish(request: HttpRequest, schema: str, table: str) -> HttpResponse:
-    """A form, which keeps what was typed where it was refused."""
+    """The form that publishes a message. A refused form keeps what was typed."""
     address, typed, fault, status = Address(schema, table), request.POST.get("message", EXAMPLE), "", 200
     if request.method == "POST":
         try:

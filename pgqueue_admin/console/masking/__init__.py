@@ -1,1 +1,1 @@
-"""Which parts of messages are hidden, from whom, and who sees them for a while."""
+"""Masking rules: which parts of messages are hidden, from whom, and who reveals them for a while."""

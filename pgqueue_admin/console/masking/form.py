@@ -10,7 +10,7 @@ from pgqueue_admin.services.masking.rule_changes import TypedRule
 
 
 class MaskingRuleForm(forms.Form):
-    """What makes a rule none is said by the service, with the place."""
+    """The service reports why a rule is invalid, with the position."""
 
     name = forms.CharField(label="Name", max_length=rule.LONGEST_NAME, help_text="stands in the bar: Card numbers")
     kind = forms.ChoiceField(label="Kind", choices=list(rule.KINDS.items()))
@@ -31,7 +31,7 @@ class MaskingRuleForm(forms.Form):
 
     @property
     def typed(self) -> TypedRule:
-        """Of a form that is valid."""
+        """The rule of a valid form."""
         said = self.cleaned_data
         return TypedRule(said["name"], said["kind"], said["pattern"], said["types"].split(","))
 

@@ -1,4 +1,4 @@
-"""The page of masking rules, each rule's own, and the acts that reveal what they hide and hide it again."""
+"""The page of masking rules, each rule's page, and the actions that reveal what rules hide, or hide it again."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -21,7 +21,7 @@ HISTORY = 20
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest) -> HttpResponse:
-    """All rules; a POST adds one."""
+    """List all rules; a POST adds one."""
     navigation.stands_under(request, "settings")
     form = MaskingRuleForm(request.POST if request.method == "POST" else None)
     fault, status = "", 200
@@ -45,7 +45,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def one(request: HttpRequest, number: int) -> HttpResponse:
-    """A POST changes it, or with ``remove`` removes it."""
+    """Show a rule; a POST changes it, or removes it with ``remove``."""
     navigation.stands_under(request, "settings")
     known = existing(MaskingRule, f"There is no masking rule {number}.", pk=number)
     form = MaskingRuleForm(request.POST if request.method == "POST" else None, known)
@@ -73,7 +73,7 @@ def one(request: HttpRequest, number: int) -> HttpResponse:
 
 @require_POST
 def reveal(request: HttpRequest) -> HttpResponse:
-    """For this person, for some minutes; with ``end`` hidden again at once."""
+    """Reveal masked parts to this person for some minutes; with ``end``, hide them again at once."""
     back = responses.came_from(request) or reverse("masking")
     if "end" in request.POST:
         if reveals.end(request.user, back, "console"):
