@@ -52,6 +52,7 @@ class Operation(models.Model):
     cancelled_by = models.CharField(max_length=150, blank=True)
     ended_at = models.DateTimeField(null=True)
     last_error = models.TextField(blank=True)
+    keeps_set = models.BooleanField(default=False, help_text="Given up unstarted; its frozen set is still there.")
 
     objects = WhollySeen["Operation"]()
 

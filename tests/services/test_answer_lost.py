@@ -14,9 +14,10 @@ from pgqueue_admin.archive.edited_retry import EditedMessage
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.models import AuditEntry, Operation, crashing_messages
+from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.edited_retry import EditChanges, edited_as, retry_edited
 from pgqueue_admin.services.operations import crashing_message as acts
-from pgqueue_admin.services.operations import reconcile, single
+from pgqueue_admin.services.operations import lifecycle, queries, reconcile, selection, single
 from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
 from tests.archived_messages import BILLING, REFUSED, dead
 from tests.crashing_messages import crashing_message
@@ -159,3 +160,14 @@ def test_an_edited_one_whose_answer_was_lost_is_in_the_audit(session: Connection
     assert (entry.after["outcome"], entry.after["archive_id"]) == ("not known", message.id)
     sent_as = edited_as(message.id)
     assert session.value(f"select count(*) from {BILLING} where headers like %(id)s", {"id": f"%{sent_as}%"}) == 1
+
+
+def test_a_set_that_could_not_be_dropped_is_dropped_later(ana: User, wire: Proxy) -> None:
+    operation = selection.freeze("retry", [dead(1)[0].id], ana, "console")
+    with wire.down():
+        assert lifecycle.cancel(operation.pk, ana).keeps_set
+    with queue_database().read_session() as connection:
+        assert len(queries.items(connection, operation.pk)) == 1
+        reconcile.settle()
+        assert queries.items(connection, operation.pk) == []
+    assert not Operation.objects.get().keeps_set

@@ -20,7 +20,7 @@ from pgqueue_admin.services.operations.errors import AlreadyDecided, OperationNo
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.operations.queries import retry_targets
 from pgqueue_admin.services.operations.runner import STEERED, in_hand, recount
-from pgqueue_admin.services.operations.selection import LAPSES_AFTER, NOT_DROPPED, forget, lapse
+from pgqueue_admin.services.operations.selection import LAPSES_AFTER, forget, lapse
 from pgqueue_admin.services.operations.staged_controls import pause
 from pgqueue_admin.services.operations.targets import parsed
 from pgqueue_admin.services.permissions import name_of, refusal_for
@@ -87,7 +87,7 @@ def cancel(pk: int, person: Any) -> Operation:
     with transaction.atomic():
         changes = {"state": State.CANCELLED, "cancelled_by": name_of(person), "ended_at": database_clock.now()}
         asked = Operation.objects.filter(pk=pk)
-        never_started = asked.filter(state=State.FROZEN).update(**changes, last_error=NOT_DROPPED)
+        never_started = asked.filter(state=State.FROZEN).update(**changes, keeps_set=True)
         if not (never_started or _follows(asked, person) or _cancels(asked, changes)):
             raise _too_late(Operation.objects.get(pk=pk), "cancelled")
         about = {"who": name_of(person), "verb": "cancel", "noun": "operation", "subject": str(pk)}
