@@ -1,27 +1,31 @@
+"""The last columns get the field's names, and a column of its own says what a sentence in last_error said."""
+
 from typing import Any
 
 from django.db import migrations, models
 
+RENAMED = {
+    "historysource": {"complete_to": "watermark", "is_there": "exists"},
+    "historybatch": {"complete_to": "watermark", "sum_seq": "seq_checksum"},
+    "process": {"given_up_at": "dismissed_at"},
+}
+NOT_DROPPED = "Its set is not dropped yet."
+
 
 def keep_sets(apps: Any, schema_editor: Any) -> None:
-    """A sentence in last_error said so before."""
     operations = apps.get_model("pgqueue", "Operation").objects
-    operations.filter(last_error="Its set is not dropped yet.").update(keeps_set=True, last_error="")
+    operations.filter(last_error=NOT_DROPPED).update(keeps_set=True, last_error="")
 
 
 class Migration(migrations.Migration):
-    """The field's words: watermark, checksum, exists, dismissed; and a column instead of a sentence."""
-
-    dependencies = [
-        ("pgqueue", "0033_default_views"),
-    ]
+    dependencies = [("pgqueue", "0033_default_views")]
 
     operations = [
-        migrations.RenameField("historysource", "complete_to", "watermark"),
-        migrations.RenameField("historysource", "is_there", "exists"),
-        migrations.RenameField("historybatch", "complete_to", "watermark"),
-        migrations.RenameField("historybatch", "sum_seq", "seq_checksum"),
-        migrations.RenameField("process", "given_up_at", "dismissed_at"),
+        *[
+            migrations.RenameField(model, before, now)
+            for model, columns in RENAMED.items()
+            for before, now in columns.items()
+        ],
         migrations.AddField(
             "operation",
             "keeps_set",

@@ -1,4 +1,4 @@
-"""Migration 0023 renames columns: what stood in them stands in them, and what is one of a kind stays so."""
+"""Migrations 0025 and 0034 rename columns: their values stay, and what is unique stays so."""
 
 from datetime import UTC, datetime
 from importlib import import_module
@@ -10,11 +10,16 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection, models
 from django.db.migrations.executor import MigrationExecutor
 
-from pgqueue_admin.models import TrialItem
+from pgqueue_admin.models import Operation, TrialItem
 
 BEFORE = ("pgqueue", "0018_purge_bounds")
-RENAMED: dict[str, dict[str, str]] = import_module("pgqueue_admin.migrations.0025_plain_column_names").RENAMED
-OURS = {name: columns for name, columns in RENAMED.items() if name != "archivedmessage"}
+MIGRATIONS = [
+    import_module(f"pgqueue_admin.migrations.{name}") for name in ("0025_plain_column_names", "0034_column_names")
+]
+OURS: dict[str, dict[str, str]] = {
+    name: {before: now for each in MIGRATIONS for before, now in each.RENAMED.get(name, {}).items()}
+    for name in sorted({name for each in MIGRATIONS for name in each.RENAMED} - {"archivedmessage"})
+}
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
 
@@ -32,6 +37,20 @@ def test_rows_of_before_survive() -> None:
     item = TrialItem.objects.get()
     with pytest.raises(IntegrityError):
         TrialItem.objects.create(trial=item.trial, position=item.position, archive_id=2)
+
+
+@pytest.mark.usefixtures("console_database")
+def test_sets_that_a_sentence_said_were_kept_are_kept() -> None:
+    before = ("pgqueue", "0033_default_views")
+    call_command("migrate", *before, verbosity=0)
+    operations = (
+        MigrationExecutor(connection).loader.project_state(before).apps.get_model("pgqueue", "Operation").objects
+    )
+    for error in (MIGRATIONS[1].NOT_DROPPED, "The disk is full."):
+        operations.create(kind="retry", who="ana", last_error=error)
+    call_command("migrate", verbosity=0)
+    found = Operation.objects.order_by("pk").values_list("keeps_set", "last_error")
+    assert list(found) == [(True, ""), (False, "The disk is full.")]
 
 
 @pytest.mark.usefixtures("console_database")
