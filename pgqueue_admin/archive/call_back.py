@@ -1,6 +1,6 @@
-"""What a retry has sent and still waits in its queue goes back to its place in the archive, in one transaction.
+"""Call back: move a retry's messages that still wait in their queue back to their archive rows, in one transaction.
 
-What waits in another database only sets out (archive.crossings), as what a retry puts there.
+For messages in another database this only starts a crossing (archive.crossings), as a retry into one does.
 """
 
 from collections import defaultdict
@@ -23,7 +23,8 @@ _NOT_KEPT = "Its row id is not known, so it cannot be found among others in its 
 
 
 class CallBackAct(NamedTuple):
-    """What they become: ``resolution`` None is dead. ``verb`` as the archive has it."""
+    """Who takes messages back and what they become. ``resolution`` None: dead. ``verb``: as written to the archive's
+    events."""
 
     who: str
     verb: str = VERB
@@ -32,14 +33,14 @@ class CallBackAct(NamedTuple):
 
     @property
     def why(self) -> str:
-        """What the retry says of a message from now on."""
+        """The reason that the retry's item shows from now on."""
         number = f", operation {self.operation}" if self.operation else ""
         return f"{self.verb.capitalize()} by {self.who}{number}, while it waited."
 
 
 class SentRow(NamedTuple):
-    """A row of a queue that a retry may have put there. ``message_id``: of the archived message; ``token``: that it
-    says it was retried with."""
+    """A queue row that a retry may have sent. ``message_id``: the archived message's; ``token``: the retry token that
+    the row carries."""
 
     queue: Address
     row_id: UUID
@@ -47,7 +48,7 @@ class SentRow(NamedTuple):
     token: UUID | None
 
 
-Judge = Callable[[Connection, Collection[Address]], Mapping[Address, str]]  # of other databases, why nothing comes back
+Judge = Callable[[Connection, Collection[Address]], Mapping[Address, str]]  # queues of other databases: why not
 
 
 def call_back(
@@ -57,10 +58,10 @@ def call_back(
     operation: int,
     judge: Judge = lambda connection, targets: {},
 ) -> list[Outcome]:
-    """To the dead, by archive ids. A receiver is never waited for: what it has in flight stays sent. Raises
-    DatabaseDown, Deadlock; a queue that refuses fails its own messages.
+    """Make sent messages dead again, by archive id. Never waits for a receiver: a message in flight stays sent. Raises
+    DatabaseDown, Deadlock; an error of one queue fails only its own messages.
 
-    Of what sets out for another database there is no outcome yet, nor of what another worker of this operation has.
+    Messages that start a crossing have no outcome yet, nor have those that another worker of this operation handles.
     """
     with connection.transaction():
         here, over = list[Any](), list[Any]()
@@ -79,7 +80,8 @@ def call_back(
 
 
 def _set_out(connection: Connection, rows: Sequence[Any], who: str, operation: int, judge: Judge) -> dict[int, Outcome]:
-    """Into the archive, out of other databases: these are asked before anything is locked. Of which none sets out."""
+    """Start crossings back into the archive. The other databases are queried before any lock is taken. Return the
+    outcomes of messages that cannot cross."""
     if not rows:
         return {}
     by_target = _by_target(rows)
@@ -96,7 +98,7 @@ def _set_out(connection: Connection, rows: Sequence[Any], who: str, operation: i
 
 
 def back_from_there(connection: Connection, ids: Sequence[int], back: CallBackAct) -> None:
-    """In the caller's transaction: these have left the queues of another database that they were sent into."""
+    """In the caller's transaction: make dead again what has left the queues of another database."""
     dead_messages.hold(connection, ids)
     rows = connection.all(_sql().of_crossing(), {"ids": list(ids)})
     connection.run(_sql().back_from_there(), {"ids": list(ids), "operation": back.operation})
@@ -105,26 +107,26 @@ def back_from_there(connection: Connection, ids: Sequence[int], back: CallBackAc
 
 
 def sent_by_ids(connection: Connection, ids: Sequence[int]) -> list[Any]:
-    """For ``take_back``, by archive ids."""
+    """These archived messages with the rows that their retries sent, for ``take_back``."""
     return connection.all(_sql().sent(which=_sql().of_ids), {"ids": list(ids)})
 
 
 def sent_as_rows(connection: Connection, queue: Address, rows: Mapping[UUID, str]) -> list[Any]:
-    """For ``take_back``: of rows that wait in a queue, by their message ids, those that a retry has put there."""
+    """The archived messages whose retry sent one of these waiting rows (row id → message id), for ``take_back``."""
     asked = {"target": postgresql().canonical(queue), "message_ids": list(rows.values())}
     return connection.all(_sql().sent(which=_sql().of_rows), {**asked, "row_ids": list(map(str, rows))})
 
 
 def note_not_sent(connection: Connection, sent: Sequence[Any], back: CallBackAct) -> None:
-    """In the caller's transaction, as ``sent_as_rows`` has them: what became of them stands in another row of the
-    archive, and their retry says that nobody has received them."""
+    """In the caller's transaction: note on the retry's items that nobody received these messages (``sent_as_rows``).
+    What became of them is recorded in another archive row."""
     about = {"ids": [row.id for row in sent], "operations": [row.operation for row in sent]}
     if sent:
         connection.run(_sql().not_sent(), {**about, "why": back.why, "who": back.who})
 
 
 def note_moved(connection: Connection, sent: SentRow, target: Address, who: str) -> None:
-    """In the caller's transaction: this row has moved into another queue, where its retry looks for it from now on."""
+    """In the caller's transaction: the row moved into another queue, where its retry looks for it from now on."""
     queues = {
         "source": postgresql().canonical(sent.queue),
         "target": postgresql().canonical(target),
@@ -135,7 +137,8 @@ def note_moved(connection: Connection, sent: SentRow, target: Address, who: str)
 
 
 def take_back(connection: Connection, sent: Sequence[Any], back: CallBackAct) -> dict[int, Outcome]:
-    """In the caller's transaction, by archive id: done, skipped or failed with why."""
+    """In the caller's transaction: delete the waiting rows and restore their archive rows. Outcomes by archive id:
+    done, skipped or failed with the reason."""
     outcomes: dict[int, Outcome] = {}
     for target, rows in _by_target(sent).items():
         outcomes |= _of_queue(connection, target, rows, back)
@@ -182,7 +185,7 @@ def _hold(connection: Connection, target: Address, rows: list[Any]) -> tuple[dic
 
 
 def _is_same(sent: Any, held: Any) -> bool:
-    """To the letter: message id, token and all that the retry has written."""
+    """Whether the waiting row equals what the retry sent, byte for byte: message id, token, headers and body."""
     return bool(held.same_body) and held.headers == dead_messages.retried_headers(
         sent.headers, sent.id, sent.retry_token
     )
@@ -196,7 +199,7 @@ def _hold_leases(connection: Connection, rows: list[Any]) -> tuple[dict[int, Out
 def _take(
     connection: Connection, target: Address, rows: list[Any], places: Places, back: CallBackAct
 ) -> dict[int, Outcome]:
-    """Their archive rows are locked only now: whoever receives has its row first, and would wait for the archive's."""
+    """Lock archive rows last, as a receiver does: locked earlier, they would make a receiver wait."""
     if not rows:
         return {}
     ids = [row.id for row in rows]
@@ -216,7 +219,7 @@ def _take(
 
 
 def _note_back(connection: Connection, target: Address, rows: list[Any], back: CallBackAct) -> None:
-    """What the retry, their home and their history have of it from now on."""
+    """Update the retry's items, the messages' home queues and their events."""
     ids, name = [row.id for row in rows], postgresql().canonical(target)
     about = {"ids": ids, "operations": [row.operation for row in rows]}
     connection.run(_sql().not_sent(), {**about, "why": back.why, "who": back.who})
@@ -226,7 +229,7 @@ def _note_back(connection: Connection, target: Address, rows: list[Any], back: C
 
 
 def _home(connection: Connection, rows: list[Any]) -> None:
-    """What a rule had sent elsewhere belongs to the queue where it died, as before."""
+    """Retarget messages that a rule had redirected to the queue where they died."""
     for queue in {row.queue for row in rows if row.kind == "transport" and row.queue and row.queue != row.target}:
         ids = [row.id for row in rows if row.queue == queue]
         connection.run(postgresql().archive.retarget(), {"ids": ids, **postgresql().parse_address(queue)._asdict()})

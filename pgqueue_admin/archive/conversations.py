@@ -1,6 +1,6 @@
-"""Archived messages of one conversation: the newest, those around a known one, and those that others name.
+"""Archived messages of one conversation: the newest, those near a known one, and those that others refer to.
 
-Of those in queues that whoever asks may see: what lies elsewhere is not followed, either.
+Limited to queues that the current user may see: references into other queues are not followed.
 """
 
 from collections.abc import Iterable
@@ -15,16 +15,16 @@ from pgqueue_admin.transport.wire import header_spellings
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import Headers
 
-NEWEST = 10_000  # rows whose headers are read, as no index has the conversation
-NEAR = 5_000  # of them on each side of a row that is known
+NEWEST = 10_000  # rows whose headers are read: no index covers the conversation
+NEAR = 5_000  # rows read on each side of a known row
 MOST = 500  # messages: each may have headers of 64 kB
 EVENTS = 5_000
-ROUNDS = 8  # of following what a message was caused by
+ROUNDS = 8  # of following causes
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedRow:
-    """``row``: as ``of_ids`` gives it; ``headers``: empty where they cannot be read."""
+    """``row``: as ``of_ids`` selects it; ``headers``: empty if unreadable."""
 
     row: Any
     headers: Headers
@@ -32,20 +32,22 @@ class ArchivedRow:
 
     @property
     def ids(self) -> set[str]:
-        """Its own, which earlier deaths have too; of what caused it; of what it was edited from."""
+        """Message ids to look up: its own (shared with earlier deaths), its cause's, and that of the message it was
+        edited from."""
         said = self.row.message_id, self.headers.get(wire.RELATED_TO), self.headers.get(EDIT_OF)
         return {each for each in said if each}
 
 
 class ArchivedConversation(NamedTuple):
-    """``more``: than MOST."""
+    """``more``: there are more than MOST messages."""
 
     messages: list[ArchivedRow]
     more: bool
 
 
 def numbers(connection: Connection, conversation_id: str, around: ArchiveKey | None = None) -> list[int]:
-    """Which of the NEWEST rows, and of those NEAR one, are of it by their headers. Raises DatabaseError."""
+    """The archive ids of the conversation's messages, by headers, among the NEWEST rows and those NEAR ``around``.
+    Raises DatabaseError."""
     sql = postgresql().archive
     spelled = header_spellings.as_asked(wire.CONVERSATION_ID, conversation_id)
     asked = {**spelled, "limit": MOST + 1, "seen": visible_queues.names()}
@@ -59,7 +61,8 @@ def numbers(connection: Connection, conversation_id: str, around: ArchiveKey | N
 
 
 def read(connection: Connection, conversation_id: str, known: list[int], named: Iterable[str]) -> ArchivedConversation:
-    """Those of these numbers, those with these message ids, and what caused any of them. Raises DatabaseError."""
+    """The messages with the archive ids ``known`` or the message ids ``named``, and the causes of all of them. Raises
+    DatabaseError."""
     found, asked, wanted, ids = dict[int, ArchivedRow](), set[str](), set(named), known
     for _ in range(ROUNDS):
         new = _of_ids(connection, sorted(wanted), ids, conversation_id)
@@ -75,7 +78,7 @@ def read(connection: Connection, conversation_id: str, known: list[int], named: 
 
 
 def _of_ids(connection: Connection, message_ids: list[str], ids: list[int], conversation_id: str) -> list[ArchivedRow]:
-    """Only those of the conversation: one may be caused by a message of another."""
+    """Keep only those of this conversation: the cause of a message may belong to another."""
     named = [each for each in message_ids if "\0" not in each]
     if not named and not ids:
         return []

@@ -1,4 +1,4 @@
-"""Dead messages cross back into a queue of another database: put there, then marked here as retried."""
+"""Retries into another database: insert the dead messages there, then mark them here as retried."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ _GONE = "It is no longer in the archive."
 
 
 class CrossingMessage(NamedTuple):
-    """One message of a crossing. ``why``: the other database did not take it. ``is_edited``: a person wrote it anew."""
+    """One message of a crossing. ``why``: why the other database refused it. ``is_edited``: a person edited it."""
 
     archive_id: int
     target_schema: str
@@ -33,10 +33,10 @@ class CrossingMessage(NamedTuple):
 
 
 def carry(here: Connection, there: Session, beside: Session, store: CrossingStore, crossing: Crossing) -> str:
-    """Insert there, in one transaction, which is marked here before it ends. Return the mark. Raises DatabaseError.
-    ``beside``: another session there.
+    """Insert there, in one transaction, and record its mark here before it commits. Return the mark. Raises
+    DatabaseError. ``beside``: another session of that database.
 
-    Where it raises, the commit may have been: ask for its outcome (``crossings.held``,
+    After an error the commit may still have happened: query its outcome (``crossings.held``,
     ``CrossingStore.commit_outcome``).
     """
     with there.transaction():
@@ -49,14 +49,15 @@ def carry(here: Connection, there: Session, beside: Session, store: CrossingStor
 
 
 def _put_typed(here: Connection, there: Session, store: CrossingStore, crossing: Crossing) -> None:
-    """Raises DatabaseError where its queue refuses it: then all of it is undone."""
+    """Insert a message that a person composed. Raises DatabaseError if its queue refuses it; then the transaction is
+    undone."""
     for row in here.all(postgresql().crossing_intent.typed(), {"id": crossing.id}):
         if store.put(there, Address(row.schema, row.table), row.row_id, row.headers, bytes(row.body)) != 1:
             raise RowsDropped("Its queue took no row.")
 
 
 def _refusal(here: Connection, there: Session, store: CrossingStore, crossing: Crossing, put: CrossingMessage) -> str:
-    """Insert one, or say why not. A queue that refuses fails its own messages and nobody else's."""
+    """Insert one message, or return why not. An error of one queue fails only its own messages."""
     asked = {"id": put.archive_id, "crossing": crossing.id, "row_id": put.row_id}
     found = here.one(postgresql().crossing_intent.content(), asked)
     if found is None:
@@ -74,7 +75,7 @@ def _refusal(here: Connection, there: Session, store: CrossingStore, crossing: C
 
 
 def finish(here: Connection, crossing: Crossing) -> list[Outcome]:
-    """It has arrived: in the caller's transaction mark its messages; empty where somebody else has done so."""
+    """After the commit there: mark the messages in the caller's transaction. Empty if another process did so before."""
     puts, sql = _puts(here, crossing), postgresql().crossing_intent
     if here.run(sql.end(), {"id": crossing.id}) != 1:
         return []
@@ -94,14 +95,14 @@ def finish(here: Connection, crossing: Crossing) -> list[Outcome]:
 
 
 def given_up(here: Connection, crossing: Crossing, why: str) -> list[Outcome]:
-    """Of a crossing on which a person decides: what its operation says of each."""
+    """The outcomes for the operation while a person has to decide."""
     sentence = crossings.doubt_of(crossing.alias, why)
     return [Outcome(put.archive_id, "failed", put.why or sentence) for put in _puts(here, crossing)]
 
 
 def lost(here: Connection, crossing: Crossing, who: str) -> list[Outcome]:
-    """A person says that it never arrived: in the caller's transaction its messages are dead as before. What its
-    operation says of each."""
+    """A person states that the messages never arrived: make them dead again in the caller's transaction. Return the
+    outcomes for the operation."""
     puts = _puts(here, crossing)
     crossings.undo(here, crossing)
     crossings.reopen(here, crossing, [put.archive_id for put in puts])

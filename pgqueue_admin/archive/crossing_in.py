@@ -1,4 +1,4 @@
-"""Rows of a queue of another database cross into the archive: copied here, taken out there, then archived."""
+"""Rows of another database's queue cross into the archive: copy them here, delete them there, then archive them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -17,12 +17,12 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
 BATCH = 200
-MOST = 16_000_000  # bytes of headers and bodies, and one row in any case
+MOST = 16_000_000  # bytes of headers and bodies, but at least one row
 COPIES = Address("messages", "crossing_copy")
 
 
 class TakenRows(NamedTuple):
-    """``crossing``: None where nothing lay there. ``full``: there may be more, so ask again."""
+    """``crossing``: None if the queue was empty. ``full``: there may be more, so ask again."""
 
     crossing: int | None
     rows: Sequence[TakenRow]
@@ -30,7 +30,7 @@ class TakenRows(NamedTuple):
 
 
 class TakingIn(NamedTuple):
-    """What is meant by it: the crossing's own columns."""
+    """Values of the crossing's own columns."""
 
     alias: str
     who: str = crossings.INGESTER
@@ -53,16 +53,16 @@ def carry(
     take: Take,
     intend: Intend = lambda crossing, rows: None,
 ) -> TakenRows:
-    """Take a batch out of it, in one transaction there, which is marked here before it ends. Raises DatabaseError.
-    ``beside``: another session there.
+    """Take one batch out, in one transaction there, and record its mark here before it commits. Raises DatabaseError.
+    ``beside``: another session of that database.
 
-    The rows are held there while they are copied, so that nobody else takes them; until ``finish`` the copies are no
-    archived messages. The caller's session has the crossing in hand (``crossings.all_let_go``). ``take``: which rows;
-    ``intend``: both are asked before anything leaves.
+    The rows stay locked there while they are copied. Until ``finish`` the copies are no archived messages. The caller's
+    session holds the crossing's lock (``crossings.all_let_go``). ``take`` selects the rows, ``intend`` is told the
+    crossing; both are called before any row is deleted.
     """
     with there.transaction():
         rows = take(there)
-        if not rows:  # asked each second: a transaction there takes a number only where something is written
+        if not rows:  # polled each second: without a write the transaction consumes no transaction id
             return NOTHING
         mark = store.mark(there)
         crossing = _copied(here, there, store, queue, rows, meant)
@@ -94,9 +94,11 @@ def finish(
     own_code: tuple[str, ...] = (),
     home_of: Callable[[Address], Address] = lambda table: table,
 ) -> list[int]:
-    """They are taken out: in the caller's transaction they become archived messages, of these ids. Of several who
-    finish it one does. ``dialect``: of that database, which reads the addresses in its headers. ``home_of``: the queue
-    whose messages lay in a table, of those that a person has taken out.
+    """After the commit there: archive the copies in the caller's transaction and return the archive ids. If several
+    processes try, one succeeds.
+
+    ``dialect``: of that database; it parses addresses in headers. ``home_of``: the queue whose messages a table holds,
+    for rows that a person took out.
     """
     sql = postgresql().crossing_intent
     if here.one(sql.lock(), {"id": crossing.id}) is None:
@@ -115,7 +117,7 @@ def finish(
 def _set_aside(
     here: Connection, crossing: Crossing, seen: SeenRow, rows: Sequence[Any], own_code: tuple[str, ...]
 ) -> list[int]:
-    """What waited, and did not die: into the bin, or to the dead, as somebody has said. ``seen``: of one of them."""
+    """Archive waiting messages that did not die: discarded or dead, as the person chose. ``seen``: one of them."""
     held = [_held(seen, row) for row in rows]
     who, table = crossing.who, seen.table.table
     if crossing.restores:

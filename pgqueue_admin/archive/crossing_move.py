@@ -1,4 +1,4 @@
-"""Rows of another database go into another queue there, in one transaction, which is marked here before it ends."""
+"""Moves rows between two queues of another database, in one transaction that is marked here before it commits."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from pgqueue_admin.dialects.waiting_store import MovingStore
 
 
 class MovedRows(NamedTuple):
-    """``crossing``: None where nothing was moved. ``refused``: by row, why that one was not."""
+    """``crossing``: None if nothing was moved. ``refused``: the reason, for each row that was not moved."""
 
     crossing: int | None
     rows: Sequence[TakenRow]
@@ -20,7 +20,7 @@ class MovedRows(NamedTuple):
 
 
 class MoveStores(NamedTuple):
-    """What is asked of the other database. ``rows``: of the table that they leave."""
+    """The stores of the other database. ``rows``: the store of the table that the rows leave."""
 
     crossings: CrossingStore
     rows: MovingStore
@@ -36,10 +36,10 @@ def carry(
     take: Callable[[Session], Sequence[TakenRow]],
     intend: Callable[[int, Sequence[TakenRow]], None],
 ) -> MovedRows:
-    """Raises DatabaseError: then it is undone there, or to be asked. ``beside``: another session there. ``route``: from
-    and to. ``intend``: asked before it is committed there.
+    """Move rows there. Raises DatabaseError: the move is undone, or its outcome is still to be queried. ``beside``:
+    another session of that database. ``route``: source and target. ``intend``: called before the commit there.
 
-    Nothing of a message comes here, so that none can be lost between the two.
+    No message content leaves that database, so nothing can be lost between the two.
     """
     queue, target = route
     with there.transaction():
@@ -62,7 +62,7 @@ def carry(
 
 
 def _refusal(there: Session, stores: MoveStores, queue: Address, row: TakenRow, target: Address) -> str:
-    """Move one, or say why not."""
+    """Move one row, or return why not."""
     try:
         with there.transaction():
             if (taken := stores.rows.move(there, queue, row, target)) != 1:

@@ -1,4 +1,4 @@
-"""What a retry has put into a queue of another database, and waits there, goes back to its place in the archive."""
+"""Calls back messages that a retry put into a queue of another database and that still wait there."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _GONE = "It is no longer in the archive."
 
 
 class SentMessage(NamedTuple):
-    """One message of a crossing, by the row that it is there. ``why``: it stays there."""
+    """One message of a crossing, with the id of its row there. ``why``: why it stays there."""
 
     archive_id: int
     target: Address
@@ -28,17 +28,17 @@ class SentMessage(NamedTuple):
 
 
 class BackStores(NamedTuple):
-    """What is asked of the other database."""
+    """The stores of the other database."""
 
     crossings: CrossingStore
     waiting: WaitingStore
 
 
 def carry(here: Connection, there: Session, beside: Session, stores: BackStores, crossing: Crossing) -> str:
-    """Take them out there, in one transaction, which is marked here before it ends. Return the mark. Raises
-    DatabaseError, as ``crossing_back.carry``. ``beside``: another session there.
+    """Delete the rows there, in one transaction, and record its mark here before it commits. Return the mark. Raises
+    DatabaseError, as ``crossing_back.carry``. ``beside``: another session of that database.
 
-    Nothing of a message is copied: the archive has each, and keeps it while it is on its way.
+    Nothing is copied: the archive keeps each message meanwhile.
     """
     whys: dict[int, str] = {}
     with there.transaction():
@@ -58,11 +58,11 @@ def _refused(
     queue: Address,
     sent: Sequence[SentMessage],
 ) -> dict[int, str]:
-    """Take those of one queue out, and say of the others why not. A queue that refuses keeps its own messages."""
+    """Delete the rows of one queue; return why the others stay. An error of one queue fails only its own messages."""
     try:
         with there.transaction():
             held = {row.id: row for row in stores.waiting.hold_each(there, queue, [each.row_id for each in sent])}
-            if why := held_row.others_code(stores.waiting.runs(there, queue)):  # asked while rows are held: it stays so
+            if why := held_row.others_code(stores.waiting.runs(there, queue)):  # while locked: cannot change
                 return {each.archive_id: why for each in sent}
             whys = {each.archive_id: _blocking_reason(here, there, stores, crossing, each, held) for each in sent}
             meant = [held[each.row_id] for each in sent if not whys[each.archive_id]]
@@ -96,7 +96,8 @@ def _blocking_reason(
 
 
 def finish(here: Connection, crossing: Crossing) -> list[Outcome]:
-    """They have left: in the caller's transaction they are dead again; empty where somebody else has done so."""
+    """After the commit there: make the messages dead again in the caller's transaction. Empty if another process did so
+    before."""
     sent = _sent(here, crossing)
     if here.run(postgresql().crossing_intent.end(), {"id": crossing.id}) != 1:
         return []
@@ -111,14 +112,14 @@ def finish(here: Connection, crossing: Crossing) -> list[Outcome]:
 
 
 def given_up(here: Connection, crossing: Crossing, why: str) -> list[Outcome]:
-    """Of a crossing on which a person decides: what its operation says of each."""
+    """The outcomes for the operation while a person has to decide."""
     sentence = crossings.doubt_of(crossing.alias, why, takes_in=True)
     return [_outcome(each, sentence) for each in _sent(here, crossing)]
 
 
 def lost(here: Connection, crossing: Crossing, who: str) -> list[Outcome]:
-    """A person says that they never left: in the caller's transaction they are sent as before. What its operation says
-    of each."""
+    """A person states that the messages never left: end the crossing in the caller's transaction; they stay sent.
+    Return the outcomes for the operation."""
     sent = _sent(here, crossing)
     crossings.undo(here, crossing)
     crossings.reopen(here, crossing, [each.archive_id for each in sent])

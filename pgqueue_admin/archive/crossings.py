@@ -1,4 +1,4 @@
-"""Crossings: what is on its way between the first database and another, written down here before it leaves."""
+"""Crossings: messages on their way between the first database and another, recorded here before they leave."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,9 +19,9 @@ AT_ONCE = 100
 
 
 class Crossing(NamedTuple):
-    """``mark``: by what the other database is asked; None: its transaction cannot have been committed. ``takes_in``: it
-    goes from there into the archive; else back into a queue there. ``restores``: what goes back lay in the bin; what is
-    taken in goes there. One that ``takes_back`` takes in what a retry has put there.
+    """``mark``: key for querying the commit outcome in the other database; None: its transaction cannot have committed.
+    ``takes_in``: from there into the archive; otherwise from here into a queue there. ``restores``: messages sent there
+    were discarded; messages taken in become discarded. A crossing that ``takes_back`` takes in what a retry sent there.
     """
 
     id: int
@@ -36,7 +36,7 @@ class Crossing(NamedTuple):
 
     @property
     def is_by_hand(self) -> bool:
-        """Of what is taken in: a person meant it, and it had not failed."""
+        """For a crossing that takes in: a person started it, and the messages had not failed."""
         return self.takes_in and self.who != INGESTER
 
 
@@ -44,7 +44,7 @@ INGESTER = "ingester"
 
 
 def why_held(row: Any) -> str:
-    """Of an archived message that is on its way: why nothing is done to it."""
+    """Why an archived message in a crossing cannot be acted on."""
     takes_in = bool(row.crossing_takes_in)
     if row.crossing_not_known:
         return doubt_of(row.crossing, row.crossing_not_known, takes_in)
@@ -67,31 +67,31 @@ def doubt_of(alias: str, why: str, takes_in: bool = False) -> str:
 
 
 class CrossingOvertaken(DatabaseError):
-    """Somebody else has found that this never left, and has it by now."""
+    """Another process found that this crossing never left, and has taken it over."""
 
 
-_keeping: WeakSet[Any] = WeakSet()  # sessions that found the tables: those stay
+_keeping: WeakSet[Any] = WeakSet()  # sessions that found the tables; tables do not disappear
 
 
 def are_kept(connection: Connection) -> bool:
-    """Asked once in a session, and again while they are missing."""
+    """Whether the crossing tables exist and are readable. Cached per session once true."""
     if connection.raw not in _keeping and connection.value(_sql().are_kept()):
         _keeping.add(connection.raw)
     return connection.raw in _keeping
 
 
 def can_carry(connection: Connection) -> bool:
-    """Whether messages may set out: this role reads all that a crossing has."""
+    """Whether messages may set out: the role can read all tables of a crossing."""
     return are_kept(connection) and bool(connection.value(_sql().can_carry()))
 
 
 def on_its_way(connection: Connection) -> Any:
-    """Part of what is read of an archived message."""
+    """SQL part of reading an archived message: its crossing."""
     return postgresql().archive.on_its_way if are_kept(connection) else postgresql().archive.stays_here
 
 
 def on_their_way(connection: Connection) -> dict[str, Any]:
-    """Likewise of many: parts of what holds them."""
+    """SQL parts of locking many archived messages: their crossings."""
     sql = postgresql().archive
     if are_kept(connection):
         return {"on_its_way_at_once": sql.on_its_way_at_once, "crossing_of": sql.crossing_of}
@@ -99,7 +99,7 @@ def on_their_way(connection: Connection) -> dict[str, Any]:
 
 
 def is_here(connection: Connection) -> Any:
-    """Part of what chooses the next items of an operation."""
+    """SQL part of choosing the next items of an operation."""
     return postgresql().operation.is_here if are_kept(connection) else postgresql().operation.all_are_here
 
 
@@ -111,9 +111,8 @@ def put_back(
     operation: int | None,
     restores: bool,
 ) -> list[int]:
-    """In the caller's transaction: these archived messages are to go into queues of other databases, by one crossing
-    each. His session has them in hand, from before anybody can see them until ``all_let_go``.
-    """
+    """In the caller's transaction: start a crossing per database for these archived messages. The session holds the
+    locks of the crossings from before they are visible until ``all_let_go``."""
     made = []
     for alias in sorted({aliases.alias_of(target) for target in rows}):
         meant = [(row.id, target) for target in rows if aliases.alias_of(target) == alias for row in rows[target]]
@@ -131,8 +130,8 @@ def put_back(
 
 
 def take_back(connection: Connection, rows: Mapping[Address, Sequence[Any]], who: str, operation: int) -> None:
-    """Likewise: what a retry has put into queues of other databases is to be taken out of them. ``rows``: as
-    ``call_back.sent``."""
+    """Likewise: start crossings that take a retry's messages out of queues of other databases. ``rows``: as
+    ``call_back.sent_by_ids``."""
     for alias in sorted({aliases.alias_of(target) for target in rows}):
         meant = [(row, target) for target in rows if aliases.alias_of(target) == alias for row in rows[target]]
         about: dict[str, Any] = {
@@ -146,13 +145,13 @@ def take_back(connection: Connection, rows: Mapping[Address, Sequence[Any]], who
 
 
 def put_edited(connection: Connection, edited: Mapping[int, tuple[str, bytes | None]]) -> None:
-    """After ``put_back``, in its transaction: of these the headers and the body that go over; None: the archive's."""
+    """After ``put_back``, in its transaction: the headers and bodies to send instead. Body None: the archive's."""
     headers, bodies = ([each[place] for each in edited.values()] for place in (0, 1))
     connection.run(_sql().put_edited(), {"ids": list(edited), "headers": headers, "bodies": bodies})
 
 
 def put_typed(connection: Connection, queue: Address, headers: str, body: bytes, who: str) -> int:
-    """In the caller's transaction: a message that a person typed is to go there, by this crossing, in hand likewise."""
+    """In the caller's transaction: start a crossing for a message that a person composed; its lock is held likewise."""
     about = {"alias": aliases.alias_of(queue), "schema": queue.schema, "table": queue.table}
     crossing: int = connection.value(_sql().put_typed(), {**about, "headers": headers, "body": body, "who": who})
     connection.value(_sql().hold(), {"id": crossing})
@@ -160,9 +159,8 @@ def put_typed(connection: Connection, queue: Address, headers: str, body: bytes,
 
 
 def move(connection: Connection, target: Address, rows: Mapping[UUID, int], who: str) -> int:
-    """In the caller's transaction: these rows of another database, by their numbers, are to go into another queue
-    there, by this crossing, in hand likewise. They stay there: here is only which they are.
-    """
+    """In the caller's transaction: start a crossing for rows, by their seq, that move to another queue of their
+    database; its lock is held likewise. Only their ids are recorded here: the rows stay there."""
     about = {"alias": aliases.alias_of(target), "schema": target.schema, "table": target.table, "who": who}
     rows_of = {"row_ids": list(rows), "numbers": list(rows.values())}
     crossing: int = connection.value(_sql().move(), {**about, **rows_of})
@@ -172,7 +170,7 @@ def move(connection: Connection, target: Address, rows: Mapping[UUID, int], who:
 
 @contextmanager
 def all_let_go(connection: Connection) -> Iterator[None]:
-    """Of those that this session has in hand, at the end."""
+    """At the end, release all crossing locks of this session."""
     try:
         yield
     finally:
@@ -183,7 +181,7 @@ def all_let_go(connection: Connection) -> Iterator[None]:
 def take_in(
     connection: Connection, alias: str, who: str, operation: int | None = None, restores: bool = False
 ) -> Crossing:
-    """In the caller's transaction: rows of a queue there are to come here. His session has it in hand likewise."""
+    """In the caller's transaction: start a crossing for rows of a queue there. The session holds its lock likewise."""
     about = {"alias": alias, "who": who, "operation": operation, "restores": restores}
     crossing = Crossing(*connection.one(_sql().take_in(), about))  # type: ignore[misc]
     connection.value(_sql().hold(), {"id": crossing.id})
@@ -191,49 +189,50 @@ def take_in(
 
 
 def open_ones(connection: Connection, operation: int | None = None, alias: str | None = None) -> list[Crossing]:
-    """Oldest first; of one operation, of one database, or of all."""
+    """Open crossings, oldest first: of one operation, of one database, or all."""
     return _listed(connection, _sql().open(), operation=operation, alias=alias)
 
 
 def not_known_ones(connection: Connection, operation: int | None = None) -> list[Crossing]:
-    """Those on which a person decides, oldest first; of one operation, or of all."""
+    """Crossings that a person has to decide, oldest first: of one operation, or all."""
     return _listed(connection, _sql().not_known(), operation=operation)
 
 
 def get(connection: Connection, crossing: int) -> Crossing | None:
-    """As it stands now, whoever has it in hand; None where it is over."""
+    """Its current state, whoever holds its lock; None if it has ended."""
     row = connection.one(_sql().get(), {"id": crossing}) if are_kept(connection) else None
     return Crossing(*row) if row else None
 
 
 def how_it_stands(connection: Connection, crossing: int, target: Address) -> str:
-    """Of one of which it is not known yet whether it arrived: asked about, or a person decides."""
+    """Describe a crossing whose arrival is not known: still being queried, or waiting for a person's decision."""
     found = get(connection, crossing)
     return doubt_of(found.alias, found.not_known) if found and found.not_known else on_its_way_into(target)
 
 
 def is_typed(connection: Connection, crossing: Crossing) -> bool:
-    """Whether a person typed what goes over, so that no archived message waits for its end."""
+    """Whether it sends a message that a person composed, so no archived message waits for its end."""
     return bool(connection.value(_sql().is_typed(), {"id": crossing.id}))
 
 
 def is_move(connection: Connection, crossing: Crossing) -> bool:
-    """Whether it is of rows that go from one queue there into another."""
+    """Whether it moves rows between two queues there."""
     return bool(connection.value(_sql().is_move(), {"id": crossing.id}))
 
 
 def takes_back(connection: Connection, crossing: Crossing) -> bool:
-    """Whether it takes out of a queue there what a retry has put into it."""
+    """Whether it takes out of a queue there what a retry put into it."""
     return crossing.takes_in and bool(connection.value(_sql().takes_back(), {"id": crossing.id}))
 
 
 def reopen(connection: Connection, crossing: Crossing, ids: Sequence[int]) -> None:
-    """Of its operation, which was told that nobody knows."""
+    """Reopen the operation's items that were failed because the outcome was not known."""
     connection.run(_sql().reopen(), {"operation": crossing.operation, "ids": list(ids)})
 
 
 def unsettled(connection: Connection, late: timedelta) -> list[Any]:
-    """By database what set out longer ago: alias, begun_at, seconds, and messages ``undecided`` and ``going``."""
+    """Crossings that began longer ago than ``late``, by database: alias, begun_at, seconds, and message counts
+    ``undecided`` and ``going``."""
     return connection.all(_sql().unsettled(), {"late": late}) if are_kept(connection) else []
 
 
@@ -255,19 +254,20 @@ def is_open(connection: Connection, operation: int) -> bool:
 
 @contextmanager
 def held(connection: Connection, crossing: int) -> Iterator[Crossing | None]:
-    """As it stands, while nobody else has it in hand; None where somebody has, or it is over."""
+    """The crossing, with its lock held; None if another session holds the lock or it has ended."""
     if not connection.value(_sql().hold(), {"id": crossing}):
         yield None
         return
     try:
         yield get(connection, crossing)
     finally:
-        with suppress(DatabaseError):  # a session that is gone has let go
+        with suppress(DatabaseError):  # a lost session has released the lock
             connection.value(_sql().let_go(), {"id": crossing})
 
 
 def leave(connection: Connection, crossing: Crossing, mark: str, refused: Mapping[int, str]) -> None:
-    """Before the other database commits. ``refused``: what it did not take. Raises CrossingOvertaken."""
+    """Record the mark, before the other database commits. ``refused``: messages it did not take. Raises
+    CrossingOvertaken."""
     with connection.transaction():
         make_durable(connection)
         if connection.run(_sql().mark(), {"id": crossing.id, "mark": mark}) != 1:
@@ -278,17 +278,18 @@ def leave(connection: Connection, crossing: Crossing, mark: str, refused: Mappin
 
 
 def make_durable(connection: Connection) -> None:
-    """In the caller's transaction: once the other database is told of it, or forgets, no crash here undoes it."""
+    """In the caller's transaction: commit synchronously. No crash may undo it once the other database is told, or
+    forgets its mark."""
     connection.run(_sql().durable())
 
 
 def undo(connection: Connection, crossing: Crossing) -> bool:
-    """It never arrived. Whether it was as it was found."""
+    """Delete a crossing that never arrived. Return whether it was still as read."""
     return connection.run(_sql().undo(), {"id": crossing.id, "mark": crossing.mark}) == 1
 
 
 def doubt(connection: Connection, crossing: Crossing, why: str) -> None:
-    """In the caller's transaction: a person decides."""
+    """In the caller's transaction: leave the decision to a person."""
     connection.run(_sql().doubt(), {"id": crossing.id, "why": why})
 
 

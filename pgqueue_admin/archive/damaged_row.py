@@ -1,4 +1,4 @@
-"""A row of the archive that the server cannot read any more: a bad page, a lost piece of a long text, a lost label."""
+"""Archive rows that the server cannot read: a bad page, a missing TOAST chunk, an unknown enum label."""
 
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -7,16 +7,16 @@ from typing import Any
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 
-_DAMAGE = ("XX", "22")  # SQLSTATE classes: internal errors with data corrupted; values that are none
+_DAMAGE = ("XX", "22")  # SQLSTATE classes: internal error and data corruption; invalid values
 
 
 def is_damage(error: DatabaseError) -> bool:
-    """Whether it is the data's doing, so that other rows may be read."""
+    """Whether the error is caused by the row's data, so other rows may be readable."""
     return (error.sqlstate or "")[:2] in _DAMAGE
 
 
 def readable(connection: Connection, read: Callable[[list[Any]], list[Any]], keys: Sequence[Any]) -> list[Any]:
-    """What ``read`` gives of these keys, without those that cannot be read: of a batch with such a one each half."""
+    """The rows that ``read`` returns for the keys, without unreadable ones: a failing batch is halved."""
     try:
         with connection.transaction():
             return read(list(keys))
@@ -30,7 +30,7 @@ def readable(connection: Connection, read: Callable[[list[Any]], list[Any]], key
 
 
 def damaged_row(key: Any, error: DatabaseError) -> Any:
-    """As a list or a file has it (``listed``, ``exported`` of archive.sql): its key, and why nothing else is known."""
+    """A placeholder for lists and files (``listed``, ``exported`` of archive.sql): its key, and the error."""
     unknown = dict.fromkeys(_COLUMNS)
     why = f"This row cannot be read: {error.detail or error}"
     about = {"id": key.id, "seq": key.seq, "died_at": key.died_at, "state": "unreadable", "retry_blocked_reason": why}
@@ -41,5 +41,5 @@ _COLUMNS = (
     *("kind", "result", "queue", "message_id", "message_type", "body_bytes", "exception_type", "exception_message"),
     *("failed_queue", "target_schema", "target_table", "endpoint", "machine", "attempts", "sent_at", "resolved_by"),
     *("resolved_at", "ended_at", "operation", "has_target"),
-    *("row_id", "exception_message_length", "headers", "headers_length"),  # of a file
+    *("row_id", "exception_message_length", "headers", "headers_length"),  # for files only
 )

@@ -1,4 +1,4 @@
-"""Edit and retry: what a person wrote is sent in the place of a dead message, with an id of its own."""
+"""Edit and retry: an edited message is sent in place of a dead one, with a new id."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -24,21 +24,21 @@ from pgqueue_admin.transport.sessions.queue_notifications import tell_with_commi
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.wire_times import wire_now
 
-LEASE_TYPE = "application/json"  # what a lease message is, without a header that says so
-_BATCH = 4_000_000  # bytes of bodies that are in memory at once, and one body in any case
+LEASE_TYPE = "application/json"  # content type of a lease message, which has no headers
+_BATCH = 4_000_000  # bytes of bodies in memory at once, but at least one body
 
 
 class EditedMessage(NamedTuple):
-    """``headers``: the person's own ones, all that there are to be. ``body`` None: as it was."""
+    """``headers``: all unlocked headers to send. ``body`` None: unchanged."""
 
     headers: Mapping[str, str | None]
     body: bytes | None
 
 
 class EditedRetry(NamedTuple):
-    """``message_id``: of the new message; it was sent where the outcome is *done*.
+    """``message_id``: the new message's; it was sent if the outcome is *done*.
 
-    ``is_on_its_way``: into another database, which has not said yet whether it has it.
+    ``is_on_its_way``: it crosses into another database, which has not confirmed it yet.
     """
 
     outcome: Outcome
@@ -59,9 +59,9 @@ def retry(
 ) -> EditedRetry:
     """Insert the edited message into ``target`` of this database and mark the dead one, in one transaction.
 
-    ``judge`` says why nothing is written there; empty: it is. ``is_ours``: an endpoint of ours receives from it, so it
-    is told which archived message this was. A lease message goes back into the lease queue alone, as JSON, and has a
-    number for an id, in the place of ``message_id``, which the new message has. Raises DatabaseError.
+    ``judge`` returns why the target is not written to, or "". ``is_ours``: one of our endpoints receives there, so the
+    message carries the mark of its archived original. A lease message goes back only into the lease queue, as JSON, and
+    gets a number as its id instead of ``message_id``. Raises DatabaseError.
     """
     with connection.transaction():
         row = _held(connection, archive_id, edited)
@@ -93,9 +93,8 @@ def _put_lease(connection: Connection, archive_id: int, body: bytes, target: Add
 def set_out(
     connection: Connection, archive_id: int, edited: EditedMessage, target: Address, who: str
 ) -> tuple[EditedRetry, int | None]:
-    """Likewise into a queue of another database, which the caller has asked: here it only sets out, by the crossing
-    that is returned; None: it was refused. Raises DatabaseError.
-    """
+    """Likewise into a queue of another database, which the caller has checked: start a crossing and return its id; None
+    if refused. Raises DatabaseError."""
     message_id = str(uuid4())
     with connection.transaction():
         row = _held(connection, archive_id, edited)
@@ -108,7 +107,7 @@ def set_out(
 
 
 def _held(connection: Connection, archive_id: int, edited: EditedMessage) -> Any:
-    """Its row, locked; an Outcome where it cannot be sent."""
+    """The locked row, or an Outcome if it cannot be sent."""
     held = dead_messages.hold(connection, [archive_id])
     if not held:
         return Outcome(archive_id, "failed", "It is no longer in the archive.")
@@ -119,7 +118,7 @@ def _held(connection: Connection, archive_id: int, edited: EditedMessage) -> Any
 def headers_of(
     text: str | None, edited: EditedMessage, message_id: str, archive_id: int, token: UUID | None
 ) -> h.Headers:
-    """As they are sent: locked ones as a retry keeps them, the person's own as typed, with a new id and time."""
+    """The headers to send: locked ones as a retry keeps them, the others as edited, with a new id and time."""
     kept = dead_messages.kept_headers(text)
     locked = {name: value for name, value in kept.items() if is_locked(name)}
     said = {EDIT_OF: kept[h.MESSAGE_ID]} if kept.get(h.MESSAGE_ID) else {}
@@ -153,8 +152,7 @@ def _put(connection: Connection, archive_id: int, target: Address, headers: h.He
 def _put_all(
     connection: Connection, target: Address, edited: Mapping[int, tuple[str, bytes | None]]
 ) -> dict[int, Outcome]:
-    """By archive id: headers, and the body where it is another one. A queue that refuses takes nothing, and all stay
-    dead."""
+    """``edited`` by archive id: headers, and the body if it changed. If the queue refuses one, all stay dead."""
     name, row_ids = postgresql().canonical(target), {each: uuid4() for each in edited}
     headers, bodies = ([each[place] for each in edited.values()] for place in (0, 1))
     asked = {"ids": list(edited), "row_ids": list(row_ids.values()), "headers": headers, "bodies": bodies}
@@ -171,7 +169,7 @@ def _put_all(
 
 
 class JudgedRow(NamedTuple):
-    """``raw``: its body, where that is looked at."""
+    """``raw``: the body, if the edit reads it."""
 
     row: Any
     raw: bytes | None
@@ -179,17 +177,16 @@ class JudgedRow(NamedTuple):
 
 
 class ManyEdits(NamedTuple):
-    """``seed``: of the ids of new messages. ``hides``: asked of a row, its headers and its body (None where that
-    stays), why it may not be read; empty: it may.
-    """
+    """``seed``: derives the ids of the new messages. ``hides``: given a row, its headers and its body (None if
+    unchanged), why the message may not be read, or ""."""
 
     edit: MessageEdit
     seed: str
     hides: Callable[[Any, h.Headers, bytes | None], str]
 
     def of_one(self, row: Any, raw: bytes | None) -> Edited | NotEdited:
-        """``row``: id, kind, message_type, headers, body_bytes. ``raw``: its body, where that is changed; of a lease
-        message its document, None where that is longer than what is changed."""
+        """``row``: id, kind, message_type, headers, body_bytes. ``raw``: the body if the edit changes it; for a lease
+        message its document, None if longer than can be edited."""
         if row.kind == "lease":
             return self._of_lease(row, raw)
         if row.kind != "transport":
@@ -217,7 +214,7 @@ class ManyEdits(NamedTuple):
         return of_body(self.edit, {}, raw, LEASE_TYPE)
 
     def each(self, connection: Connection, rows: Sequence[Any]) -> Iterator[list[JudgedRow]]:
-        """Batch by batch, so that few bodies are in memory."""
+        """Read and edit in batches, so few bodies are in memory."""
         is_of_bodies = self.edit.part == "field"
         documents = _document_sizes(connection, rows) if is_of_bodies else {}
         for batch in _batches(rows, documents):
@@ -227,7 +224,7 @@ class ManyEdits(NamedTuple):
     def put(
         self, connection: Connection, target: Address, rows: list[Any], tokens: Mapping[int, UUID]
     ) -> dict[int, Outcome]:
-        """For dead_messages.retry: what is not changed is not sent."""
+        """Insert changed messages (``dead_messages.Editing``). Unchanged ones are not sent."""
         outcomes: dict[int, Outcome] = {}
         for batch in self.each(connection, rows):
             changed, unchanged = self._split(batch, tokens)
@@ -247,7 +244,7 @@ class ManyEdits(NamedTuple):
     def composed(
         self, connection: Connection, rows: Sequence[Any]
     ) -> tuple[dict[int, tuple[str, bytes | None]], dict[int, Outcome]]:
-        """Likewise, for what is put elsewhere: what goes, and what became of the others."""
+        """Likewise for another database: the messages to send, and the outcomes of the others."""
         changed: dict[int, tuple[str, bytes | None]] = {}
         unchanged: dict[int, Outcome] = {}
         for batch in self.each(connection, rows):
@@ -289,14 +286,14 @@ def _batches(rows: Sequence[Any], documents: Mapping[int, int]) -> Iterator[list
 
 
 def _document_sizes(connection: Connection, rows: Sequence[Any]) -> dict[int, int]:
-    """By archive id, of lease messages."""
+    """Bytes by archive id, for lease messages."""
     ids = [row.id for row in rows if row.kind == "lease"]
     found = connection.all(postgresql().archive.document_sizes(), {"ids": ids}) if ids else []
     return {row.id: row.bytes for row in found}
 
 
 def _bodies(connection: Connection, rows: Sequence[Any], documents: Mapping[int, int]) -> dict[int, bytes]:
-    """Of those that are not too long."""
+    """Bodies by archive id, without those longer than MOST_BYTES."""
     sql = postgresql().archive
     ids = [row.id for row in rows if row.body_bytes is not None and row.body_bytes <= MOST_BYTES]
     leases = [row.id for row in rows if documents.get(row.id, MOST_BYTES + 1) <= MOST_BYTES]

@@ -1,4 +1,4 @@
-"""What a row of an error queue says about its failure. Nothing it holds can stop it from being archived."""
+"""Parses the failure headers of an error queue's row. No content can keep a row out of the archive."""
 
 from datetime import datetime
 from typing import Any
@@ -12,14 +12,14 @@ from pgqueue_admin.transport.failure import MOST_MESSAGE, MOST_TRACE, shortened
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.wire_times import parse_time
 
-INDEXED = 400  # characters: what stands in an index has to fit one
-NAME_BYTES = 63  # of a schema or table; PostgreSQL cuts what is longer, so none can have that name
+INDEXED = 400  # characters: indexed values must fit an index entry
+NAME_BYTES = 63  # of a schema or table: PostgreSQL truncates longer names, so none exists
 
 
 def read(headers: str, row_id: UUID | None, ingested_from: Address, dialect: Dialect) -> DeadMessage:
-    """The message as its headers tell; unreadable headers make a dead message that says so.
+    """Build the dead message from its headers. If they are unreadable, the message records that.
 
-    ``dialect``: of the database that it lay in, which reads addresses. In the archive they are written in one way.
+    ``dialect``: of the database it came from; it parses addresses. The archive stores them in one canonical form.
     """
     try:
         found = h.parse(headers)
@@ -35,9 +35,9 @@ def read(headers: str, row_id: UUID | None, ingested_from: Address, dialect: Dia
 
 
 def target_of(found: h.Headers, dialect: Dialect, default_schema: str) -> tuple[Address | None, str | None]:
-    """The queue a retry would go to, or why there is none; whether the table exists is looked up when it matters.
+    """The queue to retry into, or why there is none. Whether its table exists is checked later, when needed.
 
-    An address without a schema is in its sender's default schema: as its error queue is, as far as can be told here.
+    An address without a schema means the sender's default schema, assumed to be that of its error queue.
     """
     failed_queue = found.get(h.FAILED_Q)
     if not failed_queue:
@@ -64,7 +64,7 @@ def _poison(why: str, row_id: UUID | None, ingested_from: Address) -> DeadMessag
 
 
 def _control(found: h.Headers, row_id: UUID | None, ingested_from: Address) -> DeadMessage:
-    """Confirmations and control messages pass through error queues and are no failures (wire sheet 8.2)."""
+    """Confirmations and control messages pass through error queues but are no failures (wire sheet 8.2)."""
     why = "It is a control message between programs, not a failure."
     failed = _failure(found)
     return DeadMessage(

@@ -1,25 +1,25 @@
-"""Why the engine's tables cannot be made or used, in words for the person at the prompt."""
+"""Why the engine's tables cannot be created or used, worded for the person at the prompt."""
 
 
 class SchemaRefused(Exception):
-    """The schema ``messages`` was left as it is."""
+    """The schema ``messages`` was left unchanged."""
 
 
 class SchemaForeign(SchemaRefused):
-    """Tables of somebody else have the names of ours."""
+    """Tables of another program have our names."""
 
 
 class SchemaAdoptable(SchemaRefused):
-    """The tables are those of oliverlambson/pgmq, and may be adopted."""
+    """The tables belong to oliverlambson/pgmq and may be adopted."""
 
 
 class SchemaNewer(SchemaRefused):
-    """A newer version of this program made the tables."""
+    """A newer version of this program created the tables."""
 
 
 class IndexRefused(SchemaRefused):
-    """The archive's texts cannot be indexed here, or not by this role."""
+    """The archive's texts cannot be indexed on this server, or not by this role."""
 
 
 class NoCopy(Exception):
-    """No message can be made of it; says why."""
+    """The message cannot be copied; the text says why."""

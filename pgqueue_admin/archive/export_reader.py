@@ -1,4 +1,4 @@
-"""All that a filter finds, for a file: read by key, so many at a time, each time in whatever session is given."""
+"""Reads everything a filter finds, for an export: in batches by key, each in any session."""
 
 from collections import deque
 from itertools import islice
@@ -11,32 +11,32 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
 
-ROWS = 100  # of a read: each may have 64 kB of headers
+ROWS = 100  # per read: each may have 64 kB of headers
 
 
 class ArchiveWalk:
-    """Newest first, also of a search of texts: by state a message would be met twice, or never, where that changes.
+    """Newest first, for text searches too: ordered by state, a message whose state changes would be met twice or never.
 
-    Later arrivals are no part of it. Each message is as it was when it was read.
-    Memory is bounded: what is known of the rest are keys of one window, or of what an index of texts says may match.
+    Later arrivals are excluded. Each message is exported as it was when read. Memory is bounded: it holds the keys of
+    one window, or those that the text index returned.
     """
 
     def __init__(self, asked: ArchiveFilter):
         self._asked = asked.kept()
         self._after: ArchiveKey | None = None
-        self._ids = deque[int]()  # found by texts, not read yet
-        self._lanes: tuple[Lane, ...] = ()  # where looking for texts goes on; empty: it begins
-        self._row_by_row = False  # no index helps: every condition is asked of so many rows at a time
+        self._ids = deque[int]()  # found by the text search, not read yet
+        self._lanes: tuple[Lane, ...] = ()  # where the text search continues; empty: not begun
+        self._row_by_row = False  # no index helps: evaluate all conditions on batches of rows
         self._looks = asked.reads_rows
         self.is_over = False
 
     @property
     def searches(self) -> bool:
-        """Whether the next read looks through rows, of which a person does one at a time."""
+        """Whether the next read scans rows; each person may run one such scan at a time."""
         return self._looks and not self._ids
 
     def read(self, connection: Connection) -> list[ArchivedMessage]:
-        """The next of them, perhaps none. Raises TimedOut where not even a few rows could be looked through."""
+        """The next batch, possibly empty. Raises TimedOut if not even a few rows could be scanned."""
         if self._ids:
             return self._found(connection)
         try:
@@ -75,7 +75,7 @@ class ArchiveWalk:
         self.is_over = not self._ids and not self._lanes
 
     def _go_row_by_row(self) -> None:
-        """From where it stands. The statement that took too long may have walked all of the archive for a few rows."""
+        """Continue from the current key. The timed-out statement may have scanned the whole archive for a few rows."""
         self._row_by_row = self._looks = True
         if not self._lanes and self._after is not None:
             self._lanes = (Lane("all", (self._after.died_at.isoformat(), self._after.seq)),)
