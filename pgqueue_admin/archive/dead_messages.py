@@ -1,4 +1,4 @@
-"""Retry, discard and restore of dead messages, each guarded by the message's state (C4)."""
+"""Retry, discard and restore dead messages, each guarded by the message's state (C4)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,7 +19,7 @@ from pgqueue_admin.transport.wire import headers as h
 Ids = Sequence[int]
 Asked = Callable[[Address], bool]
 Tokens = Mapping[int, UUID]  # by archive id
-Judge = Callable[[Connection, Collection[Address]], Mapping[Address, str]]  # why not, by those that are not written to
+Judge = Callable[[Connection, Collection[Address]], Mapping[Address, str]]  # why a target is not written to
 
 
 EDITED = "edited and retried"
@@ -28,22 +28,22 @@ MOVED = "It goes into another queue than a moment ago, of a database that was no
 
 
 class Editing(Protocol):
-    """How messages go changed (edited_retry.ManyEdits)."""
+    """Edits messages on their way (edited_retry.ManyEdits)."""
 
     def put(self, connection: Connection, target: Address, rows: list[Any], tokens: Tokens) -> dict[int, Outcome]:
-        """Into a queue of this database, what is changed."""
+        """Insert the changed messages into a queue of this database."""
 
     def put_leases(self, connection: Connection, rows: list[Any]) -> dict[int, Outcome]:
-        """Into the lease queue, likewise."""
+        """Likewise, into the lease queue."""
 
     def composed(
         self, connection: Connection, rows: Sequence[Any]
     ) -> tuple[dict[int, tuple[str, bytes | None]], dict[int, Outcome]]:
-        """By archive id the headers and the body to send, None: as it was; and what became of the unchanged."""
+        """By archive id the headers and the body to send, None: unchanged; and the outcomes of unchanged messages."""
 
 
 class Redirect(NamedTuple):
-    """Where a message goes instead of the queue it failed in. ``blocking_reason``: a sentence; then it is skipped."""
+    """Where a message goes instead of its failed queue. ``blocking_reason``: a sentence; then it is skipped."""
 
     target: Address | None
     blocking_reason: str = ""
@@ -70,15 +70,15 @@ def retry(
     restores: bool = False,
     edited: Editing | None = None,
 ) -> list[Outcome]:
-    """Put dead messages back into the queues they failed in, as one transaction with the marks.
+    """Put dead messages back into the queues they failed in, in one transaction with the marks.
 
-    Off come the five failure prefixes; message id and body stay, the row id is new, nothing expires. ``ours`` says
-    which queues are woken and told which archived message it was (RETRIED_FROM); ``judge`` which are not written to;
-    ``redirect`` which messages go elsewhere. ``restores``: it is of discarded ones, which are restored by it.
-    ``edited``: puts them in changed, as new messages (edited_retry).
-    What goes into another database only sets out (archive.crossings): of those there is no outcome yet, nor of those
-    that another worker of this operation has sent out. Other databases are asked before messages are locked: whoever
-    else wants these does not wait for an answer that may never come.
+    The five failure prefixes are removed; message id and body stay, the row id is new, nothing expires. ``ours``:
+    queues whose receivers are notified and get the archived message's mark (RETRIED_FROM). ``judge``: queues that are
+    not written to. ``redirect``: messages that go elsewhere. ``restores``: retries discarded messages, which restores
+    them. ``edited``: sends them changed, as new messages (edited_retry). Messages for another database only start a
+    crossing (archive.crossings): they have no outcome yet, nor have those that another worker of this operation sent.
+    Other databases are queried before messages are locked, so that nobody waits on these locks for an answer that may
+    never come.
     """
     state = "discarded" if restores else "dead"
     asked = _asked_elsewhere(connection, ids, state, judge, redirect)
@@ -114,7 +114,7 @@ def retry(
 def _asked_elsewhere(
     connection: Connection, ids: Ids, state: str, judge: Judge, redirect: Callable[[Any], Redirect | None]
 ) -> Mapping[Address, str]:
-    """Of queues of other databases that these messages seem to go into: why not; empty: they may."""
+    """Why queues of other databases that these messages seem to go to are not written to; empty: they are."""
     rows = connection.all(_sql().headed_for(), {"ids": list(ids), "state": state})
     goals = {found.target if (found := redirect(row)) else target_of(row) for row in rows}
     targets = [goal for goal in goals if goal and aliases.alias_of(goal)]
@@ -131,7 +131,8 @@ def _set_out(
     restores: bool,
     edited: Editing | None,
 ) -> dict[int, Outcome]:
-    """Into other databases; what became of those in which nothing is changed, so that they are not sent."""
+    """Start crossings into other databases. Return the outcomes of messages that the edit leaves unchanged: not
+    sent."""
     if edited is None:
         crossings.put_back(connection, over, redirected, who, operation, restores)
         return {}
@@ -144,7 +145,7 @@ def _set_out(
 
 
 def _refused_into(meant: dict[Address, list[Any]], blocking_reason: Mapping[Address, str]) -> dict[int, Outcome]:
-    """Taken out of what is meant; ``blocking_reason`` empty: it is written to."""
+    """Remove refused targets from ``meant`` and fail their messages. ``blocking_reason`` empty: not refused."""
     refused = [target for target in meant if blocking_reason.get(target)]
     return {
         row.id: Outcome(row.id, "failed", blocking_reason[target]) for target in refused for row in meant.pop(target)
@@ -152,7 +153,7 @@ def _refused_into(meant: dict[Address, list[Any]], blocking_reason: Mapping[Addr
 
 
 def discard(connection: Connection, ids: Ids, who: str, operation: int | None = None) -> list[Outcome]:
-    """Lay dead messages aside. They are kept, and restore brings them back."""
+    """Set dead messages aside. They are kept, and restore brings them back."""
     return _decide(connection, ids, who, operation, state="dead", resolution="discarded", verb="discarded")
 
 
@@ -179,7 +180,7 @@ def hold(connection: Connection, ids: Ids) -> list[Any]:
 
 
 def refused(row: Any, state: str) -> Outcome | None:
-    """Somebody was quicker, or it was never in the state that the act is for."""
+    """The skipped outcome of a message in a crossing, or in another state than the act needs; None: neither."""
     if row.crossing:
         return Outcome(row.id, "skipped", crossings.why_held(row))
     if row.state == state:
@@ -193,7 +194,7 @@ def refused(row: Any, state: str) -> Outcome | None:
 
 
 def at_utc(when: datetime) -> str:
-    """As it stands in a reason, which is kept for readers in all zones."""
+    """UTC, because the reason is kept for readers in all time zones."""
     return f"at {when.astimezone(UTC):%Y-%m-%d %H:%M:%S %Z}"
 
 
@@ -206,13 +207,13 @@ def _blocking_reason(row: Any, state: str, elsewhere: Redirect | None) -> Outcom
 
 
 def retarget(connection: Connection, target: Address, ids: Ids) -> None:
-    """From there it is told what became of them."""
+    """Record the actual target: its outcome is reported from there."""
     if ids:
         connection.run(_sql().retarget(), {"ids": ids, **target._asdict()})
 
 
 def unfit(row: Any, *, is_redirected: bool = False) -> Outcome | None:
-    """What becomes of a dead message that can be put into no queue, whichever it names; None: it can."""
+    """The failure of a dead message that no queue can take; None if it can be sent."""
     why = why_no_retry(row, is_redirected=is_redirected) or _unreadable(row.headers)
     return Outcome(row.id, "failed", why) if why else None
 
@@ -234,12 +235,12 @@ def _by_target(rows: list[Any], elsewhere: Mapping[int, Redirect]) -> dict[Addre
 
 
 def new_tokens(connection: Connection, ids: Ids) -> dict[int, UUID]:
-    """One for each that goes into a queue of ours: what nobody can know who has not read the message."""
+    """A token per message sent to a queue of ours: only readers of the message can know it."""
     return {each: uuid4() for each in ids} if ids and schema_columns.has(connection, "retry_token") else {}
 
 
 def _put_back(connection: Connection, target: Address, rows: list[Any], tokens: Tokens) -> dict[int, Outcome]:
-    """A queue that refuses fails its own messages and nobody else's."""
+    """If the queue refuses, only its own messages fail."""
     ids, name = [row.id for row in rows], postgresql().canonical(target)
     sent_as = dict(zip(ids, row_ids(len(ids)), strict=True))
     try:
@@ -263,13 +264,13 @@ def _put_leases(connection: Connection, rows: list[Any], edited: Editing | None)
 
 
 def kept_headers(text: str | None) -> h.Headers:
-    """Those that a retry sends again: without the five prefixes and our marks. Raises HeadersUnreadable."""
+    """The headers a retry sends: without the five prefixes and our marks. Raises HeadersUnreadable."""
     marks = {RETRIED_FROM, EDIT_OF}
     return {name: value for name, value in h.strip_failure(h.parse(text)).items() if name not in marks}
 
 
 def retried_headers(text: str | None, archive_id: int, token: UUID | None) -> str:
-    """The headers to send: without the five prefixes, and with our mark where there is a token for it."""
+    """The headers to send: without the five prefixes, with our mark if there is a token."""
     return h.dump(kept_headers(text) | ({RETRIED_FROM: str(RetriedFrom(archive_id, token))} if token else {}))
 
 
@@ -311,7 +312,7 @@ def _mark(
 
 
 def _done(outcomes: dict[int, Any]) -> dict[int, str | None]:
-    """By archive id where it was put."""
+    """The target of each done message, by archive id."""
     return {each: outcome.target for each, outcome in outcomes.items() if outcome.result == "done"}
 
 

@@ -1,6 +1,6 @@
-"""Dead messages by failure: how many, since when, and in which state each group is.
+"""Dead messages grouped by failure: count, time range and state of each group.
 
-Of those in queues that whoever asks may see: a group that has none there does not exist for them.
+Limited to queues that the current user may see: a group without messages there does not exist for that user.
 """
 
 from collections import Counter
@@ -21,28 +21,29 @@ State = Literal["new", "growing", "back", "quiet"]
 STATES: tuple[State, ...] = ("new", "growing", "back", "quiet")  # in this order on pages
 DAY = timedelta(hours=24)
 LEAST = 3  # deaths within 10 minutes that may be called growing
-LATELY_IN_DAY = 143  # how many times 10 minutes the rest of 24 hours is
-DECIDES = 73  # times as many in 24 hours as in 10 minutes, and it does not grow
-MOST = 3_000  # groups that one page judges; ask for one more to see whether there are
-PLACES = 200  # newest dead ones that say where and of which type a group's are
-PLACES_OF_MANY = 20  # likewise of each of a list, whose rows are read one by one from anywhere in the archive
-MEMBERS = 200  # newest dead ones that are compared
-BESIDE = 100  # newest others of a queue that are compared with these
-READ = 5_000  # of the newest messages of a queue, to find these
-NEWEST = 5_000  # newest members whose operations are looked for
+LATELY_IN_DAY = 143  # 10-minute steps in the rest of 24 hours
+DECIDES = 73  # at this multiple of the last 10 minutes' deaths, 24 hours' deaths rule out growth
+MOST = 3_000  # groups that one page judges; ask for one more to learn whether there are more
+PLACES = 200  # newest dead messages that give a group's queues and types
+PLACES_OF_MANY = 20  # likewise, per group of a list: these rows are read one by one, scattered over the archive
+MEMBERS = 200  # newest dead messages that are compared
+BESIDE = 100  # newest other messages of a queue to compare with
+READ = 5_000  # newest messages of a queue that are searched for these
+NEWEST = 5_000  # newest members whose operations are listed
 _NAMES = {"type": "of_type", "queue": "of_queue", "endpoint": "of_endpoint"}
 
 
 class FailureStanding(NamedTuple):
-    """What a group is judged by; ``dead``: of those that a search found. What no state hangs on is not asked for."""
+    """What decides a group's state. ``dead``: messages that the search found. Values that no state depends on are not
+    queried."""
 
     fingerprint: str
     dead: int
     all_dead: int  # whatever was searched for
-    died_lately: int | None  # as of FailureFigures, and so are those that follow
+    died_lately: int | None  # this and the following: see FailureFigures
     died_today: int | None
     is_today: bool
-    died_before: bool  # whether one died before the last 24 hours, where one did within them
+    died_before: bool  # whether one died before the last 24 hours; False if none died within them
     was_silent: bool
     dead_before: bool
     counted_at: datetime | None  # None: it is not new
@@ -50,7 +51,7 @@ class FailureStanding(NamedTuple):
     died_again: bool
 
     def state(self, known_since: datetime | None = None) -> State:
-        """``known_since``: its first death, where earlier ones have left the archive."""
+        """``known_since``: time of its first death, if earlier messages have left the archive."""
         if not self.is_today:
             return "quiet"
         if self.may_be_new and not (known_since and self.counted_at and known_since < self.counted_at - DAY):
@@ -67,20 +68,20 @@ class FailureStanding(NamedTuple):
 
     @property
     def may_be_new(self) -> bool:
-        """Whether its state hangs on when it was seen first."""
+        """Whether its state depends on the time of its first death."""
         return self.is_today and not self.died_before
 
     @property
     def _is_back(self) -> bool:
-        """After a week of silence, or after all that died before was dealt with. Where none died before, what is known
-        of it has left the archive."""
+        """Dead again after a week without deaths, or after all earlier dead messages were resolved. If none died before
+        in the archive, its earlier messages have left it."""
         return not self.died_before or self.was_silent or not self.dead_before
 
 
 class FailureFigures(NamedTuple):
-    """Counted at one instant. ``dead``: of those that a search found. The last four are what retries and people did.
+    """Counts at one instant. ``dead``: messages that the search found. The last four count what retries and people did.
 
-    What only a state hangs on is not asked for where none does: the days before, where none died in the last 24 hours.
+    Values that only a state depends on are queried only if it does: earlier days only if one died in the last 24 hours.
     """
 
     fingerprint: str
@@ -88,13 +89,13 @@ class FailureFigures(NamedTuple):
     all_dead: int  # whatever was searched for
     first_at: datetime
     last_at: datetime
-    died_lately: int | None  # in the last 10 minutes; None: its state does not hang on it, and hours() tells it
-    # in the last 24 hours, whatever became of them: of several, no more than decide whether it grows; None: it does not
+    died_lately: int | None  # in the last 10 minutes; None: its state does not need it; hours() counts it
+    # in the last 24 hours, whatever became of them: counted only until growth is decided; None: not growing
     died_today: int | None
     is_today: bool  # whether one died in the last 24 hours
     before_today: datetime | None
-    was_silent: bool  # whether a week lay between the last before these and the first of them
-    dead_before: bool  # whether one lies dead that died earlier
+    was_silent: bool  # whether a week passed between the last earlier death and the first of these
+    dead_before: bool  # whether one that died earlier is still dead
     counted_at: datetime
     retried: int
     succeeded: int
@@ -102,7 +103,7 @@ class FailureFigures(NamedTuple):
     discarded: int
 
     def state(self, known_since: datetime | None = None) -> State:
-        """As of its standing."""
+        """As FailureStanding.state."""
         return self.standing.state(known_since)
 
     @property
@@ -114,7 +115,7 @@ class FailureFigures(NamedTuple):
 
 
 class NamedCount(NamedTuple):
-    """What lies dead of one type, queue or endpoint. ``more``: only the newest were looked at, and there are older."""
+    """Dead messages of one type, queue or endpoint. ``more``: only the newest were counted; there are older ones."""
 
     name: str
     dead: int
@@ -125,7 +126,7 @@ class NamedCount(NamedTuple):
 
 
 class Hours(NamedTuple):
-    """``deaths``: of each of the last 24 hours, the oldest first; ``lately``: in the last 10 minutes."""
+    """``deaths``: in each of the last 24 hours, oldest first; ``lately``: in the last 10 minutes."""
 
     deaths: list[int]
     lately: int
@@ -140,9 +141,10 @@ class Place(NamedTuple):
 
 
 def groups(connection: Connection, asked: ArchiveFilter | None = None, most: int = MOST) -> list[FailureFigures]:
-    """Those that died in the last 24 h first, so that no cut hides what is new; then most dead.
+    """Groups with deaths in the last 24 hours first, so that the limit hides nothing new; then by dead messages,
+    descending.
 
-    ``asked``: of what is counted as dead; the state is judged by all of a group.
+    ``asked``: which messages count as dead. The state is judged by the whole group.
     """
     _check(connection, asked)
     if not failure_tallies.are_kept(connection):
@@ -151,14 +153,14 @@ def groups(connection: Connection, asked: ArchiveFilter | None = None, most: int
 
 
 def standings(connection: Connection, asked: ArchiveFilter | None = None, most: int = MOST) -> list[FailureStanding]:
-    """As ``groups``, in no order, for a page that shows few of those it judges: of these ``some`` tells the rest."""
+    """As ``groups``, unordered, for a page that judges many and shows few; ``some`` has the figures of those shown."""
     _check(connection, asked)
     if not failure_tallies.are_kept(connection):
         return [each.standing for each in _counted(connection, asked, most)]
     sql = _sql()
     parts = {"figures": sql.tallied_standings, "newest": sql.newest_of_day}
     rows = _listed(connection, asked, most, {**parts, "order": sql.in_no_order})
-    if len(rows) == most:  # which ones, is not the same then
+    if len(rows) == most:  # the limit was reached: order decides which ones
         rows = _listed(connection, asked, most, parts)
     return list(map(FailureStanding._make, rows))
 
@@ -169,7 +171,7 @@ def _check(connection: Connection, asked: ArchiveFilter | None) -> None:
 
 
 def _counted(connection: Connection, asked: ArchiveFilter | None, most: int) -> list[FailureFigures]:
-    """Where no sums are kept."""
+    """Count the archive: no sums are kept."""
     sql = _sql()
     where, names = seen()
     dead = sql.matching_dead if asked else sql.all_dead
@@ -179,7 +181,7 @@ def _counted(connection: Connection, asked: ArchiveFilter | None, most: int) -> 
 
 
 def _listed(connection: Connection, asked: ArchiveFilter | None, most: int, parts: dict[str, Any]) -> list[Any]:
-    """Of a queue alone by the sums; else of what is read."""
+    """From the sums alone for a single queue; otherwise from what the search reads."""
     sql = _sql()
     if asked is None:
         return _tallied(connection, sql.tallied_groups, parts, most=most)
@@ -191,15 +193,15 @@ def _listed(connection: Connection, asked: ArchiveFilter | None, most: int, part
 
 
 def group(connection: Connection, fingerprint: str) -> FailureFigures | None:
-    """None where the archive has no such message any more. With how many died in the last 24 hours."""
+    """With all deaths of the last 24 hours. None if the archive has no such message any more."""
     found = _some(connection, [fingerprint], least=0, decides=None)
     return found[0] if found else None
 
 
 def of_message(connection: Connection, archive_id: int) -> tuple[FailureFigures, int] | None:
-    """Of the failure that this message is of, and how many others died of it in the last 10 minutes.
+    """The figures of this message's failure, and how many other messages died of it in the last 10 minutes.
 
-    None where it is of none, or none is told yet.
+    None if it has no failure or no fingerprint yet.
     """
     row = connection.one(_sql().of_message(), {"id": archive_id}) if are_kept(connection) else None
     figures = group(connection, row.fingerprint) if row else None
@@ -207,7 +209,7 @@ def of_message(connection: Connection, archive_id: int) -> tuple[FailureFigures,
 
 
 def some(connection: Connection, fingerprints: Sequence[str]) -> list[FailureFigures]:
-    """Of several, whatever became of their messages; with how many died in the last 10 minutes."""
+    """Figures of several failures, whatever became of their messages; with the deaths of the last 10 minutes."""
     return _some(connection, fingerprints)
 
 
@@ -222,7 +224,7 @@ def _some(connection: Connection, fingerprints: Sequence[str], **counted: Any) -
 
 
 def firsts(connection: Connection, fingerprints: Sequence[str]) -> dict[str, datetime]:
-    """When the first of each died; those that have messages."""
+    """Time of the first death of each failure that has messages."""
     if not fingerprints:
         return {}
     rows = _all(connection, _sql().firsts, fingerprints=list(fingerprints))
@@ -241,7 +243,7 @@ def _tallied(connection: Connection, statement: Statement, parts: dict[str, Any]
 
 
 def newest(connection: Connection, fingerprints: Sequence[str]) -> dict[str, Any]:
-    """Of each the row that ``fingerprints.of_row`` reads, with id and queue; none where it cannot be read."""
+    """For each failure the row that ``fingerprints.of_row`` reads, with id and queue; unreadable rows are left out."""
     where, names = seen()
     newest = _sql().newest(told_by=_sql().told_by, seen=where)
     rows = readable(connection, lambda some: connection.all(newest, {"fingerprints": some, **names}), fingerprints)
@@ -249,14 +251,14 @@ def newest(connection: Connection, fingerprints: Sequence[str]) -> dict[str, Any
 
 
 def places(connection: Connection, fingerprints: Sequence[str]) -> list[Place]:
-    """Where the newest dead ones of each died, the most first."""
+    """Where the newest dead messages of each failure died, most messages first."""
     most = PLACES if len(fingerprints) == 1 else PLACES_OF_MANY
     rows = _all(connection, _sql().places, fingerprints=list(fingerprints), most=most)
     return [Place(*row) for row in rows]
 
 
 def hours(connection: Connection, fingerprints: Sequence[str]) -> dict[str, Hours]:
-    """Of each: deaths of each of the last 24 hours, and of the last 10 minutes."""
+    """Deaths of each failure in each of the last 24 hours, and in the last 10 minutes."""
     deaths, lately = {each: [0] * 24 for each in fingerprints}, dict.fromkeys(fingerprints, 0)
     for fingerprint, ago, count, of_these in _all(connection, _sql().hours, fingerprints=list(fingerprints)):
         deaths[fingerprint][23 - ago] += count
@@ -265,7 +267,7 @@ def hours(connection: Connection, fingerprints: Sequence[str]) -> dict[str, Hour
 
 
 def bars(connection: Connection, fingerprint: str, step: int, steps: int) -> list[int]:
-    """Deaths of each step of so many seconds, the oldest first."""
+    """Deaths per step of ``step`` seconds, oldest first."""
     found = [0] * steps
     for row in _all(connection, _sql().bars, fingerprint=fingerprint, step=step, steps=steps):
         if 0 <= row.ago < steps:
@@ -274,8 +276,8 @@ def bars(connection: Connection, fingerprint: str, step: int, steps: int) -> lis
 
 
 def by_name(connection: Connection, name: str, asked: ArchiveFilter, most: int, cap: int) -> list[NamedCount]:
-    """``name``: type, queue or endpoint. Of the newest ``cap`` that are asked for; all that lies dead by queue is
-    counted whole."""
+    """``name``: type, queue or endpoint. Counts the newest ``cap`` messages that the filter finds. All dead messages by
+    queue are counted completely."""
     store.check(connection, asked)
     sql = _sql()
     if name == "queue" and _asks_for_all(asked) and _all_have_sums(connection, cap):
@@ -285,12 +287,12 @@ def by_name(connection: Connection, name: str, asked: ArchiveFilter, most: int, 
 
 
 def _asks_for_all(asked: ArchiveFilter) -> bool:
-    """Also for who sees some queues: of these."""
+    """Whether the filter asks for everything that the user may see."""
     return replace(asked, state="", within=None) == ArchiveFilter(state="", within=None)
 
 
 def _all_have_sums(connection: Connection, cap: int) -> bool:
-    """But so many, which are counted one by one."""
+    """Whether all but ``cap`` messages are in the sums; those few are counted one by one."""
     return failure_tallies.are_kept(connection) and not uncovered(connection, cap).more
 
 
@@ -299,23 +301,24 @@ def members(connection: Connection, fingerprint: str) -> list[Any]:
 
 
 def beside(connection: Connection, figures: FailureFigures, queues: Sequence[str]) -> list[Any]:
-    """The newest other messages that were archived of these queues from its first death to its last: of ``READ``."""
+    """The newest other messages archived from these queues between its first and its last death, among ``READ``."""
     asked: dict[str, Any] = {"fingerprint": figures.fingerprint, "since": figures.first_at, "until": figures.last_at}
     asked |= {"most": BESIDE, "read": READ}
     return [row for each in queues for row in _all(connection, _sql().beside, queue=each, **asked)]
 
 
 class OfCause(NamedTuple):
-    """``fingerprints``: the most first. ``newest``: of so many of its dead ones, and there may be more; 0: of all."""
+    """``fingerprints``: most messages first. ``newest``: 0 if all dead messages were looked at; otherwise only so many
+    of the newest."""
 
     fingerprints: list[str]
     newest: int
 
 
 def of_causes(connection: Connection, named: Sequence[tuple[str, str]]) -> dict[tuple[str, str], OfCause]:
-    """Of queues (canonical) and exception types: of which failures their newest dead ones are.
+    """The failures of the newest dead messages, by canonical queue and exception type.
 
-    One is left out where some of these have no fingerprint yet: then nobody knows of how many failures they are.
+    A pair is left out if some of its messages have no fingerprint yet: the number of its failures is unknown.
     """
     asked: dict[str, Any] = {
         "queues": [queue for queue, _ in named],
@@ -334,7 +337,7 @@ def of_causes(connection: Connection, named: Sequence[tuple[str, str]]) -> dict[
 
 
 def operations(connection: Connection, fingerprint: str) -> list[Any]:
-    """Of the ``NEWEST`` members: rows of operation, state, count; the latest operation first."""
+    """Operations of the ``NEWEST`` members: rows of operation, state, count; latest operation first."""
     return _all(connection, _sql().operations, fingerprint=fingerprint, most=NEWEST)
 
 
@@ -343,7 +346,7 @@ def all_fingerprints(connection: Connection) -> list[str]:
 
 
 def _all(connection: Connection, statement: Statement, parts: dict[str, Any] | None = None, **params: Any) -> list[Any]:
-    """Of queues that whoever asks may see."""
+    """Restricted to queues that the current user may see."""
     where, names = seen()
     return connection.all(statement(**(parts or {}), seen=where), {**params, **names})
 

@@ -1,20 +1,20 @@
-"""How many messages of each failure are in which state: what triggers keep beside the archive is added up here."""
+"""Counts of messages by failure and state: folds the changes that triggers record beside the archive into sums."""
 
 from typing import Any
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
-BATCH = 100_000  # changes that one statement adds up
+BATCH = 100_000  # changes folded per statement
 
 
 def are_kept(connection: Connection) -> bool:
-    """Whether they can be read here. Tables of versions before 11 have none; then the archive is counted."""
+    """Whether the sums are readable here. Tables before version 11 have none; the archive is counted instead."""
     return bool(connection.value(_sql().are_tallied()))
 
 
 def fold(connection: Connection) -> int:
-    """Add up what has changed since; how many sums became others. Counts stay what they are, whenever it is done."""
+    """Add the recorded changes to the sums. Return how many sums changed. Folding never changes a count."""
     if not are_kept(connection):
         return 0
     with connection.transaction():
@@ -24,7 +24,7 @@ def fold(connection: Connection) -> int:
 
 
 def recount(connection: Connection) -> int:
-    """Count all; how many sums were wrong, because somebody wrote past the triggers. They are right afterwards."""
+    """Count everything and correct the sums. Return how many were wrong: writes bypassed the triggers."""
     if not are_kept(connection):
         return 0
     found: int = connection.value(_sql().recount())

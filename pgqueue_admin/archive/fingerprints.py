@@ -1,4 +1,4 @@
-"""Which failure each dead message is of: told when it is archived, and made up for where others archived it."""
+"""The fingerprint of each dead message: computed when archived, or later for messages that other programs archived."""
 
 import logging
 from typing import Any, NamedTuple
@@ -14,25 +14,26 @@ from pgqueue_admin.formatting import fingerprint
 from pgqueue_admin.formatting.fingerprint import Fingerprint
 
 log = logging.getLogger(__name__)
-BATCH = 200  # rows a transaction
-LOOKED_THROUGH = 5_000  # rows, behind those that cannot be read
+BATCH = 200  # rows per transaction
+LOOKED_THROUGH = 5_000  # rows searched when some cannot be read
 OwnCode = tuple[str, ...]
 
 
 class Uncovered(NamedTuple):
-    """How many have no fingerprint yet; counted to a cap, which was reached where ``more``."""
+    """How many messages have no fingerprint yet, counted up to a cap; ``more``: there are more."""
 
     number: int
     more: bool
 
 
 def are_kept(connection: Connection) -> bool:
-    """Tables of versions before 6 keep none."""
+    """Whether the tables store fingerprints; those before version 6 do not."""
     return schema_columns.has(connection, "fingerprint")
 
 
 def of(dead: DeadMessage, own_code: OwnCode = ()) -> Fingerprint | None:
-    """Of a message that did not succeed. What names no error is told by its result and by what stands beside it."""
+    """The fingerprint of a message that did not succeed. Without an exception it uses the result, and the blocking
+    reason or details."""
     if dead.result == "success":
         return None
     return _told(
@@ -46,13 +47,13 @@ def of(dead: DeadMessage, own_code: OwnCode = ()) -> Fingerprint | None:
 
 
 def of_row(row: Any, own_code: OwnCode = ()) -> Fingerprint:
-    """Of a row of ``pending`` or ``newest``."""
+    """The fingerprint of a row of ``pending`` or ``newest``."""
     why = row.retry_blocked_reason or row.details
     return _told(row.result, row.exception_type, row.exception_message, row.stack_trace, why, own_code)
 
 
 def digest(dead: DeadMessage, own_code: OwnCode) -> str | None:
-    """What is kept. None also where it cannot be told: nothing keeps a message out of the archive."""
+    """The digest to store. None also if it cannot be computed: no error may keep a message out of the archive."""
     try:
         found = of(dead, own_code)
         return found.digest if found else None
@@ -62,9 +63,9 @@ def digest(dead: DeadMessage, own_code: OwnCode) -> str | None:
 
 
 def catch_up(connection: Connection, own_code: OwnCode = (), most: int = BATCH) -> int:
-    """Tell what has none yet, in one transaction; how many were told, ``most`` where there may be more.
+    """Compute missing fingerprints, in one transaction. Return how many; ``most`` means that there may be more.
 
-    What cannot be read is passed over.
+    Unreadable rows are skipped.
     """
     if not are_kept(connection):
         return 0
@@ -77,7 +78,7 @@ def catch_up(connection: Connection, own_code: OwnCode = (), most: int = BATCH) 
 
 
 def _pending(connection: Connection, most: int) -> list[Any]:
-    """The newest; where one of them cannot be read, as many others, from among the newest ``LOOKED_THROUGH``."""
+    """The newest messages without one. If some are unreadable, as many others from the newest ``LOOKED_THROUGH``."""
     try:
         with connection.transaction():
             return connection.all(_sql().pending(told_by=_sql().told_by), {"most": most})
@@ -107,7 +108,7 @@ def uncovered(connection: Connection, cap: int) -> Uncovered:
 
 
 def seen() -> tuple[Statement, dict[str, Any]]:
-    """The part ``seen`` of statements about failures, by what whoever asks may see, and its parameter."""
+    """The SQL part ``seen`` that restricts failures to what the current user may see, and its parameter."""
     names = visible_queues.names()
     return (_sql().everywhere, {}) if names is None else (_sql().in_seen, {"seen": names})
 

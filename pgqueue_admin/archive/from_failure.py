@@ -1,4 +1,4 @@
-"""Makes the archive's row of a message that our own engine gave up on."""
+"""Builds the archive row of a message that our engine gave up on."""
 
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from pgqueue_admin.transport.wire.wire_times import parse_time
 
 
 def dead_message(message: IncomingMessage, failure: Failure, dialect: Dialect, machine: str = "") -> DeadMessage:
-    """What ``store.archive_failed`` takes, made of what the engine's exhausted port is given."""
+    """Build the input of ``store.archive_failed`` from what the engine's exhausted port receives."""
     return DeadMessage(
         queue=dialect.canonical(message.queue),
         target=message.queue,

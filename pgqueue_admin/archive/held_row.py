@@ -1,4 +1,4 @@
-"""One row that a person saw waiting, held until the transaction ends: in a queue, or in a table of delayed messages."""
+"""One waiting row that a person saw, in a queue or a delayed table, locked until the transaction ends."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -15,21 +15,20 @@ OF_DELAYED = ("id", "headers", "body", "due")
 
 
 class MessageInFlight(Exception):
-    """Somebody has it locked."""
+    """Another session has locked the message."""
 
 
 class MessageGone(Exception):
-    """It is in this table no more."""
+    """The message is no longer in this table."""
 
 
 class NotMovable(Exception):
-    """Something of it would be lost, or somebody's code would run."""
+    """Moving would lose data, or run other roles' code."""
 
 
 class SeenRow(NamedTuple):
-    """What was looked at. ``due``: of a delayed one, exactly as the database writes it in UTC; else ``seq`` says which.
-    ``queue``: the one that a delayed message goes to.
-    """
+    """The row as shown. A delayed one is identified by ``due``, exactly as the database writes it in UTC; others by
+    ``seq``. ``queue``: the destination of a delayed message."""
 
     table: Address
     row_id: UUID
@@ -43,14 +42,13 @@ class SeenRow(NamedTuple):
 
     @property
     def home(self) -> Address:
-        """The queue whose message it is."""
+        """The queue that the message belongs to."""
         return self.queue or self.table
 
 
 class HeldRow(NamedTuple):
-    """``message``: without its body, which stays in the database. ``others``: columns of its own that have a value,
-    with their types.
-    """
+    """``message``: without its body, which stays in the database. ``others``: the table's extra columns that have a
+    value, with their types."""
 
     seen: SeenRow
     place: RowPlace
@@ -59,9 +57,8 @@ class HeldRow(NamedTuple):
 
 
 def hold(connection: Connection, seen: SeenRow) -> HeldRow:
-    """In the caller's transaction, by SKIP LOCKED. Raises MessageInFlight, MessageGone, or NotMovable where to delete
-    the row would run code of another role.
-    """
+    """Lock the row in the caller's transaction, by SKIP LOCKED. Raises MessageInFlight, MessageGone, or NotMovable if
+    deleting it would run other roles' code."""
     statement = _sql().hold_delayed if seen.is_delayed else _sql().hold
     asked = {"id": seen.row_id, "due": seen.due} if seen.is_delayed else {"id": seen.row_id, "seq": seen.seq}
     row = connection.one(statement(table=seen.table), asked)
@@ -76,16 +73,15 @@ def hold(connection: Connection, seen: SeenRow) -> HeldRow:
 
 
 def would_run(connection: Connection, table: Address) -> str:
-    """A sentence on what of other roles runs as ours where a row of it is held or deleted; empty: nothing."""
+    """A sentence naming other roles' code that locking or deleting a row would run with our rights; empty: none."""
     runs = _sql().runs(calls=postgresql().monitor.calls, is_engines=postgresql().operation.is_engines)
     return others_code(connection.value(runs, _named(table)) or ())
 
 
 @contextmanager
 def only_tables(connection: Connection, table: Address) -> Iterator[None]:
-    """For statements that hold rows of it, in the caller's transaction. Whatever became of it since somebody asked, no
-    view is looked into; and what was added until its rows were held is seen. Raises NotMovable before, or after them.
-    """
+    """For statements that lock rows, in the caller's transaction. No view is read, even if one replaced the table since
+    the check; code added before the rows were locked is detected afterwards. Raises NotMovable before or after them."""
     _raise_for_code(connection, table)
     connection.value(_sql().refuse_views())
     yield
@@ -95,9 +91,8 @@ def only_tables(connection: Connection, table: Address) -> Iterator[None]:
 
 
 def hold_table(connection: Connection, table: Address) -> None:
-    """As whoever writes to it holds it: until the transaction ends nobody attaches anything. A row that is held keeps
-    nobody from adding a trigger.
-    """
+    """Take a writer's table lock: until the transaction ends nobody can attach code. A row lock alone does not stop a
+    new trigger."""
     connection.run(postgresql().operation.hold_table(table=table))
 
 
@@ -107,12 +102,12 @@ def _raise_for_code(connection: Connection, table: Address) -> None:
 
 
 def others_code(runs: Collection[str]) -> str:
-    """Why no act by hand writes there; empty: nothing of others runs."""
+    """Why the console does not write there; empty: no foreign code would run."""
     return f"Code of others would run with the rights of this console: {', '.join(runs)}." if runs else ""
 
 
 def columns(connection: Connection, table: Address, known: tuple[str, ...] = OF_QUEUE) -> dict[str, str]:
-    """Columns of its own, which are none of ``known`` and not generated, with their types."""
+    """Extra columns with their types: not in ``known`` and not generated."""
     rows = connection.all(_sql().other_columns(), {**_named(table), "moved": list(known)})
     return {row.name: row.type for row in rows}
 

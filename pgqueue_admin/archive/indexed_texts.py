@@ -1,4 +1,4 @@
-"""What an index of texts can say of a search: a condition that all match which it finds, and some others."""
+"""What the text index contributes to a search: a condition that finds all matches, and some others."""
 
 import re
 from typing import Any
@@ -7,22 +7,22 @@ from pgqueue_admin.archive.search_terms import AllOf, AnyOf, Node, Term
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.condition import ConditionBuilder
 
-# Letters and digits that every locale takes for such, three in a row: the least that the index can find. All else is
-# left to the comparison that follows. Some locales have a letter that is no ASCII and whose small one is: K, İ.
+# Three ASCII letters or digits in a row: letters in every locale, and the shortest text the index finds. All else is
+# left to the comparison that follows. Some locales have non-ASCII letters with an ASCII lowercase: K, İ.
 _RUN = re.compile(r"[0-9A-Za-z]{3,}")
 _NARROW_RUN = re.compile(r"[0-9A-HJLM-Za-hjlm-z]{3,}")
 _TEXTS = {"", "message", "headers", "body", "header", "conversation"}
-WIDE, NARROW = "index", "index_narrow"  # as a lane names it
+WIDE, NARROW = "index", "index_narrow"  # lane names
 LANES = (WIDE, NARROW)
 
 
 def lane_for(provider: str) -> str:
-    """By the provider of the database's collation: the index folds capitals as libc does, or not quite."""
+    """Choose the lane by the provider of the database's collation: only libc folds case exactly as the index does."""
     return WIDE if provider == "c" else NARROW
 
 
 def chosen(texts: Node, lane: str, most: int, builder: ConditionBuilder) -> str | None:
-    """A query in brackets for the ids of those that may match, so many at most; None where the index cannot say."""
+    """A bracketed query for the ids of possible matches, at most ``most``; None if the index cannot help."""
     found = _written(texts, _RUN if lane == WIDE else _NARROW_RUN, builder)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Empties error queues into the archive, a batch a transaction (C4)."""
+"""Moves error queues' messages into the archive, one batch per transaction (C4)."""
 
 from typing import Any, NamedTuple
 
@@ -28,8 +28,8 @@ class Ingested(NamedTuple):
 def ingest(
     connection: Connection, error_address: Address, limit: int = BATCH, own_code: tuple[str, ...] = ()
 ) -> Ingested:
-    """Move up to ``limit`` rows, exactly as they were received. Where it raises a DatabaseError, nothing has moved:
-    such as where to take rows out would run code of another role."""
+    """Move up to ``limit`` rows, exactly as received. After a DatabaseError nothing has moved; one is raised if
+    deleting rows would run other roles' code."""
     with connection.transaction():
         rows = connection.all(_sql().take(table=error_address), {"limit": limit, "most": MOST_HEADERS})
         dialect = postgresql()

@@ -1,4 +1,4 @@
-"""Dead lease messages go back into the lease queue, and are linked with the messages that they become."""
+"""Puts dead lease messages back into the lease queue, and links them with the messages they become."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,12 +14,12 @@ _OLDER = "The engine's tables are of a version before retries of lease messages:
 
 
 def put_back(connection: Connection, ids: Sequence[int]) -> dict[int, Outcome]:
-    """In the caller's transaction, all of them or none; a queue that refuses fails them."""
+    """Put all of them back in the caller's transaction, or none; if the queue refuses, all fail."""
     return _unless_second(connection, ids, lambda meant: _put(connection, meant, _sql().put_back_lease(), {}))
 
 
 def put_edited(connection: Connection, documents: Mapping[int, str]) -> dict[int, Outcome]:
-    """Likewise, with other documents: by archive id the texts of JSON values, whose digits are kept."""
+    """Likewise with new documents: JSON texts by archive id; numbers keep their digits."""
 
     def put(meant: list[int]) -> dict[int, Outcome]:
         asked = {"documents": [documents[each] for each in meant]}
@@ -54,7 +54,7 @@ def _put(connection: Connection, ids: Sequence[int], query: Any, asked: dict[str
 
 
 def first_endings(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
-    """Of those that an original client ended when they were ended already: the row that was first."""
+    """For messages that an original client ended a second time: the archive row of the first ending."""
     if not ids or not schema_columns.has(connection, "second_ending_of"):
         return {}
     return {row.id: row.first for row in connection.all(_sql().second_endings(), {"ids": list(ids)})}
@@ -69,7 +69,7 @@ def are_linked(connection: Connection) -> bool:
 
 
 def retried_as(connection: Connection, archive_id: int) -> int | None:
-    """The lease message that an archived one went back as; None: it never did, or nobody kept that."""
+    """The lease message id that an archived one went back as; None if it never did, or if that was not recorded."""
     found: int | None = connection.value(_sql().retried_as(), {"id": archive_id}) if are_linked(connection) else None
     return found
 

@@ -1,4 +1,4 @@
-"""Dead lease messages that are retried by themselves: by the first rule that fits, so many times, ever later."""
+"""Retries dead lease messages automatically: by the first matching rule, a limited number of times, with backoff."""
 
 import time
 from collections import defaultdict
@@ -14,7 +14,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 
 RESULTS = ("failed", "lock_expired", "rejected")
 LONGEST_WAIT = 86_400  # seconds
-GIVEN_UP_AFTER = timedelta(days=1)  # past its time, of what the queue refuses again and again
+GIVEN_UP_AFTER = timedelta(days=1)  # after its due time, if the queue keeps refusing it
 CAP = 10_000
 _REFUSED = timedelta(minutes=1)
 _PRUNED = 1_000
@@ -22,9 +22,8 @@ _ALONE = 1.0  # seconds
 
 
 class LeaseRule(NamedTuple):
-    """``message_type``: * stands for anything, empty: any. ``results``: of RESULTS. ``wait_seconds``: before the first
-    retry; each later wait is twice the one before, a day at most.
-    """
+    """``message_type``: a pattern with *; empty: any. ``results``: a subset of RESULTS. ``wait_seconds``: before the
+    first retry; each later wait doubles, up to a day."""
 
     id: int
     message_type: str
@@ -36,7 +35,7 @@ class LeaseRule(NamedTuple):
     created_at: datetime
 
     def wait(self, nth: int) -> timedelta:
-        """Before the ``nth`` retry, from the death on."""
+        """The time from death to the ``nth`` retry."""
         return timedelta(seconds=min(self.wait_seconds * 2 ** (nth - 1), LONGEST_WAIT))
 
     @property
@@ -44,18 +43,18 @@ class LeaseRule(NamedTuple):
         return f"lease rule {self.id}"
 
 
-Fits = Callable[[LeaseRule, str], bool]  # whether a rule's pattern fits a message's kind
+Fits = Callable[[LeaseRule, str], bool]  # whether a rule's pattern matches a message's kind
 
 
 class RuleDone(NamedTuple):
-    """In the last 31 days: how many it put back, at most one more than CAP, and when the last."""
+    """Messages put back in the last 31 days, counted to CAP plus one, and the time of the last."""
 
     number: int
     last_at: datetime | None
 
 
 class RuledRetry(NamedTuple):
-    """``nth``: which retry in a row it was. ``outcome``: as of any retry."""
+    """``nth``: the number of this retry. ``outcome``: as of any retry."""
 
     rule: LeaseRule
     nth: int
@@ -63,14 +62,14 @@ class RuledRetry(NamedTuple):
 
 
 class RulesApplied(NamedTuple):
-    """``looked_at``: fewer than were asked for: nothing more is due."""
+    """``looked_at``: if less than requested, nothing more is due."""
 
     looked_at: int
     retried: list[RuledRetry]
 
 
 def are_there(connection: Connection) -> bool:
-    """False where the engine's tables are missing, or of a version before."""
+    """False if the engine's tables are missing or too old."""
     return schema_columns.has(connection, "wait_seconds", "lease_rule")
 
 
@@ -79,31 +78,31 @@ def rules(connection: Connection) -> list[LeaseRule]:
 
 
 def done(connection: Connection) -> dict[int, RuleDone]:
-    """By rule."""
+    """By rule id."""
     return {row.id: RuleDone(row.number, row.last_at) for row in connection.all(_sql().rules_done(), {"cap": CAP})}
 
 
 def create(connection: Connection, about: dict[str, Any], who: str, reason: str) -> int | None:
-    """Its number; None: there is one for just that kind of message."""
+    """Its id; None if a rule for exactly that message type exists."""
     row = connection.one(_sql().create_rule(), {**about, "who": who, "reason": reason})
     return row.id if row else None
 
 
 def remove(connection: Connection, number: int) -> bool:
-    """False: it was gone."""
+    """False if it did not exist."""
     return connection.one(_sql().remove_rule(), {"id": number}) is not None
 
 
 def due_in(connection: Connection) -> float | None:
-    """In how many seconds one is to be looked at; None: nothing is kept."""
+    """Seconds until the next message is due; None if none waits."""
     found: float | None = connection.value(_sql().due_in())
     return found
 
 
 def apply(connection: Connection, most: int, fits: Fits, judge: Judge) -> RulesApplied:
-    """Look at up to ``most`` of the dead whose time has come, in one transaction, and put back what a rule fits.
+    """Check up to ``most`` due dead messages in one transaction, and put back those that a rule matches.
 
-    Whoever dies with them in hand has done nothing: they are looked at again. Two at once share them.
+    If the process dies, nothing has changed and they are checked again. Two processes at once share them.
     """
     with connection.transaction():
         due = connection.all(_sql().hold_due(most=most))
@@ -118,7 +117,7 @@ def apply(connection: Connection, most: int, fits: Fits, judge: Judge) -> RulesA
 
 
 def _free(connection: Connection, due: list[Any]) -> list[Any]:
-    """Those that are gone from the archive, or that nobody has in hand there. The others are looked at later."""
+    """Messages gone from the archive or not locked there. Locked ones are checked later."""
     held = {row.id for row in connection.all(_sql().hold_dead(), {"ids": [row.archive_id for row in due]})}
     busy = [row for row in due if row.state is not None and row.archive_id not in held]
     later = {"ids": [row.archive_id for row in busy], "times": [row.now + _REFUSED for row in busy]}
@@ -127,7 +126,7 @@ def _free(connection: Connection, due: list[Any]) -> list[Any]:
 
 
 class _Decision(NamedTuple):
-    """Of a dead message: ``rule`` None leaves it dead; else it goes back at ``at``, as the ``nth`` time."""
+    """For one dead message. ``rule`` None leaves it dead; otherwise it goes back at ``at`` as the ``nth`` retry."""
 
     archive_id: int
     rule: LeaseRule | None
@@ -141,7 +140,7 @@ class _Decision(NamedTuple):
 
 
 def _first(known: list[LeaseRule], row: Any, fits: Fits) -> LeaseRule | None:
-    """For what is still dead, was not ended by a person, and of which it is told which message it was."""
+    """The first matching rule, if the message is still dead, no person ended it, and its original id is known."""
     if row.state != "dead" or row.is_by_hand or not row.is_told:
         return None
     return next((each for each in known if row.result in each.results and fits(each, row.message_type or "")), None)
@@ -169,7 +168,7 @@ def _retry(connection: Connection, due: list[_Decision], judge: Judge) -> list[R
 
 
 def _put_back(connection: Connection, ids: list[int], who: str, judge: Judge) -> list[Outcome]:
-    """What the queue refuses fails all that are put back with it: then each is tried alone, as far as there is time."""
+    """One refused message fails all that are put back with it: then retry each alone while time remains."""
     ends_at = time.monotonic() + _ALONE
     outcomes = dead_messages.retry(connection, ids, who, judge=judge)
     refused = [each.archive_id for each in outcomes if each.result == "failed"]
@@ -181,7 +180,7 @@ def _put_back(connection: Connection, ids: list[int], who: str, judge: Judge) ->
 
 
 def _settle(connection: Connection, decided: list[_Decision], retried: dict[int, RuledRetry]) -> None:
-    """Forget what is done with, and say when to look at the others."""
+    """Forget decided messages, and schedule the others' next check."""
     again = {each.archive_id: at for each in decided if (at := _again(each, retried.get(each.archive_id)))}
     connection.run(_sql().look_again(), {"ids": list(again), "times": list(again.values())})
     connection.run(_sql().forget(), {"ids": [each.archive_id for each in decided if each.archive_id not in again]})
@@ -196,7 +195,7 @@ def _settle(connection: Connection, decided: list[_Decision], retried: dict[int,
 
 
 def _again(decision: _Decision, retried: RuledRetry | None) -> datetime | None:
-    """What the queue has refused is tried again for a day; what somebody else has decided meanwhile is his."""
+    """When to try again: a refused message is retried for a day. None also if someone else decided meanwhile."""
     if decision.rule is None:
         return None
     if not decision.is_due:

@@ -1,17 +1,18 @@
-"""Headers that are more than a page shows: whoever can send a message writes as many, and as long ones, as it likes."""
+"""Headers too long for a page: senders choose their number and length."""
 
 from itertools import islice
 
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import Headers, HeadersUnreadable
 
-LONGEST = 65_536  # characters that are read for a page
-MOST = 500  # headers that are shown
-_TRIES = 50  # a value may hold what looks like its own end
+LONGEST = 65_536  # characters read for a page
+MOST = 500  # headers shown
+_TRIES = 50  # a value may contain what looks like its end
 
 
 def read(text: str | None, length: int | None) -> tuple[Headers, str]:
-    """The headers, and why they cannot be read. ``text`` may be the start of so many characters: then those in it."""
+    """The headers, and why they cannot be read. If ``text`` is only the start of ``length`` characters: those it
+    contains."""
     try:
         return wire.parse(text), ""
     except HeadersUnreadable as error:

@@ -1,4 +1,4 @@
-"""Sends a message once more as a new one; the one it was made of stays as it is, wherever it lies."""
+"""Sends a copy of a message as a new message; the original stays unchanged."""
 
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
@@ -29,7 +29,7 @@ Original = WaitingOne | ArchivedOne
 
 
 class NewMessage(NamedTuple):
-    """``of``: the message id of the original."""
+    """``of``: the original's message id."""
 
     message_id: str
     of: str
@@ -37,7 +37,7 @@ class NewMessage(NamedTuple):
 
 
 def compose(connection: Connection, original: Original) -> NewMessage:
-    """Its headers without failure and marks, with a new id and time, and the original's id as what it is related to.
+    """The original's headers without failure headers and marks, with a new id and time, related to the original's id.
 
     Raises NoCopy, DatabaseError.
     """
@@ -51,7 +51,7 @@ def compose(connection: Connection, original: Original) -> NewMessage:
 
 
 def body(connection: Connection, original: ArchivedOne) -> bytes:
-    """For a copy that leaves this database. Raises NoCopy where it is larger than what is carried by hand."""
+    """The body for a copy into another database. Raises NoCopy if it is too large to carry."""
     row = store.get(connection, original.archive_id)
     if row is None or (row.body_bytes or 0) > MOST_BYTES:
         raise NoCopy(f"Its body has more than {MOST_BYTES:,} bytes." if row else "It is not there any more.")
@@ -62,7 +62,7 @@ def body(connection: Connection, original: ArchivedOne) -> bytes:
 def send(
     connection: Connection, original: Original, new: NewMessage, target: Address, who: str, *, is_ours: bool
 ) -> None:
-    """In a transaction of its own; an archived one's story says it. Raises NoCopy, RowsDropped, DatabaseError."""
+    """Send in its own transaction; an archived original gets an event. Raises NoCopy, RowsDropped, DatabaseError."""
     sql, headers = postgresql().message_copy, {"headers": h.dump(new.headers)}
     with connection.transaction():
         if why := foreign_code.would_run(connection, target, foreign_code.INSERT):

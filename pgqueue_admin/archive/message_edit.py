@@ -1,4 +1,4 @@
-"""One header or one field of a JSON body, changed in each of many dead messages; nothing else of them is touched."""
+"""Changes one header or one JSON body field in many dead messages, and nothing else."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from uuid import UUID
 from pgqueue_admin.formatting import body_views, escape_invisible, json_field, json_tokens
 from pgqueue_admin.transport.wire import headers as h
 
-MOST_BYTES = 500_000  # of a body that is changed
+MOST_BYTES = 500_000  # of a body to edit
 LOCKED = ("NServiceBus.", "ServiceControl.", "Pgqueue.", "$.diagnostics.", "traceparent", "tracestate", "baggage")
 BOM = b"\xef\xbb\xbf"
 LONGEST = 2_000  # characters of a value
@@ -22,12 +22,12 @@ WAYS = ("set", "add", "replace", "remove")
 
 
 def is_locked(name: str) -> bool:
-    """Whether programs read it: those headers are kept, set anew or taken off, and never typed."""
+    """Whether programs read this header: it is kept, regenerated or removed, never edited."""
     return name.startswith(LOCKED)
 
 
 def why_locked(name: str) -> str:
-    """What becomes of it."""
+    """How a retry treats this locked header."""
     return {
         h.MESSAGE_ID: "a new id, so that receivers do not take it for a duplicate",
         h.TIME_SENT: "set anew: it is a new message",
@@ -38,9 +38,9 @@ def why_locked(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MessageEdit:
-    """``way``: set where there is one; add: also where there is none; replace where it is ``old``; remove.
+    """``way``: set an existing one; add: set or create; replace if it equals ``old``; remove.
 
-    ``is_json``: ``old`` and ``new`` of a field are written as JSON is; else they are texts.
+    ``is_json``: ``old`` and ``new`` of a field are JSON; otherwise texts.
     """
 
     part: str
@@ -51,7 +51,7 @@ class MessageEdit:
     is_json: bool = False
 
     def fault(self) -> str:
-        """What is wrong with it, as a sentence; empty: nothing."""
+        """Why the edit is invalid, as a sentence; empty: valid."""
         if self.part not in PARTS or self.way not in WAYS:
             return "Choose a header or a field, and what becomes of it."
         return self._fault_of_name() or self._fault_of("new") or self._fault_of("old")
@@ -92,8 +92,8 @@ class MessageEdit:
 
 
 class Edited(NamedTuple):
-    """All own headers that there are to be; ``body`` None: as it was. ``was`` and ``now``: of what is changed, None:
-    there is none. ``new_kind``: a number has become a text, or likewise."""
+    """The message's unlocked headers after the edit; ``body`` None: unchanged. ``was`` and ``now``: the edited value,
+    None: absent. ``new_kind``: its JSON type changed."""
 
     headers: Mapping[str, str | None]
     body: bytes | None
@@ -110,7 +110,7 @@ class NotEdited(NamedTuple):
 
     @property
     def result(self) -> str:
-        """What an operation has of it: it stays dead in any case."""
+        """The operation item's result; the message stays dead in any case."""
         return "failed" if self.what == "unread" else "skipped"
 
 
@@ -130,7 +130,7 @@ def of_headers(edit: MessageEdit, own: Mapping[str, str | None]) -> Edited | Not
 def of_body(
     edit: MessageEdit, own: Mapping[str, str | None], raw: bytes | None, content_type: str | None
 ) -> Edited | NotEdited:
-    """``raw`` may be one byte longer than what is changed: then it is too long."""
+    """``raw`` may have one byte more than the limit: then it is too long."""
     text = _text(raw, content_type)
     if isinstance(text, NotEdited):
         return text
@@ -153,7 +153,7 @@ def of_body(
 def _changed(
     edit: MessageEdit, text: str, found: json_field.FoundField
 ) -> tuple[str, str | None, str | None] | NotEdited:
-    """The text as it is to be, and the value before and after."""
+    """The text after the edit, and the value before and after."""
     at, new = found.field, _written(edit, text, edit.new)
     if at is None:
         if edit.way == "add" and found.parent:
@@ -194,9 +194,8 @@ def _text(raw: bytes | None, content_type: str | None) -> str | NotEdited:
 
 
 def new_id(seed: str, archive_id: int) -> str:
-    """Of the message that is sent in the place of an archived one. It is told from the seed of its operation at any
-    time, so that nothing is written down for each of a hundred thousand; the statement ``edited_id`` says the same.
-    """
+    """Message id of the edited message. Derived from the operation's seed, so that nothing is stored per message; the
+    statement ``edited_id`` computes the same."""
     return str(UUID(sha256(f"{seed}:{archive_id}".encode()).hexdigest()[:32]))
 
 

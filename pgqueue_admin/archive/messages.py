@@ -1,4 +1,4 @@
-"""A message on its way into the archive, and one that is in it."""
+"""Dead messages to be archived, archived messages, and the archive's filter."""
 
 import re
 from collections.abc import Iterator
@@ -13,22 +13,21 @@ from pgqueue_admin.dialects import Address, aliases, visible_queues
 from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.statements import Statement
 
-# Set on a retry into a queue of ours, so that whoever handles the message can say which archived one succeeded: its id,
-# and the token of this retry.
-# No retry takes it off by the five prefixes; the next retry replaces it. Foreign queues never see it.
+# Set on a retry into a queue of ours: archive id and token, by which the handling endpoint reports success.
+# It has none of the five failure prefixes; the next retry replaces it. Foreign queues never see it.
 RETRIED_FROM = "Pgqueue.RetriedFrom"
-# Set on an edited message, whose id is new: the id of the message that it stands for. The next retry takes it off.
+# Set on an edited message, whose id is new: the original's message id. The next retry removes it.
 EDIT_OF = "Pgqueue.EditOf"
 _TOKEN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 LARGEST_ID = 2**31 - 1
-MOST_HEADERS = 16_000_000  # bytes of a batch: a process reads them, and what failures say travels as one document
+MOST_HEADERS = 16_000_000  # bytes per batch: the process reads them, and the failure data is sent as one document
 
-UNKNOWN_HANDLER = "(unknown)"  # handled_by is the original's column, and not null
+UNKNOWN_HANDLER = "(unknown)"  # handled_by is a column of the original table and NOT NULL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadMessage:
-    """What is written of a transport message. Texts hold no NUL and are short enough for their indexes."""
+    """What is archived of a transport message. Texts contain no NUL and are short enough for their indexes."""
 
     result: str = "failed"
     kind: str = "transport"
@@ -41,14 +40,14 @@ class DeadMessage:
     exception_type: str | None = None
     exception_message: str | None = None
     stack_trace: str | None = None
-    failed_queue: str | None = None  # FailedQ as found
-    target: Address | None = None  # FailedQ as understood
+    failed_queue: str | None = None  # FailedQ as received
+    target: Address | None = None  # FailedQ parsed
     retry_blocked_reason: str | None = None  # why it can never be retried
     endpoint: str | None = None
     machine: str | None = None
     attempts: int | None = None
-    retry_token: UUID | None = None  # that it says it was retried with; kept nowhere
-    edit_of: str | None = None  # the id of the message that it says it was edited from; likewise
+    retry_token: UUID | None = None  # retry token that it carries; not stored
+    edit_of: str | None = None  # message id that it claims to be edited from; likewise
     sent_at: datetime | None = None
     died_at: datetime | None = None  # None: now, by the server's clock
 
@@ -58,7 +57,7 @@ class DeadMessage:
 
     @property
     def details(self) -> str | None:
-        """The original's free text: what its readers show as the cause."""
+        """The original table's free text, which its readers show as the cause."""
         return (
             f"{self.exception_type}: {self.exception_message or ''}"[:1000]
             if self.exception_type
@@ -67,12 +66,12 @@ class DeadMessage:
 
     @property
     def summary(self) -> dict[str, str | None]:
-        """The original's ``message``: short, and free of NUL."""
+        """The original table's ``message``: short, without NUL."""
         return {"type": self.message_type, "id": self.message_id, "queue": self.queue, "error": self.exception_type}
 
 
 class ArchiveKey(NamedTuple):
-    """Where a page ends: rows are ordered by both, newest first."""
+    """Position of a page's end: rows are ordered by both, newest first."""
 
     died_at: datetime
     seq: int
@@ -85,9 +84,10 @@ def _seen() -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFilter:
-    """Which archived messages are meant. Empty fields ask for nothing; all that are given must hold.
+    """Selects archived messages. Empty fields do not filter; all given ones must match.
 
-    All ``words`` are in the error's message, all ``headers`` in the headers' text, all ``bodies`` in the body as UTF-8.
+    All ``words`` must be in the error's message, all ``headers`` in the headers' text, all ``bodies`` in the body as
+    UTF-8.
     """
 
     state: str = "dead"  # dead, retried, succeeded, dead_again, discarded; empty for all
@@ -102,23 +102,23 @@ class ArchiveFilter:
     exception_is: str | None = None
     exception_from: str = ""
     message_id: str = ""
-    fingerprint: str = ""  # of which failure it is
-    operation: int | None = None  # in whose set it was
-    last_operation: int | None = None  # on which nobody has decided anything since
-    since: str = ""  # when it died or was archived, ISO 8601 with a zone; until is no part of it
+    fingerprint: str = ""  # of its failure
+    operation: int | None = None  # operation whose set it was in
+    last_operation: int | None = None  # the operation that acted on it last
+    since: str = ""  # when it died or was archived, ISO 8601 with a zone; until is exclusive
     until: str = ""
     words: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     bodies: tuple[str, ...] = ()
-    also: tuple[Node, ...] = ()  # what no field above can say
-    ids: tuple[int, ...] | None = None  # of these
-    window: tuple[Lane, ...] | None = None  # where texts are looked for; None: everywhere
-    # canonical addresses of queues that whoever asks may see, taken when they ask; None: all
+    also: tuple[Node, ...] = ()  # conditions that no field above expresses
+    ids: tuple[int, ...] | None = None  # only these
+    window: tuple[Lane, ...] | None = None  # where texts are searched; None: everywhere
+    # canonical addresses of queues visible to the current user, captured at creation; None: all
     within: tuple[str, ...] | None = field(default_factory=_seen)
 
     @property
     def reads_rows(self) -> bool:
-        """Whether the database reads texts row by row, instead of columns by an index."""
+        """Whether the database scans texts row by row instead of using column indexes."""
         return any(map(reads_text, self._nodes()))
 
     @property
@@ -126,29 +126,29 @@ class ArchiveFilter:
         return any(map(reads_json, self._nodes()))
 
     def kept(self) -> "ArchiveFilter":
-        """To be read later, when nobody knows any more who asked."""
+        """A copy that keeps the current user's visible queues, for use outside the request."""
         return replace(self, within=_seen()) if self.within is None else self
 
     def asked(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def params(self) -> dict[str, Any]:
-        """What ``condition`` needs."""
+        """Parameters of ``condition``."""
         return self._compiled().params
 
     @property
     def condition(self) -> Statement:
-        """The condition that page, count and freeze share: what is shown, counted and acted on is one set."""
+        """The condition that page, count and freeze share, so all three mean the same set."""
         return self._compiled().statement
 
     @property
     def columns(self) -> AllOf:
-        """The part of it that reads no texts."""
+        """The terms that read columns only."""
         return AllOf(tuple(node for node in self._nodes() if not reads_text(node)))
 
     @property
     def texts(self) -> AllOf:
-        """And the part that does."""
+        """The terms that read texts."""
         return AllOf(tuple(node for node in self._nodes() if reads_text(node)))
 
     def _compiled(self) -> search_condition.Compiled:
@@ -169,7 +169,7 @@ class ArchiveFilter:
             yield Span("died", "", self.since or None, self.until or None)
         if self.ids is not None:
             yield Term("ids", "", keys=tuple(map(str, self.ids)))
-        within = _seen() if self.within is None else self.within  # one may have been made before anybody asked
+        within = _seen() if self.within is None else self.within  # the filter may have been created outside a request
         if within is not None:
             yield Term("within", "", keys=within)
         yield from self.also
@@ -191,14 +191,14 @@ _TERMS = {
     "fingerprint": ("fp", "is"),
     "operation": ("op", "has"),
 }
-_MAY_BE_NONE = {"type_is", "exception_is"}  # an empty name asks for what has none
+_MAY_BE_NONE = {"type_is", "exception_is"}  # an empty name means messages without one
 _TEXTS = {"words": "message", "headers": "headers", "bodies": "body"}
 
 
 class ArchivedMessage:
-    """A row of the archive, by its columns' names; a page's rows lack headers and stack trace.
+    """An archive row with its columns as attributes; rows of a page lack headers and stack trace.
 
-    What is read for a page has the start of long texts; ``headers_length`` and its like are the whole's.
+    Rows for a message's page hold the start of long texts; ``headers_length`` and its like give the full length.
     """
 
     __slots__ = ("_row",)
@@ -219,44 +219,44 @@ class ArchivedMessage:
 
     @property
     def found_in(self) -> str | None:
-        """The queue that it was taken out of, if whoever asks may see that one."""
+        """The queue that it was ingested from, if the current user may see that queue."""
         seen, queue = visible_queues.current(), self._row.ingested_from
         return queue if seen is None or seen.sees_name(queue) else None
 
     @property
     def why_no_retry(self) -> str | None:
-        """Why a retry would be refused if it were asked now, or None."""
+        """Why a retry would be refused now, or None."""
         return why_no_retry(self._row)
 
 
 class Outcome(NamedTuple):
-    """What an act did to one message."""
+    """The result of an act for one message."""
 
     archive_id: int
     result: str  # done, skipped, failed
     why: str | None = None
     previous_actor: str | None = None
     previous_at: datetime | None = None
-    target: str | None = None  # canonical address it was put into
+    target: str | None = None  # canonical address it was sent to
     operation: int | None = None
-    sent_as: str | None = None  # which row of the target it became
+    sent_as: str | None = None  # id of its row in the target
 
 
 class ArchivePart(NamedTuple):
-    """A piece of a body; size is of the whole, None where the body is NULL."""
+    """A piece of a body. ``size`` is the whole body's; None if the body is NULL."""
 
     size: int | None
     content: bytes
 
 
 def archive_id_of(text: str) -> int | None:
-    """The id that a text names, whoever wrote it; None where it can be none: int() takes no digits without end."""
+    """The archive id in an untrusted text, or None. The length is limited because int() refuses very long digits."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 11 else 0
     return number if 0 < number <= LARGEST_ID else None
 
 
 class RetriedFrom(NamedTuple):
-    """What the header of a retried message says. It came over the wire: the archive knows whether it is true."""
+    """Content of a retried message's header. It is untrusted: only the archive can confirm it."""
 
     archive_id: int
     token: UUID
@@ -266,7 +266,7 @@ class RetriedFrom(NamedTuple):
 
 
 def retried_from(text: str | None) -> RetriedFrom | None:
-    """None for what no retry writes, and for one of a version before tokens."""
+    """None for text that no retry writes, and for the format before tokens."""
     number, _, token = (text or "").partition(" ")
     archive_id = archive_id_of(number)
     if archive_id is None or not _TOKEN.fullmatch(token):
@@ -281,7 +281,7 @@ def target_of(row: Any) -> Address | None:
 
 
 def why_no_retry(row: Any, *, is_redirected: bool = False) -> str | None:
-    """A sentence; None: it can be put back. ``is_redirected``: into another queue than it died in."""
+    """A sentence, or None if it can be put back. ``is_redirected``: into another queue than it died in."""
     if row.retry_blocked_reason:
         return str(row.retry_blocked_reason)
     if row.kind == "lease":
@@ -291,12 +291,12 @@ def why_no_retry(row: Any, *, is_redirected: bool = False) -> str | None:
     if row.body_bytes is None:
         return "Its body is NULL: put back, it would wedge the queue."
     if row.has_target or is_redirected or aliases.alias_of(Address(row.target_schema, row.target_table)):
-        return None  # of another database the judge of targets is asked
+        return None  # for another database the target judge decides
     return f"Its queue is gone: there is no queue table {row.target_table!r} in schema {row.target_schema!r}."
 
 
 def clean(text: str | None, most: int | None = None) -> str | None:
-    """A text column takes no NUL and no half character; the headers as received still hold them."""
+    """Replace NUL and lone surrogates, which a text column rejects. The headers as received still hold them."""
     if text is None:
         return None
     shown = text[:most].replace("\0", "\N{SYMBOL FOR NULL}")

@@ -1,4 +1,4 @@
-"""Moves one message that waits out of its table into the archive, in one transaction: as dead, or into the bin."""
+"""Moves a waiting message out of its table into the archive, in one transaction: as dead or as discarded."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,23 +16,23 @@ from pgqueue_admin.transport.failure import Failure
 
 VERB = "moved out"
 DISCARDED = "discarded"
-CAUSE = "ProcessEnded"  # stands where an exception's type does: there was none, only an end
+CAUSE = "ProcessEnded"  # in place of an exception type: the process just ended
 
 
 class MoveReason(NamedTuple):
-    """What the archive says of it: who moved it, whose message it was, and what it did there."""
+    """What the archive records: who moved the message, its endpoint and machine, and a sentence."""
 
     who: str
     endpoint: str
     machine: str
     sentence: str
-    deaths: int | None = None  # of processes that had it in flight
+    deaths: int | None = None  # processes that ended with it in flight
 
 
 def move_out(connection: Connection, seen: SeenRow, why: MoveReason, own_code: tuple[str, ...] = ()) -> int:
-    """It lies dead. Return the archive id. Raises as ``held_row.hold`` does, and then nothing was moved.
+    """Archive it as dead. Return the archive id. Raises as ``held_row.hold``, and then nothing was moved.
 
-    What a retry has put there, and no process had in flight when it ended, goes back to its place in the archive.
+    A retry's message goes back to its own archive row, unless a process ended with it in flight.
     """
     with connection.transaction():
         held = _held(connection, seen)
@@ -48,9 +48,9 @@ def move_out(connection: Connection, seen: SeenRow, why: MoveReason, own_code: t
 
 
 def discard(connection: Connection, seen: SeenRow, why: MoveReason, own_code: tuple[str, ...] = ()) -> int:
-    """It lies in the bin, and nobody is told of a death. Return and raise as ``move_out`` does.
+    """Archive it as discarded, without a death notification. Return and raise as ``move_out``.
 
-    What a retry has put there goes back to its place in the archive, as discarded: one message lies there once.
+    A retry's message goes back to its own archive row, as discarded: each message is archived once.
     """
     with connection.transaction():
         return discard_held(connection, [_held(connection, seen)], why, own_code)[0]
@@ -64,9 +64,9 @@ def discard_held(
     operation: int | None = None,
     copies: Address | None = None,
 ) -> list[int]:
-    """Likewise of rows of one table that are held, in the caller's transaction. Return the archive ids.
+    """Likewise for locked rows of one table, in the caller's transaction. Return the archive ids.
 
-    ``copies``: where they lie, of rows of another database; what a retry has put there does not go back to its place.
+    ``copies``: the table with copies of another database's rows; retries' messages among them get new archive rows.
     """
     dead = {each.seen.row_id: replace(_dead(each, why), result="rejected") for each in held}
     back = call_back.CallBackAct(why.who, DISCARDED, DISCARDED, operation)
@@ -78,7 +78,7 @@ def discard_held(
     meant = [(each.place, replace(dead[each.seen.row_id], result="success")) for each in rest]
     ids = _moved_rows(connection, held[0].seen, meant, own_code, copies)
     aside = [dead[each.seen.row_id] for each in rest]
-    store.died_again(connection, [each for each in aside if each.edit_of])  # what these became is another message
+    store.died_again(connection, [each for each in aside if each.edit_of])  # an edited message is another message
     _note_formers(connection, [each for each in aside if not each.edit_of], why.who, operation)
     _set_aside(connection, ids, aside, why.who, own_code, operation)
     _note(connection, ids, DISCARDED, why.who, operation)
@@ -88,7 +88,7 @@ def discard_held(
 def move_out_held(
     connection: Connection, held: Sequence[HeldRow], why: MoveReason, own_code: tuple[str, ...], copies: Address
 ) -> list[int]:
-    """As ``move_out``, of copies of rows of another database, in the caller's transaction. Return the archive ids."""
+    """As ``move_out``, for copies of another database's rows, in the caller's transaction. Return the archive ids."""
     meant = [(each.place, _dead(each, why)) for each in held]
     sent = {each.seen.row_id: dead for each, (_, dead) in zip(held, meant, strict=True)}
     _note_not_sent(connection, held[0].seen, sent, call_back.CallBackAct(why.who, VERB))
@@ -108,7 +108,7 @@ def _moved_rows(
 def _formers(
     connection: Connection, seen: SeenRow, dead: Mapping[UUID, DeadMessage], back: call_back.CallBackAct
 ) -> dict[UUID, int]:
-    """By row, the archived one that it was retried from and is to the letter: it is taken back, and no row any more."""
+    """For each row that equals what a retry sent: its archived message. The retry is taken back and the row deleted."""
     if seen.is_delayed or not schema_columns.has(connection, "sent_as", "operation_item"):
         return {}
     rows = {row_id: each.message_id or "" for row_id, each in dead.items()}
@@ -120,17 +120,16 @@ def _formers(
 def _note_not_sent(
     connection: Connection, seen: SeenRow, dead: Mapping[UUID, DeadMessage], back: call_back.CallBackAct
 ) -> None:
-    """Of what a retry has sent, and cannot go back to its place: it was edited, or lay in another database. It has not
-    died, whatever becomes of the row that it was retried from."""
+    """Note retries as not sent if their messages cannot go back to their archive rows: edited ones, or ones from
+    another database. They have not died, whatever becomes of the rows they were retried from."""
     if not seen.is_delayed and schema_columns.has(connection, "sent_as", "operation_item"):
         rows = {row_id: each.edit_of or each.message_id or "" for row_id, each in dead.items()}
         call_back.note_not_sent(connection, call_back.sent_as_rows(connection, seen.table, rows), back)
 
 
 def _note_formers(connection: Connection, aside: Sequence[DeadMessage], who: str, operation: int | None) -> None:
-    """Of a retried one that its endpoint has put back for a later attempt, on the row it was retried from: it stays
-    retried, since it did not die, and nobody will say more of it.
-    """
+    """Note the discard on the former row of a retried message that its endpoint put back for a later attempt. The
+    former row stays retried: it did not die, and nothing else will report on it."""
     if known := [each for each in aside if each.retry_token]:
         if not schema_columns.has(connection, "retry_token"):
             return
@@ -154,7 +153,7 @@ def _set_aside(
 
 
 def moved(connection: Connection, seen: SeenRow, who: str) -> int | None:
-    """The archive id, of an act whose answer was lost; None where nothing was moved. One under way is waited for."""
+    """The archive id, for an act whose answer was lost; None if nothing was moved. Waits for an act in progress."""
     if connection.one(_sql().stays(table=seen.table), {"id": seen.row_id, "seq": seen.seq}):
         return None
     archive_id: int | None = connection.value(_sql().moved(), {"id": seen.row_id, "verb": VERB, "who": who})
@@ -162,7 +161,7 @@ def moved(connection: Connection, seen: SeenRow, who: str) -> int | None:
 
 
 def is_there(connection: Connection, queue: Address, row_id: UUID) -> bool:
-    """Also while it is in flight: what a receiver deletes is there until it commits."""
+    """Also while in flight: a row that a receiver deletes exists until its commit."""
     try:
         return bool(connection.value(_sql().is_there(table=queue), {"id": row_id}))
     except TableMissing:

@@ -1,4 +1,4 @@
-"""Moves one message that waits into a queue, in one transaction: into another, or out of a table of delayed ones."""
+"""Moves a waiting message into a queue, in one transaction: from another queue, or from a delayed table."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ MOVED = ("id", "expires", "headers", "body")
 
 
 def move(connection: Connection, seen: SeenRow, target: Address, who: str, *, is_ours: bool) -> None:
-    """With all it has but its seq, which the target gives. ``is_ours``: an endpoint of ours receives there, and wakes.
-    A retry that has sent it looks for it there from now on.
+    """Move all columns but seq, which the target assigns. ``is_ours``: one of our endpoints receives there and is
+    notified. A retry that sent the message looks for it there from now on.
 
-    Raises as ``held_row.hold`` does, NotMovable where the target lacks a column that has a value, or DatabaseError;
-    then nothing was moved.
+    Raises as ``held_row.hold`` does, NotMovable if the target lacks a column that has a value, or DatabaseError; then
+    nothing was moved.
     """
     with connection.transaction():
         held = held_row.hold(connection, seen)
@@ -29,7 +29,7 @@ def move(connection: Connection, seen: SeenRow, target: Address, who: str, *, is
 
 
 def run_now(connection: Connection, seen: SeenRow, *, is_ours: bool) -> None:
-    """A delayed message goes to the queue that it goes to when due. Raises as ``move`` does."""
+    """Move a delayed message to its destination queue before it is due. Raises as ``move``."""
     with connection.transaction():
         held = held_row.hold(connection, seen)
         if held.others:

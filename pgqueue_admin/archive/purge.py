@@ -1,4 +1,4 @@
-"""Moves what waits in a queue into the bin, a chunk a transaction: no message is ever deleted."""
+"""Discards waiting messages of a queue into the archive, one chunk per transaction: nothing is ever deleted."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -20,13 +20,12 @@ _LOWEST = -(2**63)
 
 
 class NotAsCounted(Exception):
-    """It is not the table whose messages were counted, or its numbers began again: what is there came later."""
+    """The table or its numbering was replaced since the count: its messages may be newer."""
 
 
 class CountedQueue(NamedTuple):
-    """What a look saw in a queue, between which numbers, and which table that was. ``last``: by its sequence; None
-    where that is not told. ``oid`` 0: not known, of a purge that an older version counted.
-    """
+    """A queue's message count, its range of numbers, and the table's identity. ``last``: the sequence's last value,
+    None if unknown. ``oid`` 0: unknown, for a purge that an older version counted."""
 
     number: int
     up_to: int
@@ -37,8 +36,8 @@ class CountedQueue(NamedTuple):
 
 
 def look(connection: Connection, queue: Address) -> CountedQueue:
-    """Locks nothing. Raises DatabaseError."""
-    table = _identity(connection, queue)  # first: what happens to it in between is seen later
+    """Count without locks. Raises DatabaseError."""
+    table = _identity(connection, queue)  # first: changes after this are detected later
     row = connection.one(_sql().waiting_leases() if queue == LEASE_QUEUE else _sql().waiting(table=queue))
     if not row or not row.number or not table:
         return CountedQueue(0, 0)
@@ -59,9 +58,9 @@ def chunk(
     own_code: tuple[str, ...],
     operation: int,
 ) -> list[int]:
-    """In the caller's transaction: the archive ids of what was taken; none where nothing is left to take.
+    """Discard one chunk in the caller's transaction. Return the archive ids; empty if nothing is left.
 
-    Raises NotMovable where that would run code of another role, NotAsCounted, DatabaseError.
+    Raises NotMovable if that would run other roles' code, NotAsCounted, DatabaseError.
     """
     if queue == LEASE_QUEUE:
         return _lease_chunk(connection, counted, limit, who, operation)
@@ -69,7 +68,7 @@ def chunk(
     asked = {"up_to": counted.up_to, "lowest": counted.lowest, "limit": limit, "most": MOST_HEADERS}
     with held_row.only_tables(connection, queue):
         rows = connection.all(_sql().take(table=queue, filled=filled), asked)
-    insist_as_counted(queue, counted, _identity(connection, queue))  # while rows are held, so that it stays so
+    insist_as_counted(queue, counted, _identity(connection, queue))  # while rows are locked, so it stays true
     held = [_held(queue, row) for row in rows]
     why_moved = MoveReason(who, "", "", _said(queue, who))
     return discard_held(connection, held, why_moved, own_code, operation) if held else []
@@ -85,9 +84,9 @@ def _lease_chunk(connection: Connection, counted: CountedQueue, limit: int, who:
 
 
 def _discard_leases(connection: Connection, held: Sequence[Any], who: str, details: str, operation: int) -> list[int]:
-    """``held``: id and retried_from of locked rows. Return the archive ids. Nobody is told of a death.
+    """``held``: id and retried_from of locked rows. Return the archive ids. No death is notified.
 
-    What a retry has put there goes back to its place in the archive, as discarded. Raises RowsDropped, DatabaseError.
+    A retry's message goes back to its own archive row, as discarded. Raises RowsDropped, DatabaseError.
     """
     formers = _taken_back(connection, held, CallBackAct(who, DISCARDED, DISCARDED, operation))
     ids = [row.id for row in held if row.retried_from not in formers]
@@ -102,7 +101,8 @@ def _discard_leases(connection: Connection, held: Sequence[Any], who: str, detai
 
 
 def _taken_back(connection: Connection, held: Sequence[Any], back: CallBackAct) -> list[int]:
-    """What was edited is another message now: of that its retry says that it was not sent."""
+    """The archive ids that went back to their rows. An edited message is another message: its retry is noted as not
+    sent."""
     numbers = {row.retried_from: str(row.id) for row in held if row.retried_from is not None}
     sent = call_back.sent_by_ids(connection, list(numbers)) if numbers else []
     outcomes = call_back.take_back(connection, sent, back)
@@ -121,7 +121,7 @@ def _said(queue: Address, who: str) -> str:
 
 
 def insist_as_counted(queue: Address, counted: CountedQueue, now: Any) -> None:
-    """``now``: what the table is; None where it is gone. Raises NotAsCounted."""
+    """``now``: the table's present identity; None if it is gone. Raises NotAsCounted."""
     if counted.oid and (now is None or not _is_same(counted, now)):
         raise NotAsCounted(
             f"{queue.table} was made anew, emptied, rewritten or numbered anew since its messages were counted: what"

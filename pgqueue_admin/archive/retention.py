@@ -1,4 +1,4 @@
-"""Deletes decided messages from the archive after the retention time; dead ones stay."""
+"""Deletes resolved messages from the archive after the retention time; dead ones stay."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -8,19 +8,19 @@ from pgqueue_admin.archive import crossings
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
-SILENT = timedelta(days=7)  # since it last said how far it is: from then on nobody waits for a console
-CHUNK = 1000  # rows a statement: each is a transaction of its own, and holds up nobody for long
+SILENT = timedelta(days=7)  # without progress from a console, retention stops waiting for it
+CHUNK = 1000  # rows per statement: each is a transaction of its own, with short locks
 
 
 class FiledEvents(NamedTuple):
-    """Events are in files that were visible in this snapshot, and are from before then (None: whenever they were)."""
+    """Events in history's files: visible in this snapshot, and older than ``before`` (None: of any age)."""
 
     snapshot: str
     before: datetime | None
 
 
 class Reader(NamedTuple):
-    """A console that keeps history of the archive: when it last said how far it has read."""
+    """A console that keeps history of the archive, with the time of its last progress report."""
 
     reader: str
     name: str
@@ -30,11 +30,12 @@ class Reader(NamedTuple):
 def prune(
     connection: Connection, before: datetime, read: str | None, archive: str, filed: FiledEvents | None = None
 ) -> int:
-    """Forget a chunk of what died and was decided before then; how many rows went, CHUNK when there may be more.
+    """Delete a chunk of messages that died and were resolved before then. Return the number of rows; CHUNK if there may
+    be more.
 
-    ``read``: a snapshot of which history has read every row (None: no history is kept); later rows stay. ``filed``: and
-    those stay that have other events than these. Events stay in any case: what was done is never forgotten. So does
-    what another console has not read that has said within SILENT how far it is. ``archive``: the one that is meant.
+    ``read``: a snapshot whose rows history has read (None: no history is kept); later rows stay. ``filed``: rows with
+    events outside these stay, too. Rows stay that another console has not read, if it reported progress within SILENT.
+    Events are never deleted. ``archive``: the archive's identity (``as_of``).
     """
     snapshot, filed_before = filed or (None, None)
     about = {"before": before, "read": read, "filed": snapshot, "filed_before": filed_before}
@@ -48,12 +49,12 @@ def prune(
 
 
 def as_of(cluster: str, oid: int | None) -> str:
-    """Which archive it is, to all consoles: its server, the timeline of that, its table."""
+    """The archive's identity for all consoles: server, timeline, table."""
     return f"{cluster}/{oid}"
 
 
 def say_read(connection: Connection, reader: UUID, name: str, archive: str, read: str, filed: FiledEvents) -> None:
-    """Tell all others how far this console has read; nothing, where the engine's tables are of version 1."""
+    """Tell other consoles how far this one has read; no effect if the engine's tables are of version 1."""
     if connection.value(postgresql().archive.has_readers()):
         about = {"reader": reader, "name": name, "archive": archive, "snapshot": read}
         events = {"events_snapshot": filed.snapshot, "events_before": filed.before}
@@ -61,7 +62,7 @@ def say_read(connection: Connection, reader: UUID, name: str, archive: str, read
 
 
 def silent(connection: Connection) -> list[Reader]:
-    """Those for which nobody waits any more, the longest silent first; none to whoever may not read of them."""
+    """Consoles that retention no longer waits for, longest silent first; empty if the role may not read them."""
     if not connection.value(postgresql().archive.sees_readers()):
         return []
     return [Reader(*row) for row in connection.all(postgresql().archive.silent_readers(), {"silent": SILENT})]

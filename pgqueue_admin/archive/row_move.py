@@ -1,4 +1,4 @@
-"""Moves rows that are held out of their table into the archive: one statement, so that no body passes through here."""
+"""Moves locked rows from their table into the archive in one statement, so that no body passes through here."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 
 
 class RowPlace(NamedTuple):
-    """Where a row lies: in which part of its table, and where there. It holds while the row is locked."""
+    """A row's physical place: table part and position. Valid while the row is locked."""
 
     part: int
     place: str
@@ -29,9 +29,9 @@ def move(
     is_delayed: bool = False,
     ingested_from: Address | None = None,
 ) -> list[int]:
-    """Return the archive ids. Raises RowsDropped where the table gave fewer: the transaction is to be undone.
+    """Return the archive ids. Raises RowsDropped if the table gave fewer rows: undo the transaction.
 
-    ``ingested_from``: the queue that they lay in, where the table has copies of its rows (crossing_in).
+    ``ingested_from``: the queue the rows were in, if the table holds copies of them (crossing_in).
     """
     rows = connection.as_json([_row(place, message, own_code) for place, message in meant])
     parts = store.fingerprint_parts(connection, _sql().moved_fingerprint)

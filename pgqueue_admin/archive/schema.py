@@ -1,4 +1,4 @@
-"""Makes the engine's tables beside the queues: once, whole, and never over somebody else's (L2)."""
+"""Creates the engine's tables beside the queues: once, completely, and never over another program's (L2)."""
 
 import logging
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
 log = logging.getLogger(__name__)
-VERSION = 13
+VERSION = 12
 
-_NOTE_RETRIED = ["note_retried", "pin_functions"]  # a function that is replaced loses its search path
+_NOTE_RETRIED = ["note_retried", "pin_functions"]  # replacing a function resets its search path
 _SINCE_11 = ["create_schedule_functions"]
 _SINCE_10 = ["create_failure_tallies", *_SINCE_11]
 _SINCE_9 = ["add_lock_holder", "create_lease_rules", *_SINCE_10]
@@ -22,8 +22,7 @@ _SINCE_5 = ["add_fingerprints", *_SINCE_6]
 _SINCE_4 = ["note_retried", "link_retries", "deliver_dead", "pin_functions", "create_schedules", *_SINCE_5]
 _SINCE_3 = ["add_lease", "mark_endings", *_SINCE_4]
 _SINCE_2 = ["add_tokens", *_SINCE_3]
-_RENAMED = {"rename_columns": 8, "rename_item_columns": 13}  # for versions before this one
-# what it lacks, once its columns have the names that all steps know
+# missing steps by version, once its columns have their present names
 _SINCE = {
     1: ["create_readers", *_SINCE_2],
     2: _SINCE_2,
@@ -36,7 +35,6 @@ _SINCE = {
     9: _SINCE_9,
     10: _SINCE_10,
     11: _SINCE_11,
-    12: [],
 }
 
 _STATUS = {"success", "failed", "rejected", "lock_expired"}
@@ -69,7 +67,7 @@ class Installed(NamedTuple):
 
 
 def version(connection: Connection) -> int | None:
-    """The version of the engine's tables here, or None where they are not."""
+    """The version of the engine's tables here, or None if there are none."""
     if not connection.value(_sql().is_ours()):
         return None
     found: int = connection.value(_sql().version())
@@ -83,10 +81,10 @@ def install(
     warn: Callable[[str], None] = log.warning,
     dead_payload: DeadPayload | None = None,
 ) -> Installed:
-    """Make what is missing, in one transaction. Raises SchemaRefused, and what a database may raise.
+    """Create what is missing, in one transaction. Raises SchemaRefused, and database errors.
 
-    With ``adopt``, an archive of the original gets our columns, after ``warn`` was told what that means.
-    ``dead_payload``: whose id a NOTIFY ``dead_message`` carries from now on; None: as it stands.
+    With ``adopt``, an archive of the original gets our columns, after ``warn`` was called. ``dead_payload``: whose id
+    NOTIFY ``dead_message`` carries from now on; None: unchanged.
     """
     with connection.transaction():
         connection.run(_sql().lock())
@@ -149,15 +147,14 @@ def _already(connection: Connection, found: int) -> str:
         )
     if found == VERSION:
         return "nothing"
-    renamed = [name for name, until in _RENAMED.items() if found < until]
-    for step in [*renamed, *_SINCE[found]]:
+    for step in [*(["rename_columns"] if found < 8 else []), *_SINCE[found]]:
         connection.run(_step(step))
     connection.run(_sql().raise_version(), {"version": VERSION})
     return "updated"
 
 
 def script() -> str:
-    """What ``install`` runs in a database that has none of these tables, for psql: one transaction."""
+    """The statements of ``install`` for an empty database, for psql: one transaction."""
     statements = [_sql().lock(), *_statements(skipped={"take_over"}), _sql().mark_version()]
     texts = [each.as_string(None).replace("%(version)s", str(VERSION)).replace("%%", "%") for each in statements]
     return "\n".join([_HEAD, "begin;\n", *(f"{text.rstrip(';')};\n" for text in texts), "commit;\n"])

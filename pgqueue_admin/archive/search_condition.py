@@ -1,4 +1,4 @@
-"""A search's tree as one condition of the database: parts of archive_search.sql, values as parameters."""
+"""Compiles a search tree into one SQL condition: parts of archive_search.sql, values as parameters."""
 
 import json
 import re
@@ -12,8 +12,8 @@ from pgqueue_admin.dialects.postgresql.condition import ConditionBuilder
 from pgqueue_admin.dialects.statements import Statement
 from pgqueue_admin.transport.wire import headers as h
 
-LAST = "/last"  # behind the number of an operation: what it was the last to act on
-_RAW = r'"\s*:\s*"((?:[^"\\]|\\.)*)"'  # behind a header's name: its value, a JSON string
+LAST = "/last"  # after an operation's number: messages it was the last to act on
+_RAW = r'"\s*:\s*"((?:[^"\\]|\\.)*)"'  # after a header's name: its value, a JSON string
 _SPECIAL = re.compile(r"[][\\.*+?^${}()|-]")
 _PARTS = {
     ("endpoint", "is"): "endpoint",
@@ -40,14 +40,14 @@ class Compiled(NamedTuple):
 
 
 def compiled(node: Node) -> Compiled:
-    """For the place of ``{matches}``, and the parameters that it needs."""
+    """The condition for ``{matches}``, and its parameters."""
     builder = ConditionBuilder()
     text = written(node, builder)
     return Compiled(builder.statement(_sql().state, text), builder.params)
 
 
 def compiled_within(columns: Node, texts: Node, lanes: tuple[Lane, ...]) -> Compiled:
-    """Likewise, of those that ``columns`` finds so many and no more, between the ends of each lane."""
+    """Likewise, limited to rows that ``columns`` finds between the ends of each lane, so many per lane."""
     builder = ConditionBuilder()
     chosen = [_within_lane(lane, columns, texts, builder) for lane in lanes]
     text = builder.all_of([builder.any_of(chosen), written(texts, builder)])
@@ -64,7 +64,7 @@ def _within_lane(lane: Lane, columns: Node, texts: Node, builder: ConditionBuild
 
 
 class Parts(NamedTuple):
-    """Of the statement that looks through a lane, with the parameters of both."""
+    """Parts of the statement that scans a lane, with their parameters."""
 
     columns: Statement
     texts: Statement
@@ -72,7 +72,7 @@ class Parts(NamedTuple):
 
 
 class IndexParts(NamedTuple):
-    """Of the statement that asks the index of texts: what it chooses, and what is asked of each."""
+    """Parts of the statement that uses the text index: its candidates, and the conditions on each."""
 
     chosen: Statement
     columns: Statement
@@ -81,7 +81,7 @@ class IndexParts(NamedTuple):
 
 
 def looking_by_index(columns: Node, texts: Node, lane: str, most: int) -> IndexParts | None:
-    """``most`` and one are chosen at most; None where the index cannot say which may match."""
+    """At most ``most`` plus one candidates; None if the index cannot help."""
     builder = ConditionBuilder()
     if (chosen := indexed_texts.chosen(texts, lane, most + 1, builder)) is None:
         return None
@@ -138,7 +138,7 @@ def _plain(term: Term, builder: ConditionBuilder) -> str:
 
 
 def _named(part: str, special: dict[str, str]) -> Callable[[Term, ConditionBuilder], str]:
-    """By a value; some values are said by a part of their own."""
+    """A condition by value; special values have a part of their own."""
 
     def made(term: Term, builder: ConditionBuilder) -> str:
         if term.value in special:
@@ -158,7 +158,7 @@ def _operation(term: Term, builder: ConditionBuilder) -> str:
 
 
 def _has(part: str) -> Callable[[Term, ConditionBuilder], str]:
-    """What is found in a part of it, capitals or not."""
+    """A case-insensitive substring condition."""
 
     def made(term: Term, builder: ConditionBuilder) -> str:
         if term.how == "has":
@@ -213,7 +213,7 @@ def contains(text: str) -> str:
 
 
 def _spelled(how: str, values: Iterable[str]) -> list[str]:
-    """As ``= any``, ``like any`` and ``ilike any`` take them."""
+    """Values for ``= any``, ``like any`` and ``ilike any``."""
     before, behind = {"is": ("", ""), "starts": ("", "%"), "has": ("%", "%")}[how]
     return sorted(f"{before}{value if how == 'is' else _escaped(value)}{behind}" for value in values)
 
@@ -223,7 +223,7 @@ def _escaped(text: str) -> str:
 
 
 def _literally(text: str) -> str:
-    """In a regular expression of the database."""
+    """Escape for a regular expression of the database."""
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
@@ -232,7 +232,7 @@ def _utf8(text: str) -> bytes:
 
 
 def _in_octal(text: str) -> str:
-    """As body_path spells bytes that are no ASCII: the octal number behind \\u0."""
+    """Spell non-ASCII bytes as body_path does: the octal number after u0."""
     return "".join(chr(each) if each < 128 else chr(int(f"{each:03o}", 16)) for each in _utf8(text))
 
 

@@ -1,4 +1,4 @@
-"""The archive's search as links write it: what a figure counts and nothing else (read by console/archive/search)."""
+"""Writes the archive's search for links: exactly what a figure counts (parsed by console/archive/search)."""
 
 import re
 from collections.abc import Iterator
@@ -21,47 +21,47 @@ _BEGINNINGS = {"type_from": "type", "exception_from": "error"}
 _UNQUOTED = {"state", "result", "kind", "op"}
 _JOINING = {"OR", "AND", "NOT"}
 _PLAIN_WORD, _PLAIN_NAME = re.compile(r"\w[\w.]*"), re.compile(r"[\w.-]+")
-_LAST_PARTS = {"type": "type", "exception": "error"}  # or whole
+_LAST_PARTS = {"type": "type", "exception": "error"}  # or the whole name
 
 
 def exactly(field: str, name: str) -> str:
-    """This name, whatever is in it; of an empty one: what has none."""
+    """Exactly this name; an empty one means messages without a name."""
     return f"{field}:={quoted(name)}"
 
 
 def beginning(field: str, name: str) -> str:
-    """Every name that begins so: of one that was cut no more is known."""
+    """Every name with this prefix, for a truncated name."""
     return f"{field}:{quoted(name)}*"
 
 
 def died_in(queue: str) -> str:
-    """By its address, which has quotes of its own, or by a name."""
+    """By canonical address, which has its own quotes, or by name."""
     return "queue:" + (queue if '"' in queue else quoted(queue))
 
 
 def anywhere(text: str) -> str:
-    """What has this in any of its texts."""
+    """Messages with this in any of their texts."""
     is_plain = _PLAIN_WORD.fullmatch(text) and text not in _JOINING
     return text if is_plain else _in_quotes(text)
 
 
 def of_failure(fingerprint: str, state: str = "dead") -> str:
-    """What died of one failure; of every state where ``state`` is empty."""
+    """Messages of one failure; of every state if ``state`` is empty."""
     return f"{f'state:{state} ' if state else ''}{_FAILURE}:{fingerprint}"
 
 
 def worded(text: str) -> str:
-    """What has this in its error's message."""
+    """Messages with this in their error's message."""
     return f"message:{quoted(text)}"
 
 
 def in_body(text: str) -> str:
-    """What has this in its body."""
+    """Messages with this in their body."""
     return f"body:{quoted(text)}"
 
 
 def written(asked: ArchiveFilter) -> str:
-    """All of a filter."""
+    """The whole filter as a search."""
     return " ".join(_terms(asked))
 
 
@@ -83,7 +83,7 @@ def _terms(asked: ArchiveFilter) -> Iterator[str]:
 
 
 def _node(node: Node) -> str:
-    """OR joins its neighbours only: beside other terms it needs no brackets."""
+    """OR binds its neighbours only, so it needs no brackets beside other terms."""
     match node:
         case AllOf(nodes=nodes):
             return " ".join(f"({_node(each)})" if isinstance(each, AllOf) else _node(each) for each in nodes)
@@ -111,14 +111,14 @@ def _term(term: Term) -> str:
 
 
 def _key(key: str, field: str) -> str:
-    """A header's name may have dots; of a path they separate the keys."""
+    """A header's name may contain dots; in a path they separate keys."""
     if field == "header":
         return key if _PLAIN_NAME.fullmatch(key) else _in_quotes(key)
     return payload_fields.key(key)
 
 
 def quoted(name: str) -> str:
-    """A value, as it is where no letter of it means anything to the search; a quotation mark in quotes is doubled."""
+    """The value, quoted only if the search would interpret it; quotation marks inside are doubled."""
     is_plain = name and name[0] != "=" and name[-1] != "*" and not any(each in '"()' or each.isspace() for each in name)
     return name if is_plain else _in_quotes(name)
 

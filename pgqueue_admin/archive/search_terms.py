@@ -1,18 +1,18 @@
-"""A search as a tree: terms, and how they are joined."""
+"""A search as a tree of terms and operators."""
 
 from dataclasses import dataclass
 
 Bound = int | str | float | None  # a number, an instant as ISO 8601 with a zone, or (float) so many seconds ago
 
-Key = tuple[str, int]  # when it died, as the database writes it, and its seq
+Key = tuple[str, int]  # time of death, as the database writes it, and seq
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Messages before ``newest`` and down to ``oldest``, it included: the dead ones, the others, or all of a search.
+    """Messages older than ``newest``, down to ``oldest`` inclusive. ``which``: dead, others, or all of a search.
 
-    Of ``after`` those next after ``newest``, the nearest first. No more than ``most``: twice of what one window is, for
-    others come meanwhile.
+    Lane ``after``: the messages following ``newest``, nearest first. ``most`` is twice a window, because new messages
+    arrive meanwhile.
     """
 
     which: str
@@ -23,10 +23,10 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """``how``: has (a part, or as the field takes it), is (exactly), starts. No field: anywhere in a message.
+    """``how``: has (a part, or as the field defines), is (exactly), starts. Empty field: anywhere in a message.
 
-    ``path``: of a header its name, in a body its keys.
-    ``keys``: what the value stands for in this archive, where that was looked up: fingerprints of an owner.
+    ``path``: a header's name, or the keys in a body. ``keys``: what the value was resolved to in this archive, such as
+    an owner's fingerprints.
     """
 
     field: str
@@ -38,7 +38,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From ``low`` on and below ``high``; of died, sent, attempts and size. ``text`` is how it was typed."""
+    """From ``low`` inclusive to ``high`` exclusive; for died, sent, attempts and size. ``text``: as typed."""
 
     field: str
     text: str
@@ -67,7 +67,7 @@ _TEXTS = {"", "message", "headers", "header", "body", "conversation"}
 
 
 def reads_text(node: Node) -> bool:
-    """Whether it has to be looked for in texts, row by row, and not in columns alone."""
+    """Whether the search scans texts row by row, not columns alone."""
     match node:
         case Term(field=field):
             return field in _TEXTS
@@ -79,7 +79,7 @@ def reads_text(node: Node) -> bool:
 
 
 def reads_json(node: Node) -> bool:
-    """Whether a body has to be read as JSON, which servers before 16 cannot try without failing."""
+    """Whether it parses bodies as JSON, which servers before 16 cannot attempt without an error."""
     match node:
         case Term(field="body", path=path):
             return bool(path)

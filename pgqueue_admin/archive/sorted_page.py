@@ -1,4 +1,4 @@
-"""A list of archived messages by what no index orders: when they were sent, how large they are."""
+"""Archived messages sorted by values without an index: time sent, or size."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 
 
 class SortedKey(NamedTuple):
-    """Where a page ends: the number that it is sorted by, and seq; and the newest message of the window it is in."""
+    """Position of a page's end: the sort value and seq; and the newest message of its window."""
 
     value: str
     seq: int
@@ -19,7 +19,7 @@ class SortedKey(NamedTuple):
 
 
 class SortedPage(NamedTuple):
-    """``window_from``: when the oldest of those that were sorted died; None where there is none."""
+    """``window_from``: time of death of the oldest sorted message; None if there is none."""
 
     messages: list[ArchivedMessage]
     after: SortedKey | None
@@ -38,7 +38,7 @@ def page(
     before: SortedKey | None = None,
     most_first: bool = True,
 ) -> SortedPage:
-    """``by``: sent or size. Of the newest ``cap`` that the filter finds: no more of it is read."""
+    """``by``: sent or size. Sorts the newest ``cap`` messages that the filter finds; no more are read."""
     store.check(connection, filter)
     value, seq, top, top_seq = before or after or (None, None, None, None)
     where = {"value": value, "seq": seq, "top": top, "top_seq": top_seq, "cap": cap, "limit": limit + 1}

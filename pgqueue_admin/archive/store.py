@@ -1,4 +1,4 @@
-"""The archive: what goes in, how it is found again, and what it says of itself."""
+"""The archive's store: archive, find, count and read messages."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -25,15 +25,15 @@ from pgqueue_admin.transport.wire import header_spellings
 from pgqueue_admin.transport.wire import headers as h
 
 SIGHTINGS = 100
-ELSEWHERE = "elsewhere"  # in place of the address of a queue that may not be seen
-MOST_DEATHS = 1000  # rows with one message id that are looked at
-FACETS = 6  # names of a field
+ELSEWHERE = "elsewhere"  # replaces the address of a queue that the user may not see
+MOST_DEATHS = 1000  # rows with one message id to read
+FACETS = 6  # names per field
 BODY_START = 16_384  # bytes
-HEADERS_READ = 10_000  # messages, when what is looked for stands in no column
+HEADERS_READ = 10_000  # messages read when no column holds the value
 
 
 class ArchivePage(NamedTuple):
-    """``after`` leads to older messages, ``before`` to newer ones; None where there are none."""
+    """``after`` leads to older messages, ``before`` to newer ones; None if there are none."""
 
     messages: list[ArchivedMessage]
     after: ArchiveKey | None
@@ -56,14 +56,14 @@ class CauseCount(NamedTuple):
 
 
 class CappedCount(NamedTuple):
-    """A count that stopped at its cap when ``more`` is true."""
+    """A count; ``more``: it stopped at its cap."""
 
     number: int
     more: bool
 
 
 class FacetCount(NamedTuple):
-    """``field``: queue, type, error, endpoint, state; or all, of which there is one. ``names``: how many it has."""
+    """``field``: queue, type, error, endpoint, state; or all, which has one row. ``names``: names the field has."""
 
     field: str
     name: str
@@ -72,7 +72,7 @@ class FacetCount(NamedTuple):
 
 
 class DeathRecord(NamedTuple):
-    """Of one message in the queue where it failed. ``is_capped``: there may be others."""
+    """Deaths of one message in the queue where it failed. ``is_capped``: there may be more."""
 
     deaths: int
     retries: int
@@ -82,14 +82,14 @@ class DeathRecord(NamedTuple):
 
 
 class Sightings(NamedTuple):
-    """There are others, older ones, when ``more`` is true."""
+    """``more``: there are older ones."""
 
     rows: list[Any]
     more: bool
 
 
 def archive_failed(connection: Connection, dead: DeadMessage, own_code: tuple[str, ...] = ()) -> int:
-    """Archive a message inside the caller's transaction; return the archive id. ``own_code``: PGQUEUE_OWN_CODE."""
+    """Archive a message in the caller's transaction; return the archive id. ``own_code``: PGQUEUE_OWN_CODE."""
     kept = DeadMessage.__dataclass_fields__.keys() - {"target", "retry_token", "edit_of"}
     values = {name: getattr(dead, name) for name in kept}
     values |= {"handled_by": dead.handled_by, "details": dead.details, "message": connection.as_json(dead.summary)}
@@ -102,18 +102,18 @@ def archive_failed(connection: Connection, dead: DeadMessage, own_code: tuple[st
 
 
 def fingerprint_parts(connection: Connection, value: Any) -> dict[str, Any]:
-    """What an insert into the archive is completed by."""
+    """SQL parts of an insert into the archive: fingerprint column and value."""
     if not fingerprints.are_kept(connection):
         return {"fingerprint_column": _sql().no_fingerprint, "fingerprint_value": _sql().no_fingerprint}
     return {"fingerprint_column": _sql().fingerprint_column, "fingerprint_value": value}
 
 
 def died_again(connection: Connection, dead: list[DeadMessage]) -> None:
-    """Note on the former rows of retried messages that they are dead again; of edited ones, where they came from."""
+    """Mark former rows of retried messages as dead again; for edited ones, the rows they came from."""
     known = [each for each in dead if each.message_id and each.result != "success"]
     if known:
         died = {
-            "tables": [each.target.table if each.target else None for each in known],  # it may have been sent elsewhere
+            "tables": [each.target.table if each.target else None for each in known],  # it may have been redirected
             "schemas": [each.target.schema if each.target else None for each in known],
             "message_ids": [each.edit_of or each.message_id for each in known],
             "queues": [each.queue for each in known],
@@ -124,28 +124,29 @@ def died_again(connection: Connection, dead: list[DeadMessage]) -> None:
 
 
 def succeeded(connection: Connection, said: RetriedFrom, message_id: str, queue: Address, who: str) -> bool:
-    """Note, in the receive transaction, that a retried message was handled; whether it was that one, as it ``said``."""
+    """In the receive transaction: mark a retried message as handled. Return whether ``said`` matches an archived
+    retry."""
     about = {"id": said.archive_id, "token": said.token, "schema": queue.schema, "table": queue.table}
     return connection.run(_sql().succeeded(), {**about, "message_id": message_id, "who": who}) > 0
 
 
 def get(connection: Connection, archive_id: int) -> ArchivedMessage | None:
-    """Everything but the body, whole, for acts."""
+    """All columns but the body, untruncated, for acts."""
     return _one(connection, _sql().get, archive_id)
 
 
 def show(connection: Connection, archive_id: int) -> ArchivedMessage | None:
-    """Likewise for a page: of long texts the start."""
+    """Likewise for a page: long texts are truncated."""
     return _one(connection, _sql().show, archive_id)
 
 
 def followed(connection: Connection, archive_id: int) -> Any | None:
-    """What may change of it: state, resolved_by, resolved_at, ended_at; with its queue and type."""
+    """What may change: state, resolved_by, resolved_at, ended_at; with its queue and type."""
     return connection.one(_sql().followed(), {"id": archive_id})
 
 
 def queues_of(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
-    """Where each died, whoever asks; none of those that are gone."""
+    """The queue where each died, regardless of the current user; without deleted messages."""
     return {row.id: row.queue for row in connection.all(_sql().queues_of(), {"ids": list(ids)})}
 
 
@@ -165,9 +166,9 @@ def page(
     oldest_first: bool = False,
     listed: Any = None,
 ) -> ArchivePage:
-    """Newest first: from the top, or what follows ``after``, or what precedes ``before``.
+    """Newest first: from the top, after ``after``, or before ``before``.
 
-    ``listed``: the part of archive.sql that says what is read of each; None: what a list shows.
+    ``listed``: the part of archive.sql that selects the columns; None: a list's.
     """
     check(connection, filter)
     statement = _sql().page_back if oldest_first != (before is not None) else _sql().page
@@ -185,12 +186,12 @@ def page(
 
 
 def matching(filter: ArchiveFilter) -> dict[str, Any]:
-    """The part by which a statement finds what the filter means; it needs ``filter.params()``."""
+    """The SQL part that selects the filter's messages; it needs ``filter.params()``."""
     return {"matches": filter.condition}
 
 
 def check(connection: Connection, filter: ArchiveFilter) -> None:
-    """Raises ServerTooOld where bodies would have to be read as JSON and cannot be."""
+    """Raises ServerTooOld if the filter must parse bodies as JSON and the server cannot."""
     if filter.reads_json and not connection.value(postgresql().archive_search.can_try_json()):
         raise ServerTooOld(
             "A value at a path of a body is found on PostgreSQL 16 or newer. As text it is found by body:."
@@ -198,54 +199,54 @@ def check(connection: Connection, filter: ArchiveFilter) -> None:
 
 
 def count(connection: Connection, filter: ArchiveFilter, cap: int) -> CappedCount:
-    """How many the filter finds; it looks for no more than ``cap`` and one."""
+    """How many the filter finds; stops after ``cap`` plus one."""
     check(connection, filter)
     found: int = connection.value(_sql().count(**matching(filter)), {**filter.params(), "cap": cap})
     return CappedCount(min(found, cap), found > cap)
 
 
 def facets(connection: Connection, filter: ArchiveFilter, cap: int, most: int = FACETS) -> list[FacetCount]:
-    """The names that most of the newest ``cap`` and one have, of each field at most so many; most messages first."""
+    """The most frequent names per field among the newest ``cap`` plus one messages, at most ``most`` each; by count."""
     check(connection, filter)
     rows = connection.all(_sql().facets(**matching(filter)), {**filter.params(), "cap": cap, "most": most})
     return [FacetCount(*row) for row in rows]
 
 
 def ids(connection: Connection, filter: ArchiveFilter) -> tuple[int, ...]:
-    """All that the filter finds, in no order: for one that is bounded by its window."""
+    """All ids that the filter finds, unordered: for a filter bounded by its window."""
     return tuple(row.id for row in connection.all(_sql().ids(**matching(filter)), filter.params()))
 
 
 def counts(connection: Connection) -> list[QueueCount]:
-    """How many lie dead, by queue, most first."""
+    """Dead messages by queue, most first."""
     return [QueueCount(*row) for row in connection.all(_sql().dead_by_queue())]
 
 
 def causes(connection: Connection) -> list[CauseCount]:
-    """How many lie dead, by queue and exception, most first."""
+    """Dead messages by queue and exception, most first."""
     return [CauseCount(*row) for row in connection.all(_sql().dead_by_cause())]
 
 
 def body(connection: Connection, archive_id: int, offset: int = 0, length: int = 65_536) -> ArchivePart | None:
-    """``length`` bytes from ``offset`` on (the first is 0); None where there is no such message."""
+    """``length`` bytes from ``offset`` (0 is the first); None if there is no such message."""
     row = connection.one(_sql().body(), {"id": archive_id, "offset": offset, "length": length})
     return ArchivePart(row.size, row.part or b"") if row else None
 
 
 def body_starts(connection: Connection, ids: Sequence[int], *, with_headers: bool) -> list[Any]:
-    """Of these the start of each body, for the columns of a list. ``with_headers``: masking needs them."""
+    """The start of each body, for a list's columns. ``with_headers``: masking needs them."""
     asked = {"ids": list(ids), "most": BODY_START, "with_headers": with_headers}
     return connection.all(_sql().body_starts(), asked)
 
 
 def headers(connection: Connection, archive_id: int, offset: int = 0, length: int = 65_536) -> ArchivePart | None:
-    """As received, whole, piece by piece."""
+    """The full headers as received, piece by piece."""
     row = connection.one(_sql().headers_part(), {"id": archive_id, "offset": offset, "length": length})
     return ArchivePart(row.size, row.part or b"") if row else None
 
 
 def events(connection: Connection, archive_id: int) -> list[Any]:
-    """What was done to it: rows of at, who, verb, operation, target; ELSEWHERE for one that may not be seen."""
+    """Its events: rows of at, who, verb, operation, target. Target is ELSEWHERE if the user may not see it."""
     found, seen = connection.all(_sql().events(), {"id": archive_id}), visible_queues.current()
     if seen is None:
         return found
@@ -255,7 +256,7 @@ def events(connection: Connection, archive_id: int) -> list[Any]:
 
 
 def deaths(connection: Connection, message: ArchivedMessage) -> DeathRecord | None:
-    """None of a message of the lease queue, or without an id, and of one that did not fail."""
+    """None for lease messages, messages without an id, and messages that did not fail."""
     if message.kind == "lease" or not message.message_id or message.result == "success":
         return None
     asked = {"message_id": message.message_id, "queue": message.queue, "limit": MOST_DEATHS}
@@ -265,7 +266,7 @@ def deaths(connection: Connection, message: ArchivedMessage) -> DeathRecord | No
 
 
 def sightings(connection: Connection, text: str) -> Sightings:
-    """Where a message with this archive id, message id or row id lies; newest first."""
+    """Messages with this archive id, message id or row id; newest first."""
     text = text.strip().replace("\0", "")
     row_id: UUID | None = None
     with suppress(ValueError):
@@ -282,7 +283,7 @@ def sightings(connection: Connection, text: str) -> Sightings:
 
 
 def conversation(connection: Connection, text: str) -> Sightings:
-    """Which of the newest ``HEADERS_READ`` messages have this conversation id in their headers; newest first."""
+    """Messages with this conversation id in their headers, among the newest ``HEADERS_READ``; newest first."""
     spelled = header_spellings.as_asked(h.CONVERSATION_ID, text.strip().replace("\0", ""))
     asked = {**spelled, "newest": HEADERS_READ, "limit": SIGHTINGS + 1, "seen": visible_queues.names()}
     rows = connection.all(_sql().in_conversation(has_conversation=_sql().has_conversation), asked)
@@ -310,7 +311,7 @@ def _rows(
 
 
 def _row(connection: Connection, key: Any, listed: Any) -> Any | None:
-    """What is known of it where it cannot be read; None where it is gone meanwhile."""
+    """A placeholder if the row is unreadable; None if it was deleted meanwhile."""
     try:
         return connection.one(_sql().listed_one(listed=listed, is_queue=_sql().is_queue), {"id": key.id})
     except DatabaseError as error:

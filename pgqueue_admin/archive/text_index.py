@@ -1,4 +1,4 @@
-"""The index of the archive's texts, made where somebody asks for it: what it would cost, making it, dropping it."""
+"""The optional index of the archive's texts: estimate its cost, build it, drop it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import NotPermitted
 from pgqueue_admin.dialects.postgresql import postgresql
 
-BLOCKS, MESSAGES = 500, 2_000  # of a sample, at most
+BLOCKS, MESSAGES = 500, 2_000  # sample size, at most
 _HOW = "create extension pg_trgm schema messages"
 
 
 class Cost(NamedTuple):
-    """Estimated from a sample of so many messages; exact of none."""
+    """Estimated from ``sampled`` messages; exact if there are none."""
 
     messages: int
     bytes: int
@@ -24,7 +24,7 @@ class Cost(NamedTuple):
 
 
 def facts(connection: Connection) -> Any:
-    """A row of text_index.facts. Raises IndexRefused where it cannot be made by whoever asks."""
+    """A row of text_index.facts. Raises IndexRefused if there is no archive."""
     found = connection.one(_sql().facts())
     if found is None:
         raise IndexRefused("There is no archive here: run manage.py engine_schema first.")
@@ -32,7 +32,7 @@ def facts(connection: Connection) -> Any:
 
 
 def refuse(found: Any) -> None:
-    """Raises IndexRefused where whoever asked cannot make it."""
+    """Raises IndexRefused if the role cannot create the index."""
     if not found.is_owner:
         raise IndexRefused(
             f"Nothing was changed: messages.message_archive is {found.owner}'s, and {found.role} may not index it."
@@ -49,7 +49,7 @@ def refuse(found: Any) -> None:
 
 
 def others_create(found: Any) -> str:
-    """A sentence where the extension stands in a schema that others create in; else empty."""
+    """A warning if the extension's schema lets others create objects; else empty."""
     if not found.home or not found.others_create:
         return ""
     return (
@@ -59,7 +59,7 @@ def others_create(found: Any) -> str:
 
 
 def cost(connection: Connection) -> Cost:
-    """What it would weigh and take. Tried on copies of a few messages, and undone. Raises IndexRefused."""
+    """Estimated size and build time: indexes a few copied messages, then rolls back. Raises IndexRefused."""
     try:
         with connection.transaction():
             home = _install(connection)
@@ -69,7 +69,8 @@ def cost(connection: Connection) -> Cost:
 
 
 def build(connection: Connection) -> None:
-    """Beside whoever archives; one that a cut build has left is dropped before. Raises IndexRefused."""
+    """Build concurrently with archiving; an index left by an interrupted build is dropped first. Raises
+    IndexRefused."""
     with _turn(connection):
         home = _install(connection)
         if facts(connection).is_there:
@@ -79,7 +80,7 @@ def build(connection: Connection) -> None:
 
 
 def drop(connection: Connection) -> bool:
-    """Whether there was one. The extension stays: others may use it."""
+    """Return whether there was one. The extension stays: others may use it."""
     with _turn(connection):
         was_there = bool(facts(connection).is_there)
         connection.run(_sql().drop())

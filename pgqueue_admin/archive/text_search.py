@@ -1,4 +1,5 @@
-"""Looking for texts: by an index, where one helps; else dead messages first, each newest first, so many and so long."""
+"""Text search: by the index if it helps; otherwise scans dead messages first, newest first, within limits of rows and
+time."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,17 +14,17 @@ from pgqueue_admin.dialects import Connection, deadline, visible_queues
 from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
 
-ROWS = 50_000  # of a lane
-SECONDS = 2.0  # for all lanes; one statement may take longer, up to its own limit
-BY_INDEX_SECONDS = 1.5  # of these at most, for asking the index
-BY_INDEX = 10_000  # messages that it says may match: where more do, the newest are looked through
-FIRST, LARGEST = 500, 10_000  # rows of a statement: few at first, for nobody knows how large they are
+ROWS = 50_000  # per lane
+SECONDS = 2.0  # for all lanes; a single statement may exceed it, up to its own limit
+BY_INDEX_SECONDS = 1.5  # of these, at most, for the index
+BY_INDEX = 10_000  # candidates from the index: if there are more, the newest messages are scanned
+FIRST, LARGEST = 500, 10_000  # rows per statement: few at first, because their size is unknown
 
 
 class LaneRead(NamedTuple):
-    """From ``newest`` down to ``oldest``, it included; ``done`` where the lane has no more."""
+    """From ``newest`` down to ``oldest`` inclusive; ``done``: the lane has no more."""
 
-    which: str  # dead, others, all that the search's other terms leave, or by index
+    which: str  # dead, others, all (that the other terms find), or an index lane
     newest: Key | None
     oldest: Key | None
     read: int
@@ -32,7 +33,7 @@ class LaneRead(NamedTuple):
 
 @dataclass(frozen=True)
 class Coverage:
-    """``ids`` of the archive that match. ``lanes``: what was looked through."""
+    """``ids``: matching archive ids. ``lanes``: what was searched."""
 
     ids: tuple[int, ...]
     lanes: tuple[LaneRead, ...]
@@ -47,18 +48,18 @@ class Coverage:
 
     @property
     def window(self) -> tuple[Lane, ...]:
-        """To ask for the same again."""
+        """Lanes to repeat the same search."""
         read = [lane for lane in self.lanes if lane.read]
         return tuple(Lane(lane.which, lane.newest, None if lane.done else lane.oldest) for lane in read)
 
     @property
     def rest(self) -> tuple[Lane, ...]:
-        """Where to go on."""
+        """Lanes where the search continues."""
         return tuple(Lane(lane.which, lane.oldest) for lane in self.lanes if not lane.done)
 
 
 def look_through(connection: Connection, asked: ArchiveFilter, start: tuple[Lane, ...] = ()) -> Coverage:
-    """From the newest on, or from where ``start`` says. Raises TimedOut where not even the first rows were read."""
+    """Search from the newest message on, or from ``start``. Raises TimedOut if not even the first rows were read."""
     store.check(connection, asked)
     ends_at = monotonic() + SECONDS
     found = None if start else by_index(connection, asked)
@@ -70,14 +71,14 @@ def is_by_index(lanes: Iterable[Lane | LaneRead]) -> bool:
 
 
 def still_covers(connection: Connection, lanes: tuple[Lane, ...]) -> bool:
-    """Whether these can be asked again: what an index said is gone with it."""
+    """Whether these lanes can be searched again: index lanes need the same index."""
     return not is_by_index(lanes) or {lane.which for lane in lanes} == {_index_lane(connection)}
 
 
 def look_for(
     connection: Connection, columns: Node, texts: Node, start: tuple[Lane, ...], ends_at: float | None = None
 ) -> Coverage:
-    """``texts`` is asked of those that ``columns`` finds, so many and for so long. Raises TimedOut likewise."""
+    """Evaluate ``texts`` on rows that ``columns`` finds, within limits of rows and time. Raises TimedOut likewise."""
     ends_at = monotonic() + SECONDS if ends_at is None else ends_at
     found, read = list[int](), list[LaneRead]()
     for lane in start:
@@ -87,16 +88,18 @@ def look_for(
 
 
 def estimate(connection: Connection) -> int:
-    """About how many messages the archive has; 0 where it was never counted, and to who sees some queues of it."""
+    """Estimated number of archived messages; 0 if never analysed, or if the user sees only some queues."""
     if visible_queues.current() is not None:
         return 0
     return max(0, int(connection.value(postgresql().archive.estimate()) or 0))
 
 
 def by_index(connection: Connection, asked: ArchiveFilter) -> Coverage | None:
-    """Of all of the archive. None where no index helps: none is there, it cannot say, or says too many, or too late.
+    """Search the whole archive. None if no index helps: none exists, it cannot tell, or has too many candidates, or is
+    too slow.
 
-    Nor for who sees some queues: it reads the texts of all, and how long that takes would tell what others hold.
+    None also for users who see only some queues: the query reads all texts, and its duration would reveal what others
+    hold.
     """
     if asked.within is not None or visible_queues.current() is not None:
         return None
