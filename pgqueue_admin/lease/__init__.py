@@ -1,4 +1,4 @@
-"""The lease queue: one table of messages that are locked for a time, and end in an archive. Needs a DSN, no Django."""
+"""The lease queue: one table of messages, locked for a limited time, that end in an archive. Needs a DSN, no Django."""
 
 from pgqueue_admin.dialects.lease_store import Ended, Expired, Outlook, Result
 from pgqueue_admin.lease.errors import LeaseQueueMissing, MessageRefused, MessageUnreadable, Rejected

@@ -1,4 +1,4 @@
-"""What a worker does whenever there may be something: claim for all free slots at once, and end expired locks."""
+"""A worker's claim loop: claim messages for all free slots at once, and end expired locks."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from pgqueue_admin.lease.slots import Slots
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 
 CHANNEL = "new_message"
-AT_LEAST = 1.0  # second between two looks at what is due and somebody else is just taking
+AT_LEAST = 1.0  # seconds between two looks while another worker claims what is due
 
 
 class ClaimLoop:
@@ -48,7 +48,7 @@ class ClaimLoop:
 
     @property
     def wants_to_hear(self) -> bool:
-        """Not while it knows of messages, and has no free slot for them."""
+        """False while messages are known but no slot is free for them."""
         return not (self._more or self.paused)
 
     def _claim(self, leases: Leases, free: int) -> None:
@@ -60,12 +60,12 @@ class ClaimLoop:
             self._slots.take(lease)
         self._more = len(claimed) == free
         if not self._more:
-            ahead = leases.outlook()  # what is due and was not got somebody else is just taking
+            ahead = leases.outlook()  # due but not claimed: another worker is claiming it
             self._look_at = min(self._look_at, time.monotonic() + (AT_LEAST if ahead.can_claim else _next_due(ahead)))
         self._breaker.succeeded()
 
     def _look(self, leases: Leases) -> None:
-        """Expire what is over, and see what is to be claimed: one statement where there is neither."""
+        """End expired locks and check for messages to claim; a single statement if there are neither."""
         ahead = leases.outlook()
         if ahead.can_expire and upkeep.expire(leases).released:
             ahead = leases.outlook()
@@ -75,5 +75,5 @@ class ClaimLoop:
 
 
 def _next_due(ahead: Outlook) -> float:
-    """In how many seconds there is something that nobody can have yet; infinity: nothing is known to come."""
+    """Seconds until a message becomes due that nobody can claim yet; infinity if none is known."""
     return float("inf") if ahead.claim_in is None or ahead.can_claim else max(ahead.claim_in, AT_LEAST)

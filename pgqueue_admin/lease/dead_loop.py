@@ -1,4 +1,4 @@
-"""Gives dead messages to their handlers, one after the other, at least once each."""
+"""Passes dead messages to their handlers, one at a time, at least once each."""
 
 import logging
 import time
@@ -17,9 +17,8 @@ CHANNEL = "dead_message"
 
 
 class DeadLoop:
-    """Implements listener.Work. A handler works without a transaction; as long as ``lock_seconds`` nobody else gets
-    what it has, and afterwards it may be handled twice.
-    """
+    """Implements listener.Work. The handler runs without a transaction. Its message is reserved for ``lock_seconds``; a
+    slower handler may receive it twice."""
 
     def __init__(self, store: LeaseStore, context: HandlerContext, breaker: CircuitBreaker):
         self._store, self._context, self._breaker = store, context, breaker
@@ -60,7 +59,7 @@ class DeadLoop:
         dead, retries = DeadMessage(row), self._settings().retry_after
         handler = None if row.message is None else self._handlers.of_dead(self._kind(dead))
         try:
-            if handler and row.given <= len(retries) + 1:  # else its process has died with it each time
+            if handler and row.given <= len(retries) + 1:  # otherwise its process died with it each time
                 self._handle(handler, dead)
         except BaseException as error:
             if row.given <= len(retries):
@@ -75,7 +74,7 @@ class DeadLoop:
         ran(handler(dead), handler)
 
     def _kind(self, dead: DeadMessage) -> str | None:
-        """Whoever says the kind may stumble over what others wrote: that has none."""
+        """None if ``kind_of`` fails: other programs may have written anything."""
         try:
             kind = self._handlers.kind_of(dead.message)
         except Exception as error:

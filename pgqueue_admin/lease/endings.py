@@ -1,4 +1,4 @@
-"""How a message ends, in texts that the archive's columns take."""
+"""Endings of messages, with texts that the archive's columns accept."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from pgqueue_admin.lease.message import LeasedMessage
 from pgqueue_admin.transport import failure
 
 MOST_DETAILS = 8192  # bytes
-MOST_NAME = 500  # characters: exception types are looked up by an index
+MOST_NAME = 500  # characters: exception types are indexed
 
 
 def ending(
@@ -18,7 +18,7 @@ def ending(
     kind: str | None = None,
     error: BaseException | None = None,
 ) -> Ending:
-    """``details``: a text, or anything else, which is written as JSON; cut at MOST_DETAILS. ``kind``: the message's."""
+    """``details``: a text, or any value, written as JSON; cut at MOST_DETAILS. ``kind``: the message's."""
     base = Ending(lease.id, lease.token, result, _details(details), _name(kind))
     if error is None:
         return base
@@ -32,7 +32,7 @@ def ending(
 
 
 def stored(text: str, most_bytes: int | None = None) -> str:
-    """A text column takes no NUL and no half character; cut between two characters."""
+    """Replace NUL and lone surrogates, which a text column rejects; cut between characters."""
     shown = text.replace("\0", "\N{SYMBOL FOR NULL}").encode("utf-8", "replace")
     return shown[:most_bytes].decode("utf-8", "ignore")
 
@@ -48,7 +48,7 @@ def _details(details: Any) -> str | None:
 
 
 def _as_text(details: Any) -> str:
-    """What a handler returns may be anything, and its message was handled all the same."""
+    """A handler may return anything; the message was handled regardless."""
     try:
         return json.dumps(details, ensure_ascii=False, default=str)
     except Exception as error:

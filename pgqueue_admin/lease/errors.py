@@ -1,4 +1,4 @@
-"""What can be wrong with a message of the lease queue, and with a schedule."""
+"""Errors of lease messages and of schedules."""
 
 from pgqueue_admin.transport.errors import QueueUnfit
 
@@ -30,8 +30,8 @@ class LockLost(Exception):
 
 
 class ScheduleRefused(ValueError):
-    """A schedule cannot be saved. ``field``: what is wrong, as the form names it; ``part``: of a cron expression, which
-    of the five, from 0."""
+    """A schedule cannot be saved. ``field``: the invalid form field; ``part``: the invalid part of a cron expression, 0
+    to 4."""
 
     def __init__(self, field: str, sentence: str, part: int | None = None):
         self.field, self.part = field, part

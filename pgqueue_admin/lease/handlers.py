@@ -1,4 +1,4 @@
-"""Which function handles which messages of the lease queue, and what these must look like."""
+"""Handlers of lease messages by kind, and the JSON Schemas that messages must match."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from pgqueue_admin.lease.settings import LeaseSettings
 from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.sync_call import name_of, refuse_async
 
-# JSON Schema per kind of message: a misfit is rejected with the path that does not fit.
+# JSON Schema per kind: a message that does not match is rejected with the failing path.
 Check = Callable[[Any], None]
 
 _SCHEMES = ("http", "https", "ftp", "file")
 
 
 def compiled(schema: Mapping[str, Any] | None) -> Check:
-    """Raises Rejected when it is called with what does not fit. Raises ValueError for a schema that is none."""
+    """Return a check that raises Rejected for messages that do not match. Raises ValueError for an invalid schema."""
     if schema is None:
         return lambda message: None
-    import fastjsonschema  # for those who have schemas
+    import fastjsonschema  # only needed with schemas
 
     refused = dict.fromkeys(_SCHEMES, _refuse_reference)
     try:
@@ -40,7 +40,7 @@ def compiled(schema: Mapping[str, Any] | None) -> Check:
 
 
 def _pointer(path: list[Any]) -> str:
-    """As RFC 6901 writes it; / for the whole message."""
+    """A JSON Pointer (RFC 6901), except that / means the whole message."""
     return "/" + "/".join(str(step).replace("~", "~0").replace("/", "~1") for step in path[1:])
 
 
@@ -59,7 +59,7 @@ class KindHandler(NamedTuple):
 
 
 def by_field(field: str) -> KindOf:
-    """An object's field; of an array the first element, as the original's worker reads it."""
+    """The kind is a field of an object, or the first element of an array, as in the original's worker."""
 
     def kind_of(message: Any) -> Any:
         if isinstance(message, dict):
@@ -70,7 +70,7 @@ def by_field(field: str) -> KindOf:
 
 
 class LeaseHandlers:
-    """One function for each kind of message; ``kind_of`` says which kind a message is of, or names the field."""
+    """One handler per kind of message. ``kind_of``: a function that returns the kind, or the name of its field."""
 
     def __init__(self, kind_of: KindOf | str = "kind"):
         self.kind_of = by_field(kind_of) if isinstance(kind_of, str) else kind_of
@@ -78,10 +78,11 @@ class LeaseHandlers:
         self._of_dead: dict[str | None, DeadHandler] = {}
 
     def handle(self, *kinds: str, schema: Mapping[str, Any] | None = None) -> Callable[[Handler], Handler]:
-        """``@handlers.handle("render")`` above ``def render(message, lease)``; without a kind: whatever has no other.
+        """``@handlers.handle("render")`` above ``def render(message, lease)``; without a kind: all kinds without a
+        handler.
 
-        What does not fit the JSON ``schema`` is rejected. What the function returns becomes the details of the ending.
-        Raises TypeError for an ``async def``, ValueError for a kind that has one, or a schema that is none.
+        Messages that do not match the JSON ``schema`` are rejected. The return value becomes the ending's details.
+        Raises TypeError for an ``async def``, ValueError for a kind that has a handler, or an invalid schema.
         """
 
         def register(function: Handler) -> Handler:
@@ -96,10 +97,9 @@ class LeaseHandlers:
         return register
 
     def on_dead(self, *kinds: str) -> Callable[[DeadHandler], DeadHandler]:
-        """``@handlers.on_dead("render")`` above ``def tell(dead)``: called at least once for each that dies from when
-        the first worker with such a function runs; without a kind: whatever has no other. If it raises, it is called
-        again after ``retry_after``. Raises as ``handle``.
-        """
+        """``@handlers.on_dead("render")`` above ``def tell(dead)``: called at least once for each message that dies
+        after the first worker with such a handler has started; without a kind: all kinds without one. If it raises, it
+        is called again after ``retry_after``. Raises as ``handle``."""
 
         def register(function: DeadHandler) -> DeadHandler:
             refuse_async(function)
@@ -116,12 +116,12 @@ class LeaseHandlers:
 
     @property
     def handles_messages(self) -> bool:
-        """Not those of one that only handles the dead: its worker would reject every message."""
+        """False if only dead messages have handlers: the worker would reject every message."""
         return bool(self._by_kind) or not self._of_dead
 
     @property
     def handles_dead(self) -> bool:
-        """Whether any of them do."""
+        """Whether dead messages have a handler."""
         return bool(self._of_dead)
 
     def of(self, kind: str | None) -> KindHandler:
@@ -140,10 +140,10 @@ class LeaseHandlers:
         return [*(handler.function for handler in self._by_kind.values()), *self._of_dead.values()]
 
 
-# How a worker's messages are handled: by which functions, under which settings, and who is told.
+# How a worker handles messages: handlers, settings, and the observer.
 @dataclass(frozen=True)
 class HandlerContext:
-    """``settings``: as they are at that moment. ``before_each``: called in its thread before a handler is."""
+    """``settings``: returns the current ones. ``before_each``: called in the handler's thread before it."""
 
     handlers: LeaseHandlers
     settings: Callable[[], LeaseSettings]

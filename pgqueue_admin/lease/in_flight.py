@@ -1,4 +1,4 @@
-"""What a worker has claimed and not yet ended, and when each lock is to be renewed."""
+"""Messages that a worker has claimed and not ended, and when to renew their locks."""
 
 import logging
 import threading
@@ -14,7 +14,7 @@ from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 
 @dataclass(slots=True)
 class HeldLease:
-    """Times are monotonic. ``renew_at``: None when it is renewed no more."""
+    """Times are monotonic. ``renew_at``: None if it is no longer renewed."""
 
     lease: LeasedMessage
     since: float
@@ -22,11 +22,11 @@ class HeldLease:
 
 
 class LeasesInFlight:
-    """``changed`` is notified when something comes, ends or is to be renewed otherwise."""
+    """``changed`` is notified when a message is added or removed."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
-        self._held: dict[str, HeldLease] = {}  # by token: a message may come back while its former handler still works
+        self._held: dict[str, HeldLease] = {}  # by token: a message may return while its previous handler still runs
 
     def add(self, leases: Iterable[LeasedMessage], claimed_at: float, lock_seconds: float) -> None:
         with self.changed:
@@ -52,25 +52,25 @@ class LeasesInFlight:
             return [each for each in self._held.values() if each.renew_at is not None and each.renew_at <= now]
 
     def rest(self, most: float) -> None:
-        """Until the next lock is to be renewed, or something changes."""
+        """Wait until the next renewal is due or something changes."""
         with self.changed:
             at = min((each.renew_at for each in self._held.values() if each.renew_at is not None), default=None)
             self.changed.wait(most if at is None else max(0.0, min(most, at - time.monotonic())))
 
     def drain(self, seconds: float) -> bool:
-        """Wait until all is ended. False: not within that time."""
+        """Wait until all messages have ended. False: timed out."""
         with self.changed:
             return self.changed.wait_for(lambda: not self._held, max(0.0, seconds))
 
 
-# Locks of messages whose handlers take long are renewed at half of their time.
+# Locks of slow handlers' messages are renewed halfway through the lock time.
 log = logging.getLogger("pgqueue_admin.lease")
 
 AT_MOST = 3600.0
 
 
 class Renewal:
-    """A thread of its own: no handler, and no claim, holds it up."""
+    """Runs in its own thread, so that no handler or claim delays it."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""One message: its handler is called with no transaction open, and then the message ends, once."""
+"""Processes one message: calls its handler outside any transaction, then ends the message once."""
 
 import logging
 import threading
@@ -20,12 +20,12 @@ from pgqueue_admin.transport.sync_call import ran
 
 log = logging.getLogger("pgqueue_admin.lease")
 
-REFUSED_TIMES = 5  # that a database which answers may refuse an ending; then the lock expires
+REFUSED_TIMES = 5  # refusals of an ending by a reachable database; then the lock expires
 
 
 class LeaseProcessor:
     def __init__(self, queue: LeaseQueue, context: HandlerContext, breaker: CircuitBreaker, given_up: threading.Event):
-        """``given_up``: no longer waits for a database that does not answer."""
+        """``given_up``: stop waiting for a database that does not answer."""
         self._queue, self._context, self._breaker, self._given_up = queue, context, breaker, given_up
         self._handlers, self._settings, self._observer = context.handlers, context.settings, context.observer
 
@@ -65,7 +65,7 @@ class LeaseProcessor:
         self._observer.critical_time((datetime.now(UTC) - lease.created_at).total_seconds())
 
     def _kind(self, message: Any) -> str | None:
-        """Whoever says the kind may stumble over what others wrote."""
+        """``kind_of`` may fail on what other programs wrote."""
         kind = self._handlers.kind_of(message)
         return kind if isinstance(kind, str) else None
 
@@ -82,7 +82,7 @@ class LeaseProcessor:
             self._observer.retried()
 
     def _end(self, lease: LeasedMessage, end: Ending) -> bool:
-        """Whether it has ended so."""
+        """Return whether the message ended with this result."""
         archives, results = self._settings().archive_success, [end.result]
 
         def finish() -> bool:
@@ -96,8 +96,8 @@ class LeaseProcessor:
         return is_ended and results == [end.result]
 
     def _insist(self, lease: LeasedMessage, end: Callable[[], bool]) -> bool:
-        """Until the database has answered; whether it has done so. What was done is not done again because a session
-        was lost meanwhile, so a second No is taken for a first Yes."""
+        """Repeat until the database answers; return whether the act succeeded. A lost session may hide a success, so
+        after the first try False counts as True."""
         refused, asked = 0, 0
         while not self._given_up.is_set():
             try:

@@ -1,4 +1,4 @@
-"""A thread that listens on one channel and works in the session that it listens in; both come back after an outage."""
+"""A thread that listens on one channel and works in the same session; both recover after an outage."""
 
 import os
 import select
@@ -12,28 +12,28 @@ from pgqueue_admin.lease.queue import LeaseQueue
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
 
-PATIENCE = 1.0  # seconds for a statement under way, when it is to stop
+PATIENCE = 1.0  # seconds that stop waits for a running statement
 
 
 class ListenerWork(Protocol):
     def begun(self) -> None:
-        """A new session listens: what came before was not heard."""
+        """A new session listens: earlier notifications were missed."""
 
     def run_once(self, session: Connection, has_heard: bool) -> float:
-        """Do what there is; the most seconds until the next turn."""
+        """Do the pending work; return the maximum seconds until the next turn."""
 
     @property
     def wants_to_hear(self) -> bool:
-        """Whether a NOTIFY would tell it anything now. Else it is left until the next turn, which a poke brings."""
+        """Whether a NOTIFY should start a turn now. Otherwise it waits for the next turn or poke."""
 
 
 class Listener:
-    """However many NOTIFY came until a turn, it is one turn that answers them."""
+    """Any number of notifications since the last turn lead to one turn."""
 
     def __init__(self, name: str, channel: str, queue: LeaseQueue, work: ListenerWork, breaker: CircuitBreaker):
         self._channel, self._work, self._breaker = channel, work, breaker
         self._session = ReconnectingSession(partial(queue.opening.listening, channel))
-        self.woken = 0  # how often a NOTIFY, or the end of the session, ended a rest
+        self.woken = 0  # how often a NOTIFY, or the end of the session, ended a wait
         self._poked, self._poker = os.pipe()
         self._pipe: tuple[int, ...] = (self._poked, self._poker)
         os.set_blocking(self._poker, False)
@@ -45,25 +45,25 @@ class Listener:
         self._thread.start()
 
     def poke(self) -> None:
-        """Have a turn now."""
-        with self._poking, suppress(BlockingIOError):  # a full pipe has poked enough
+        """Start a turn now."""
+        with self._poking, suppress(BlockingIOError):  # a full pipe wakes the thread anyway
             if self._pipe:
                 os.write(self._poker, b"x")
 
     def ask_to_stop(self) -> None:
-        """No other turn begins."""
+        """Start no further turn."""
         self._stopping.set()
         self.poke()
 
     def stop(self) -> None:
-        """No turn is under way when this returns: a statement without an answer is given up."""
+        """Return when no turn is running: a statement without an answer is aborted."""
         self.ask_to_stop()
         self._thread.join(PATIENCE)
         self._session.abort()
         self._thread.join()
 
     def wait(self, seconds: float) -> bool:
-        """For the turn that is under way; whether it is over."""
+        """Wait for the running turn; return whether it has ended."""
         self._thread.join(max(0.0, seconds))
         return not self._thread.is_alive()
 
@@ -77,7 +77,7 @@ class Listener:
                         self._stopping.wait(self._breaker.failed(error))
         finally:
             self._session.close()
-            with self._poking:  # what has its number afterwards is somebody else's
+            with self._poking:  # the descriptor numbers are reused afterwards
                 for end in self._pipe:
                     os.close(end)
                 self._pipe = ()
@@ -89,7 +89,7 @@ class Listener:
         for file in (self._poked, session.fileno()):
             poll.register(file, select.POLLIN)
         while not self._stopping.is_set():
-            # all, also those that came with answers: each that is left behind would cost a turn of its own
+            # take all, also those received with results: each left over would cost another turn
             has_heard = bool(list(session.notifications(timeout=0)))
             rest = self._work.run_once(session, has_heard)
             if rest > 0:

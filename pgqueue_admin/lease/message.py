@@ -1,4 +1,4 @@
-"""Messages of the lease queue: locked, dead, and as observers are told of one in flight."""
+"""Messages of the lease queue: leased, dead, and as observers see them."""
 
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -23,7 +23,8 @@ class LeasedMessage:
 
     @cached_property
     def message(self) -> Any:
-        """As published. Raises MessageUnreadable: anybody may have written what Python cannot read."""
+        """The message as published. Raises MessageUnreadable: other programs may write JSON that Python cannot
+        parse."""
         return payload.read(self.text)
 
     @property
@@ -34,11 +35,10 @@ class LeasedMessage:
         return f"<LeasedMessage {self.id}, attempt {self.attempts}, locked until {self.expires_at}>"
 
 
-# A dead message of the lease queue, as a handler of the dead gets it.
+# A dead message of the lease queue, as its handler receives it.
 class DeadMessage:
-    """``result``: rejected, failed or lock_expired. ``archive_id``: of its row in the archive, where it stays.
-    ``given``: how often it was given to a handler of the dead, this time too. The rest is of its row there.
-    """
+    """``result``: rejected, failed or lock_expired. ``archive_id``: its archive row, where it stays. ``given``: how
+    often a handler received it, this time included. All else comes from that row."""
 
     def __init__(self, row: DeadLease):
         self.archive_id, self.given = row.archive_id, row.given
@@ -50,16 +50,17 @@ class DeadMessage:
 
     @cached_property
     def message(self) -> Any:
-        """As published. Raises MessageUnreadable: anybody may have written what Python cannot read."""
+        """The message as published. Raises MessageUnreadable: other programs may write JSON that Python cannot
+        parse."""
         return payload.read(self.text)
 
     def __repr__(self) -> str:
         return f"<DeadMessage {self.archive_id}, {self.result}, given {self.given} times>"
 
 
-# What observers are told of a lease message in flight.
+# A lease message in flight, as observers see it.
 class HeldLeaseMessage(NamedTuple):
-    """Implements transport.ports.HeldMessage. ``type``: its kind, empty as long as that is not known."""
+    """Implements transport.ports.HeldMessage. ``type``: its kind, empty until known."""
 
     seq: int
     row_id: str
@@ -70,5 +71,5 @@ class HeldLeaseMessage(NamedTuple):
 
 
 def held(lease: LeasedMessage, kind: str | None = None) -> HeldLeaseMessage:
-    """A lease has no UUID that stays: its id, written as one."""
+    """A lease message has no permanent UUID: its id, written as one."""
     return HeldLeaseMessage(lease.id, str(UUID(int=lease.id)), str(lease.id), kind or "")

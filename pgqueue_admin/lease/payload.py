@@ -1,4 +1,4 @@
-"""Messages as JSON: what jsonb takes is less than what Python writes, and more than it reads."""
+"""Messages as JSON: jsonb accepts less than Python writes, and more than Python reads."""
 
 import json
 import re
@@ -11,7 +11,7 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def written(session: Connection, message: Any) -> str:
-    """Raises MessageRefused, before a transaction of the caller's could fail by it."""
+    """Raises MessageRefused before the statement could fail the caller's transaction."""
     try:
         text = json.dumps(message, ensure_ascii=False, allow_nan=False)
         text.encode()

@@ -1,4 +1,4 @@
-"""The client of the lease queue: publish, claim, renew, finish, release; in sessions of its own or in yours."""
+"""The lease queue's client: publish, claim, renew, finish, release; in its own sessions or in yours."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -16,14 +16,14 @@ from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS, Ope
 from pgqueue_admin.transport.wire.host_info import machine
 
 LOCK_FOR = timedelta(minutes=1)
-MOST_NAME = 50  # handled_by is the original's column
-ROUND = 1000  # messages a statement, of those that nobody asked for one by one
+MOST_NAME = 50  # handled_by is a column of the original table
+ROUND = 1000  # messages per statement of expire and renotify
 
 Seconds = float | timedelta
 
 
 class Leases:
-    """What can be done with the queue in one session, each in one statement. Raises errors of ``dialects.errors``."""
+    """The queue's operations in one session, each one statement. Raises errors of ``dialects.errors``."""
 
     def __init__(self, name: str, store: LeaseStore, session: Connection | None = None):
         self.name = name
@@ -33,7 +33,7 @@ class Leases:
 
     @property
     def _holder(self) -> str:
-        """``thumbs, house-1, pid 4711``: who has what it claims, to readers of the queue."""
+        """``thumbs, house-1, pid 4711``: the lock holder's name, for readers of the queue."""
         return stored(f"{self.name[:MOST_NAME]}, {machine()}, pid {os.getpid()}")
 
     def _session(self) -> AbstractContextManager[Connection]:
@@ -41,12 +41,12 @@ class Leases:
         return nullcontext(self._given)
 
     def is_installed(self) -> bool:
-        """Whether the queue's tables are there, as this program knows them."""
+        """Whether the queue's tables exist, as this program needs them."""
         with self._session() as session:
             return self._store.is_installed(session)
 
     def publish(self, message: Any) -> int:
-        """Insert a message, of anything that is JSON; its id. Raises MessageRefused."""
+        """Insert a JSON-serializable message; return its id. Raises MessageRefused."""
         return self.publish_many([message])[0]
 
     def publish_many(self, messages: Iterable[Any]) -> list[int]:
@@ -55,9 +55,9 @@ class Leases:
             return self._store.publish(session, [payload.written(session, message) for message in messages])
 
     def claim(self, most: int = 1, lock_for: Seconds = LOCK_FOR, *, releases: int = 0) -> list[LeasedMessage]:
-        """Lock so many messages at most, oldest first; whoever asks at the same time gets others.
+        """Lock at most ``most`` messages, oldest first; concurrent claims get others.
 
-        ``releases``: up to which attempt a message comes back, instead of being archived, when this lock expires.
+        ``releases``: up to which attempt an expired lock releases the message instead of archiving it.
         """
         if most < 1:
             raise ValueError(f"most is {most}: it must be 1 or more")
@@ -66,57 +66,59 @@ class Leases:
             return [LeasedMessage(each) for each in claimed]
 
     def renew(self, lease: LeasedMessage, lock_for: Seconds = LOCK_FOR) -> bool:
-        """Have the lock end so long from now. False: it was over, or is somebody else's: leave the message alone."""
+        """Extend the lock to this time from now. False: it expired or another client holds it: leave the message
+        alone."""
         return lease.token in self.renew_many([lease], lock_for)
 
     def renew_many(self, leases: Sequence[LeasedMessage], lock_for: Seconds = LOCK_FOR) -> set[str]:
-        """The tokens of those that are still held."""
+        """Return the tokens of those still held."""
         with self._session() as session:
             return self._store.renew(session, [lease.key for lease in leases], lock_seconds(lock_for))
 
     def finish(
         self, lease: LeasedMessage, result: Result = "success", details: Any = None, *, archive_success: bool = True
     ) -> Ended | None:
-        """Delete and archive it at once. None: its lock is no longer this one, and nothing was done.
+        """Delete and archive the message at once. None: its lock is no longer this one, and nothing was done.
 
-        ``details``: text, or anything as JSON; cut at 8 kB. It ends as *lock_expired* where its lock was over.
+        ``details``: text, or any value as JSON; cut at 8 kB. The message ends as *lock_expired* if its lock had
+        expired.
         """
         ended = self.finish_many([ending(lease, result, details)], archive_success=archive_success)
         return ended[0] if ended else None
 
     def finish_many(self, endings: Sequence[Ending], *, archive_success: bool = True) -> list[Ended]:
-        """As ``finish``; those that were no longer held are missing in what comes back."""
+        """As ``finish``; messages no longer held are missing in the result."""
         with self._session() as session:
             return self._store.finish(session, endings, self._handled_by, machine(), archive_success)
 
     def release(self, lease: LeasedMessage, after: Seconds | datetime = 0) -> bool:
-        """Give it back for another go: at once, after a time, or at a time (with a zone). False: it was not held."""
+        """Return it to the queue: now, after a delay, or at a time (with a zone). False: it was not held."""
         if isinstance(after, datetime) and after.tzinfo is None:
             raise ValueError("after is a time without a zone")
         with self._session() as session:
             return self._store.release(session, lease.key, after if isinstance(after, datetime) else _seconds(after))
 
     def expire(self, most: int = ROUND) -> Expired:
-        """Archive or release messages whose locks are over, from as many places at once as you like."""
+        """Archive or release messages with expired locks; safe to run concurrently."""
         with self._session() as session:
             return self._store.expire(session, most, self._handled_by)
 
     def renotify(self, most: int = ROUND) -> int:
-        """NOTIFY again for unprocessed messages, so many at most, the next ones at each call; how many."""
+        """NOTIFY again for at most ``most`` unprocessed messages, the next ones at each call; return how many."""
         with self._session() as session:
             return self._store.renotify(session, most)
 
     def outlook(self) -> Outlook:
-        """In how many seconds there is something to claim, and to expire."""
+        """Seconds until there is something to claim, and to expire."""
         with self._session() as session:
             return self._store.outlook(session)
 
 
 class LeaseQueue(Leases):
-    """From any thread: each that asks at the same moment has a session. ``name``: who handled a message."""
+    """Thread-safe: each concurrent call has its own session. ``name``: recorded as the handler of messages."""
 
     def __init__(self, dsn: str, *, name: str = "lease client", answer_seconds: float = ANSWER_SECONDS):
-        """``answer_seconds``: a statement without an answer for so long is given up, with its session."""
+        """``answer_seconds``: a statement without an answer for this long is aborted, with its session."""
         self.dialect = dialect_for(dsn)
         if self.dialect.leases is None:
             raise ValueError(f"{self.dialect.name} has no lease queue")
@@ -126,18 +128,19 @@ class LeaseQueue(Leases):
         self._sessions = Sessions(self.opening.short)
 
     def within(self, connection: Any) -> Leases:
-        """In a transaction of yours: a psycopg connection, which is neither committed nor rolled back.
+        """In your transaction, by a psycopg connection, which is neither committed nor rolled back.
 
-        What is published there comes with your commit, together with your own data. Raises TypeError for anything else.
+        Messages published there arrive with your commit, together with your own data. Raises TypeError for anything
+        else.
         """
         return self.on(self.dialect.borrow(connection))
 
     def on(self, session: Connection) -> Leases:
-        """In a session of ours that is open already."""
+        """In one of our open sessions."""
         return Leases(self.name, self._store, session)
 
     def close(self) -> None:
-        """Its idle sessions. Who asks afterwards gets new ones."""
+        """Close idle sessions. Later calls open new ones."""
         self._sessions.close()
 
     def _session(self) -> AbstractContextManager[Connection]:

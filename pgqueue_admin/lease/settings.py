@@ -1,4 +1,4 @@
-"""A lease worker's settings: one frozen value, every fault told at once, applied while it runs."""
+"""A lease worker's settings: one immutable value, all faults reported at once, applied while it runs."""
 
 import os
 from collections.abc import Iterator
@@ -17,9 +17,9 @@ LONGEST = 86_400.0
 class LeaseSettings:
     """How a worker claims, holds and ends messages."""
 
-    # Length of a lock. At half of it the lock is renewed, while a handler works.
+    # Length of a lock, renewed halfway while a handler works.
     lock_seconds: float = 60.0
-    # Seconds after which a handler's lock is renewed no more; 0: never renewed; None: as long as it works.
+    # Seconds after which a handler's lock is no longer renewed; 0: never renewed; None: as long as it works.
     renewed_for: float | None = None
     # Messages in flight at once. Default: the processors, at least 2.
     concurrency: int = max(2, os.cpu_count() or 2)
@@ -34,11 +34,11 @@ class LeaseSettings:
 
     @property
     def releases(self) -> int:
-        """Up to which attempt a message comes back when its lock expires."""
+        """Up to which attempt an expired lock releases the message."""
         return len(self.retry_after) if self.on_lock_expired == "release" else 0
 
     def checked(self) -> "LeaseSettings":
-        """Itself. Raises SettingsRefused."""
+        """Return itself. Raises SettingsRefused."""
         if faults := list(self._faults()):
             raise SettingsRefused(faults)
         return self

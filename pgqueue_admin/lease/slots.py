@@ -1,4 +1,4 @@
-"""Threads that handle messages: as many as may work at once, made as they are needed."""
+"""Handler threads: created on demand, up to the concurrency limit."""
 
 import logging
 import threading
@@ -14,7 +14,7 @@ Handle = Callable[[int, LeasedMessage], None]
 
 
 class Slots:
-    """``handle`` is told in which slot, from 0. ``freed`` is called when one is done: somebody may want to fill it."""
+    """``handle`` gets the slot number, from 0. ``freed`` is called when a slot becomes free."""
 
     def __init__(self, size: int, name: str, handle: Handle, freed: Callable[[], None]):
         self.size = size
@@ -28,7 +28,7 @@ class Slots:
         return max(0, self.size - self._busy)
 
     def take(self, lease: LeasedMessage) -> None:
-        """There must be a free one: only one thread fills them."""
+        """A slot must be free: only one thread fills them."""
         with self._lock:
             self._busy += 1
             if self._threads < self._busy:
@@ -38,7 +38,7 @@ class Slots:
         self._work.put(lease)
 
     def close(self) -> None:
-        """Each thread ends when it has nothing in flight."""
+        """Threads end when idle."""
         for _ in range(self._threads):
             self._work.put(None)
 
@@ -46,7 +46,7 @@ class Slots:
         while lease := self._work.get():
             try:
                 self._handle(slot, lease)
-            except BaseException:  # a fault of ours must not cost the worker a slot
+            except BaseException:  # our own bug must not cost the worker a slot
                 log.exception("%r stumbled", lease)
             with self._lock:
                 self._busy -= 1

@@ -1,4 +1,4 @@
-"""What has to be done for the lease queue each minute, by whoever does it: all of them at once do no harm."""
+"""The lease queue's work of each minute. Any number of processes may run it at once."""
 
 import time
 from typing import NamedTuple
@@ -7,12 +7,12 @@ from pgqueue_admin.dialects import Connection, Dialect
 from pgqueue_admin.dialects.lease_store import Expired
 from pgqueue_admin.lease.queue import ROUND, Leases
 
-SECONDS = 10.0  # then the next run goes on
+SECONDS = 10.0  # then the next run continues
 BY = "pgqueue expiry"
 
 
 class UpkeepDone(NamedTuple):
-    """Messages whose locks were over, and unprocessed ones that were told again."""
+    """Messages with expired locks, and unprocessed messages that were notified again."""
 
     archived: int
     released: int
@@ -20,7 +20,7 @@ class UpkeepDone(NamedTuple):
 
 
 def keep(session: Connection, dialect: Dialect, seconds: float = SECONDS) -> UpkeepDone:
-    """End or release what has expired, for a while, and NOTIFY again; nothing where there is no lease queue of ours."""
+    """End expired locks for a limited time, and NOTIFY again; no effect without our lease queue."""
     store = dialect.leases
     if store is None or not store.is_installed(session):
         return UpkeepDone(0, 0, 0)
@@ -30,7 +30,8 @@ def keep(session: Connection, dialect: Dialect, seconds: float = SECONDS) -> Upk
 
 
 def expire(leases: Leases, deadline: float = float("inf")) -> Expired:
-    """End or release all whose locks are over, a round a statement. Nothing more is begun after ``deadline``."""
+    """Archive or release all messages with expired locks, one round per statement. No round starts after
+    ``deadline``."""
     archived, released = 0, 0
     while time.monotonic() < deadline:
         done = leases.expire()

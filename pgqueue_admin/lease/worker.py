@@ -1,4 +1,4 @@
-"""A worker of the lease queue: handlers for what it claims, in threads of its own."""
+"""A lease queue worker: runs handlers for claimed messages in its own threads."""
 
 import logging
 import threading
@@ -27,13 +27,13 @@ from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS
 
 
 class ClaimFigures(NamedTuple):
-    """Since the start: how often it asked for messages, and how often a NOTIFY woke it to do so."""
+    """Since the start: number of claims, and of NOTIFY wake-ups."""
 
     claims: int
     wake_ups: int
 
 
-# What a worker has while it works: made anew at each start.
+# The parts of a running worker, created at each start.
 class RunningWorker:
     def __init__(
         self, queue: LeaseQueue, context: HandlerContext, breakers: CircuitBreakers, in_flight: LeasesInFlight
@@ -69,12 +69,12 @@ class RunningWorker:
         return ClaimFigures(self._claims.claims, self._claiming.woken if self._claiming else 0)
 
     def apply(self) -> None:
-        """There are new settings."""
+        """The settings have changed."""
         self._slots.size = self._settings().concurrency
         self._poke()
 
     def stop(self, seconds: float) -> bool:
-        """Whether all that was in flight is done. What is not is released where the settings say so."""
+        """Return whether everything in flight is done. The rest is released if the settings say so."""
         deadline = time.monotonic() + seconds
         for listener in self._listeners:
             listener.ask_to_stop()
@@ -109,7 +109,7 @@ log = logging.getLogger("pgqueue_admin.lease")
 
 
 class LeaseWorker:
-    """``run()``, or ``start()`` and ``stop()``. Raises SettingsRefused with every fault at once."""
+    """``run()``, or ``start()`` and ``stop()``. Raises SettingsRefused with all faults at once."""
 
     def __init__(
         self,
@@ -122,9 +122,8 @@ class LeaseWorker:
         before_each: Callable[[], None] | None = None,
         answer_seconds: float = ANSWER_SECONDS,
     ):
-        """``name``: who handled a message, to readers of the archive. ``before_each``: called in its thread before a
-        handler is. ``answer_seconds``: as of ``LeaseQueue``.
-        """
+        """``name``: recorded in the archive as the handler. ``before_each``: called in the handler's thread before it.
+        ``answer_seconds``: as of ``LeaseQueue``."""
         self.name, self.handlers = name, handlers
         self.observer = observer or Unobserved()
         self._before_each = before_each
@@ -139,10 +138,10 @@ class LeaseWorker:
         self._handles = threading.local()
 
     def start(self) -> None:
-        """Claim in threads of its own; a database that is down is waited for.
+        """Claim in its own threads; wait for a database that is down.
 
-        Raises LeaseQueueMissing, SessionsShared behind a pooler in transaction mode, and RuntimeError where it works
-        already.
+        Raises LeaseQueueMissing, SessionsShared behind a pooler in transaction mode, and RuntimeError if it already
+        runs.
         """
         if self._running:
             raise RuntimeError(f"{self.name} works already: stop it first")
@@ -156,7 +155,7 @@ class LeaseWorker:
     def run(self) -> None:
         """``start`` and block until ``stop`` is called elsewhere, or Ctrl-C."""
         with ExitStack() as ending, suppress(KeyboardInterrupt):
-            with ctrl_c.held_back():  # the first messages may be handled before all has started
+            with ctrl_c.held_back():  # the first messages may be handled before start returns
                 self.start()
                 ending.callback(self.stop)
             self.wait()
@@ -166,9 +165,9 @@ class LeaseWorker:
         self._ended.wait()
 
     def stop(self, drain_seconds: float = 30) -> bool:
-        """Claim nothing more, finish what is in flight. False: some was not done in time.
+        """Claim nothing more, finish what is in flight. False: some messages were not done in time.
 
-        That is released where ``on_lock_expired`` says so, else its lock expires. Raises RuntimeError in a handler.
+        They are released if ``on_lock_expired`` says so, else their locks expire. Raises RuntimeError in a handler.
         """
         if getattr(self._handles, "here", False):
             raise RuntimeError(f"a handler of {self.name} cannot wait for its own end: call stop() in another thread")
@@ -192,19 +191,19 @@ class LeaseWorker:
             self._running.pause(paused)
 
     def apply(self, settings: LeaseSettings) -> None:
-        """Take new settings while it works. Raises SettingsRefused."""
+        """Apply new settings while it runs. Raises SettingsRefused."""
         self.settings = settings.checked()
         if self._running:
             self._running.apply()
 
     @property
     def in_flight(self) -> int:
-        """How many messages are being handled at this moment."""
+        """Number of messages being handled now."""
         return len(self._in_flight)
 
     @property
     def claim_figures(self) -> ClaimFigures:
-        """Of its present start; none where it does not work."""
+        """Since its last start; zero while it is stopped."""
         return self._running.figures if self._running else ClaimFigures(0, 0)
 
     def _check_tables(self) -> None:
@@ -221,11 +220,11 @@ class LeaseWorker:
             log.warning("Lease worker %s waits for its database: %s", self.name, error)
 
     def _handles_here(self) -> None:
-        """This thread is about to call a handler."""
+        """Mark this thread as running a handler."""
         self._handles.here = True
         if self._before_each:
             self._before_each()
 
     def _settings(self) -> LeaseSettings:
-        """As they are at that moment: they are applied while it works."""
+        """The current settings: they may change while it runs."""
         return self.settings

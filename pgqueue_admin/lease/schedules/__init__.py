@@ -1,1 +1,1 @@
-"""Messages that are sent by the clock: a cron expression with a time zone, or a date. Needs no Django."""
+"""Scheduled messages: a cron expression with a time zone, or a date. Needs no Django."""

@@ -1,4 +1,4 @@
-"""What summer time does to a schedule: times that do not exist, and times that come twice."""
+"""Effects of summer time on a schedule: times that do not exist, and times that occur twice."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -11,7 +11,7 @@ AHEAD = timedelta(days=400)
 
 
 class ClockChange(NamedTuple):
-    """The clock's times between ``since`` and ``until`` are left out, or come twice."""
+    """Local times between ``since`` and ``until`` are skipped, or occur twice."""
 
     since: datetime
     until: datetime
@@ -19,7 +19,7 @@ class ClockChange(NamedTuple):
 
 
 def sentences(timetable: Timetable, after: datetime) -> list[str]:
-    """The next change of each kind that concerns it, within 400 days."""
+    """The next change of each kind that affects the timetable, within 400 days."""
     said: dict[bool, str] = {}
     for change in clock_changes(tz_of(timetable.zone), after, after + AHEAD):
         named = next(timetable.wall_times(change.since, change.until), None)
@@ -29,7 +29,7 @@ def sentences(timetable: Timetable, after: datetime) -> list[str]:
 
 
 def clock_changes(zone: tzinfo, since: datetime, until: datetime) -> Iterator[ClockChange]:
-    """By asking the zone each day, and then which minute it was."""
+    """Compare the zone's offset day by day, then find the minute of each change."""
     at = since.astimezone(UTC).replace(second=0, microsecond=0)
     while at < until:
         following = at + timedelta(days=1)

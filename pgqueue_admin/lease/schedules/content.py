@@ -1,4 +1,4 @@
-"""What a schedule sends: a lease message, or a transport message with the headers of transport's own senders."""
+"""The content of a schedule: a lease message, or a transport message with the same headers as transport's senders."""
 
 import json
 import re
@@ -18,7 +18,7 @@ SENDER = "pgqueue schedules"
 MOST_BYTES = 1_000_000
 
 _DUE = re.compile(r"\{\{\s*due\s*(\|[^{}]*)?\}\}")
-# Filled in by the database when it is sent (schema.sql, send_scheduled).
+# Replaced by the database on sending (schema.sql, send_scheduled).
 _DATE, _TIME = "{{ due | date }}", "{{ due }}"
 _PER_MESSAGE: h.Headers = {
     h.MESSAGE_ID: "{{ message id }}",
@@ -39,7 +39,7 @@ def lease_message(session: Connection, text: str) -> ScheduledMessage:
 def transport_message(
     session: Connection, dialect: Dialect, queue: Address, message_type: str, text: str
 ) -> ScheduledMessage:
-    """To this queue, which must be there. Raises ScheduleRefused."""
+    """For an existing queue. Raises ScheduleRefused."""
     _check_queue(session, dialect, queue)
     if not message_type.strip():
         raise ScheduleRefused(
@@ -50,7 +50,7 @@ def transport_message(
     message = _read(text)
     made = factory.send(queue, message, message_type.strip(), _PER_MESSAGE, None)
     body = made.body.decode()
-    if not body.isascii():  # kept as text until it is sent: escaped, where the database does not have the letters
+    if not body.isascii():  # stored as text until sent: escaped if the database's encoding lacks the characters
         body = session.as_json(message)
     wakes = channel(dialect, queue) if dialect.supports_notify else None
     return ScheduledMessage("transport", body, message_type.strip(), *queue, wakes, h.dump(made.headers))
@@ -63,7 +63,7 @@ def _check_queue(session: Connection, dialect: Dialect, queue: Address) -> None:
 
 
 def _read(text: str) -> object:
-    """With the marks as the database knows them."""
+    """Parse, with due placeholders normalized to the database's spelling."""
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
         raise ScheduleRefused("message", f"The message is longer than {MOST_BYTES:,} bytes.")
     try:

@@ -1,4 +1,4 @@
-"""When a schedule is due: a cron expression of five fields, or a date, in a time zone."""
+"""Due times of a schedule: a cron expression of five fields, or a date, in a time zone."""
 
 import re
 import zoneinfo
@@ -45,20 +45,20 @@ class Timetable(Protocol):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it names times of the day; otherwise it goes by elapsed time, whatever the clock does."""
+        """Whether it names times of day; otherwise it runs by elapsed time, regardless of clock changes."""
 
     def words(self) -> str:
-        """As a person would say it, without the zone."""
+        """In plain words, without the zone."""
 
     def times(self, after: datetime) -> Iterator[DueTime]:
-        """From then on, soonest first; each instant once."""
+        """Due times after that, soonest first, without duplicates."""
 
     def wall_times(self, since: datetime, until: datetime) -> Iterator[datetime]:
-        """What it names between two times of its clock, whether that ever shows them or does so twice."""
+        """Matching local times between two local times, whether they are skipped or occur twice."""
 
 
 class CronTimetable:
-    """As Debian's cron: a time that the clock leaps over runs when it has leapt, one that comes twice runs once."""
+    """As Debian's cron: a skipped time runs right after the clock change; a time that occurs twice runs once."""
 
     def __init__(self, expression: str, zone: str):
         self.expression, self.zone = expression, zone
@@ -77,7 +77,7 @@ class CronTimetable:
         seen = after
         for local in CronSim(self.expression, after.astimezone(self._tz)):
             at = local.astimezone(UTC)
-            if at > seen:  # two times that the clock leaps over run at one; the second time of a double hour is behind
+            if at > seen:  # skipped times share one instant; the repeated hour lies before ``seen``
                 seen = at
                 yield DueTime(at, local.replace(tzinfo=None))
 
@@ -89,7 +89,7 @@ class CronTimetable:
 
 
 class DateTimetable:
-    """Once."""
+    """A single due time."""
 
     is_fixed = True
 
@@ -99,7 +99,7 @@ class DateTimetable:
         local = self._wall.replace(tzinfo=tz_of(zone))
         at = local.astimezone(UTC)
         self._due = DueTime(at, at.astimezone(local.tzinfo).replace(tzinfo=None))
-        if self._due.local != self._wall:  # the clock leaps over it
+        if self._due.local != self._wall:  # the clock skips it
             self._due = _after_the_leap(self._wall, local.tzinfo)
 
     def words(self) -> str:
@@ -140,7 +140,7 @@ def read(expression: str, zone: str) -> Timetable:
 
 
 def read_to_come(expression: str, zone: str, now: datetime) -> Timetable:
-    """As ``read``; one that is over is refused, too."""
+    """As ``read``; a timetable without future due times is refused, too."""
     found = read(expression, zone)
     if next(found.times(now), None) is None:
         raise ScheduleRefused("expression", f"{found.expression} in {zone} is over: it would never be sent.")
@@ -178,7 +178,7 @@ def _not_five(text: str, parts: int) -> str:
 
 
 def _check_field(place: int, part: str) -> None:
-    """Alone, so that the wrong one is named."""
+    """Each field alone, so that the error names the wrong one."""
     alone = ["*"] * len(FIELDS)
     alone[place] = part
     try:

@@ -1,4 +1,4 @@
-"""Due times are written down 31 days ahead: a database alone can then say what is due, and its pg_cron can send it."""
+"""Due times are stored 31 days ahead, so that the database alone knows what is due, and pg_cron can send it."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -19,13 +19,13 @@ def plan(found: Timetable, missed: Missed, now: datetime) -> Plan:
 
 
 def extend(session: Connection, store: ScheduleStore) -> None:
-    """More due times for schedules that have fewer than 30 days of them. One that cannot be read says so."""
+    """Add due times to schedules with fewer than 30 days of them. An unreadable schedule gets an error."""
     for row in store.to_plan(session):
         now = store.now(session)
         since, until = max(row.planned_until, now - AHEAD), now + AHEAD
         try:
             found = cron_timetable.read(row.expression, row.zone)
-        except ScheduleRefused as error:  # written by hand, or its zone is gone
+        except ScheduleRefused as error:  # written by hand, or its zone was removed
             store.note_error(session, row.id, str(error))
             continue
         store.plan(session, row.id, row.version, list(_until(found, since, until)), until)
