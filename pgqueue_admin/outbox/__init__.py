@@ -1,4 +1,4 @@
-"""The outbox: what a handler writes and sends happens once, however often its message is delivered.
+"""The outbox: a handler's writes and sends happen exactly once, however often its message is delivered.
 
 ``EndpointSettings(transaction_mode="receive_only", outbox=Outbox())``. Needs no Django.
 """

@@ -1,7 +1,7 @@
-"""Decides over transactions of several databases, and ends what a crash left prepared.
+"""Coordinates transactions over several databases, and ends those that a crash left prepared.
 
-Each enlisted database is prepared; then the outbox's own transaction commits, with a row that says so: the decision.
-What is prepared and has no such row is rolled back once nobody can write one any more (presumed abort).
+Each enlisted database is prepared; then the outbox's own transaction commits with a row that is the decision. A
+prepared transaction without that row is rolled back once nobody can write it any more (presumed abort).
 """
 
 import logging
@@ -20,9 +20,9 @@ from pgqueue_admin.transport.client import Client
 from pgqueue_admin.transport.sessions.session_opening import Opening
 
 
-# A database that handlers enlist by name: it commits when the outbox does (implements transport.ports).
+# A database that handlers enlist by name: it commits with the outbox (implements transport.ports).
 class EnlistedDatabase:
-    """``coordinator``: asks who decides, whose name is a part of each prepared transaction's."""
+    """``coordinator``: returns the coordinator's identity, part of each prepared transaction's name."""
 
     name: str
 
@@ -49,7 +49,7 @@ class EnlistedDatabase:
         return self._two_phase.rollback(session, self._branch(id))
 
     def prepared(self, session: Session) -> list[str]:
-        """Ids of what this coordinator has in it, enlisted by this name."""
+        """Ids that this coordinator has prepared in it, enlisted by this name."""
         found = self._two_phase.prepared(session, self._coordinator())
         return [branch.id for branch in found if branch.database == self.name]
 
@@ -67,7 +67,7 @@ log = logging.getLogger("pgqueue_admin.outbox")
 
 
 class Coordinator:
-    """Of one outbox table: its table of decisions lies beside it."""
+    """Of one outbox table; its decision table lies beside it."""
 
     databases: dict[str, EnlistedDatabase]
 
@@ -93,7 +93,8 @@ class Coordinator:
         self._decisions.create(session)
 
     def check(self, session: Connection) -> None:
-        """``session``: the outbox's. An enlisted database that is down is waited for. Raises QueueUnfit."""
+        """``session``: the outbox's. Logs enlisted databases that are down; messages wait for them. Raises
+        QueueUnfit."""
         found = list(self._decisions.faults(session))
         for database in self.databases.values():
             try:
@@ -103,9 +104,9 @@ class Coordinator:
         checks.insist(found)
 
     def recover(self, session: Connection) -> bool:
-        """End what is in doubt. ``session``: the outbox's. Whether something is left that can be ended soon.
+        """End transactions in doubt. ``session``: the outbox's. Return whether any are left that can soon be ended.
 
-        Decisions are read before what is prepared: what was decided then, and is not prepared any more, is committed.
+        Decisions are read before prepared transactions: one that was decided and is no longer prepared is committed.
         """
         decided = {each.id: each.databases for each in self._decisions.decided(session)}
         left = {name: self._recovered(session, database, decided) for name, database in self.databases.items()}
@@ -113,7 +114,7 @@ class Coordinator:
         return any(left.values())
 
     def _recovered(self, session: Connection, database: EnlistedDatabase, decided: Collection[str]) -> set[str] | None:
-        """Ids that stay prepared; None: the database cannot be asked."""
+        """Ids that stay prepared; None if the database cannot be queried."""
         try:
             with database.opening.ours() as there:
                 return {
@@ -132,7 +133,7 @@ class Coordinator:
         end = database.commit if commits else database.rollback
         try:
             ended = end(there, id)
-        except NotPermitted as error:  # prepared by another role: it stays, and so does its decision
+        except NotPermitted as error:  # prepared by another role: it and its decision stay
             log.warning("A transaction in doubt in %s is not ours to end (%s): %s", database.name, id, error)
             return False
         if ended:
@@ -143,7 +144,7 @@ class Coordinator:
     def _forget(
         self, session: Connection, decided: dict[str, tuple[str, ...]], left: dict[str, set[str] | None]
     ) -> None:
-        """A decision whose every database was looked into and has nothing of it any more."""
+        """Forget decisions whose databases were all read and have none of their transactions prepared."""
         over = [id for id, names in decided.items() if all(_is_free(left.get(name), id) for name in names)]
         if over:
             self._decisions.forget(session, over)

@@ -34,7 +34,7 @@ class EndpointOutbox:
         own_schema = client.schema if self.is_beside_queues else self.dialect.default_schema
         address = self.dialect.outbox_address(client.name, settings.schema or own_schema, settings.prefix)
         self.store = self.dialect.outbox_store(address)
-        # beside the queues what a crash of their server forgets is forgotten with the end of the message
+        # beside the queues, a server crash loses the record together with the message's end
         self.store.is_durable = not self.is_beside_queues
         self.finds_apart = self.store.locks_gaps and settings.isolation_level == "serializable"
         self.opening = (
@@ -45,7 +45,7 @@ class EndpointOutbox:
         self.coordinator = (
             Coordinator(settings, client, self.dialect, address, self.opening) if settings.databases else None
         )
-        # a longer wait would end with the session, which is given up without an answer
+        # a longer wait would hit the session's answer timeout
         self._wait = min(settings.wait, timedelta(seconds=client.answer_seconds / 2))
         self._upkeep: OutboxUpkeep | None = None
 
@@ -91,16 +91,16 @@ class EndpointOutbox:
         return [*before, self.marking(message_id)]
 
     def send(self, session: Connection, row: Any) -> list[OutgoingMessage]:
-        """Mark a record and send what it holds, in the caller's transaction; where the queues are elsewhere, before it.
+        """Mark a record and send its messages, in the caller's transaction; into another database, before it commits.
 
-        The mark comes first: it fails where somebody else has sent them meanwhile.
+        The mark comes first: it fails if another process has sent them meanwhile.
         """
         outgoing = self.undispatched(row)
         self.send_these(session, row.id, outgoing)
         return outgoing
 
     def send_these(self, session: Connection, record_id: str, outgoing: list[OutgoingMessage]) -> None:
-        """As ``send``: what a record held when it was read."""
+        """As ``send``, with the messages that the record held when read."""
         session.run(*self.marking(record_id))
         if self.is_beside_queues:
             self._dispatcher.dispatch(session, outgoing)
@@ -109,7 +109,7 @@ class EndpointOutbox:
                 self._dispatcher.dispatch(queues, outgoing)
 
     def dispatched(self, outgoing: list[OutgoingMessage]) -> None:
-        """And committed: who waits for it is told."""
+        """After the commit: notify receivers."""
         self._dispatcher.committed(outgoing)
 
     def transactional_session(
@@ -119,7 +119,7 @@ class EndpointOutbox:
         return TransactionalSession(outbound, borrowed, self.storing, self._relay_now, at_once, self._subscribers)
 
     def relay(self, session: Connection, record_id: str) -> int | None:
-        """Send one record; how many messages. None: its writer rolled back, or somebody else was quicker."""
+        """Send one record; return the number of messages. None: its writer rolled back, or another process sent it."""
         with session.transaction():
             row = session.one(*self.finding(record_id))
             if row is None or row.dispatched:
@@ -139,7 +139,7 @@ class EndpointOutbox:
                 self.coordinator.create(session)
 
     def start(self) -> None:
-        """A database that is down is waited for. Raises QueueUnfit where its table is none."""
+        """Waits for a database that is down. Raises QueueUnfit if its table is unusable."""
         try:
             with self.opening.ours() as session:
                 checks.insist(list(self.store.faults(session, self.settings.isolation_level)))
@@ -158,7 +158,7 @@ class EndpointOutbox:
             upkeep.stop()
 
 
-# What an endpoint is given: how it is to have an outbox, and what makes that (transport.ports.MakeOutbox).
+# An endpoint's outbox setting, which also creates the outbox (transport.ports.MakeOutbox).
 class Outbox(OutboxSettings):
     """``EndpointSettings(transaction_mode="receive_only", outbox=Outbox(concurrency="pessimistic"))``."""
 

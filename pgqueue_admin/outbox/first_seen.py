@@ -1,4 +1,4 @@
-"""Since when records wait in a table that does not say it: as they were seen first."""
+"""Ages of records in a table that does not store them: measured since they were first seen."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -9,17 +9,17 @@ from pgqueue_admin.dialects import Address, Connection
 
 
 class FirstSeen(Protocol):
-    """What the relay of a table without ``CreatedAt`` asks. It holds no lock meanwhile."""
+    """Ages for the relay of a table without ``CreatedAt``. Called without locks held."""
 
     def ages(self, session: Connection, table: Address, records: Collection[str]) -> Mapping[str, timedelta]:
-        """For how long each of these, which are all that wait, is seen; what is seen now for the first time: nothing.
+        """Ages of all waiting records; those seen for the first time are left out.
 
-        ``session``: of the table's database. Raises DatabaseDown where that is gone.
+        ``session``: of the table's database. Raises DatabaseDown if that is lost.
         """
 
 
 class SeenByThisProcess:
-    """Implements FirstSeen. A restart begins anew."""
+    """Implements FirstSeen. A restart forgets all ages."""
 
     def __init__(self) -> None:
         self._since: dict[str, float] = {}  # of one table: an outbox has one

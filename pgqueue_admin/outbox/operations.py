@@ -1,4 +1,4 @@
-"""What a record is still to send, as JSON (outbox sheet 4): the original reads ours, and we read its."""
+"""A record's messages to send, as JSON (outbox sheet 4): interchangeable with the original's."""
 
 import base64
 import binascii
@@ -33,7 +33,7 @@ class OperationsUnreadable(ValueError):
 
 
 def dump(outgoing: Sequence[OutgoingMessage], addressing: Addressing) -> str:
-    """Every message to a queue by its address: who subscribed was looked up when the event was published."""
+    """Every message has a destination address: subscribers were looked up when the event was published."""
     return orjson.dumps([_operation(each, addressing) for each in outgoing]).decode() if outgoing else NOTHING
 
 
@@ -57,7 +57,8 @@ def _options(message: OutgoingMessage) -> dict[str, str]:
 
 
 def load(text: str, addressing: Addressing, subscribers: Subscribers) -> list[OutgoingMessage]:
-    """``subscribers``: the queues that want one of some topics, for what was published. Raises OperationsUnreadable."""
+    """``subscribers``: the queues subscribed to any of these topics, for published events. Raises
+    OperationsUnreadable."""
     try:
         found: Iterable[Any] = orjson.loads(text)
         return [message for each in found for message in _messages(each, addressing, subscribers)]
@@ -81,7 +82,7 @@ def _messages(operation: dict[str, Any], addressing: Addressing, subscribers: Su
 
 
 def _headers(operation: dict[str, Any]) -> h.Headers:
-    """Without an id nobody could tell its copies from others, and two to one queue would be taken for one."""
+    """Without an id its copies could not be recognised, and two messages to one queue would count as one."""
     headers: h.Headers = {h.MESSAGE_ID: None, **operation.get("Headers", {})}
     headers[h.MESSAGE_ID] = headers[h.MESSAGE_ID] or operation["MessageId"]
     if not headers[h.MESSAGE_ID]:
@@ -90,7 +91,7 @@ def _headers(operation: dict[str, Any]) -> h.Headers:
 
 
 def _body(said: Any) -> bytes:
-    """As .NET reads base64: blanks and line ends, which databases put into it, are none of it."""
+    """As .NET reads base64: blanks and line ends, which databases insert, are ignored."""
     if not isinstance(said, str | None):
         raise OperationsUnreadable("The Body of a message in it is no text.")
     return base64.b64decode((said or "").translate(_BLANKS), validate=True)
@@ -99,7 +100,7 @@ def _body(said: Any) -> bytes:
 def _destinations(
     options: dict[str, str], headers: h.Headers, addressing: Addressing, subscribers: Subscribers
 ) -> list[Address]:
-    """By address; an event by what its headers say it is, whatever its class is called by now."""
+    """By address; an event by the types in its headers, even if its class was renamed since."""
     if "Destination" in options:
         try:
             return [addressing.resolve(options["Destination"])]
@@ -115,11 +116,11 @@ def _ttbr(options: dict[str, str]) -> timedelta | None:
     span = parse_timespan(said)
     if said and span is None:
         raise OperationsUnreadable(f"TimeToBeReceived is {said!r}, which is no time span.")
-    return None if span and span > LONGEST_SPAN else span  # .NET's longest says: for ever
+    return None if span and span > LONGEST_SPAN else span  # .NET's maximum means for ever
 
 
 def _delay(options: dict[str, str]) -> Delay | None:
-    """Of both the instant counts, as with the original's dispatcher."""
+    """If both are given, the instant wins, as in the original's dispatcher."""
     span, at = parse_timespan(options.get("DelayDeliveryFor")), parse_time(options.get("DeliverAt"))
     if span is None and at is None and (said := options.get("DelayDeliveryFor") or options.get("DeliverAt")):
         raise OperationsUnreadable(f"A delay is {said!r}, which is neither a time nor a time span.")

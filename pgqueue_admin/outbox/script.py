@@ -1,5 +1,5 @@
-"""What a DBA runs for an outbox: the table, what an original's table lacks, the database's own clean-up job, and the
-table of decisions of two-phase commit.
+"""SQL scripts that a DBA runs for an outbox: create the table, migrate an original's table, schedule clean-up, and
+create the decision table of two-phase commit.
 
 Needs no driver and no Django. The texts are ``dialects/*/outbox_script.sql``; their places are filled here.
 """
@@ -19,20 +19,21 @@ from pgqueue_admin.dialects.statements import StatementFolder
 ScriptDialect = Literal["postgresql", "mysql", "sqlserver", "oracle"]
 What = Literal["create", "migrate", "cleanup", "decisions"]
 DIALECTS, WHATS = get_args(ScriptDialect), get_args(What)
-KEEP_DAYS, MOST_DAYS = 7, 3650  # how long the job keeps a record that was dispatched, and how long at most
+KEEP_DAYS, MOST_DAYS = 7, 3650  # days that the job keeps dispatched records, and their maximum
 
 _PLACE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _CURRENT_SCHEMA = {"mysql": "database()", "oracle": "sys_context('userenv', 'current_schema')"}
 
 
 class NoSuchScript(ValueError):
-    """That database has none of this kind, or none that keeps records for so long."""
+    """This dialect has no such script, or records cannot be kept so long."""
 
 
 class OutboxScript:
-    """Of one endpoint's table in one dialect; ``keep_days``: how long the clean-up job keeps what was dispatched.
+    """Scripts for one endpoint's table in one dialect. ``keep_days``: how long the clean-up job keeps dispatched
+    records.
 
-    Raises AddressUnreadable where its name cannot be one there, NoSuchScript where no record is kept so long.
+    Raises AddressUnreadable for an invalid table name, NoSuchScript for invalid ``keep_days``.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class OutboxScript:
         }
 
     def text(self, what: What) -> str:
-        """One script, with why it is as it is. Raises NoSuchScript."""
+        """One script, headed by its reason. Raises NoSuchScript."""
         if what not in self.statements:
             raise NoSuchScript(f"the outbox there takes part in no two-phase commit, so it has no {what}")
         statement = getattr(self._sql.outbox_script, what)
@@ -89,17 +90,17 @@ class OutboxScript:
         return _PLACE.sub(self._placed, statement.text)
 
     def _placed(self, place: re.Match[str]) -> str:
-        """Lines below its first stand as far in as the line that it is put into."""
+        """Indent following lines as the line that the text is put into."""
         line = place.string[: place.start()].rpartition("\n")[2]
         margin = " " * (len(line) - len(line.lstrip()))
         return self._places[place[1]](place[2] or "").replace("\n", f"\n{margin}")
 
     def _job(self) -> str:
-        """A job that belongs to a schema has a name as a table has; elsewhere it names the table in full."""
+        """Oracle jobs belong to a schema and are named like tables; elsewhere the name contains the full table name."""
         if self._sql.name == "oracle":
             return self._qualified("_CJ")
         name = f"{self._table} clean-up"
-        self._rules.quote(name)  # which must be as short as any other
+        self._rules.quote(name)  # raises if it is too long
         return name
 
     def _qualified(self, suffix: str) -> str:
@@ -107,7 +108,7 @@ class OutboxScript:
 
 
 def _dollar_quoted(body: str) -> str:
-    """By a tag that does not stand in it, whatever a table is called."""
+    """With a tag that does not occur in the body."""
     tags = ("$outbox$" if number == 0 else f"$outbox{number}$" for number in count())
     tag = next(tag for tag in tags if tag not in body)
     return f"{tag}\n{body}\n{tag}"

@@ -1,4 +1,4 @@
-"""How an endpoint is to have an outbox: one frozen value, every fault told at once."""
+"""The outbox settings of an endpoint: one immutable value, all faults reported at once."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,40 +18,40 @@ _DATABASE_NAME = re.compile(r"[a-z0-9_]{1,31}")
 
 
 class Relayed(Protocol):
-    """Who keeps account of what the relay sends. What it raises is logged, and stops nothing."""
+    """Records what the relay sends. Its exceptions are logged, and stop nothing."""
 
     def __call__(self, outbox: str, records: int, messages: int) -> None:
-        """``outbox``: its table, as a canonical address. They are sent and committed."""
+        """``outbox``: the table's canonical address. The messages are sent and committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxSettings:
-    """Which outbox: docs/reference/outbox.md says what each setting does."""
+    """docs/reference/outbox.md describes each setting."""
 
     # URL of the database that has the outbox and the business data; empty: the queues' own.
     dsn: str = ""
     # Schema of its table; empty: the endpoint's, or the dialect's default in another database.
     schema: str = ""
-    # What its table's name begins with; None: by the endpoint's name, as the original.
+    # Prefix of its table's name; None: from the endpoint's name, as the original.
     prefix: str | None = None
     # `optimistic`: two copies at once may both run, one is undone. `pessimistic`: the second waits.
     concurrency: Concurrency = "optimistic"
     # `read_committed`, `repeatable_read`, `serializable` or `snapshot`, where each database has it. None:
     # `read_committed`, and `serializable` with `databases`.
     isolation: Isolation | None = None
-    # URLs by name: what handlers write by `context.enlist(name)` commits together with the outbox.
+    # URLs by name: writes by `context.enlist(name)` commit together with the outbox.
     databases: Mapping[str, str] = field(default_factory=dict, hash=False)
     # How long a record is kept after its dispatch: later a duplicate is not recognised.
     keep: timedelta = timedelta(days=7)
     # Time between two clean-ups; None: the table is cleaned up elsewhere.
     clean_every: timedelta | None = timedelta(minutes=1)
-    # How old an undispatched record is before the relay sends it; None: only a duplicate of its message does.
+    # Age at which the relay sends an undispatched record; None: only a duplicate of its message does.
     relay_after: timedelta | None = timedelta(minutes=1)
-    # How long a second copy waits for the first that inserts the same record; then it is received again.
+    # How long a second copy waits while the first inserts the same record; then it is received again.
     wait: timedelta = timedelta(seconds=10)
-    # What remembers since when records wait in a table without `CreatedAt`; None: the process, until it ends.
+    # Remembers since when records wait in a table without `CreatedAt`; None: the process, until it ends.
     first_seen: FirstSeen | None = field(default=None, compare=False, repr=False)
-    # Hears of each run of the relay that sent something; None: the log alone.
+    # Called after each relay run that sent something; None: the log alone.
     relayed: Relayed | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -60,13 +60,13 @@ class OutboxSettings:
         return self.isolation or ("serializable" if self.databases else "read_committed")
 
     def faults(self) -> Iterator[str]:
-        """Sentences."""
+        """Faults as sentences."""
         if self.concurrency not in ("optimistic", "pessimistic"):
             yield f"concurrency of the outbox is {self.concurrency!r}: it must be optimistic or pessimistic."
         yield from self._spans()
 
     def faults_of(self, client: Client) -> Iterator[str]:
-        """Sentences."""
+        """Likewise, for this endpoint."""
         if client.send_only:
             yield "An endpoint that only sends has no outbox: nothing is received."
         yield from self._names(client)

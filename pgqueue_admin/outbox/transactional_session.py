@@ -1,7 +1,7 @@
-"""Sending from outside of a handler with a commit of the caller's own: a web request's, a script's.
+"""Sends from outside a handler, with the caller's own commit: in a web request or a script.
 
 The sends become a record in the caller's transaction. NServiceBus sends a control message first and waits for the row;
-here the relay looks for records by itself, so nothing is sent before the commit, and nothing after a rollback.
+here the relay finds records by itself, so nothing is sent before the commit, and nothing after a rollback.
 """
 
 import logging
@@ -20,7 +20,7 @@ log = logging.getLogger("pgqueue_admin.outbox")
 
 
 class TransactionalSession(SendApi):
-    """A block: what is sent in it is written when it is left without an error, and sent after the caller's commit."""
+    """A context manager: sends are stored when the block ends without an error, and sent after the caller's commit."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class TransactionalSession(SendApi):
         self.record_id, _ = new_ids()
 
     def dispatch(self) -> None:
-        """Once the caller has committed: send at once. Where that fails, or is never called, the relay sends."""
+        """After the caller's commit: send at once. If that fails, or is never called, the relay sends."""
         if not self._outgoing:
             return
         try:

@@ -1,4 +1,4 @@
-"""Cleans up an outbox table and sends what a crash left in it: one leader of all processes of an endpoint (O8, O9)."""
+"""Cleans up an outbox table and sends what a crash left in it; one process of the endpoint leads (O8, O9)."""
 
 import logging
 import threading
@@ -19,20 +19,20 @@ from pgqueue_admin.transport.wire.message import OutgoingMessage
 
 log = logging.getLogger("pgqueue_admin.outbox")
 
-BATCH = 4000  # records a delete, as the original
+BATCH = 4000  # records per delete, as the original
 RELAYED_AT_ONCE = 100
 NEVER = timedelta(days=36_500)
 RECOVER_EVERY = timedelta(minutes=1)
-RESTS = 3.0  # times as long as a batch took
-FIRST_LOOK = 5.0  # seconds: a process that is restarted often looks, too
-IN_DOUBT = 2.0  # seconds: what is prepared blocks others, and its owner is about to be gone
+RESTS = 3.0  # pause after a batch, as a multiple of its duration
+FIRST_LOOK = 5.0  # seconds: a frequently restarted process must get to look, too
+IN_DOUBT = 2.0  # seconds: prepared transactions block others, and their owner is likely gone soon
 AT_START = (
-    3  # recoveries of one that does not lead: it may stand in for the one that died, and the leader looks each minute
+    3  # recoveries by a process that does not lead: it may replace the one that died; the leader looks each minute
 )
 
 
 class KeptOutbox(Protocol):
-    """An endpoint's outbox, as far as it is kept."""
+    """What upkeep needs of an endpoint's outbox."""
 
     settings: OutboxSettings
     store: OutboxStore
@@ -44,14 +44,14 @@ class KeptOutbox(Protocol):
 
 
 class OutboxUpkeep:
-    """A thread with a session of its own. The leader's session holds an advisory lock; the others try each time."""
+    """A thread with its own session. The leader's session holds an advisory lock; the others try each time."""
 
     def __init__(self, outbox: KeptOutbox, breaker: CircuitBreaker):
         self._outbox, self._settings, self._breaker = outbox, outbox.settings, breaker
         recovers = RECOVER_EVERY if outbox.coordinator else None
         spans = [span for span in (self._settings.clean_every, self._settings.relay_after, recovers) if span]
         self._every, self._has_looked = min(spans, default=NEVER).total_seconds(), False
-        self._is_in_doubt = outbox.coordinator is not None  # at start: a crash may have been the reason
+        self._is_in_doubt = outbox.coordinator is not None  # at start: a crash may have caused it
         self._recoveries = 0
         self._session = ReconnectingSession(outbox.opening.of("outbox").ours)
         self._first_seen = self._settings.first_seen or SeenByThisProcess()
@@ -72,7 +72,7 @@ class OutboxUpkeep:
         while not self._stopping.wait(self._pause()):
             try:
                 self.run_once()
-            except Exception as error:  # whatever it is, records must not wait for a restart
+            except Exception as error:  # on any error: records must not wait for a restart
                 if not self._stopping.is_set():
                     self._stopping.wait(self._breaker.failed(error))
             else:
@@ -84,7 +84,7 @@ class OutboxUpkeep:
         return min(every, IN_DOUBT) if self._is_in_doubt else every
 
     def run_once(self) -> None:
-        """One look; then as many rounds as there is work, or until it is stopped. Raises DatabaseError."""
+        """Look once; then work in rounds until done or stopped. Raises DatabaseError."""
         session, settings = self._session.fresh(), self._settings
         work = self._outbox.store.work(session, settings.keep, settings.relay_after or NEVER)
         if self._outbox.coordinator and (work.leads or self._is_in_doubt):
@@ -96,13 +96,13 @@ class OutboxUpkeep:
                 pass
 
     def _recover(self, session: Connection, coordinator: Coordinator, leads: bool) -> None:
-        """Two at once do no harm: each transaction is ended once, by whoever comes first, and as it was decided."""
+        """Safe to run twice at once: each transaction is ended once, as it was decided."""
         self._recoveries += 1
         is_left = coordinator.recover(session)
         self._is_in_doubt = is_left and (leads or self._recoveries < AT_START)
 
     def _purge(self, session: Connection) -> int:
-        """And rest: receivers need processors and disk as well."""
+        """Then pause: receivers need processors and disk as well."""
         started = time.monotonic()
         purged = self._outbox.store.purge(session, self._settings.keep, BATCH)
         if purged == BATCH:
@@ -113,7 +113,7 @@ class OutboxUpkeep:
         sent: dict[str, int] = {}
         try:
             self._send_old(session, grace, sent)
-        finally:  # what is sent is sent, whatever came after it
+        finally:  # report what was sent, even after an error
             if sent:
                 self._tell(len(sent), sum(sent.values()))
 
@@ -122,13 +122,13 @@ class OutboxUpkeep:
         try:
             if self._settings.relayed:
                 self._settings.relayed(str(self._outbox), records, messages)
-        except Exception:  # whatever it is: an account that is not kept must not stop the relay
+        except Exception:  # any error: failing to record it must not stop the relay
             log.exception("It is kept no account of that.")
 
     def _send_old(self, session: Connection, grace: timedelta, sent: dict[str, int]) -> None:
-        """``sent``: how many messages of which record; filled as it goes on."""
+        """``sent``: messages sent per record, filled as it proceeds."""
         old = self._seen_for(session, grace)
-        passed = set[str]()  # what could not be sent stays behind, and hides nothing
+        passed = set[str]()  # skip records that could not be sent, so that they hide no others
         while not self._stopping.is_set():
             with session.transaction():
                 found = self._outbox.store.pending(session, grace, RELAYED_AT_ONCE, passed)
@@ -143,7 +143,7 @@ class OutboxUpkeep:
                 break
 
     def _seen_for(self, session: Connection, grace: timedelta) -> set[str] | None:
-        """Of a table that does not say how old a record is: which were seen for so long. None: it says it."""
+        """For a table without ages: the records seen for at least ``grace``. None: the table stores ages."""
         store = self._outbox.store
         if store.says_when:
             return None
@@ -151,7 +151,7 @@ class OutboxUpkeep:
         return {each for each, age in ages.items() if age >= grace}
 
     def _waiting(self, session: Connection) -> list[str]:
-        """All of them; those that somebody has locked are being sent. No lock outlives this."""
+        """All waiting records; locked ones are being sent. All locks are released on return."""
         ids = list[str]()
         while not self._stopping.is_set():
             with session.transaction():
@@ -162,15 +162,16 @@ class OutboxUpkeep:
         return ids
 
     def _dispatch(self, session: Connection, record: OutboxRecord) -> list[OutgoingMessage] | None:
-        """What was sent: beside the queues in one commit with the mark, elsewhere before it, with the same ids.
+        """Return the messages sent: beside the queues in one commit with the mark, elsewhere before it, with the same
+        ids.
 
-        None: it could not be, and is tried again.
+        None: sending failed, and is tried again.
         """
         try:
             with session.transaction():
                 return self._outbox.send(session, record)
         except DatabaseDown:
             raise
-        except Exception as error:  # whatever it is, it is of this record alone
+        except Exception as error:  # any error concerns this record alone
             log.error("Record %s of %s is not dispatched, and is tried again: %s", record.id, self._outbox, error)
             return None
