@@ -1,1 +1,1 @@
-"""What a queue looks like from outside: found, measured, judged and read without a lock on any row. Knows no Django."""
+"""Queues from outside: find, measure, judge and read them without locking any row. Needs no Django."""

@@ -1,4 +1,4 @@
-"""Runs one query over many tables, several per round trip; a table that cannot be read holds up none of the others."""
+"""Runs one query over many tables, several per round trip; an unreadable table delays none of the others."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,14 +8,14 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.connection import Params, Row
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 
-AT_ONCE = 20  # a round trip; all of them stay locked against their owners' ALTER until its end
+AT_ONCE = 20  # per round trip; their tables stay locked against ALTER until it ends
 
 Asked = tuple[Any, Params]
 Answer = list[Row] | DatabaseError
 
 
 def ask(connection: Connection, asked: Sequence[Asked]) -> Iterator[Answer]:
-    """The rows of each, or why they could not be read. Raises DatabaseDown."""
+    """The rows of each query, or its error. Raises DatabaseDown."""
     for start in range(0, len(asked), AT_ONCE):
         some = asked[start : start + AT_ONCE]
         answers = _in_company(connection, some) if len(some) > 1 else []
@@ -41,12 +41,12 @@ def _alone(connection: Connection, asked: Asked) -> Answer:
         return error
 
 
-# Time limits of one reading, whatever limit the session has.
+# Time limits of one reading, overriding the session's.
 @contextmanager
 def within(connection: Connection, seconds: float) -> Iterator[None]:
-    """A transaction whose statements, waits for locks included, raise TimedOut after ``seconds`` each.
+    """A transaction whose statements raise TimedOut after ``seconds`` each, lock waits included.
 
-    Where the server ends none they have the session's limit.
+    If the server cannot limit statements, the session's limit applies.
     """
     with connection.transaction():
         if connection.dialect.limits_statements:

@@ -1,4 +1,4 @@
-"""Bodies of waiting messages, a part at a time, and their readable text (C3, T6)."""
+"""Bodies of waiting messages, in parts, and their readable text (C3, T6)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from pgqueue_admin.formatting.payload_fields import BodyStart
 from pgqueue_admin.monitor.queue_table import QueueTable
 
 PART = 65_536
-START = 16_384  # what a list reads of a body for its columns
+START = 16_384  # bytes of a body that a list reads for its columns
 
 _ESCAPED = re.compile(rb"\\(\\|[0-3][0-7]{2})")
 _CUT_ESCAPE = re.compile(r"\\[0-7]{0,2}\Z")
@@ -20,7 +20,7 @@ _CUT_ESCAPE = re.compile(r"\\[0-7]{0,2}\Z")
 
 @dataclass(frozen=True, slots=True)
 class MessageBody:
-    """A part of a body. ``part`` is None where the body is NULL."""
+    """A part of a body. ``part`` is None if the body is NULL."""
 
     part: bytes | None
     offset: int
@@ -29,12 +29,12 @@ class MessageBody:
 
 @dataclass(frozen=True, slots=True)
 class BodyString:
-    """Readable text, and where it comes from: the table's column, or the body decoded by us (T6)."""
+    """Readable text and its source: the table's column, or the body decoded by us (T6)."""
 
     text: str
     from_column: bool
-    stored: str | None = None  # the column as it stands there: octal-escaped bytes, not UTF-8
-    used: int = 0  # how many bytes of the body are in it
+    stored: str | None = None  # the column as stored: octal-escaped bytes, not UTF-8
+    used: int = 0  # bytes of the body that it covers
 
 
 def body(
@@ -45,9 +45,9 @@ def body(
     length: int = PART,
     seq: int | None = None,
 ) -> MessageBody | None:
-    """Bytes from ``offset``, cut in the database; None where the message is not there any more.
+    """Bytes from ``offset``, cut in the database; None if the message is gone.
 
-    ``seq``: where it is known, by which a database finds it that has no index of ids.
+    ``seq``: if known, used by databases without an index on ids.
     """
     values: dict[str, Any] = {"id": row_id, "offset": offset, "length": length}
     by_seq = seq is not None and not connection.dialect.indexes_ids
@@ -58,13 +58,13 @@ def body(
 
 
 def starts(connection: Connection, table: QueueTable, seqs: Sequence[int]) -> dict[UUID, BodyStart]:
-    """Of the messages of these numbers, which are few, and a number each: by row id."""
+    """Starts of the bodies of the messages with these seqs, by row id. For a few messages with unique seqs."""
     query = connection.dialect.browse.body_starts(table=table.address)
     return _starts(connection.all(query, {"seqs": seqs, "most": START}))
 
 
 def delayed_starts(connection: Connection, table: QueueTable, ids: Sequence[UUID]) -> dict[UUID, BodyStart]:
-    """As ``starts``, of the messages of a delayed table."""
+    """As ``starts``, for messages of a delayed table."""
     query = connection.dialect.browse.delayed_body_starts(table=table.address)
     return _starts(connection.all(query, {"ids": list(ids), "most": START}))
 
@@ -81,9 +81,10 @@ def bodystring(
     offset: int = 0,
     seq: int | None = None,
 ) -> BodyString | None:
-    """The first ``length`` characters of the column; None where there is no such message, or its body is NULL.
+    """The first ``length`` characters of the column; None if there is no such message, or its body is NULL.
 
-    Without a column, and from a later ``offset``, the body is decoded: no character of the column is known by a byte.
+    Without the column, or from a later ``offset``, the body is decoded: byte offsets do not locate characters of the
+    column.
     """
     if offset or not table.has_bodystring:
         part = body(connection, table, row_id, offset, length, seq)
@@ -96,7 +97,7 @@ def bodystring(
 
 
 def decoded(part: bytes, size: int, offset: int = 0) -> BodyString:
-    """A part of ``size`` bytes as text. A character that is cut at its end waits for the next part."""
+    """A part of ``size`` bytes as text. A character cut at the end is left to the next part."""
     used = len(part) if offset + len(part) >= size else escape_invisible.decode_part(part)[1]
     return BodyString(readable(part[:used]), False, used=used)
 

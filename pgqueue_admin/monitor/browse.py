@@ -1,4 +1,4 @@
-"""Reads waiting messages page by page (C3). Locks nothing, takes nothing, and never counts."""
+"""Reads waiting messages page by page (C3). Locks nothing, removes nothing, and never counts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from pgqueue_admin.monitor.message import WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
 
 TOP = 2**63 - 1
-REACH = 20_000  # rows that one page of "only expired" looks through
+REACH = 20_000  # rows that one page of "only expired" scans
 
-Place = int | tuple[int, str]  # a seq, and where several rows may have it, a row's id
+Place = int | tuple[int, str]  # a seq; with a row's id if seq is not unique
 Cursor = dict[str, Place]  # {"after": place} or {"before": place}
 _HIGHEST = str(UUID(int=2**128 - 1))
 
 
 @dataclass(frozen=True)
 class MessagePage:
-    """Messages in the order asked for, and the cursors of the pages beside it (None: there is none)."""
+    """Messages in the requested order, and cursors of the adjacent pages (None: there is none)."""
 
     messages: list[WaitingMessage]
     previous: Cursor | None = None
     next: Cursor | None = None
-    looked_at: int | None = None  # of a filtered page: how many rows it looked through
+    looked_at: int | None = None  # for a filtered page: rows scanned
 
 
 def page(
@@ -44,7 +44,7 @@ def page(
     low_water: int | None = None,
     now: datetime | None = None,
 ) -> MessagePage:
-    """One page. ``low_water`` spares a first page the dead rows before the head."""
+    """One page. ``low_water`` lets a first page skip dead rows before the head."""
     start = _start(after, low_water)
     if only_expired:
         return _expired(connection, table, start if isinstance(start, int) else start[0], limit, now)
@@ -54,7 +54,7 @@ def page(
     else:
         rows = _downwards(connection, table, before, limit + 1, now)
     shown, more = rows[:limit], len(rows) > limit
-    if upwards != (order == "head"):  # turning back: there is a next page, the one that we come from
+    if upwards != (order == "head"):  # going back: the page we come from is the next page
         return _page(table, shown[::-1], order, more, True)
     return _page(table, shown, order, (after if order == "head" else before) is not None, more)
 
@@ -62,7 +62,7 @@ def page(
 def message(
     connection: Connection, table: QueueTable, row_id: UUID | str, now: datetime | None = None
 ) -> WaitingMessage | None:
-    """One message by its row id; None where it is not there any more."""
+    """One message by its row id; None if it is gone."""
     found = _rows(connection, table, "message", {"id": row_id, "now": now})
     return found[0] if found else None
 
@@ -73,7 +73,7 @@ def is_there(connection: Connection, address: Address, row_id: str) -> bool:
 
 
 def are_there(connection: Connection, rows: Sequence[tuple[Address, UUID]]) -> Iterator[bool | None]:
-    """As ``is_there``, of each; None where its table cannot be read. Raises DatabaseDown."""
+    """As ``is_there``, for each row; None if its table is unreadable. Raises DatabaseDown."""
     asked = [(connection.dialect.browse.there(table=address), {"id": row_id}) for address, row_id in rows]
     for found in batch_query.ask(connection, asked):
         yield None if isinstance(found, DatabaseError) else bool(found[0][0])
@@ -82,7 +82,7 @@ def are_there(connection: Connection, rows: Sequence[tuple[Address, UUID]]) -> I
 def messages(
     connection: Connection, tables: Sequence[QueueTable], row_id: UUID
 ) -> Iterator[WaitingMessage | DatabaseError | None]:
-    """As ``message``, of each table, or why it could not be read. Raises DatabaseDown."""
+    """As ``message``, for each table, or the error. Raises DatabaseDown."""
     browse, values = connection.dialect.browse, {"id": row_id, "now": None}
     asked = [(browse.message(table=table.address, columns=browse.columns), values) for table in tables]
     for rows in batch_query.ask(connection, asked):
@@ -102,7 +102,7 @@ def head_and_tail(
     timeout: float = 1.0,
     now: datetime | None = None,
 ) -> tuple[list[WaitingMessage], list[WaitingMessage]]:
-    """The first and the last messages, head first, none of them twice. Raises TimedOut after ``timeout`` seconds."""
+    """The first and the last messages, head first, without duplicates. Raises TimedOut after ``timeout`` seconds."""
     with within(connection, timeout):
         first = _upwards(connection, table, _start(None, low_water), head, now)
         last = _downwards(connection, table, None, tail, now)
@@ -135,7 +135,7 @@ def _start(after: Place | None, low_water: int | None) -> Place:
 
 
 def _expired(connection: Connection, table: QueueTable, after: int, limit: int, now: datetime | None) -> MessagePage:
-    """Only forwards: where a stretch held no more than a page can show, the next page goes on behind it."""
+    """Forwards only. A page ends at its limit or after REACH scanned rows, and the next continues there."""
     statement = connection.dialect.browse.expired(table=table.address, reach=REACH)
     found = connection.one(statement, {"after": after, "now": now})
     assert found is not None

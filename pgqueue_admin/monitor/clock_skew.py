@@ -1,7 +1,8 @@
-"""Skew of a delayed table's due times, by its writers' session time zone and clocks.
+"""Skew of a delayed table's due times: the writers' session time zone and clocks.
 
-An endpoint hands a UTC wall clock to a column with a zone, which its session's zone then reads (wire sheet 3): a minute
-from New York lands five hours and a minute away. Our sessions are in UTC, and what the headers say tells the rest.
+An endpoint passes a UTC wall clock to a column with a zone, which its session's zone then interprets (wire sheet 3): a
+minute from New York lands five hours and a minute away. Our sessions are in UTC; the messages' headers reveal the
+difference.
 """
 
 from collections import defaultdict
@@ -18,20 +19,20 @@ from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import Headers, HeadersUnreadable
 from pgqueue_admin.transport.wire.wire_times import parse_time
 
-LOOKED_AT = 20  # so many of the soonest
-_QUARTER = timedelta(minutes=15)  # zones differ by whole quarters of an hour; more of a clock's error is none
-_WIDEST = timedelta(hours=14, minutes=7)  # more is no zone: somebody has set another due time by hand
+LOOKED_AT = 20  # soonest messages per table
+_QUARTER = timedelta(minutes=15)  # zones differ by whole quarters of an hour
+_WIDEST = timedelta(hours=14, minutes=7)  # more is no zone: the due time was set by hand
 _NOTABLE = timedelta(seconds=5)
-_CLOCK_BESIDE_ZONE = timedelta(minutes=1)  # a zone is off by whole quarters; minutes besides come from another hand
+_CLOCK_BESIDE_ZONE = timedelta(minutes=1)  # beyond a zone's whole quarters, more than this was set by hand
 
 
 @dataclass(frozen=True, slots=True)
 class ClockSkew:
-    """``zone`` is taken off every due time; ``clock`` is what is left: the senders' clocks beside the server's."""
+    """``zone``: to subtract from every due time; ``clock``: the rest, the senders' clocks against the server's."""
 
     zone: timedelta
     clock: timedelta
-    told_by: int  # so many messages tell it
+    told_by: int  # messages that agree on it
 
     @property
     def is_zone(self) -> bool:
@@ -43,15 +44,15 @@ class ClockSkew:
 
 
 def read(connection: Connection, table: Address) -> ClockSkew | None:
-    """Of one delayed table, as its soonest messages tell; None where none of them does, or it cannot be read."""
+    """For one delayed table, from its soonest messages; None if none shows it, or the table is unreadable."""
     return of_all(connection, [table])[table]
 
 
 def of_all(connection: Connection, tables: Sequence[Address]) -> dict[Address, ClockSkew | None]:
-    """As ``read``, of each."""
+    """As ``read``, for each."""
     due_and_headers = connection.dialect.browse.due_and_headers
     answers = batch_query.ask(connection, [(due_and_headers(table=table, most=LOOKED_AT), None) for table in tables])
-    # whoever asks for messages of one that cannot be read is told why
+    # unreadable tables are reported where their messages are read
     told = (None if isinstance(rows, DatabaseError) else of((row.due, row.headers) for row in rows) for rows in answers)
     return dict(zip(tables, told, strict=True))
 
@@ -59,14 +60,14 @@ def of_all(connection: Connection, tables: Sequence[Address]) -> dict[Address, C
 def zones(
     connection: Connection, tables: Iterable[QueueTable], known: Mapping[Address, timedelta]
 ) -> dict[Address, timedelta]:
-    """Of each delayed table, for a caller that asks again and again: what nothing tells now stays as it was known."""
+    """Zone skews of all delayed tables, for repeated calls: without new evidence the known value stays."""
     delayed = [table.address for table in tables if table.kind is TableKind.DELAYED and not table.why_unread]
     told = of_all(connection, delayed)
     return {each: skew.zone if skew else known.get(each, timedelta()) for each, skew in told.items()}
 
 
 def of(rows: Iterable[tuple[datetime, str]]) -> ClockSkew | None:
-    """From due times and headers as they were stored: what more than half of those that tell agree on."""
+    """From stored due times and headers: the skew that more than half of the telling messages agree on."""
     found = _offs(rows)
     zones = [_zone(off) for off in found]
     zone = max(zones, key=zones.count, default=timedelta())
@@ -75,7 +76,7 @@ def of(rows: Iterable[tuple[datetime, str]]) -> ClockSkew | None:
 
 
 def _offs(rows: Iterable[tuple[datetime, str]]) -> list[timedelta]:
-    """What each row tells. Rows of one due time, meant for several, were set by hand together: they tell none."""
+    """The offset of each row. Rows with one due time but different intended times were set by hand, and are ignored."""
     meant: dict[datetime, list[datetime]] = defaultdict(list)
     for due, headers in rows:
         if (at := _meant(headers)) is not None:
@@ -94,7 +95,7 @@ def _is_clock_or_zone(off: timedelta) -> bool:
 
 
 def _meant(text: str) -> datetime | None:
-    """A header of an earlier delay tells nothing of this one: a retry keeps the first (wire sheet 7)."""
+    """The intended due time. A header of an earlier delay does not count: a retry keeps the first (wire sheet 7)."""
     try:
         headers: Headers = wire.parse(text)
     except HeadersUnreadable:

@@ -15,16 +15,17 @@ from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.transport.wire import header_spellings
 from pgqueue_admin.transport.wire import headers as wire
 
-NEWEST = 2_000  # rows of a queue whose headers are read; of delayed ones those that are due soonest
+NEWEST = 2_000  # rows per queue whose headers are read; in a delayed table the soonest
 MOST = 500  # messages of all tables together: each may have headers of 64 kB
 TABLES = 500
 SECONDS = 2.5  # for all tables together
-_EACH = 0.75  # seconds that a statement may take, or wait for a table that somebody has locked
+_EACH = 0.75  # seconds per statement, lock waits included
 _NO_TIME = "Its turn did not come in time."
 
 
 class TableMessages(NamedTuple):
-    """``unread``: why it was not looked at, else empty; ``failed``: it was to be. ``whole``: all of its rows were."""
+    """``unread``: why the table was not read, or empty; ``failed``: it should have been read. ``whole``: all rows
+    were."""
 
     table: QueueTable
     messages: list[StoredMessage]
@@ -54,7 +55,7 @@ class _Question:
         return query, {**asked, "newest": NEWEST}
 
     def messages(self, table: QueueTable, keys: list[Any]) -> batch_query.Asked:
-        """Those of these keys, whole but for their bodies."""
+        """The messages with these keys, without bodies."""
         browse = self.dialect.browse
         if table.kind is TableKind.DELAYED:
             query = browse.delayed_listed(table=table.address, columns=browse.delayed_columns)
@@ -66,7 +67,7 @@ class _Question:
 def read(
     connection: Connection, tables: Sequence[QueueTable], conversation_id: str, now: datetime
 ) -> list[TableMessages]:
-    """Of each table, in their order. Raises DatabaseDown."""
+    """Results per table, in their order. Raises DatabaseDown."""
     question = _Question(connection.dialect, conversation_id, now, time.monotonic() + SECONDS)
     readable = [table for table in tables[:TABLES] if not _blocking_reason(table)]
     looked = dict(zip((each.address for each in readable), _answers(connection, readable, question), strict=True))
@@ -84,7 +85,7 @@ def _answers(connection: Connection, tables: list[QueueTable], question: _Questi
 
 
 def _ask(connection: Connection, asked: list[batch_query.Asked], question: _Question) -> list[batch_query.Answer]:
-    """Together; where one fails, each half by itself: what cannot be read holds up few others, and not for long."""
+    """In one batch; if it fails, each half separately, so an unreadable table delays few others, and briefly."""
     if question.left <= 0:
         return [TimedOut(_NO_TIME)] * len(asked)
     try:
@@ -120,7 +121,7 @@ def _told(
 
 
 def _blocking_reason(table: QueueTable) -> str:
-    """Empty where its newest rows are found without reading all of it."""
+    """Empty if its newest rows can be found without reading the whole table."""
     if table.why_unread:
         return table.why_unread
     if table.kind is TableKind.DELAYED:

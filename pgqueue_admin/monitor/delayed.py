@@ -1,4 +1,4 @@
-"""Reads delayed messages page by page, soonest first. Locks nothing, takes nothing, never counts."""
+"""Reads delayed messages page by page, soonest first. Locks nothing, removes nothing, never counts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from pgqueue_admin.monitor import batch_query
 from pgqueue_admin.monitor.message import DelayedMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
 
-LATE = timedelta(seconds=90)  # foreign movers look once a minute at the least (wire sheet 3)
+LATE = timedelta(seconds=90)  # external movers poll at least once a minute (wire sheet 3)
 
-EDGES = (0, 60, 600, 3_600, 21_600, 86_400, 604_800)  # seconds from now: between them lie the stretches of a spread
-MOST = 10_000  # of each table; more than a picture needs, and read from the index
+EDGES = (0, 60, 600, 3_600, 21_600, 86_400, 604_800)  # seconds from now: boundaries of the spread's ranges
+MOST = 10_000  # per table; more than the chart needs, and read from the index
 
 Cursor = tuple[str, str]  # due as the database writes it, and the row's id
 FIRST: Cursor = ("-infinity", str(UUID(int=0)))
@@ -23,12 +23,12 @@ FIRST: Cursor = ("-infinity", str(UUID(int=0)))
 
 @dataclass(frozen=True)
 class DelayedPage:
-    """Messages, soonest first, and the cursors of the pages beside it (None: there is none)."""
+    """Messages, soonest first, and cursors of the adjacent pages (None: there is none)."""
 
     messages: list[DelayedMessage]
     previous: Cursor | None = None
     next: Cursor | None = None
-    looked_at: int | None = None  # of a search: how many rows it looked through
+    looked_at: int | None = None  # for a search: rows scanned
 
 
 def page(
@@ -39,7 +39,7 @@ def page(
     before: Cursor | None = None,
     limit: int = 50,
 ) -> DelayedPage:
-    """One page, behind ``after`` or ahead of ``before``."""
+    """One page, after ``after`` or before ``before``."""
     upwards = before is None
     due, row_id = (after or FIRST) if before is None else before
     name = "delayed_upwards" if upwards else "delayed_downwards"
@@ -47,28 +47,28 @@ def page(
     shown, more = rows[:limit], len(rows) > limit
     if not shown:
         return DelayedPage([])
-    if not upwards:  # turning back: there is a next page, the one that we come from
+    if not upwards:  # going back: the page we come from is the next page
         shown.reverse()
     has_previous, has_next = (after is not None, more) if upwards else (more, True)
     return DelayedPage(shown, _key(shown[0]) if has_previous else None, _key(shown[-1]) if has_next else None)
 
 
 def message(connection: Connection, table: QueueTable, row_id: UUID | str) -> DelayedMessage | None:
-    """One by its row id; None where it is not there any more."""
+    """One message by its row id; None if it is gone."""
     found = _rows(connection, table, "delayed_message", {"id": row_id})
     return found[0] if found else None
 
 
 def spread(connection: Connection, table: Address, most: int = MOST, zone: timedelta = timedelta()) -> list[int]:
-    """How many of the soonest are due before, between and after the EDGES; what is never due is left out.
+    """Count the soonest messages before, between and after the EDGES; never-due ones are left out.
 
-    ``zone``: how far the due times are off, as ``clock_skew.read`` tells.
+    ``zone``: the due times' skew, as from ``clock_skew.read``.
     """
     return spreads(connection, {table: zone}, most)[0]
 
 
 def spreads(connection: Connection, zones: Mapping[Address, timedelta], most: int = MOST) -> list[list[int]]:
-    """As ``spread``, of each table with its zone. Raises DatabaseError where one cannot be read."""
+    """As ``spread``, for each table with its zone. Raises DatabaseError if one is unreadable."""
     about = {"edges": list(map(float, EDGES)), "most": most}
     due_spread = connection.dialect.browse.due_spread
     asked = [(due_spread(table=table), {**about, "zone": zone}) for table, zone in zones.items()]
@@ -83,7 +83,7 @@ def _by_stretch(rows: batch_query.Answer) -> list[int]:
 
 
 def unmoved_since(overdue: int | None, soonest: datetime | None, now: datetime) -> datetime | None:
-    """Since when nobody seems to move what is due: the first due time, where that is longer ago than a mover rests."""
+    """Since when due messages seem not to be moved: the first due time, if older than LATE."""
     return soonest if overdue and soonest and now - soonest > LATE else None
 
 

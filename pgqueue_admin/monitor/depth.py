@@ -13,9 +13,9 @@ from pgqueue_admin.monitor.depth_result import BETWEEN, FEW, PROBES, QueueDepth
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 
 CAP = 10_000
-PAGES = 200  # of a delayed table, which has no seq, past the cap: in so many its rows are counted
-WINDOW = 1_000  # rows from the head among which messages in flight are looked for, past the cap
-LATE = 1_000  # seq is taken at insert, not at commit: a row may become visible so far below a newer head
+PAGES = 200  # pages of a delayed table sampled past the cap: it has no seq to probe
+WINDOW = 1_000  # rows from the head to search for messages in flight, past the cap
+LATE = 1_000  # seq is drawn at insert, not at commit: a row may become visible this far below a newer head
 BOTTOM = -(2**63)
 NO_SKEW = timedelta()
 
@@ -31,9 +31,9 @@ def measure(
     low_water: int | None = None,
     skew: timedelta = NO_SKEW,
 ) -> QueueDepth:
-    """Measure one queue. Below the seq ``low_water`` nothing is looked for, so that dead rows there cost nothing.
+    """Measure one queue. Rows below seq ``low_water`` are not scanned, so dead rows there cost nothing.
 
-    ``skew``: how far the due times of a delayed table are off, as ``clock_skew.read`` tells.
+    ``skew``: the due times' skew of a delayed table, as from ``clock_skew.read``.
     """
     query, params = asked(connection.dialect.monitor, table, cap=cap, now=now, low_water=low_water, skew=skew)
     return read(table, connection.one(query, params), cap)
@@ -48,7 +48,7 @@ def asked(
     low_water: int | None = None,
     skew: timedelta = NO_SKEW,
 ) -> Asked:
-    """The statement of ``monitor`` that measures this table, and its values, for a caller that asks many at once."""
+    """The statement of ``monitor`` that measures this table, and its parameters, for batching."""
     if table.kind is TableKind.DELAYED:
         query = monitor.delayed(table=table.address, cap=cap, pages=PAGES, bytes=monitor.heap_bytes)
         return query, {"now": now, "skew": skew, "oid": table.oid}
@@ -75,13 +75,13 @@ def _sent(monitor: Statements, table: QueueTable) -> dict[str, Any]:
 
 
 def read(table: QueueTable, row: Any, cap: int = CAP) -> QueueDepth:
-    """The figures in what ``asked`` brought back."""
+    """The depth from the result of ``asked``."""
     if table.kind is TableKind.DELAYED:
         return _delayed(row, cap)
     if table.kind is TableKind.LEASE:
         return lease_depth.read(table, row, cap)
     seen = _queue(row, cap)
-    if table.descends:  # what is received next is the newest: it tells nothing of the one that waits longest
+    if table.descends:  # the newest is received next, which says nothing about the oldest
         return replace(seen, step=None, ready_seq=None)
     return replace(seen, step=table.sequence_step)
 
@@ -98,14 +98,15 @@ def _queue(row: Any, cap: int) -> QueueDepth:
 
 
 def _parted(row: Any, depth: int, expired: int, how: str, facts: dict[str, Any]) -> QueueDepth:
-    """More may be found than the depth has: a row past the cap, or probes that hit what is in flight and expired."""
+    """Limit the parts to the depth: more may be found, by a row past the cap or by probes that hit rows in flight and
+    expired."""
     taken = None if row.in_flight is None else min(row.in_flight, depth)
     expired = min(expired, depth - (taken or 0))
     return QueueDepth(row.at, depth, depth - (taken or 0) - expired, taken, expired, how, **facts)
 
 
 def _delayed(row: Any, cap: int) -> QueueDepth:
-    """Of the soonest, up to the cap, it is known which are due."""
+    """Only the soonest rows, up to the cap, are known to be due or not."""
     rows, how = row.rows, "counted"
     if row.rows > cap:
         rows, how = (row.estimate, "estimate") if row.estimate > cap else (cap, "capped")
@@ -113,9 +114,9 @@ def _delayed(row: Any, cap: int) -> QueueDepth:
     return QueueDepth(row.at, rows, how=how, delayed=rows, delayed_how=how, overdue=overdue, next_due_at=row.next_due)
 
 
-# How large tables are, indexes and large values included.
+# Table sizes, including indexes and TOAST.
 def table_sizes(connection: Connection, tables: Iterable[QueueTable]) -> dict[int, int]:
-    """Bytes by oid; nothing where one of the tables is locked just now, and the catalog's older sizes must do."""
+    """Bytes by oid; empty if one table is locked right now: then use the catalog's older sizes."""
     try:
         rows = connection.all(connection.dialect.monitor.sizes(), {"oids": [table.oid for table in tables]})
     except DatabaseDown:

@@ -15,7 +15,7 @@ Evidence = dict[Address, tuple[TableKind, str] | None]
 
 
 class Unwatched(NamedTuple):
-    """A schema that nobody asked to be watched, and how many queue-shaped tables it has."""
+    """A schema that is not configured, and how many queue-shaped tables it has."""
 
     schema: str
     tables: int
@@ -27,29 +27,30 @@ def find(
     known: Evidence | None = None,
     doubted: Collection[Address] = (),
 ) -> list[QueueTable]:
-    """Every queue-shaped table, by schema and name. Asks the catalog once, then a few rows of those not told by name.
+    """Every queue-shaped table, by schema and name. Queries the catalog once, then a few rows of tables whose name does
+    not tell.
 
-    ``known`` keeps what the messages of a table told, for a caller that asks again and again; those asked longest ago
-    come first. What is ``doubted`` of it is asked once more.
+    ``known`` caches what each table's messages showed, for repeated calls; entries checked longest ago come first.
+    Tables in ``doubted`` are checked again.
     """
     return paired(_by_evidence(connection, _catalog(connection, schemas), {} if known is None else known, doubted))
 
 
 def by_shape(connection: Connection, schemas: Sequence[str]) -> list[QueueTable]:
-    """As ``find``, by columns and names alone: an error or audit queue of another name is taken for an input queue."""
+    """As ``find``, by columns and names only: an error or audit queue with an unusual name counts as an input queue."""
     return paired(_catalog(connection, schemas))
 
 
 def find_one(connection: Connection, address: Address) -> QueueTable | None:
-    """One table, or None where it is gone or no queue. Reads the catalog only of what shares its name. Raises Locked:
-    whatever is asked of it next would wait as long again."""
+    """One table, or None if it is gone or no queue. Reads the catalog only for tables sharing its name. Raises Locked,
+    because any following query would wait as long."""
     family = paired(_catalog(connection, [connection.dialect.native(address).schema], address.table))
     found = [table for table in family if table.address == address]
     return next(iter(_by_evidence(connection, found, {}, raising=(Locked,))), None)
 
 
 def readable(connection: Connection, address: Address) -> QueueTable | None:
-    """As ``find_one``. Raises NotLookedInto where that would run code of other people's."""
+    """As ``find_one``. Raises NotLookedInto if reading it would run other roles' code."""
     found = find_one(connection, address)
     if found and found.why_unread:
         raise NotLookedInto(found.why_unread)
@@ -57,14 +58,14 @@ def readable(connection: Connection, address: Address) -> QueueTable | None:
 
 
 def unwatched(connection: Connection, schemas: Sequence[str]) -> list[Unwatched]:
-    """Other schemas with queue-shaped tables, most first. Asks the catalog once, and no table."""
+    """Other schemas with queue-shaped tables, most first. Queries the catalog once, and no table."""
     return [
         Unwatched(*row) for row in connection.all(connection.dialect.monitor.unwatched(), {"schemas": list(schemas)})
     ]
 
 
 def paired(tables: Sequence[QueueTable]) -> list[QueueTable]:
-    """Each delayed table with its endpoint's input queue, and that with it."""
+    """Link each delayed table and its endpoint's input queue with each other."""
     of = queues_of(
         [table.address for table in tables if table.kind is TableKind.DELAYED],
         {table.address for table in tables if table.is_counted},
@@ -74,9 +75,9 @@ def paired(tables: Sequence[QueueTable]) -> list[QueueTable]:
 
 
 def queues_of(delayed: Collection[Address], queues: Collection[Address]) -> dict[Address, Address]:
-    """By delayed table the queue after which it is named, in the same schema as a rule (wire sheet 1.2).
+    """The queue that each delayed table is named after, usually in the same schema (wire sheet 1.2).
 
-    Where a schema is given for one of the two alone, it is the only queue of that name that has no other.
+    If only one of the two has a configured schema, it is the only unpaired queue with that name.
     """
     known = set(queues)
     of = {each: base for each in delayed if (base := _base(each)) in known}
@@ -86,7 +87,7 @@ def queues_of(delayed: Collection[Address], queues: Collection[Address]) -> dict
 
 
 def _once(names: Mapping[Address, str]) -> dict[str, Address]:
-    """By name the tables that share theirs with no other."""
+    """By name, the tables whose name is unique."""
     times = Counter(names.values())
     return {name: address for address, name in names.items() if times[name] == 1}
 
@@ -107,7 +108,7 @@ def _catalog(connection: Connection, schemas: Sequence[str], family: str | None 
 
 
 def _named(dialect: Dialect, row: Row, told: tuple[TableKind, str], calls: str) -> QueueTable | None:
-    """None where no address can hold its name: nobody sends there."""
+    """None if no address can hold its name: nobody can send there."""
     try:
         return QueueTable.from_catalog(dialect, row, *told, calls)
     except AddressUnreadable:
@@ -115,7 +116,7 @@ def _named(dialect: Dialect, row: Row, told: tuple[TableKind, str], calls: str) 
 
 
 def calls(connection: Connection) -> dict[int, str]:
-    """By oid of a table the function of somebody's that looking into it would run."""
+    """By table oid, another role's function that planning a query on it would run."""
     return {row.oid: row.name for row in connection.all(connection.dialect.monitor.calls())}
 
 
@@ -126,14 +127,14 @@ def _by_evidence(
     doubted: Collection[Address] = (),
     raising: tuple[type[DatabaseError], ...] = (),
 ) -> list[QueueTable]:
-    """Error and audit queues may have any name. A table that cannot be read is taken for what it looks like."""
+    """Detect error and audit queues by their messages: they may have any name. An unreadable table keeps its kind."""
     inputs = [table.address for table in tables if table.kind is TableKind.INPUT and not table.why_unread]
     asked = [address for address in inputs if address not in known or address in doubted]
     for address, found in zip(asked, _evidence(connection, asked, raising), strict=True):
         told = known.pop(address, None)
         known[address] = (
             table_classifier.by_evidence(found, told) if found and found.rows else told
-        )  # who is empty tells nothing
+        )  # an empty table shows nothing new
     return [_as_known(table, known.get(table.address)) if table.kind is TableKind.INPUT else table for table in tables]
 
 
@@ -145,7 +146,7 @@ def _as_known(table: QueueTable, told: tuple[TableKind, str] | None) -> QueueTab
 def _evidence(
     connection: Connection, tables: Sequence[Address], raising: tuple[type[DatabaseError], ...]
 ) -> list[Row | None]:
-    """None where a table cannot be read. Raises what is in ``raising``."""
+    """None for unreadable tables. Raises the errors in ``raising``."""
     evidence = connection.dialect.monitor.evidence
     answers = list(batch_query.ask(connection, [(evidence(table=table), None) for table in tables]))
     if refused := next((each for each in answers if isinstance(each, raising)), None):

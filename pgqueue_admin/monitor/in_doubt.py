@@ -1,4 +1,4 @@
-"""Prepared transactions over several databases that nobody has ended, and who waits for them."""
+"""Prepared transactions over several databases that nobody has ended, and the sessions that wait for them."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,11 +11,11 @@ from pgqueue_admin.formatting import durations
 from pgqueue_admin.formatting.numbers import format_int
 
 MOST = 100
-LATE = timedelta(minutes=2)  # the recovery of a process that runs ends them each minute
+LATE = timedelta(minutes=2)  # a running process recovers them each minute
 
 
 class Owner(NamedTuple):
-    """Whose outbox decides, by the table of decisions beside it, and what it has decided of what was asked."""
+    """The outbox whose decision table decides, and which of the requested ids it has decided."""
 
     outbox: Address
     decided: frozenset[str]
@@ -23,16 +23,17 @@ class Owner(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InDoubt:
-    """``alias``: of the database that was asked; empty: that of the queues. ``tables``, ``waiting``: None: unknown.
+    """``alias``: the database queried; empty: that of the queues. ``tables``, ``waiting``: None: unknown.
 
-    ``age``: None: nobody knows. ``is_seen``: it is since whoever looked saw it first, as its server does not say it.
+    ``age``: None: unknown. ``is_seen``: the age counts from when it was first seen, because its server does not report
+    it.
     """
 
     prepared: Prepared
     age: timedelta | None
     alias: str = ""
     is_seen: bool = False
-    owner: Owner | None = None  # None: not found where we look
+    owner: Owner | None = None  # None: not found in the databases we read
 
     @property
     def is_decided(self) -> bool:
@@ -44,7 +45,7 @@ class InDoubt:
 
     @property
     def id(self) -> str:
-        """As the endpoint's table of decisions has it."""
+        """Its id in the endpoint's decision table."""
         return self.prepared.id
 
     @property
@@ -73,7 +74,7 @@ class InDoubt:
 
 
 def find(connection: Connection, now: datetime, alias: str = "") -> list[InDoubt]:
-    """The oldest, on the session's server, in whichever database of it. Raises DatabaseError."""
+    """The oldest on the session's server, in any of its databases. Raises DatabaseError."""
     two_phase = connection.dialect.two_phase_commit
     found = two_phase.in_doubt(connection, MOST) if two_phase else []
     return [InDoubt(each, _age(each, now), alias) for each in found]
@@ -84,7 +85,7 @@ def _age(prepared: Prepared, now: datetime) -> timedelta | None:
 
 
 def owners(connection: Connection, outboxes: list[Address], found: list[InDoubt]) -> dict[str, Owner]:
-    """By coordinator, of those outboxes that lie in this database. Raises DatabaseError."""
+    """By coordinator, for the outboxes in this database. Raises DatabaseError."""
     owners, ids = {}, [COORDINATOR, *{each.id for each in found}]
     for outbox in _with_decisions(connection, outboxes):
         table = outbox._replace(table=outbox.table + DECISIONS)
@@ -107,9 +108,10 @@ def _with_decisions(connection: Connection, outboxes: list[Address]) -> list[Add
 
 
 def each_once(found: list[InDoubt]) -> list[InDoubt]:
-    """Databases of one server tell of the same: what is asked in its own database knows the names of its tables.
+    """Deduplicate: databases of one server list the same transactions. The entry from its own database knows the table
+    names.
 
-    The oldest first; those of which nobody knows it last.
+    Oldest first; those of unknown age last.
     """
     best: dict[str, InDoubt] = {}
     for each in found:

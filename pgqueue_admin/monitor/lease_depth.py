@@ -25,10 +25,10 @@ _ORIGINAL = {
 
 @dataclass(frozen=True, slots=True)
 class LeaseDepth(QueueDepth):
-    """Ready waits, in flight is locked, expired has a lock that is over: these are its depth. Delayed was released for
-    later. A lock is a fact, no hint. ``head_seq`` and ``tail_seq`` are the lowest and the highest id.
+    """Depth = ready (waiting) + in flight (locked) + expired (lock expired). Delayed: released for later. Locks are
+    exact, no hint. ``head_seq`` and ``tail_seq`` are the lowest and the highest id.
 
-    ``first`` and ``last`` are places in the order of claims, which is not that of ids: what comes back goes to its end.
+    ``first`` and ``last`` are positions in claim order, which is not id order: a released message goes to the end.
     """
 
     first: int | None = None
@@ -47,7 +47,7 @@ class LeaseDepth(QueueDepth):
         return self.ready
 
     def moved_on(self, before: Self) -> bool:
-        """Rows that leave prove nothing: locks that are over are ended without anybody who receives."""
+        """Fewer rows prove nothing: expired locks are ended without any receiver."""
         return before.first is not None and self.first is not None and self.first > before.first
 
     def below(self, seq: int) -> float:
@@ -55,7 +55,7 @@ class LeaseDepth(QueueDepth):
 
 
 def query(monitor: Statements, table: QueueTable, common: dict[str, Any]) -> Any:
-    """The statement, also of a table that has no column of ours."""
+    """The statement, also for a table without our columns."""
     parts = _OURS if table.has_attempts else _ORIGINAL
     return monitor.lease(**common, **{name: getattr(monitor, part) for name, part in parts.items()})
 
@@ -97,7 +97,7 @@ class _Part(NamedTuple):
 
 
 def _part(row: Any, name: str, cap: int) -> _Part:
-    """Rows of one state: counted up to the cap, else from the probes that hit one, or at least the cap."""
+    """Rows of one state: counted up to the cap, else estimated from the probes that hit one, or at least the cap."""
     counted, hits = getattr(row, name), getattr(row, f"hits_{name}")
     if counted <= cap:
         return _Part(counted, "counted")

@@ -1,4 +1,4 @@
-"""Messages of the lease queue where they lie, who listens for them, and how they ended. Looking locks nothing."""
+"""Messages of the lease queue, its listeners, and how messages ended. Reading locks nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from pgqueue_admin.monitor.depth import CAP
 from pgqueue_admin.monitor.queue_table import QueueTable
 
 FIELDS = 8  # of a document, at most
-ENDINGS = 10_000  # are counted; of more it is said since when these are
+ENDINGS = 10_000  # counted at most; of more, also since when
 
 State = Literal["waiting", "locked", "over", "later"]
 Order = Literal["number", "newest", "locked", "waiting"]
@@ -19,15 +19,16 @@ Order = Literal["number", "newest", "locked", "waiting"]
 
 @dataclass(frozen=True)
 class LeaseMessage:
-    """``has_token``: a client of ours has it; else an original one. ``seen``: which lock this is, for an act by hand.
+    """``has_token``: one of our clients holds it; else an original client. ``seen``: identifies this lock, for manual
+    acts.
 
-    Seconds are from now on, by the clock of its server; None: never. ``attempts``, ``due_seconds``: None also in a
-    table of the original. ``fields``: its first scalar ones, as texts, cut.
+    Seconds are from now, by its server's clock; None: never. ``attempts``, ``due_seconds``: None also in the original's
+    table. ``fields``: the first scalar fields, as truncated texts.
     """
 
     id: int
     created_at: datetime | None
-    lock_ends_at: datetime | None  # None also where no calendar reaches
+    lock_ends_at: datetime | None  # None also if beyond the calendar
     lock_seconds: float | None
     is_locked: bool
     is_over: bool
@@ -40,7 +41,7 @@ class LeaseMessage:
     has_token: bool
     retried_from: int | None
     seen: str
-    lock_holder: str | None = None  # name, machine and pid, as a client of ours said them
+    lock_holder: str | None = None  # name, machine and pid, as reported by our client
     document_size: int | None = None  # bytes
 
     @property
@@ -65,16 +66,16 @@ class Listener(NamedTuple):
 
 
 class Listeners(NamedTuple):
-    """``hidden``: sessions of which this role is not told what they asked."""
+    """``hidden``: sessions whose queries this role may not see."""
 
     sessions: list[Listener]
     hidden: int
 
 
 class LocksOver(NamedTuple):
-    """Locks that are over and that nobody has ended. ``number``: counted, or capped, as ``how`` says.
+    """Expired locks that nobody has ended. ``number``: counted, or capped, as ``how`` says.
 
-    ``since``: when the first was over; None where there is none. ``at``: now, by the same clock.
+    ``since``: when the first expired; None if there is none. ``at``: now, by the same clock.
     """
 
     number: int
@@ -84,7 +85,7 @@ class LocksOver(NamedTuple):
 
 
 class Endings(NamedTuple):
-    """``since``: None where all of the time asked for are counted; else when the oldest of these ended."""
+    """``since``: None if the whole period is counted; else when the oldest counted one ended."""
 
     by_result: dict[str, int]
     since: datetime | None
@@ -108,7 +109,7 @@ def page(
     after: int = -(2**63),
     before: int = 2**63 - 1,
 ) -> list[LeaseMessage]:
-    """By number also from a number on; by lock or by turn the first ones."""
+    """By number, also from a given number; by lock or turn only the first ones."""
     browse, values = connection.dialect.browse, {"limit": limit, "after": after, "before": before}
     if order == "number":
         query = browse.lease_by_number(**_parts(connection.dialect, table))
@@ -124,13 +125,13 @@ def page(
 
 
 def listed(connection: Connection, table: QueueTable, numbers: Sequence[int]) -> list[LeaseMessage]:
-    """Those of these numbers that are there, by number."""
+    """The existing messages with these numbers, by number."""
     query = connection.dialect.browse.lease_listed(**_parts(connection.dialect, table))
     return [LeaseMessage.of(row) for row in connection.all(query, {"numbers": list(numbers)})]
 
 
 def message(connection: Connection, table: QueueTable, number: int) -> LeaseMessage | None:
-    """With how large its document is; None where it is not there any more."""
+    """Including its document's size; None if it is gone."""
     row = connection.one(connection.dialect.browse.lease_message(**_parts(connection.dialect, table)), {"id": number})
     return LeaseMessage.of(row) if row else None
 
@@ -148,13 +149,13 @@ def listeners(connection: Connection) -> Listeners:
 
 
 def locks_over(connection: Connection, table: QueueTable) -> LocksOver:
-    """Of a table of the original, too. Raises DatabaseError."""
+    """Also for the original's table. Raises DatabaseError."""
     (row,) = connection.all(connection.dialect.monitor.lease_over(table=table.address, cap=CAP))
     return LocksOver(row.number, "capped" if row.rows > row.number else "counted", row.since, row.at)
 
 
 def endings(connection: Connection, since: timedelta = timedelta(hours=1)) -> Endings:
-    """How many ended how in that time, by result; of the newest ENDINGS."""
+    """Messages that ended in that time, by result; among the newest ENDINGS."""
     rows = connection.all(connection.dialect.browse.lease_endings(cap=ENDINGS), {"since": since})
     more = any(row.more for row in rows)
     return Endings({row.result: row.number for row in rows}, min(row.oldest_at for row in rows) if more else None)
@@ -174,7 +175,7 @@ def _parts(dialect: Any, table: QueueTable) -> dict[str, Any]:
 
 
 def holder(browse: Statements, table: QueueTable) -> Any:
-    """The part of a statement that says who has it locked, as far as this table tells."""
+    """The SQL part that selects the lock holder, if the table has it."""
     return browse.lease_holder if "lock_holder" in table.columns else browse.lease_no_holder
 
 

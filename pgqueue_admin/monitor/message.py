@@ -1,4 +1,4 @@
-"""A message that waits in a table, as a person looks at it."""
+"""A message waiting in a table, as shown to a person."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ from pgqueue_admin.transport.wire.wire_times import parse_time
 
 @dataclass(frozen=True)
 class StoredMessage:
-    """What every row that holds a message tells, whichever table it lies in."""
+    """The data that every stored message has, in any kind of table."""
 
     id: UUID
     is_in_flight: bool  # a hint: its row is locked or being deleted right now
@@ -23,7 +23,7 @@ class StoredMessage:
 
     @property
     def headers(self) -> Headers:
-        """Empty where they cannot be read; ``unreadable`` then says why."""
+        """Empty if unreadable; ``unreadable`` then says why."""
         return self._read[0]
 
     @property
@@ -41,7 +41,7 @@ class StoredMessage:
 
     @property
     def message_id(self) -> str:
-        """An endpoint takes the row's id for a message that has none (wire sheet 7.2)."""
+        """An endpoint uses the row's id for a message without one (wire sheet 7.2)."""
         return self.headers.get(wire.MESSAGE_ID) or str(self.id)
 
     @property
@@ -68,7 +68,7 @@ class WaitingMessage(StoredMessage):
 
     seq: int
     expires_text: str | None  # exactly as the database writes it: infinity and years beyond 9999 exist
-    expires_at: datetime | None  # None also where no calendar reaches
+    expires_at: datetime | None  # None also if beyond the calendar
     is_expired: bool
 
     @property
@@ -78,12 +78,13 @@ class WaitingMessage(StoredMessage):
 
 @dataclass(frozen=True)
 class DelayedMessage(StoredMessage):
-    """A row of a delayed table. Its due time is as stored: who shows it takes the table's skew off."""
+    """A row of a delayed table. Its due time is as stored: subtract the table's skew to show it."""
 
     due_text: str  # exactly as the database writes it, in UTC
-    due_at: datetime | None  # None where no calendar reaches: infinity is never
+    due_at: datetime | None  # None if beyond the calendar: infinity means never
 
     @property
     def destination(self) -> str:
-        """Where it goes in a second hop, exactly as its sender gave it; empty: it stays where it is moved to."""
+        """Destination of a second hop, exactly as the sender wrote it; empty: it stays in the queue that it is moved
+        to."""
         return self.headers.get(wire.FORWARD_DESTINATION) or ""

@@ -1,4 +1,4 @@
-"""Outbox tables from outside: which there are, what waits, how far clean-up has come. Every look is bounded."""
+"""Outbox tables from outside: which exist, what is pending, how far clean-up has come. All reads are bounded."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 MOST_TABLES = 200
 COUNTED_TO = 1_000
 PAGE = 1_000
-SHOWN_OPERATIONS = 2_000_000  # characters of one record
+SHOWN_OPERATIONS = 2_000_000  # characters per record
 INDEXED = ("Dispatched", "DispatchedAt")
 _CALLS = "to plan a look would run {calls} of somebody's as the console's role"
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxTable:
-    """``rows``: as the planner knows it; None: it has not looked. ``says_when``: a record tells since when it waits.
+    """``rows``: the planner's estimate; None: not analysed. ``says_when``: records store since when they wait.
 
-    ``why_unread``: why nobody may look into it, or nothing.
+    ``why_unread``: why it may not be read, or empty.
     """
 
     address: Address
@@ -32,10 +32,11 @@ class OutboxTable:
 
 @dataclass(frozen=True, slots=True)
 class OutboxFigures:
-    """``pending`` is counted to COUNTED_TO + 1. ``oldest_pending``, ``oldest_kept``: None where nothing is, or says.
+    """``pending`` is counted up to COUNTED_TO + 1. ``oldest_pending``, ``oldest_kept``: None if there is none, or
+    unknown.
 
-    ``dispatched``: that are kept; ``how``: counted, capped, an estimate, or unknown. ``unread``: why nothing of this is
-    known.
+    ``dispatched``: records still kept; ``how``: counted, capped, estimate or unknown. ``unread``: why nothing of this
+    is known.
     """
 
     table: OutboxTable
@@ -48,12 +49,12 @@ class OutboxFigures:
 
     @property
     def kept_is_known(self) -> bool:
-        """What was dispatched is looked for by its index alone."""
+        """Dispatched records are read only by their index."""
         return not self.unread and "DispatchedAt" not in self.table.missing_indexes
 
 
 class PendingRecord(NamedTuple):
-    """``operations``: how many messages it is to send; None: what it holds is no list."""
+    """``operations``: number of messages to send; None: its content is no list."""
 
     id: str
     created_at: datetime | None
@@ -67,7 +68,7 @@ class DispatchedRecord(NamedTuple):
 
 
 class ShownRecord(NamedTuple):
-    """``size``: of its operations in bytes; they are cut at SHOWN_OPERATIONS characters."""
+    """``size``: bytes of its operations, which are cut at SHOWN_OPERATIONS characters."""
 
     id: str
     dispatched: bool
@@ -79,18 +80,18 @@ class ShownRecord(NamedTuple):
 
 
 def now(connection: Connection) -> datetime:
-    """By the server's clock, which wrote what is compared with it. Raises DatabaseError."""
+    """By the server's clock, which also wrote the times compared with it. Raises DatabaseError."""
     at: datetime = connection.value(connection.dialect.monitor.server_time())
     return _aware(at)
 
 
 def _aware(at: Any) -> Any:
-    """Some drivers do not say that it is UTC, which every session is in."""
+    """Some drivers omit the zone; every session is in UTC."""
     return at.replace(tzinfo=UTC) if at and at.tzinfo is None else at
 
 
 def find(connection: Connection, schemas: list[str]) -> list[OutboxTable]:
-    """``schemas``: those that may be looked at; none: all. Raises DatabaseError."""
+    """``schemas``: those that may be read; empty: all. Raises DatabaseError."""
     dialect = connection.dialect
     if not dialect.lists_roles:
         return [_listed(dialect, row) for row in connection.all(dialect.outbox.tables(most=MOST_TABLES))]
@@ -101,7 +102,7 @@ def find(connection: Connection, schemas: list[str]) -> list[OutboxTable]:
 
 
 def _listed(dialect: Dialect, row: Any) -> OutboxTable:
-    """Where a catalog lists only what the role may read, and a look runs nobody's code."""
+    """For catalogs that list only what the role may read, where planning runs no foreign code."""
     missing = tuple(column for column in INDEXED if column not in (row.indexed or "").split(","))
     return OutboxTable(dialect.address(row.schema, row.table), row.rows, bool(row.says_when), missing, "")
 
@@ -113,7 +114,7 @@ def _table(dialect: Dialect, row: Any, calls: str) -> OutboxTable:
 
 
 def measure(connection: Connection, table: OutboxTable) -> OutboxFigures:
-    """Of one table; what cannot be read is said. Raises DatabaseDown."""
+    """Figures of one table; read errors go into ``unread``. Raises DatabaseDown."""
     if table.why_unread:
         return OutboxFigures(table, unread=table.why_unread)
     if "Dispatched" in table.missing_indexes:
@@ -140,7 +141,7 @@ def _measured(connection: Connection, table: OutboxTable) -> OutboxFigures:
 
 
 def _dispatched(table: OutboxTable, pending: int, counted: int | None) -> tuple[int | None, str]:
-    """Beyond what is counted as the planner has it, if it has looked since there were so many."""
+    """Beyond the counted limit, the planner's estimate, if it is recent enough to know of so many."""
     if counted is not None and counted <= COUNTED_TO:
         return counted, "counted"
     estimate = max(0, table.rows - pending) if table.rows is not None else None
@@ -164,7 +165,7 @@ def dispatched(connection: Connection, table: OutboxTable, most: int, after: str
 
 
 def pending_ids(connection: Connection, table: Address, most: int) -> list[str]:
-    """The first so many by message id, read a page at a time; nothing is locked. Raises DatabaseError."""
+    """The first ``most`` by message id, read in pages without locks. Raises DatabaseError."""
     found, query = list[str](), connection.dialect.outbox.pending_ids(table=table, most=PAGE)
     while len(found) < most:
         page = [row.id for row in connection.all(query, {"after": found[-1] if found else ""})]
@@ -175,7 +176,7 @@ def pending_ids(connection: Connection, table: Address, most: int) -> list[str]:
 
 
 def still_pending(connection: Connection, table: Address, ids: Collection[str]) -> set[str]:
-    """Which of these wait; nothing is locked. Raises DatabaseError."""
+    """Which of these are pending; takes no locks. Raises DatabaseError."""
     query = connection.dialect.outbox.still_pending(table=table)
     return {row.id for row in connection.all(query, {"ids": list(ids)})} if ids else set()
 

@@ -1,4 +1,4 @@
-"""What the sampler remembers of a queue between two samples."""
+"""The sampler's memory of a queue between samples."""
 
 from bisect import bisect_left
 from collections import deque
@@ -9,19 +9,19 @@ from typing import NamedTuple
 from pgqueue_admin.monitor.depth import LATE
 from pgqueue_admin.monitor.depth_result import QueueDepth
 
-# When messages arrived. The tables do not say, but whoever watches the tail grow knows.
+# Arrival times of messages: the tables do not store them, but the growth of the tail shows them.
 _MOST = 4096
 
 
 class Arrivals:
-    """A seq had arrived when the tail was first seen at or past it: exact to one sample."""
+    """A seq had arrived when the tail was first seen at or past it: precise to one sample."""
 
     def __init__(self) -> None:
         self._seqs: list[int] = []
         self._times: list[datetime] = []
 
     def note(self, tail_seq: int, at: datetime) -> None:
-        """Only growth counts: a tail that left takes nothing back. The first note is where watching began."""
+        """Only growth counts: a tail that is received removes nothing. The first note is the start of observation."""
         if not self._seqs or tail_seq > self._seqs[-1]:
             self._seqs.append(tail_seq)
             self._times.append(at)
@@ -29,33 +29,33 @@ class Arrivals:
             self._thin()
 
     def of(self, seq: int) -> datetime | None:
-        """None for what was there before watching began, and for what was not seen yet."""
+        """None for messages present before observation began, or not seen yet."""
         place = bisect_left(self._seqs, seq)
         return self._times[place] if 0 < place < len(self._seqs) else None
 
     def before(self, seq: int) -> datetime | None:
-        """The instant before which it had arrived; None where ``of`` knows when, and for what was not seen yet."""
+        """The time before which it had arrived; None if ``of`` knows the time, or it was not seen yet."""
         return self._times[0] if self._seqs and seq <= self._seqs[0] else None
 
     def forget_below(self, seq: int) -> None:
-        """What is before the head is never asked for again; the last note below it stays as the beginning."""
+        """Seqs below the head are never queried again; the last note below it stays as the start."""
         place = bisect_left(self._seqs, seq)
         if place > _MOST // 8:
             del self._seqs[: place - 1], self._times[: place - 1]
 
     def _thin(self) -> None:
-        """Drop every second note of the older half: a seq there then seems to have arrived a little later."""
+        """Drop every second note of the older half: those seqs then seem to have arrived slightly later."""
         half = len(self._seqs) // 2
         del self._seqs[1:half:2], self._times[1:half:2]
 
 
-# Messages per second in and out of a queue, from two looks at it.
+# Messages per second in and out of a queue, from two samples.
 WINDOW_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRates:
-    """None: needs two samples, or cannot be known."""
+    """None: needs two samples, or unknown."""
 
     in_per_second: float | None = None
     out_per_second: float | None = None
@@ -64,19 +64,19 @@ class QueueRates:
 class RateSample(NamedTuple):
     at: datetime
     depth: QueueDepth
-    left: float | None  # since the look before
+    left: float | None  # since the previous sample
 
 
 class RateWindow:
-    """The looks of the last half minute; the rates are those between the oldest of them and the newest."""
+    """The samples of the last half minute; rates are between the oldest and the newest."""
 
     def __init__(self) -> None:
         self._looks: deque[RateSample] = deque()
 
     def add(self, at: datetime, depth: QueueDepth) -> QueueRates:
-        """In is how many numbers were given, rolled-back inserts included; out is in minus what the queue grew by.
+        """In: numbers drawn, including rolled-back inserts. Out: in minus the queue's growth.
 
-        The table's own statistics would not do: they count receives that were rolled back.
+        The table's own statistics are unsuitable: they count rolled-back receives.
         """
         if self._looks and went_back(self._looks[-1].depth.sent_total, depth.sent_total):
             self._looks.clear()
@@ -90,7 +90,7 @@ class RateWindow:
         return QueueRates(*(None if count is None else max(0, count) / seconds for count in counts))
 
     def _left(self) -> float | None:
-        """In the whole window: of each look it is known how its rows lay, and only until the next."""
+        """In the whole window: the marks of each sample are valid only until the next."""
         counts = [look.left for look in self._looks][1:]
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
@@ -107,7 +107,7 @@ def arrivals(before: QueueDepth, after: QueueDepth) -> float | None:
 
 
 def departures(before: QueueDepth, after: QueueDepth) -> float | None:
-    """From counts; where they are not counted, about how many rows the head moved over."""
+    """From counts; if not counted, about how many rows the head passed."""
     arrived = arrivals(before, after)
     if before.rows is not None and after.rows is not None:
         return None if arrived is None else arrived - (after.rows - before.rows)
@@ -117,10 +117,10 @@ def departures(before: QueueDepth, after: QueueDepth) -> float | None:
 
 
 def someone_received(before: QueueDepth, after: QueueDepth) -> bool:
-    """Only what rows prove: the sequence runs ahead of those that are not committed yet, or never will be.
+    """Only what rows prove: the sequence counts uncommitted and rolled-back inserts, too.
 
-    Of a queue that is empty both times it is all there is: received in between, open or undone. That puts off no
-    warning: what is committed later comes later.
+    For a queue empty at both samples the sequence is the only evidence: received in between, uncommitted or rolled
+    back. That delays no warning: what commits later counts later.
     """
     if not after.to_receive:
         return before.to_receive > 0 or (arrivals(before, after) or 0) > 0
@@ -128,18 +128,18 @@ def someone_received(before: QueueDepth, after: QueueDepth) -> bool:
 
 
 def went_back(before: int | None, after: int | None) -> bool:
-    """Whether the sequence did: emptied with a restart, or another table under the same name."""
+    """Whether the sequence went back: restarted, or another table has the name."""
     return (after or 0) < (before or 0)
 
 
-BLIND_AFTER = timedelta(seconds=10)  # without a look, what came meanwhile cannot be dated by the next one
-SLOW = 0.02  # seconds; a look that takes longer wades through dead rows before the head
-_SHARE = 50  # looking below the low water may take one in so many seconds
+BLIND_AFTER = timedelta(seconds=10)  # after a longer gap, the next sample cannot date what arrived meanwhile
+SLOW = 0.02  # seconds; a slower sample scans dead rows before the head
+_SHARE = 50  # scanning below the low water may take this fraction (1/50) of the time
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedDepth:
-    """What an earlier sampler knew of a queue."""
+    """What the previous sampler knew of a queue."""
 
     ready_seq: int | None = None
     head_seq: int | None = None
@@ -150,7 +150,7 @@ class RememberedDepth:
     sent_total: int | None = None
 
     def until(self, at: datetime) -> "RememberedDepth":
-        """By a clock that stepped back since: what it says was later was before now, and nobody can say how long."""
+        """Clamp to a clock that has stepped back: later times become now, and ages become lower bounds."""
         how = "least" if self.oldest_at and self.oldest_at > at else self.oldest_how
         changed_at, last_departure_at, oldest_at = (
             each and min(each, at) for each in (self.changed_at, self.last_departure_at, self.oldest_at)
@@ -161,7 +161,7 @@ class RememberedDepth:
 
 
 class QueueHistory:
-    """One queue's past: what arrived when, what left, and where looking for its head may begin."""
+    """One queue's past: arrivals, departures, and the low-water mark where scans may begin."""
 
     def __init__(self, remembered: RememberedDepth | None = None, blind_after: timedelta = BLIND_AFTER) -> None:
         self._blind_after = blind_after
@@ -172,36 +172,34 @@ class QueueHistory:
         self.changed_at = self.remembered.changed_at
         self.last_departure_at = self.remembered.last_departure_at
         self.low_water: int | None = None
-        self.low_water_checked_at: datetime | None = (
-            None  # when everything down to the lowest seq was last looked through
-        )
+        self.low_water_checked_at: datetime | None = None  # when all rows from the lowest seq on were last scanned
         self._look_again_at: datetime | None = None
         self._arrivals, self._window = Arrivals(), RateWindow()
         self._sent: tuple[int, datetime | None] | None = None
 
     def note(self, at: datetime, depth: QueueDepth) -> None:
-        """Take in a new look at the queue."""
-        self._note_water(at, depth)  # first: where this look began is forgotten with the rest
+        """Record a new sample."""
+        self._note_water(at, depth)  # first: the later resets forget where this scan began
         stepped_back = at < self._noted_at
         if stepped_back:
             self._look_again_at = None
         if went_back((self.last or self.remembered).sent_total, depth.sent_total):
-            self.begin_anew()  # before comparing: a table that was emptied would look received from
+            self.begin_anew()  # before comparing: an emptied table would look like receives
         left = self._someone_received(depth)
         self.changed_at = at if self.last is None or self.last.depth != depth.depth else self.changed_at
         self.last_departure_at = at if left else self.last_departure_at
         if self.last and (stepped_back or at - self._noted_at > self._blind_after):
-            self._begin(self._known(self.last))  # after comparing, which holds however long nobody looked
+            self._begin(self._known(self.last))  # after comparing, which is valid after any gap
         if self.last is None:
             self._forget_the_future(at)
-        # last, since what came while nobody looked, or has a former one's number, is not dated by this look
+        # last: this sample does not date what arrived during a gap, or reuses an earlier number
         self._arrivals.note(max(depth.tail_seq or 0, 0 if self.last else depth.sent_total or 0), at)
         self._arrivals.forget_below(depth.head_seq or 0)
         self.rates = self._window.add(at, depth)
         self.last, self._noted_at = depth, at
 
     def begin_anew(self) -> None:
-        """Its numbers begin again: nothing that is known of a seq is true of the one that has its number now."""
+        """Its numbers restart: what is known of a seq is not true of its new message."""
         self._begin(RememberedDepth())
         self._sent = self.low_water = self._look_again_at = None
 
@@ -221,7 +219,7 @@ class QueueHistory:
         return (self._sent[1], "estimate") if self._sent[1] else (self._arrivals.before(seq), "least")
 
     def wants_sent_at(self) -> int | None:
-        """The seq whose TimeSent must stand in for its arrival, if that is not read yet."""
+        """The seq whose TimeSent must substitute for its arrival time, if not read yet."""
         seq = self.last.ready_seq if self.last else None
         known = seq is None or self.oldest()[0] is not None or (self._sent is not None and self._sent[0] == seq)
         return None if known else seq
@@ -230,11 +228,11 @@ class QueueHistory:
         self._sent = seq, sent_at
 
     def begin_at(self, at: datetime) -> int | None:
-        """The seq to look from now. None: from the very lowest."""
+        """The seq to scan from now. None: from the lowest."""
         return None if self._look_again_at is None or at >= self._look_again_at else self.low_water
 
     def _begin(self, remembered: RememberedDepth) -> None:
-        """As a sampler that starts, with what the one before knew."""
+        """Start like a new sampler, with the previous one's knowledge."""
         self.remembered, self.last = remembered, None
         self._arrivals, self._window = Arrivals(), RateWindow()
 

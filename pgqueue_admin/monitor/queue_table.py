@@ -29,7 +29,7 @@ _READABLE = {
 }
 
 
-# what our workers note of a message beside the original's columns (docs/reference/lease-queue.md)
+# columns that our workers add to the original's (docs/reference/lease-queue.md)
 _ATTEMPTS = {
     "attempts": "integer",
     "available_at": "timestamp with time zone",
@@ -52,23 +52,23 @@ class TableKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueueTable:
-    """Facts of the catalog, and what was concluded from them."""
+    """Facts from the catalog, and conclusions from them."""
 
     address: Address
     kind: TableKind
-    reason: str  # why this kind, in words for a person
+    reason: str  # why this kind, for people
     columns: dict[str, str]  # name: type
     oid: int = 0
-    sequence: Address | None = None  # what numbers seq, whatever its name
+    sequence: Address | None = None  # the sequence of seq, whatever its name
     sequence_max: int | None = None
     sequence_is_readable: bool = False
-    sequence_step: int | None = 1  # from one message's number to the next; None where they count nothing
+    sequence_step: int | None = 1  # from one message's number to the next; None if it does not count messages
     seq_indexed: bool = False
     seq_unique: bool = True
     has_primary_key: bool = False
     size_bytes: int = 0
     hides_rows: bool = False  # from this role, by row-level security
-    calls: str = ""  # a function of somebody's that planning a look would run
+    calls: str = ""  # another role's function that planning a query would run
     delayed: Address | None = None  # the table of its delayed messages
     delayed_of: Address | None = None  # of a delayed table: the queue its messages go to when due
 
@@ -78,7 +78,7 @@ class QueueTable:
 
     @property
     def has_ids(self) -> bool:
-        """Delayed messages on SQL Server have none: their number stands for it."""
+        """Delayed messages on SQL Server have none: their number substitutes."""
         return "id" in self.columns
 
     @property
@@ -87,14 +87,14 @@ class QueueTable:
 
     @property
     def seq_end(self) -> int | None:
-        """The last number that seq can take: the column's or the sequence's, whichever comes first."""
+        """The largest possible seq: the column's or the sequence's limit, whichever is lower."""
         numbers = self.columns.get("id", "") if self.kind is TableKind.LEASE else self.seq_type
         ends = [INTEGER_END] if numbers == "integer" else []
         return min([*ends, self.sequence_max]) if self.sequence_max is not None else None
 
     @property
     def is_counted(self) -> bool:
-        """Whether it has all columns of a queue, be they of other types: how many rows wait can be told then."""
+        """Whether it has all columns of a queue, of any type: then its rows can be counted."""
         compared = [self.columns.get(name, "") for name in ("seq", "expires")]
         return self.columns.keys() >= _READABLE.keys() and not any("user-defined" in each for each in compared)
 
@@ -104,19 +104,19 @@ class QueueTable:
 
     @property
     def has_attempts(self) -> bool:
-        """Of a lease queue: whether it has our columns, too, and not the original's alone."""
+        """For a lease queue: whether it has our columns besides the original's."""
         return _ATTEMPTS.items() <= self.columns.items()
 
     @property
     def why_unread(self) -> str:
-        """Why nobody may look into it, or nothing: looking runs no code of other people's."""
+        """Why it may not be read, or empty: reading must not run other roles' code."""
         if self.hides_rows:
             return _POLICY if "rowversion" in self.columns else _HIDDEN
         return _CALLS.format(calls=self.calls) if self.calls else ""
 
     @property
     def descends(self) -> bool:
-        """Whether the newest message is the first."""
+        """Whether the newest message comes first."""
         return (self.sequence_step or 0) < 0
 
     @property

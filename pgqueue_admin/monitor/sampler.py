@@ -1,4 +1,4 @@
-"""Samples every queue in as few round trips as possible, and derives rates and ages from the sample before."""
+"""Samples every queue in as few round trips as possible, and derives rates and ages from earlier samples."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -18,14 +18,14 @@ from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.wire_times import parse_time
 
-FIND_EVERY = 5.0  # seconds between looks at the catalog
-ASK_AGAIN_EVERY = 60.0  # seconds between questions that are seldom answered differently: sizes, what messages tell
-_MISSED = 5  # looks; then nobody can say when in between a message came
-_BATCH = 10  # a round trip each; all of them stay locked against their owners' ALTER until its end
+FIND_EVERY = 5.0  # seconds between catalog reads
+ASK_AGAIN_EVERY = 60.0  # seconds between reads of what rarely changes: sizes, evidence in messages
+_MISSED = 5  # missed samples after which arrival times are unknown
+_BATCH = 10  # tables per round trip; they stay locked against ALTER until it ends
 
 
 class UnreadTable(NamedTuple):
-    """Why a table could not be read: in words, and by the server's code where the server said it."""
+    """Why a table could not be read: in words, and by SQLSTATE if the server gave one."""
 
     error: str
     sqlstate: str = ""
@@ -36,7 +36,7 @@ Found = dict[Address, QueueDepth | UnreadTable]
 
 @dataclass(frozen=True, slots=True)
 class QueueSample:
-    """One queue at one instant. ``depth`` is None where it could not be read; ``error`` then says why."""
+    """One queue at one instant. ``depth`` is None if unreadable; ``error`` then says why."""
 
     table: QueueTable
     at: datetime
@@ -55,9 +55,9 @@ class QueueSample:
 
 
 class Sampler:
-    """``connect`` opens a read-only session with a statement timeout; it is kept, and opened again when it is lost.
+    """``connect`` opens a read-only session with a statement timeout; it is kept, and reopened when lost.
 
-    ``every``: seconds between two looks, as its caller means to take them.
+    ``every``: the caller's intended seconds between samples.
     """
 
     def __init__(
@@ -80,15 +80,15 @@ class Sampler:
         self._evidence: discovery.Evidence = {}
         self._sizes: dict[int, int] = {}
         self._skews: dict[Address, timedelta] = {}
-        self._alone: set[Address] = set()  # what failed in company is asked by itself
+        self._alone: set[Address] = set()  # tables that failed in a batch are queried alone
         self._read_again_at: dict[Address, float] = {}  # heads whose headers could not be read
         self._find_at = self._ask_again_at = 0.0
         self._unfound: DatabaseError | None = None
-        self._settings: Any = None  # of the session, as it was opened
+        self._settings: Any = None  # the session's settings when opened
 
     @property
     def tables(self) -> list[QueueTable]:
-        """As found last."""
+        """As last found."""
         return self._tables
 
     @property
@@ -97,13 +97,13 @@ class Sampler:
         return str(self._unfound or "")
 
     def sample(self, now: datetime | None = None) -> list[QueueSample]:
-        """Look at every queue; one that alone cannot be read has an error. Raises DatabaseError where none can be seen:
-        the database is down, or too slow."""
+        """Sample every queue; an unreadable one has an error. Raises DatabaseError if none can be read: the database is
+        down, or too slow."""
         if self._connection:
             try:
                 return self._pass(now)
             except DatabaseDown:
-                self.close()  # the session was lost, which does not mean that a new one is refused
+                self.close()  # the session was lost, but a new one may succeed
         return self._pass(now)
 
     def _pass(self, now: datetime | None) -> list[QueueSample]:
@@ -126,13 +126,13 @@ class Sampler:
                 connection.one(connection.dialect.monitor.patience())
                 self._settings = connection.settings()
             except DatabaseError:
-                connection.close()  # or it would be kept without its patience
+                connection.close()  # or it would stay open without its lock timeout
                 raise
             self._connection, self._find_at = connection, 0.0
         return self._connection
 
     def _close_if_changed(self, connection: Connection) -> None:
-        """Nothing of anybody's runs in it, as far as we know. If something did, and set it otherwise, it ends here."""
+        """No foreign code should run in this session. If some did and changed its settings, end the session."""
         if connection.settings() != self._settings:
             self.close()
 
@@ -147,12 +147,12 @@ class Sampler:
                 raise
             except DatabaseError as error:
                 self._unfound = error
-            self._find_at = clock + FIND_EVERY  # also where it failed: what is too slow is not asked at every look
+            self._find_at = clock + FIND_EVERY  # also after an error: a slow read is not repeated at every sample
         if self._unfound and not self._tables:
             raise self._unfound.with_traceback(None)
 
     def _refresh(self, connection: Connection, clock: float) -> None:
-        """Which tables there are, and now and then how large they are, and how far their due times are off."""
+        """Find tables; at longer intervals also read their sizes and their due times' skew."""
         self._tables = discovery.find(connection, self._schemas, self._evidence, self._doubted())
         if clock >= self._ask_again_at:
             self._sizes = depth.table_sizes(connection, self._tables) or self._sizes
@@ -168,9 +168,9 @@ class Sampler:
         self._alone &= present
 
     def _doubted(self) -> set[Address]:
-        """Tables whose messages are asked again what they tell, the longest ago first.
+        """Tables whose messages are checked again, those checked longest ago first.
 
-        Each once in ASK_AGAIN_EVERY, and never all of a thousand in one look.
+        Each once per ASK_AGAIN_EVERY, spread over catalog reads.
         """
         return set(islice(self._evidence, ceil(len(self._evidence) * FIND_EVERY / ASK_AGAIN_EVERY)))
 
@@ -187,8 +187,8 @@ class Sampler:
         return [self._sample(table, at, found) for table in self._tables]
 
     def _as_they_are_now(self, connection: Connection, tables: list[QueueTable]) -> list[QueueTable]:
-        """Between two looks at the catalog somebody may have made an index that calls a function of his. While the
-        catalog is locked nobody can: then what was found before holds."""
+        """Between two catalog reads an owner may have created an index that calls their function. While the catalog is
+        locked nobody can: then the earlier result holds."""
         try:
             calls = discovery.calls(connection)
         except DatabaseDown:
@@ -208,7 +208,7 @@ class Sampler:
         return found
 
     def _together(self, connection: Connection, tables: list[QueueTable], at: datetime) -> Found:
-        """All or nothing: where one fails, each is asked by itself."""
+        """All or nothing: if one query fails, each table is queried alone."""
         try:
             answers = connection.batch([self._asked(connection, table, at) for table in tables])
         except DatabaseDown:
@@ -237,15 +237,15 @@ class Sampler:
     def _track(self, table: QueueTable) -> QueueHistory:
         if table.address not in self._tracks:
             self._tracks[table.address] = QueueHistory(self._remembered(table.address), self._blind_after)
-        if self._oids.get(table.address, table.oid) != table.oid:  # dropped and made again
+        if self._oids.get(table.address, table.oid) != table.oid:  # dropped and recreated
             self._tracks[table.address].begin_anew()
             self._evidence.pop(table.address, None)
         self._oids[table.address] = table.oid
         return self._tracks[table.address]
 
     def _read_sent_at(self, connection: Connection, tables: Iterable[QueueTable]) -> None:
-        """For heads older than this sampler: TimeSent is the best there is, and marked as an estimate. One that could
-        not be read is not known to have none: it is asked for again, and of those that are too slow one a look."""
+        """For heads older than this sampler: TimeSent is the best substitute, marked as an estimate. Read errors are
+        retried later; at most one timeout per sample."""
         clock = self._monotonic()
         for table in tables:
             track = self._track(table)
@@ -287,7 +287,7 @@ class Sampler:
 
 
 def _sent_at(connection: Connection, table: QueueTable, seq: int) -> datetime | None:
-    """None where the headers do not say. Raises DatabaseError where they cannot be read."""
+    """None if the headers lack it. Raises DatabaseError if they cannot be read."""
     text = connection.value(connection.dialect.browse.headers_at(table=table.address), {"seq": seq})
     try:
         return parse_time(wire.parse(text).get(wire.TIME_SENT))

@@ -1,4 +1,4 @@
-"""Occupancy of a queue's seq range: where between head and tail rows exist."""
+"""Occupancy of a queue's seq range: where rows exist between head and tail."""
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import TimedOut
@@ -6,13 +6,13 @@ from pgqueue_admin.monitor.batch_query import within
 from pgqueue_admin.monitor.queue_table import QueueTable
 
 STEPS = 96
-TIMEOUT = 0.1  # seconds; over dead rows not yet vacuumed the first look is slow, and the picture is not worth more
+TIMEOUT = 0.1  # seconds; unvacuumed dead rows slow the first scan, and the chart is not worth more
 
 
 def steps(
     connection: Connection, table: QueueTable, head_seq: int, tail_seq: int, timeout: float = TIMEOUT
 ) -> list[bool] | None:
-    """Whether a row exists in each of equal steps of the span; None where looking took too long."""
+    """Whether a row exists in each of equal steps of the span; None on timeout."""
     span = tail_seq - head_seq + 1
     query = connection.dialect.browse.seq_occupancy(table=table.address, steps=min(STEPS, span))
     try:

@@ -1,4 +1,4 @@
-"""Who receives which event: the subscription tables as they stand, and what is wrong with them (wire sheet 1.3, 4)."""
+"""Who receives which event: the subscription tables, and their faults (wire sheet 1.3, 4)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,31 +11,30 @@ from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import HeadersUnreadable
 
 MOST = 2_000
-MOST_NARROWED = 100_000  # before those of other queues are left out: how many these are must not tell
-LOOKED_AT = 200  # so many of the newest of each audit queue
+MOST_NARROWED = 100_000  # before rows of other queues are removed: their number must not show
+LOOKED_AT = 200  # newest messages read per audit queue
 EVERYTHING = "System.Object"  # every published class derives from it
 _PUBLISH = "Publish"
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRow:
-    """A row. ``queue`` is None where the address names none; ``is_there`` tells whether that table exists. Both,
-    where it lies in another catalog, which is not looked into.
-    """
+    """A row. ``queue`` is None if the address is invalid; ``is_there``: whether its table exists. For another catalog,
+    which is not read: None and True."""
 
     table: Address
     endpoint: str
     topic: str
-    queueaddress: str  # exactly as it stands
+    queueaddress: str  # exactly as stored
     queue: Address | None = None
     is_there: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionTables:
-    """``unheard``: types of events published lately that nobody subscribes to now, of so many that were looked at.
+    """``unheard``: types of recently published events without a subscriber, among ``looked_at`` events.
 
-    For whom sees some queues: the rows whose copies go to these, and nothing of the rest.
+    For users who see only some queues: only rows that deliver to these.
     """
 
     tables: list[Address]
@@ -46,7 +45,7 @@ class SubscriptionTables:
 
 
 def find(connection: Connection, tables: Sequence[QueueTable]) -> SubscriptionTables:
-    """Every subscription in the tables that were found. Raises DatabaseDown."""
+    """Every subscription in these tables. Raises DatabaseDown."""
     seen = visible_queues.current()
     kept = [table.address for table in tables if table.kind is TableKind.SUBSCRIPTION]
     untouched = {table.address: table.why_unread for table in tables if table.why_unread}
@@ -69,14 +68,14 @@ def find(connection: Connection, tables: Sequence[QueueTable]) -> SubscriptionTa
 def _seen(
     connection: Connection, rows: list[SubscriptionRow], unread: list[str], seen: VisibleQueues
 ) -> SubscriptionTables:
-    """A table is of no queue, and what is published of all of them."""
+    """Subscription tables belong to no queue, and published events to all: both are left out."""
     theirs = [row for row in rows if row.queue and seen.sees(row.queue)]
     untold = ["It may have more of these queues."] if unread else []
     return SubscriptionTables([], _judged(connection, theirs), [], 0, untold)
 
 
 def together(found: Sequence[SubscriptionTables]) -> SubscriptionTables:
-    """Of several databases; what is unheard in one has nobody in it, whoever listens in another."""
+    """Combine several databases. An event unheard in one is listed even if another has subscribers."""
     return SubscriptionTables(
         [each for one in found for each in one.tables],
         [each for one in found for each in one.rows],
@@ -96,7 +95,7 @@ def _rows(connection: Connection, table: Address, most: int) -> list[Subscriptio
 
 
 def _queue(dialect: Dialect, said: str, table: Address) -> Address | None:
-    """As endpoints of that database read it."""
+    """Parsed as that database's endpoints do."""
     try:
         return dialect.parse_address(said, dialect.native(table).schema)
     except AddressUnreadable:
@@ -119,12 +118,12 @@ def _judged(connection: Connection, rows: list[SubscriptionRow]) -> list[Subscri
 
 
 def _is_of_another_catalog(dialect: Dialect, queue: Address) -> bool:
-    """Only a schema that names one is written in brackets."""
+    """Only schemas with a catalog are written in brackets."""
     return dialect.multi_catalog and dialect.native(queue).schema.startswith("[")
 
 
 def _published(connection: Connection, audits: Iterable[Address]) -> list[Sequence[str]]:
-    """The types of each event found, concrete first; an audit queue that cannot be read tells nothing."""
+    """The types of each event found, concrete first; unreadable audit queues are skipped."""
     found = []
     for table in audits:
         statement = connection.dialect.subscription.published(table=table, most=LOOKED_AT)

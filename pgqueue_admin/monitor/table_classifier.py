@@ -1,4 +1,4 @@
-"""Classifies a table by its columns; names decide only between kinds of one shape (wire sheet 12.10)."""
+"""Classifies a table by its columns; names only distinguish kinds with the same columns (wire sheet 12.10)."""
 
 import re
 from typing import Any
@@ -19,7 +19,7 @@ _NUMBERED_DELAYED = {  # SQL Server's
     "due": {"timestamp without time zone"},
     "rowversion": {"bigint"},
 }
-_SQL_SERVERS = {"rowversion", "recoverable", "correlationid", "replytoaddress"}  # of the transport's tables there
+_SQL_SERVERS = {"rowversion", "recoverable", "correlationid", "replytoaddress"}  # of transport tables there
 _SUBSCRIPTION = {name: {"character varying", "text"} for name in ("queueaddress", "endpoint", "topic")}
 _NUMBER = {"integer", "bigint"}
 _TIME = {"timestamp without time zone", "timestamp with time zone"}
@@ -37,7 +37,7 @@ Judged = tuple[TableKind, str] | None
 
 
 def judge(row: Any) -> Judged:
-    """Kind and reason of a catalog row; None where it is no business of ours."""
+    """Kind and reason for a catalog row; None if it is no table of ours."""
     columns: Columns = row.columns
     if is_queue(columns):
         return _queue(row)
@@ -55,7 +55,7 @@ def judge(row: Any) -> Judged:
 
 
 def is_queue(columns: Columns) -> bool:
-    """Whether messages can be put into it and received from it, whatever they are for."""
+    """Whether messages can be inserted and received, for any purpose."""
     return _has(columns, _QUEUE)
 
 
@@ -80,9 +80,9 @@ _BY_NAME = [
 
 
 def by_evidence(found: Any, told: Judged = None) -> Judged:
-    """Kind of an input-shaped table whose newest messages all carry what only failed or audited ones do.
+    """Kind of an input-shaped table whose newest messages all carry a header that only failed or audited messages have.
 
-    What was ``told`` of it before is taken back when none of them does: one that strayed in is not enough.
+    The earlier verdict ``told`` is dropped only when none of them has it: a single stray message is not enough.
     """
     if told and {TableKind.ERROR: found.failed, TableKind.AUDIT: found.audited}[told[0]]:
         return told

@@ -9,13 +9,13 @@ from pgqueue_admin.monitor.queue_table import TableKind
 
 class TargetState(StrEnum):
     OK = "ok"
-    PAUSED = "paused"  # somebody decided that it waits
+    PAUSED = "paused"  # a person paused it
     WARNING = "warning"  # cannot be judged
     CRITICAL = "critical"  # past a target
 
 
 class Targets(Protocol):
-    """NULL is no target."""
+    """NULL: no target."""
 
     target_age_seconds: int | None
     target_depth: int | None
@@ -37,7 +37,7 @@ UNREAD = "unreadable"
 
 
 class TargetVerdict(NamedTuple):
-    """``why`` names the target that is passed furthest: age, depth, dead; or unreadable, or paused.
+    """``why``: the target exceeded most: age, depth, dead; or unreadable, or paused.
 
     ``ratio``: value ÷ target.
     """
@@ -50,7 +50,7 @@ class TargetVerdict(NamedTuple):
 
     @property
     def badness(self) -> tuple[int, float]:
-        """Sorts worst first when reversed."""
+        """Sort key: worst first in reverse order."""
         return _BADNESS[self.state], self.ratio
 
 
@@ -62,15 +62,15 @@ _DEFAULTS: dict[TableKind, dict[str, int]] = {
 
 
 def default_targets(kind: TableKind | str) -> dict[str, int | None]:
-    """Input and lease queues: a message waits a minute at most, none is dead. Error queues: any row is one too many."""
+    """Input and lease queues: a message waits at most a minute, and none is dead. Error queues: no rows at all."""
     none = {"target_age_seconds": None, "target_depth": None, "target_dead": None}
     return {**none, **_DEFAULTS.get(TableKind(kind), {})}
 
 
 def against(targets: Targets, figures: JudgedFigures, now: datetime, paused: bool = False) -> TargetVerdict:
-    """Judge one queue. A figure that is not known passes no target; the age of what waits is not within one either.
+    """Judge one queue. An unknown figure exceeds no target, but an unknown age is a warning.
 
-    What cannot be read is not within target. ``paused``: whoever receives here was told to wait.
+    An unreadable queue is a warning. ``paused``: its receivers were paused.
     """
     if figures.error:
         return TargetVerdict(TargetState.WARNING, UNREAD)
@@ -79,9 +79,10 @@ def against(targets: Targets, figures: JudgedFigures, now: datetime, paused: boo
 
 
 def each(targets: Targets, figures: JudgedFigures, now: datetime, paused: bool = False) -> list[TargetVerdict]:
-    """Every target by itself: a warning each; none while the queue cannot be read, for its figures are old ones.
+    """Verdicts per target: each is a warning of its own; none while the queue is unreadable, because its figures are
+    old.
 
-    Of one that is ``paused`` only the dead are judged: that messages wait there was decided.
+    If ``paused``, only dead messages are judged: the waiting is intended.
     """
     if figures.error:
         return []
@@ -92,14 +93,14 @@ def each(targets: Targets, figures: JudgedFigures, now: datetime, paused: bool =
 
 
 def age(figures: JudgedFigures, now: datetime) -> float | None:
-    """Seconds that the oldest ready message has waited; None where none is ready, or where that cannot be seen."""
+    """Seconds that the oldest ready message has waited; None if none is ready, or if unknown."""
     if figures.oldest_at is None or not figures.ready or figures.error:
         return None
     return max(0.0, (now - figures.oldest_at).total_seconds())
 
 
 def age_is_unknown(figures: JudgedFigures) -> bool:
-    """Messages are ready, and the oldest was not read, or not reached behind what is in flight, expired or newer."""
+    """Messages are ready, but the oldest was not read, or not reached behind those in flight, expired or newer."""
     return bool(figures.ready) and figures.oldest_at is None and not figures.error
 
 
@@ -112,5 +113,5 @@ def _age(targets: Targets, figures: JudgedFigures, now: datetime) -> TargetVerdi
 def _ratio(why: str, value: float | None, target: int | None) -> TargetVerdict:
     if value is None or target is None:
         return TargetVerdict(TargetState.OK)
-    ratio = value / target if target else value + 1 if value else 0.0  # a target of none: each one counts
+    ratio = value / target if target else value + 1 if value else 0.0  # target 0: each one counts
     return TargetVerdict(TargetState.CRITICAL if value > target else TargetState.OK, why, ratio, value, target)

@@ -15,7 +15,7 @@ def smallest(connection: Connection, table: QueueTable, low_water: int | None = 
     found: dict[str, timedelta] = {}
     for row in connection.all(connection.dialect.browse.times_to_be_received(table=table.address), {"low": low}):
         kind, span = _ttbr(row.headers)
-        if span is not None and span > timedelta():  # with none nobody could receive it: its sender's mistake
+        if span is not None and span > timedelta():  # zero: nobody could receive it, a sender's mistake
             found[kind] = min(span, found.get(kind, span))
     return found
 

@@ -1,4 +1,4 @@
-"""Searches waiting messages piece by piece, with limits on rows and time. Locks nothing."""
+"""Searches waiting messages in batches, within limits of rows and time. Locks nothing."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -15,20 +15,20 @@ from pgqueue_admin.monitor.depth import BOTTOM
 from pgqueue_admin.monitor.message import DelayedMessage, WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
 
-ROWS = 50_000  # of one look
-SECONDS = 2.0  # of one; a statement may take longer, up to its own limit
-FIRST, LARGEST = 500, 10_000  # rows of a statement: few at first, for nobody knows how large they are
+ROWS = 50_000  # per search
+SECONDS = 2.0  # per search; a statement may exceed it, up to its own limit
+FIRST, LARGEST = 500, 10_000  # rows per statement: few at first, because their size is unknown
 
 
 class Condition(NamedTuple):
-    """On a row ``a`` of the archive, as ``archive_search.sql`` writes it."""
+    """A condition on archive row ``a``, as in ``archive_search.sql``."""
 
     matches: Statement
     params: dict[str, Any]
 
 
 class Found(NamedTuple):
-    """``onward``: the place behind which the next look begins; None: all of the table was looked through from there."""
+    """``onward``: where the next search continues; None: the whole table was searched."""
 
     messages: list[Any]
     looked_at: int
@@ -45,8 +45,8 @@ def waiting(
     newest_first: bool = False,
     only_expired: bool = False,
 ) -> Found:
-    """From behind the seq ``start`` on. Raises TimedOut where not even the first rows were read."""
-    sql: Any = getattr(connection.dialect, "waiting_search")  # noqa: B009 - of some dialects: ``searches_waiting``
+    """Search after seq ``start``. Raises TimedOut if not even the first rows were read."""
+    sql: Any = getattr(connection.dialect, "waiting_search")  # noqa: B009 - only dialects with ``searches_waiting``
     place, end, step = (sql.down, sql.lowest, -1) if newest_first else (sql.up, sql.highest, 1)
     statement = sql.look_through(table=table.address, place=place, end=end, waiting=sql.waiting, matches=asked.matches)
 
@@ -88,7 +88,7 @@ def delayed(connection: Connection, table: QueueTable, asked: Condition, start: 
 
 
 class NumberRange(NamedTuple):
-    """From ``low`` on up to ``high``, both included."""
+    """From ``low`` to ``high``, both inclusive."""
 
     low: int
     high: int
@@ -106,7 +106,7 @@ def leases(
     *,
     newest_first: bool = False,
 ) -> Found:
-    """Messages of a lease queue of these numbers, by number. ``onward``: the number behind which to look on."""
+    """Messages of a lease queue in this range, by number. ``onward``: the number to continue after."""
     sql: Any = getattr(connection.dialect, "waiting_search")  # noqa: B009 - as above
     place, end = (sql.leases_down, sql.lowest) if newest_first else (sql.leases_up, sql.highest)
     parts = {"table": table.address, "place": place, "end": end, "leases": sql.leases, "matches": asked.matches}
@@ -126,7 +126,7 @@ def leases(
 
 
 def _lease_parts(connection: Connection, table: QueueTable) -> dict[str, Any]:
-    """What a table of ours tells, and one of the original does not."""
+    """SQL parts for columns of our tables, or substitutes for the original's."""
     browse, sql, is_ours = connection.dialect.browse, getattr(connection.dialect, "waiting_search"), table.has_attempts  # noqa: B009
     return {
         "kind": browse.lease_kind,
@@ -140,7 +140,7 @@ def _lease_parts(connection: Connection, table: QueueTable) -> dict[str, Any]:
 def _look(
     look: Callable[[Any, int], Any], end_of: Callable[[Any], Any], at: Any, limit: int
 ) -> tuple[list[Any], int, Any]:
-    """Until more match than are shown, or one look's rows or time are over."""
+    """Search until more match than are shown, or the limit of rows or time is reached."""
     found, looked_at, size, ends_at = list[Any](), 0, FIRST, monotonic() + SECONDS
     while looked_at < ROWS and len(found) <= limit and (monotonic() < ends_at or not looked_at):
         most = min(size, ROWS - looked_at)
