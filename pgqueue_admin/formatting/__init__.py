@@ -1,1 +1,1 @@
-"""How a figure, a duration, a time and a name are said: pure functions for pages, command line, mail and log."""
+"""Formats figures, durations, times and names: pure functions for pages, command line, mail and log."""

@@ -1,4 +1,4 @@
-"""Why the oldest message of a queue waits, as far as that is known."""
+"""Why the oldest message of a queue waits, as far as known."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from pgqueue_admin.formatting.numbers import pluralize, rate
 
 @dataclass(frozen=True, slots=True)
 class AgeExplanation:
-    """How quickly messages come and leave, and of an endpoint of ours how many of its slots have one."""
+    """Arrival and departure rates; for our own endpoints also how many slots are busy."""
 
     into: float | None = None
     out: float | None = None
@@ -16,7 +16,7 @@ class AgeExplanation:
 
     @property
     def said(self) -> str:
-        """With what to look at first; without a full stop: more advice follows."""
+        """Includes what to check first; without a full stop, because more advice follows."""
         if self.into is None or self.out is None:
             return "Messages arrive quicker than they are handled, or are not handled at all. See who receives"
         if self.slots and self.busy >= self.slots:

@@ -1,4 +1,4 @@
-"""How something unusual is said: what was seen, and what is usual there."""
+"""Words for an anomaly: what was observed, and the baseline."""
 
 import math
 
@@ -15,18 +15,18 @@ KNOWN = {
 
 
 def span(milliseconds: float) -> str:
-    """``≈ 1.33 s``; what is shorter than the clock can tell is no less certain for that: ``< 1 ms``."""
+    """``≈ 1.33 s``; below the clock's resolution ``< 1 ms``, which needs no ≈."""
     said = measured(milliseconds)
     return said if said.startswith("<") else f"≈{NBSP}{said}"
 
 
 def between(low: float, high: float) -> str:
-    """``≈ 1 s to ≈ 2 s``; a band that reaches down to nothing has but one end."""
+    """``≈ 1 s to ≈ 2 s``; a range that starts near zero has only an upper end."""
     return f"up to {span(high)}" if nearest(low) < 1 else f"{span(low)} to {span(high)}"
 
 
 def seen(kind: str, number: float, messages: int | None, timed: int | None = None) -> str:
-    """``timed``: of how many messages a span is known; None: nobody counted, and nothing is said of it."""
+    """``timed``: how many messages have a known duration; None: not counted, and not mentioned."""
     if kind == "slower":
         return f"19 in 20 within {span(number)}{_of_timed(messages or 0, timed)}"
     if kind == "failures":
@@ -44,7 +44,7 @@ def _of_timed(messages: int, timed: int | None) -> str:
 
 
 def usual(kind: str, number: float, median: float, low: float, high: float) -> str:
-    """``number``: what was seen. It is beyond the limit, so both are never said alike."""
+    """``number``: the observed value. It exceeds the limit, so both are never worded alike."""
     least, most = whole(low, high)
     if kind == "slower":
         return f"{span(median)}, {_at_most(span(high), span(number))}"
@@ -54,7 +54,7 @@ def usual(kind: str, number: float, median: float, low: float, high: float) -> s
 
 
 def whole(low: float, high: float) -> tuple[int, int]:
-    """The least and the most that lie in a band of counts; to the nearest they might lie beyond it."""
+    """The lowest and highest integer inside a range of counts; rounding could leave the range."""
     return math.ceil(low), math.floor(high)
 
 

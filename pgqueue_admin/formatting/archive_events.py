@@ -1,4 +1,4 @@
-"""What was done with an archived message, or came of it by itself, as a line of its story."""
+"""An archived message's events, from people or by itself, as lines of its story."""
 
 from typing import NamedTuple
 
@@ -26,6 +26,6 @@ _WORDS = {
 
 
 def words(verb: str, who: str) -> EventWords:
-    """Also of a verb that only another version writes."""
+    """Also for verbs that only another version writes."""
     title, icon, tone = _WORDS.get(verb, (f"{verb.capitalize()} by {{who}}", "info", ""))
     return EventWords(title.replace("{who}", who), icon, tone)

@@ -1,11 +1,11 @@
-"""What people do, in the past tense, and what is counted of it: the one table of all verbs of the audit."""
+"""The audit's verbs: each act in the past tense, and what it counts."""
 
 from typing import NamedTuple
 
 
 class AuditVerb(NamedTuple):
     past: str
-    counts: str = ""  # one of what it was done to, where there may be many
+    counts: str = ""  # the counted noun, if there may be many
 
 
 ACTS = {
@@ -57,10 +57,10 @@ ACTS = {
 
 
 def past(verb: str) -> str:
-    """An entry of an older version may have a verb that is written no more: it stays as it is."""
+    """An entry of an older version may have a retired verb: it is shown unchanged."""
     return ACTS.get(verb, AuditVerb(verb)).past
 
 
 def counts(verb: str) -> str:
-    """What its entry counts, "" where it is one thing."""
+    """The noun that its entry counts, or "" for a single thing."""
     return ACTS.get(verb, AuditVerb(verb)).counts

@@ -1,4 +1,4 @@
-"""A message body as a person may read it: which kind it is, and its views pretty, raw, hex and bodystring."""
+"""A message body for reading: its kind, and its views pretty, raw, hex and bodystring."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pgqueue_admin.formatting import escape_invisible, pretty_print
 from pgqueue_admin.formatting.escape_invisible import TextSpan, merged
 
-# Bytes as hex and ASCII, sixteen a row.
+# Bytes as hex and ASCII, sixteen per row.
 _ROW = 16
 
 
@@ -26,10 +26,10 @@ def _ascii(row: bytes) -> str:
     return "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
 
 
-CHUNK = 65_536  # what one page renders
-LARGE = 1_000_000  # above it nothing is re-indented unless asked for
+CHUNK = 65_536  # bytes that one page renders
+LARGE = 1_000_000  # bytes; larger bodies are re-indented only on request
 VIEWS = ("pretty", "raw", "hex", "bodystring")
-_MAX_PIECES = 1_500  # a page stays light: beyond, the text is there without its colours
+_MAX_PIECES = 1_500  # more spans would make a page heavy: drop the colours
 
 _ODD = re.compile("[\x00-\x08\x0b\x0e-\x1f\udc80-\udcff]")
 _INDENTED = {"JSON": pretty_print.indented_json, "XML": pretty_print.indented_xml}
@@ -37,7 +37,7 @@ _INDENTED = {"JSON": pretty_print.indented_json, "XML": pretty_print.indented_xm
 
 @dataclass(frozen=True, slots=True)
 class BodyPart:
-    """A stretch of a body: bytes ``start`` to ``end`` of ``total``, drawn as ``pieces`` in ``view``."""
+    """Bytes ``start`` to ``end`` of a body of ``total``, rendered as ``pieces`` in ``view``."""
 
     kind: str
     view: str
@@ -57,7 +57,7 @@ class BodyPart:
 
 
 def kind_of(head: bytes, content_type: str | None = None) -> str:
-    """JSON, XML, text or binary: as declared where the bytes can be that, else as they look."""
+    """JSON, XML, text or binary: as declared if the bytes allow, otherwise by their look."""
     if _looks_binary(head):
         return "binary"
     declared = (content_type or "").split(";")[0].strip().lower()
@@ -82,7 +82,7 @@ def part(
     content_type: str | None = None,
     view: str = "",
 ) -> BodyPart:
-    """The bytes from ``start`` on, at most CHUNK of them, drawn in ``view`` (empty: what suits them)."""
+    """The bytes from ``start`` on, at most CHUNK, rendered in ``view`` (empty: the kind's default)."""
     total = start + len(raw) if total is None else total
     kind = kind_of(raw, content_type)
     view = view if view in VIEWS else default_view(kind, total)
@@ -101,7 +101,7 @@ def part(
 
 
 def readable(text: str, start: int, end: int, total: int) -> BodyPart:
-    """The readable text of a BodyString panel (T6), whoever decoded it: of these bytes."""
+    """The decoded text of a BodyString panel (T6), for these bytes."""
     return BodyPart("text", "bodystring", _light(escape_invisible.marked(text)), start, end, total)
 
 
@@ -131,7 +131,7 @@ def _broken(text: str) -> str:
 
 
 def _light(pieces: Iterable[TextSpan]) -> list[TextSpan]:
-    """Few enough pieces for a page: colours go first, marks stay."""
+    """Few enough spans for a page: drop colours first, marks only if necessary."""
     kept = list(merged(pieces))
     if len(kept) <= _MAX_PIECES:
         return kept
@@ -140,7 +140,7 @@ def _light(pieces: Iterable[TextSpan]) -> list[TextSpan]:
 
 
 def _looks_binary(head: bytes) -> bool:
-    """More than one byte in ten that is no text, or a mark of UTF-16 or gzip: nobody reads that as characters."""
+    """More than one byte in ten is no text, or it starts with a mark of UTF-16 or gzip."""
     sample = head[:4096]
     odd = len(_ODD.findall(escape_invisible.decode_part(sample)[0]))
     return odd * 10 > len(sample) or sample.startswith((b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b"))

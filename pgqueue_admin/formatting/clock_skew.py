@@ -1,4 +1,4 @@
-"""How it is said that due times are off: by the writers' session zone, by their clocks (wire sheet 3)."""
+"""Words for skewed due times: by the writers' session zone, or by their clocks (wire sheet 3)."""
 
 from datetime import timedelta
 
@@ -31,14 +31,14 @@ def clock(off: timedelta) -> str:
 
 
 def short(zone: timedelta, off: timedelta, is_zone: bool, is_clock: bool) -> str:
-    """In a cell: what differs, or that nothing does."""
+    """For a table cell: the skew, or that there is none."""
     said = [f"zone UTC{'−' if _late(zone) else '+'}{_length(zone)}"] if is_zone else []
     said += [f"clock {'−' if _late(off) else '+'}{_length(off)}"] if is_clock else []
     return ", ".join(said) or "as ours: UTC"
 
 
 def _late(off: timedelta) -> bool:
-    """Stored too late: a zone behind UTC, a clock behind the server's."""
+    """Stored too late: a zone behind UTC, or a clock behind the server's."""
     return off > timedelta()
 
 

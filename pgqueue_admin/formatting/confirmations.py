@@ -1,4 +1,4 @@
-"""What is said before an act on archived messages: one set of words for pages, Django admin and a shell. Pure."""
+"""Confirmation texts of acts on archived messages, shared by pages, Django admin and the shell. Pure."""
 
 from pgqueue_admin.formatting import retention
 from pgqueue_admin.formatting.numbers import pluralize
@@ -33,7 +33,7 @@ def question(kind: str, count: int, environment: str) -> str:
 
 
 def effect(kind: str, archive_days: int) -> str:
-    """What it does to each of many, and the way back. ``archive_days``: how long the archive keeps them, 0 for ever."""
+    """What the act does to each message, and how to undo it. ``archive_days``: the archive's retention, 0 for ever."""
     return f"{_EFFECT[kind]} {retention.restorable(archive_days)}" if kind in _INTO_THE_BIN else _EFFECT[kind]
 
 

@@ -1,4 +1,4 @@
-"""How a crossing between two databases is said, on its page and by manage.py crossings."""
+"""Words for crossings between two databases, on their page and in manage.py crossings."""
 
 from pgqueue_admin.formatting.numbers import pluralize
 
@@ -13,12 +13,12 @@ def where(takes_in: bool, alias: str) -> str:
 
 
 def asked(number: int, takes_in: bool, alias: str) -> str:
-    """The question that a person answers."""
+    """The question for the person who decides."""
     return f"{pluralize(number, 'message')} {where(takes_in, alias)}?"
 
 
 def effect(takes_in: bool, is_typed: bool, arrived: bool, is_move: bool = False) -> str:
-    """What a decision does to its messages."""
+    """What the decision does to its messages."""
     if is_move:
         return (
             "They count as moved." if arrived else "They count as never moved. Move them again if it is still wanted."

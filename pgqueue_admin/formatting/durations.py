@@ -1,4 +1,4 @@
-"""How a length of time is said, in its largest two units; and how a person types one: ``1h``, ``90 m``, ``5 days``."""
+"""Formats durations in their two largest units, and parses typed ones: ``1h``, ``90 m``, ``5 days``."""
 
 import re
 
@@ -9,7 +9,7 @@ _TYPED_UNITS = {
     "ms": 0.001, "msec": 0.001, "millisecond": 0.001, "s": 1, "sec": 1, "second": 1, "m": 60, "min": 60, "minute": 60,
     "h": 3_600, "hr": 3_600, "hour": 3_600, "d": 86_400, "day": 86_400, "w": 604_800, "wk": 604_800, "week": 604_800,
 }  # fmt: skip
-# days, mins, hrs
+# plurals: days, mins, hrs
 _TYPED_UNITS |= {f"{unit}s": size for unit, size in _TYPED_UNITS.items() if len(unit) > 1 and unit != "ms"}
 _PART = re.compile(r"\s*(\d{1,9}(?:\.\d{1,6})?)\s*([a-z]+)\s*", re.ASCII)
 
@@ -28,7 +28,7 @@ def duration(seconds: float | None) -> str:
 
 
 def measured(milliseconds: float) -> str:
-    """Of what is known within one per cent: ``< 1 ms``, ``38 ms``, ``1.33 s``, ``1 min 45 s``."""
+    """For values known within one per cent: ``< 1 ms``, ``38 ms``, ``1.33 s``, ``1 min 45 s``."""
     shown = nearest(milliseconds)
     if shown < 1:
         return f"<{NBSP}1{NBSP}ms"
@@ -38,7 +38,7 @@ def measured(milliseconds: float) -> str:
 
 
 def nearest(milliseconds: float) -> float:
-    """What is said of it, still in milliseconds: charts are told this, and round nothing by themselves."""
+    """The rounded value in milliseconds: charts get this, and do not round by themselves."""
     if milliseconds < 999.5:
         return round(milliseconds)
     three_digits = float(f"{milliseconds:.3g}")
@@ -58,12 +58,12 @@ def _two_units(seconds: int) -> str:
 
 
 def plain(seconds: float | None) -> str:
-    """As a setting is written: ``1 s``, not ``1.0 s``."""
+    """As settings are written: ``1 s``, not ``1.0 s``."""
     return duration(seconds).replace(f".0{NBSP}s", f"{NBSP}s")
 
 
 def parse(text: str, unit: str = "") -> float | None:
-    """How many seconds the text says, or None when it is no duration; a bare number is in ``unit``, if one is given."""
+    """Seconds, or None if the text is no duration; a bare number is in ``unit``, if given."""
     text = text.strip().lower().replace("\u00a0", " ")
     if unit and re.fullmatch(r"\d{1,9}(\.\d{1,6})?", text, re.ASCII):
         text += unit
@@ -74,8 +74,8 @@ def parse(text: str, unit: str = "") -> float | None:
 
 
 def typed(length: float) -> str:
-    """As a person would type it, and read again it is the same to the millisecond: ``1 s``, ``12.345 s``."""
-    said = plain(length).replace(",", "")  # 3650 d: nobody types the comma
+    """As a person would type it; parsing it gives the same value to the millisecond: ``1 s``, ``12.345 s``."""
+    said = plain(length).replace(",", "")  # 3,650 d: nobody types the comma
     read = parse(said)
     if read is not None and round(read * 1000) == round(length * 1000):
         return said

@@ -1,4 +1,4 @@
-"""What an edit of many messages changes in each, as a sentence. Pure."""
+"""An edit of many messages as a sentence. Pure."""
 
 HIDDEN = "•••"
 COUNTED = {
@@ -11,7 +11,7 @@ COUNTED = {
 
 
 def said(part: str, name: str, way: str, old: str, new: str, *, is_hidden: bool = False) -> str:
-    """``sets header Tenant to “blue”``. ``is_hidden``: values may not be read."""
+    """``sets header Tenant to “blue”``. ``is_hidden``: mask the values."""
     where = f"{part} {name}"
     before, after = (HIDDEN if is_hidden else f"“{each}”" for each in (old, new))
     return {

@@ -1,13 +1,13 @@
-"""What has no shape gets one: broken bytes, NUL, controls and the characters that turn text around."""
+"""Makes invisible characters visible: broken bytes, NUL, control and bidi characters."""
 
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 
-# Text cut into pieces of one kind each, for a page to draw and nothing else to parse.
+# Text in spans of one kind each, ready for a page to render.
 class TextSpan(NamedTuple):
-    """``kind``: key, text, number, mark (our stand-in for what cannot be shown), faint, or empty."""
+    """``kind``: key, text, number, mark (stands for an unprintable character), faint, or empty."""
 
     text: str
     kind: str = ""
@@ -18,7 +18,7 @@ def joined(pieces: Iterable[TextSpan]) -> str:
 
 
 def merged(pieces: Iterable[TextSpan]) -> Iterator[TextSpan]:
-    """Neighbours of one kind become one piece: fewer nodes on the page."""
+    """Merge adjacent spans of one kind: fewer nodes on the page."""
     text, kind = "", ""
     for piece in pieces:
         if piece.kind != kind and text:
@@ -29,7 +29,7 @@ def merged(pieces: Iterable[TextSpan]) -> Iterator[TextSpan]:
         yield TextSpan(text, kind)
 
 
-# CR before LF is a line end and stays. Bidi controls, zero-width characters and the BOM make a text read as another;
+# CR before LF is a line end and stays. Bidi controls, zero-width characters and the BOM disguise a text;
 # lone surrogates cannot be encoded.
 _UNSEEN = re.compile(
     "\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
@@ -37,18 +37,18 @@ _UNSEEN = re.compile(
 
 
 def decode(raw: bytes) -> str:
-    """UTF-8, with each byte that is none kept as a lone surrogate: ``marked`` shows it, nothing is lost."""
+    """UTF-8; each invalid byte becomes a lone surrogate, which ``marked`` shows: nothing is lost."""
     return raw.decode("utf-8", "surrogateescape")
 
 
 def decode_part(raw: bytes) -> tuple[str, int]:
-    """Decode the start of a longer text and say how many bytes were used: a character cut at the end waits."""
+    """Decode the start of a longer text and return the number of bytes used: a cut character is left for later."""
     cut = _cut_character(raw)
     return decode(raw[: len(raw) - cut]), len(raw) - cut
 
 
 def marked(text: str, kind: str = "") -> Iterator[TextSpan]:
-    """The text with a visible mark for every character that has no shape of its own."""
+    """The text with a visible mark for every invisible character."""
     done = 0
     for unseen in _UNSEEN.finditer(text):
         if unseen.start() > done:
@@ -60,22 +60,22 @@ def marked(text: str, kind: str = "") -> Iterator[TextSpan]:
 
 
 def plain(text: str) -> str:
-    """The marked text as one string, where a page or a log takes no pieces."""
+    """The marked text as one string, for pages and logs that take no spans."""
     return _UNSEEN.sub(lambda unseen: mark(unseen[0]), text)
 
 
 def in_json(text: str) -> str:
-    """A JSON text of the same meaning in which such characters are written as escapes: for a field to edit it in."""
+    """Equivalent JSON with invisible characters escaped, for editing in a form field."""
     return _UNSEEN.sub(lambda unseen: f"\\u{ord(unseen[0]):04x}", text)
 
 
 def has_any(text: str) -> bool:
-    """Whether a character of it has no shape, so that a person who edits it would not see it."""
+    """Whether it has an invisible character, which a person editing it would miss."""
     return _UNSEEN.search(text) is not None
 
 
 def first_line(text: str) -> str:
-    """Of what a database or a driver said, where a page has one line for it."""
+    """The first line of a database's or driver's message, for pages with room for one line."""
     return plain(text.strip().partition("\n")[0])
 
 
@@ -89,12 +89,12 @@ def mark(character: str) -> str:
 
 
 def broken_bytes(text: str) -> int:
-    """How many bytes of a decoded text were no UTF-8."""
+    """How many bytes of a decoded text were not UTF-8."""
     return sum("\udc80" <= character <= "\udcff" for character in text)
 
 
 def _cut_character(raw: bytes) -> int:
-    """How many bytes at the end begin a character whose rest is not here."""
+    """How many bytes at the end start an incomplete character."""
     for back in range(1, min(4, len(raw)) + 1):
         byte = raw[-back]
         if byte >= 0xC0:

@@ -1,4 +1,4 @@
-"""How the state of failures is said: the sentence that opens the page, and what retrying did."""
+"""Words for failures: the page's opening sentence, and the results of retries."""
 
 import re
 
@@ -14,9 +14,9 @@ _NUMBERS = (
 
 
 def verdict(counts: dict[str, int], acknowledged: int, uncovered: str = "", *, how: str = COUNTED) -> str:
-    """Of all there is. ``counts``: unacknowledged groups by state; ``uncovered``: what failed and is in no group.
+    """For the unfiltered page. ``counts``: unacknowledged groups by state; ``uncovered``: failed messages in no group.
 
-    While there are such, or groups beyond those counted, nothing is said of what is new: one of them may be.
+    While there are such messages, or uncounted groups, it does not claim that nothing is new.
     """
     loud = [(state, counts.get(state, 0)) for state in LOUD if counts.get(state)]
     total, quiet = sum(count for _, count in loud), counts.get("quiet", 0)
@@ -40,14 +40,14 @@ def verdict(counts: dict[str, int], acknowledged: int, uncovered: str = "", *, h
 
 
 def matching(groups: int, how: str = COUNTED) -> str:
-    """What a search found is no verdict: others may need a look."""
+    """For a search there is no verdict: other causes may need a look."""
     if not groups:
         return "No cause matches" if how == COUNTED else "No cause of those looked at matches"
     return pluralize(groups, "cause matches", "causes match", how)
 
 
 def retried(retried: int, succeeded: int, dead_again: int) -> str:
-    """What became of those that were put back: ``12 retried, all dead again``; "" where none was."""
+    """Outcomes of retried messages: ``12 retried, all dead again``; "" if none was retried."""
     total = retried + succeeded + dead_again
     if not total:
         return ""
@@ -61,7 +61,7 @@ def retried(retried: int, succeeded: int, dead_again: int) -> str:
 
 
 def readable(message: str) -> str:
-    """A folded message as a person reads it: ``card … declined``."""
+    """A folded message for reading: ``card … declined``."""
     return _FOLDED.sub("…", message)
 
 

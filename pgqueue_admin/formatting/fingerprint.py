@@ -1,8 +1,9 @@
-"""Is it the same failure? Its type, the first frame that is your own code, its message without what varies.
+"""Identifies a failure by its exception type, its first frame in the user's code, and its message without variable
+parts.
 
-The archive, the console and history tell failures apart by this one rule. Its expressions are read alike by Python and
-by Java (Spark's), so none has a group but those that are taken. Fingerprints are stored: whoever changes an expression
-makes one failure two, before and since.
+The archive, the console and history group failures by this rule. Python and Java (Spark) must read its expressions
+alike, so they have no groups but the captured ones. Fingerprints are stored: changing an expression splits a failure
+into one before and one after.
 """
 
 import re
@@ -10,32 +11,32 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
-# Which frames of a stack trace are a framework's: pages fold them, and history tells failures apart by the others.
-# Expressions that Python and Java (Spark's) read alike, without groups that capture. Fingerprints are stored: whoever
-# changes these makes one failure two, before and since, where its trace has such a frame.
-NET = r"(?:NServiceBus|System|Microsoft|Npgsql|Newtonsoft)\.|lambda_method"  # what a call begins with
+# Framework frames of a stack trace: pages fold them, and history tells failures apart by the others.
+# Python and Java (Spark) must read them alike; they capture no groups. Fingerprints are stored: a change here splits a
+# failure whose trace has such a frame into one before and one after.
+NET = r"(?:NServiceBus|System|Microsoft|Npgsql|Newtonsoft)\.|lambda_method"  # prefixes of calls
 PACKAGES = r"/(?:site|dist)-packages/"
 PYTHON_ITSELF = r"/lib/python\d|<frozen "
 ENGINE = r"pgqueue_admin/(?:transport|workers|archive|dialects)/"
-PYTHON = f"{PACKAGES}|{PYTHON_ITSELF}|{ENGINE}"  # what a path has in it
+PYTHON = f"{PACKAGES}|{PYTHON_ITSELF}|{ENGINE}"  # parts of paths
 
 
 DIGITS = 16  # of a fingerprint, hexadecimal
-TRACE_MOST = 20_000  # characters of a stack trace that are looked through, from either end
+TRACE_MOST = 20_000  # characters of a stack trace that are searched, from either end
 LONGEST = 200  # characters of a folded message
-LOOKED_AT = 4000  # characters of a message: a quotation mark that nothing closes has all that follows looked through
+LOOKED_AT = 4000  # characters of a message that are read: an unclosed quotation mark scans all that follows
 
 NET_FRAME = rf"^[^\S\n]+at (?!{NET})([^(\n]*)"
 PYTHON_FRAME = rf'^[^\S\n]+File "(?![^\n]*(?:{PYTHON}))(?:[^\n]*in (\S+)[^\S\n]*$)?'
 VARIES = [
     (r"[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}", "<id>"),
-    # ULIDs, and hexadecimal ids of 12 digits and more
+    # ULIDs, and hexadecimal ids of at least 12 digits
     (
         r"(?<!\w)(?=\d*[a-fA-F])(?=[a-fA-F]*\d)[0-9a-fA-F]{12,}+(?!\w)"
         r"|(?<!\w)(?=[A-Z]*\d)[0-9A-HJKMNP-TV-Z]{26}(?!\w)",
         "<id>",
     ),
-    # an apostrophe between letters opens nothing and closes nothing; N stands before texts of SQL Server
+    # an apostrophe between letters is no quotation mark; N precedes texts of SQL Server
     (r"(?<!\w)N?'(?:[^']++|(?<=\w)'(?=\w))*+'(?!\w)|\"[^\"]*\"|“[^”]*”", "<text>"),
     (r"\d+", "<n>"),
 ]
@@ -51,7 +52,7 @@ def is_fingerprint(text: str) -> bool:
 
 
 class Fingerprint(NamedTuple):
-    """What all failures of one group have in common. ``frame`` and ``message``: None where there is none."""
+    """What all failures of one group share. ``frame`` and ``message``: None if there is none."""
 
     exception: str
     frame: str | None
@@ -65,7 +66,7 @@ class Fingerprint(NamedTuple):
 
 
 def fingerprint(exception: str, message: str | None, trace: str | None, own_code: tuple[str, ...] = ()) -> Fingerprint:
-    """``own_code``: prefixes of namespaces and modules, whose frames are preferred to other code."""
+    """``own_code``: prefixes of namespaces and modules whose frames take precedence."""
     return Fingerprint(exception, own_frame(exception, message, trace, own_code), folded(message))
 
 
@@ -80,11 +81,11 @@ def folded(message: str | None) -> str | None:
 
 
 def own_frame(exception: str, message: str | None, trace: str | None, own_code: tuple[str, ...] = ()) -> str | None:
-    """The first of .NET's, which begin with the latest call, the last of Python's."""
+    """The first of .NET's frames, which start with the latest call; the last of Python's."""
     if not trace:
         return None
     said = len(message) if message is not None and trace.startswith(f"{exception}: {message}") else 0
-    # a message of many pages, which .NET says once more before its frames, would hide them all
+    # skip the message, which .NET repeats before its frames: a long one would hide them all
     net, python = trace[said : said + TRACE_MOST], trace[-TRACE_MOST:]
     for net_frame, python_frame in _readers(own_code):
         if found := net_frame.search(net):
@@ -95,7 +96,7 @@ def own_frame(exception: str, message: str | None, trace: str | None, own_code: 
 
 
 def frames(own_code: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The expressions of .NET's and Python's frames, those that are preferred first. Each takes the call."""
+    """Expressions for .NET and Python frames, preferred ones first. Each captures the call."""
     ours = [prefix for prefix in own_code if is_prefix(prefix)]
     if not ours:
         return [(NET_FRAME, PYTHON_FRAME)]
@@ -111,7 +112,7 @@ def frames(own_code: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def is_prefix(text: str) -> bool:
-    """Whether it is the beginning of a namespace or of a module's name: ``Shop.``, ``shop.billing``."""
+    """Whether it is a prefix of a namespace or module name: ``Shop.``, ``shop.billing``."""
     return bool(_PREFIX.fullmatch(text))
 
 

@@ -1,4 +1,4 @@
-"""Headers for reading: in four parts, with what each one means and what a retry does to it."""
+"""Headers for reading: in four groups, with each one's meaning and what a retry does to it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -40,11 +40,11 @@ class DescribedHeader:
     value: str | None
     means: str
     on_retry: str
-    at: datetime | None  # what instant the value says, when it is a time
+    at: datetime | None  # the instant, if the value is a time
 
     @property
     def short(self) -> str:
-        """Without the prefix that nearly all share."""
+        """Without the common prefix."""
         return self.name.removeprefix(_PREFIX) or self.name
 
 
@@ -55,7 +55,7 @@ class HeaderGroup:
 
 
 def parts(headers: Mapping[str, str | None], removed: tuple[str, ...], read_time: ReadTime) -> list[HeaderGroup]:
-    """The headers in their parts, those that are there; ``removed`` are the prefixes that a retry takes off."""
+    """The headers by group, without empty groups; ``removed``: the prefixes that a retry removes."""
     found: dict[str, list[DescribedHeader]] = {name: [] for name in NAMES}
     for name, value in headers.items():
         found[_part_of(name, removed)].append(_header(name, value, removed, read_time))
@@ -63,7 +63,7 @@ def parts(headers: Mapping[str, str | None], removed: tuple[str, ...], read_time
 
 
 def kept_and_removed(names: Iterable[str], removed: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """What a retry keeps, and what it takes off."""
+    """The headers that a retry keeps, and those it removes."""
     kept: list[str] = []
     off: list[str] = []
     for name in names:

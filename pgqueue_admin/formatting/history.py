@@ -1,4 +1,4 @@
-"""How it is said that history stands still, or never began."""
+"""Warnings that history has stalled, or never began."""
 
 import re
 
@@ -17,7 +17,7 @@ def stalled(age: float, threshold: float, table: str, why: str) -> WarningText:
 
 
 def unfinished(age: float, threshold: float, table: str, why: str) -> WarningText:
-    """Nothing is complete before it was read to its end once."""
+    """Nothing is complete before the first full read."""
     return _said(
         f"History of {table} was never read to its end, and no batch of it has ended for {duration(age)}",
         age,
@@ -38,7 +38,7 @@ def unbegun(age: float, threshold: float, table: str, why: str) -> WarningText:
 
 
 def history_reader_stale(age: float, threshold: float, name: str, reader: str) -> WarningText:
-    """Of another console on the same archive, or of this one."""
+    """For another console on the same archive, or for this one."""
     return WarningText(
         f"A console that keeps history of this archive ({name or 'unnamed'}) has been silent for {duration(age)}",
         duration(age),
@@ -50,7 +50,7 @@ def history_reader_stale(age: float, threshold: float, name: str, reader: str) -
 
 
 def statement(why: str) -> str:
-    """What somebody is asked to run, as ``why`` has it; empty: nothing."""
+    """The SQL statement that ``why`` asks a person to run; empty: none."""
     found = re.search(r"update pgqueue_console\.\w+ .*?;", why)
     return found[0] if found else ""
 

@@ -1,4 +1,4 @@
-"""How a host that is gone is said: what ran there, and whether others run it now."""
+"""Warning of a lost host: what ran there, and whether other hosts took over."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from pgqueue_admin.formatting.warnings import WarningText
 def gone(
     ran: Sequence[tuple[str, int]], short: Sequence[tuple[str, int, int]], others: bool, limit: float
 ) -> WarningText:
-    """``ran``: endpoint and how many of its processes; ``short``: endpoint, how many run now, and are wanted."""
+    """``ran``: endpoint and number of its processes; ``short``: endpoint, running and desired processes."""
     count = sum(number for _, number in ran)
     of = names.listed([f"{number:,} of {endpoint}" for endpoint, number in ran])
     ended = pluralize(count, "process", "processes")

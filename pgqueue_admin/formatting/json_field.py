@@ -1,4 +1,4 @@
-"""One field of a JSON text: found by its path, set, added or taken out; no other character of the text is touched."""
+"""One field of a JSON text: found by path, set, added or removed; no other character of the text changes."""
 
 import json
 import re
@@ -9,27 +9,27 @@ from typing import Any
 from pgqueue_admin.formatting import json_tokens
 from pgqueue_admin.formatting.json_tokens import NotJson
 
-MOST_NAMES = 20  # of one path
-MOST_LEVELS = 200  # of one text
+MOST_NAMES = 20  # per path
+MOST_LEVELS = 200  # per text
 _BLANK = " \t\n\r"
 _ROOT = re.compile(r"\$\.?")
 _NAME = re.compile(r'"(?P<quoted>[^"]+)"|(?P<plain>[^."\[\]\s][^."\[\]]*)')
 _ELEMENT = re.compile(r"\[(\d{1,9})\]")
-_VALUE, _FIRST_ELEMENT, _KEY, _FIRST_KEY, _COLON, _COMMA, _END = range(7)  # what may come next
+_VALUE, _FIRST_ELEMENT, _KEY, _FIRST_KEY, _COLON, _COMMA, _END = range(7)  # what may come next in the text
 
 Path = tuple[str, ...]
 
 
 class PathFault(ValueError):
-    """Why a path is none, with the place."""
+    """Why the path is invalid, with the position."""
 
 
 class FieldTwice(NotJson):
-    """A name that stands twice in one object: readers take one or the other."""
+    """A name occurs twice in one object: readers take one or the other."""
 
 
 def path_of(text: str) -> Path:
-    """``customer.id``, ``$.lines[0]."unit price"``. A number may stand for an element, too. Raises PathFault."""
+    """``customer.id``, ``$.lines[0]."unit price"``. A number may also name an element. Raises PathFault."""
     root = _ROOT.match(text)
     at = root.end() if root else 0
     names: list[str] = []
@@ -53,42 +53,42 @@ def path_of(text: str) -> Path:
 
 @dataclass(slots=True)
 class JsonField:
-    """Where it stands in its text. ``before`` and ``after``: its neighbours, None: it has none there."""
+    """Its position in the text. ``before`` and ``after``: its neighbours, None if there is none."""
 
     start: int  # of its name, or of an element's value
     value: int
     end: int
-    before: int | None = None  # where the comma before it stands
-    after: int | None = None  # where the next one begins
+    before: int | None = None  # position of the comma before it
+    after: int | None = None  # start of the next one
 
 
 @dataclass(slots=True)
 class _Frame:
-    """An object or a list that is open. ``depth``: how many names of the path lead here; None: none do."""
+    """An open object or list. ``depth``: names of the path that lead here; None: off the path."""
 
     bracket: str
     depth: int | None
-    number: int = 0  # of elements begun
+    number: int = 0  # elements begun
     name: str = ""
-    start: int = 0  # of the name or element in hand
+    start: int = 0  # of the current name or element
     value: int = 0
     comma: int | None = None
     last: JsonField | None = None
-    names: set[str] = field(default_factory=set)  # where the path goes through it
+    names: set[str] = field(default_factory=set)  # only on the path
     opened: int = 0
 
 
 @dataclass(slots=True)
 class FoundField:
-    """``field`` None: the text has none there. ``parent``: of the object that it could be added to, where it ends and
-    the last field that it has; None: there is no such object."""
+    """``field`` None: the text does not have it. ``parent``: the object it could be added to: where that ends, and its
+    last field; None: there is none."""
 
     field: JsonField | None = None
     parent: tuple[int, JsonField | None] | None = None
 
 
 def find(text: str, path: Path) -> FoundField:
-    """Raises NotJson where anything of the text is none, also behind the field."""
+    """Raises NotJson if any part of the text is invalid, even after the field."""
     return _Walk(text, path).run()
 
 
@@ -97,14 +97,14 @@ def with_value(text: str, at: JsonField, value: str) -> str:
 
 
 def without(text: str, at: JsonField) -> str:
-    """The field and one comma beside it."""
+    """Remove the field and one adjacent comma."""
     if at.before is not None:
         return text[: at.before] + text[at.end :]
     return text[: at.start] + text[at.end if at.after is None else at.after :]
 
 
 def with_field(text: str, found: FoundField, name: str, value: str) -> str:
-    """Added behind the last one, laid out as that is."""
+    """Add it after the last field, with the same layout."""
     assert found.parent
     end, last = found.parent
     named = quoted(text, name)
@@ -117,17 +117,17 @@ def with_field(text: str, found: FoundField, name: str, value: str) -> str:
 
 
 def _opened(text: str, start: int) -> int:
-    """Where the blanks before the first field begin."""
+    """Start of the whitespace before the first field."""
     return len(text[:start].rstrip(_BLANK))
 
 
 def quoted(text: str, value: str) -> str:
-    """A text as JSON, with escapes for what is not ASCII where all of the document is written so."""
+    """A JSON string, with non-ASCII escapes if the whole document is ASCII."""
     return json.dumps(value, ensure_ascii=text.isascii())
 
 
 def literal_fault(value: str) -> str:
-    """Why it is no JSON value; empty: it is."""
+    """Why it is no JSON value; empty: it is one."""
     try:
         find(value, ())
     except NotJson:
@@ -136,14 +136,14 @@ def literal_fault(value: str) -> str:
 
 
 def kind(value: str) -> str:
-    """Of a JSON value: text, number, true or false, null, object, list."""
+    """Kind of a JSON value: text, number, true or false, null, object, list."""
     start = value[:1]
     named = {'"': "text", "{": "object", "[": "list", "t": "true or false", "f": "true or false", "n": "null"}
     return named.get(start, "number")
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two JSON values without parts say the same: ``1`` and ``1.0`` do, ``1`` and ``"1"`` do not."""
+    """Whether two scalar JSON values are equal: ``1`` and ``1.0`` are, ``1`` and ``"1"`` are not."""
     if kind(one) != kind(other):
         return False
     return _plain(one) == _plain(other)
@@ -164,7 +164,7 @@ class _Walk:
         self._stack: list[_Frame] = []
         self._next = _VALUE
         self._found = FoundField()
-        self._open_field: JsonField | None = None  # found, and the next of its object has not begun
+        self._open_field: JsonField | None = None  # found, before the next field of its object
 
     def run(self) -> FoundField:
         at = 0
@@ -202,7 +202,7 @@ class _Walk:
         self._next = _FIRST_KEY if token == "{" else _FIRST_ELEMENT
 
     def _depth_within(self) -> int | None:
-        """How many names of the path lead to the value that begins."""
+        """Number of path names that lead to the value that begins."""
         if not self._stack:
             return 0
         frame = self._stack[-1]

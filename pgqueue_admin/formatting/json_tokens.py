@@ -1,15 +1,15 @@
-"""Tokens of a JSON text, as they were written: no number is parsed, and a text is read only where it is asked for."""
+"""Tokens of a JSON text, as written: numbers are not parsed, and strings are decoded only on request."""
 
 import json
 import re
 
-# A string that never ends takes the rest; whatever is no token of JSON is a word and stays a word.
+# An unterminated string takes the rest; anything that is no JSON token is a word.
 TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 WORD = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 class NotJson(ValueError):
-    """A text in which no path leads anywhere for certain."""
+    """The text is no valid JSON, so no path in it is certain."""
 
 
 def is_text(token: str) -> bool:
@@ -17,7 +17,7 @@ def is_text(token: str) -> bool:
 
 
 def text_of(token: str) -> str:
-    """What a text of JSON says. Raises NotJson."""
+    """Decode a JSON string. Raises NotJson."""
     try:
         found = json.loads(token, strict=False)
     except ValueError as error:

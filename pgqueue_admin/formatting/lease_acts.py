@@ -1,4 +1,4 @@
-"""What is said before and after an act on ticked messages of the lease queue. Pure."""
+"""Texts before and after an act on selected messages of the lease queue. Pure."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from pgqueue_admin.formatting.numbers import pluralize
 
 
 class LeaseActWords(NamedTuple):
-    """``button``, ``question``: with the count, and there with the noun. ``then``: what becomes of each."""
+    """``button`` takes the count, ``question`` the count with the noun. ``then``: what happens to each message."""
 
     button: str
     question: str
@@ -46,7 +46,7 @@ def question(name: str, count: int, queue: str, environment: str) -> str:
 
 
 def keep(count: int) -> str:
-    """On the link that does nothing."""
+    """Label of the link that does nothing."""
     return f"Leave {'it' if count == 1 else 'them'} there"
 
 

@@ -1,4 +1,4 @@
-"""Where a long name may break, and how names are listed."""
+"""Line breaks in long names, and lists of names."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ _BREAK = re.compile(r"(?<=[._])(?=[^._])|(?<=[a-z0-9])(?=[A-Z])")
 
 
 def pieces(name: str) -> list[str]:
-    """The parts between which a name may break: after a point or underscore, before a capital."""
+    """The parts between which a name may break: after a dot or underscore, before a capital."""
     return _BREAK.split(name)
 
 

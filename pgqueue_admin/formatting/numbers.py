@@ -1,24 +1,24 @@
-"""How a number is said, and how it is known: counted, capped, estimate, hint."""
+"""Formats numbers, and how they are known: counted, capped, estimate, hint."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 UNKNOWN = "–"
-NOT_SEEN = "unknown"  # where a dash would say that there is nothing: something is there, and cannot be seen
+NOT_SEEN = "unknown"  # instead of a dash, which would mean nothing: there is a value, but it cannot be seen
 NBSP = "\u00a0"
 COUNTED = "counted"
 CAPPED = "capped"
-ABOUT_LEAST = "about-least"  # a sum of parts that were estimated and of parts that were counted up to the cap
+ABOUT_LEAST = "about-least"  # a sum of estimated and capped parts
 APPROXIMATE = frozenset({"estimate", "hint", ABOUT_LEAST})
 _OPEN = frozenset({"capped", ABOUT_LEAST})
-AT_LEAST = "least"  # it was there when looking began: longer is possible
+AT_LEAST = "least"  # present when observation began: it may be older
 _WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-LEAST, MOST = 0.005, 99.995  # per cent: they stand for less than 0.01, and for more than 99.99
+LEAST, MOST = 0.005, 99.995  # per cent: stand for less than 0.01 and more than 99.99
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 class Rate(NamedTuple):
-    """A rate's number and its unit, apart so that a page may set the unit smaller."""
+    """A rate's number and unit, separate so that a page can set the unit smaller."""
 
     number: str
     unit: str
@@ -28,7 +28,7 @@ class Rate(NamedTuple):
 
 
 def format_int(value: int, *, short_from: int = 100_000_000) -> str:
-    """Grouped; from ``short_from`` on with two digits of millions: 1.2 M."""
+    """With thousands separators; from ``short_from`` with two significant digits: 1.2 M."""
     return f"{value:,}" if abs(value) < short_from else millions(value)
 
 
@@ -40,7 +40,7 @@ def millions(value: int) -> str:
 
 
 def format_figure(value: int | None, how: str = "counted") -> str:
-    """A count as a person reads it: ``2,318``, ``10,000+``, ``≈ 1.2 M``, ``≈ 52,000+``, ``–``."""
+    """A count for reading: ``2,318``, ``10,000+``, ``≈ 1.2 M``, ``≈ 52,000+``, ``–``."""
     if value is None:
         return UNKNOWN
     more = "+" if how in _OPEN else ""
@@ -50,7 +50,7 @@ def format_figure(value: int | None, how: str = "counted") -> str:
 
 
 def of_sum(parts: Iterable[str]) -> str:
-    """How a sum is known, from how each of its parts is."""
+    """How a sum is known, from how its parts are known."""
     unsure = set(parts) - {"counted"}
     if unsure & _OPEN:
         return "capped" if unsure == {"capped"} else ABOUT_LEAST
@@ -58,14 +58,14 @@ def of_sum(parts: Iterable[str]) -> str:
 
 
 def about(how: str) -> str:
-    """What is set before a length of time that is not known exactly: ``≈ `` or ``at least ``."""
+    """The prefix of a duration that is not exact: ``≈ `` or ``at least ``."""
     if how == AT_LEAST:
-        return f"at{NBSP}least "  # a narrow place breaks there, and not within the length
+        return f"at{NBSP}least "  # the only place where a narrow cell may break
     return f"≈{NBSP}" if how in APPROXIMATE else ""
 
 
 def rate(per_second: float | None) -> Rate:
-    """Two significant digits, in the unit that leaves at least one before the point."""
+    """Two significant digits, in the unit with at least one digit before the point."""
     if per_second is None:
         return Rate(UNKNOWN, "")
     per_second = max(per_second, 0.0)
@@ -86,7 +86,7 @@ def significant(value: float) -> str:
 
 
 def share(part: float | None) -> str:
-    """Of 0 to 1: ``0 %``, ``< 0.01 %``, ``33.33 %``, ``> 99.99 %``, ``100 %``; ``–`` of nothing."""
+    """From 0 to 1: ``0 %``, ``< 0.01 %``, ``33.33 %``, ``> 99.99 %``, ``100 %``; ``–`` for None."""
     if part is None:
         return UNKNOWN
     shown = per_cent(part)
@@ -96,7 +96,7 @@ def share(part: float | None) -> str:
 
 
 def per_cent(part: float) -> float:
-    """To two places; what is more than nothing is never none, and what is less than all is never all."""
+    """To two places; above 0 never shown as 0, below 1 never as 100."""
     if 0 < part < 0.0001:
         return LEAST
     return MOST if 0.9999 < part < 1 else round(100 * part, 2)
@@ -117,7 +117,7 @@ def _three(value: float) -> str:
 
 
 def in_words(count: int) -> str:
-    """Up to twelve in words, as a sentence starts better."""
+    """Up to twelve in words, which read better at the start of a sentence."""
     return _WORDS[count] if 0 <= count < len(_WORDS) else f"{count:,}"
 
 

@@ -1,4 +1,4 @@
-"""The single values of a JSON object, each by its path, read token by token: also where only its start is known."""
+"""The scalar values of a JSON object by path, read token by token: works on a truncated start, too."""
 
 import re
 from codecs import getincrementaldecoder
@@ -7,21 +7,21 @@ from typing import NamedTuple
 
 from pgqueue_admin.formatting import json_tokens
 
-DEEPEST = 3  # keys of a path
+DEEPEST = 3  # keys per path
 LONGEST_NAME = 60
 _PLAIN_KEY = re.compile(r"[\w-]+")
-VALUE, ELEMENT, KEY, NEXT_KEY, COLON, COMMA, END = range(7)  # what may come next; the second and third may end theirs
+VALUE, ELEMENT, KEY, NEXT_KEY, COLON, COMMA, END = range(7)  # what may come next; 2nd and 3rd: or the end
 
 
 class BodyStart(NamedTuple):
-    """What a list reads of a body. ``part``: None where it is NULL, or (``is_cut``) too much to read any of it."""
+    """The part of a body that a list reads. ``part``: None if NULL, or (``is_cut``) too large to read at all."""
 
     part: bytes | None
     is_cut: bool
 
 
 def of_body(start: BodyStart) -> dict[str, str] | None:
-    """As ``read``; None also of what is no UTF-8."""
+    """As ``read``; None also if it is not UTF-8."""
     try:
         text = getincrementaldecoder("utf-8-sig")().decode(start.part or b"", final=not start.is_cut)
     except UnicodeDecodeError:
@@ -30,11 +30,11 @@ def of_body(start: BodyStart) -> dict[str, str] | None:
 
 
 def read(text: str, *, is_cut: bool = False) -> dict[str, str] | None:
-    """By path as a search writes it; numbers as they came. None: no JSON object. What lies in lists is left out.
+    """Values by path, in search syntax; numbers as written. None: no JSON object. Values in lists are left out.
 
-    ``is_cut``: it goes on behind the end of ``text``, so that its last token may be the start of one.
+    ``is_cut``: the text continues beyond its end, so its last token may be incomplete.
     """
-    walk, text = _Walk(), text.rstrip("\\") if is_cut else text  # half an escape would end the string before it
+    walk, text = _Walk(), text.rstrip("\\") if is_cut else text  # half an escape would end its string
     for token in json_tokens.TOKEN.finditer(text):
         if is_cut and token.end() == len(text):
             return walk.found
@@ -44,13 +44,13 @@ def read(text: str, *, is_cut: bool = False) -> dict[str, str] | None:
 
 
 def key(name: str) -> str:
-    """A key of a path, as a search writes it."""
+    """A path's key in search syntax."""
     return name if _PLAIN_KEY.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 @dataclass(slots=True)
 class _Walk:
-    """``keys``: of each open object or list the key that it is at; None: a list."""
+    """``keys``: the current key of each open object; None for a list."""
 
     found: dict[str, str] = field(default_factory=dict)
     keys: list[str | None] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""JSON and XML re-indented by their tokens. Nothing is parsed: numbers, key order and faults stay as they came."""
+"""JSON and XML re-indented by tokens. Nothing is parsed: numbers, key order and errors stay as written."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ MAX_LEVELS = 200
 _MAX_CHARACTERS = 500_000
 _ON_ONE_LINE = 72
 
-# Every alternative takes the rest where its end is missing, so that no text is read twice.
+# An alternative without its end takes the rest, so that no text is scanned twice.
 _XML_TOKEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)"
     r"|<(?:[^<>\"']|\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z))*>?|[^<]+",
@@ -19,14 +19,14 @@ _XML_TOKEN = re.compile(
 
 
 def indented_json(text: str) -> list[TextSpan] | None:
-    """The text on lines of its own structure, or None where that would not help: too deep, or far too long."""
+    """The text indented by its structure, or None if too deep or far too long."""
     return _bounded(_walk_json(json_tokens.TOKEN.findall(text)))
 
 
 def indented_xml(text: str) -> list[TextSpan] | None:
-    """The text with each element on a line of its own, or None where that would not help: too deep, or far too long.
+    """The text with each element on its own line, or None if too deep or far too long.
 
-    Text stays beside its tags, so that no blank is added to what an element says.
+    Text stays beside its tags, so that no whitespace is added to an element's content.
     """
     return _bounded(_walk_xml(text))
 
@@ -48,7 +48,7 @@ def _walk_json(tokens: list[str]) -> Iterator[TextSpan]:
 
 
 def _ends_on_this_line(tokens: list[str], at: int, top: bool) -> int:
-    """Where a short list or object without another inside ends; 0 when it is the whole, long, nested or unended."""
+    """End of a short list or object without nesting; 0 if it is the root, long, nested or unterminated."""
     room = _ON_ONE_LINE
     for end in range(at + 1, min(len(tokens), at + _ON_ONE_LINE)):
         if tokens[end] in "}]" and (not top or end == at + 1):
@@ -73,7 +73,7 @@ def _inline(tokens: list[str], at: int) -> TextSpan:
         return TextSpan(": ")
     if token.startswith('"'):
         return TextSpan(token, "key" if tokens[at + 1 : at + 2] == [":"] else "text")
-    # two words side by side are no JSON, and the blank between them must not be lost
+    # two adjacent words are invalid JSON; keep the blank between them
     return TextSpan(" " * _follows_word(tokens, at) + token, "number")
 
 
@@ -109,14 +109,14 @@ def _kind_of_tag(token: str) -> str:
 
 
 def _breaks(before: str, kind: str) -> bool:
-    """A new line between tags; none beside text, and none in an element that holds nothing."""
+    """A line break between tags; none beside text, and none in an empty element."""
     if before == "start" or "text" in {before, kind}:
         return False
     return not (before == "open" and kind == "close")
 
 
 class NotIndentable(Exception):
-    """More levels than anybody reads, or more indentation than a page holds."""
+    """More levels than a person reads, or more indentation than a page holds."""
 
 
 def _line(level: int) -> str:
@@ -126,7 +126,7 @@ def _line(level: int) -> str:
 
 
 def _bounded(pieces: Iterable[TextSpan]) -> list[TextSpan] | None:
-    """All the pieces, or None where the text is better left as it is."""
+    """All spans, or None if the text is better left unchanged."""
     kept: list[TextSpan] = []
     room = _MAX_CHARACTERS
     try:

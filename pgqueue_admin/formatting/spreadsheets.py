@@ -1,4 +1,4 @@
-"""What a cell of a CSV file may hold: others wrote it, and a spreadsheet runs what looks like a formula."""
+"""Cells of a CSV file: other programs wrote the values, and a spreadsheet runs what looks like a formula."""
 
 from typing import Any
 
@@ -6,5 +6,5 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def cell(value: Any) -> Any:
-    """A text that would be taken for a formula has an apostrophe before it; all else stays as it is."""
+    """Prefix text that looks like a formula with an apostrophe; leave all else unchanged."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -1,4 +1,4 @@
-"""Stack traces of .NET and of Python, line by line: which code is yours, which is the framework's."""
+"""Stack traces of .NET and Python, line by line: separates the user's code from frameworks."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pgqueue_admin.formatting import fingerprint
 from pgqueue_admin.formatting.names import listed
 
-LONGEST_LINE = 2_000  # characters; what is longer no compiler wrote, and is not looked at for a frame
+LONGEST_LINE = 2_000  # characters; longer lines come from no compiler, and are not parsed as frames
 MOST_LINES = 2_000
 
 _PYTHON_FRAME = re.compile(r'\s+File "(?P<path>.*)", line (?P<line>\d+)(?:, in (?P<call>.*))?\s*')
@@ -33,7 +33,7 @@ class StackFrame(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FrameRun:
-    """Neighbouring lines of one kind; framework frames are drawn folded, under ``title``."""
+    """Adjacent lines of one kind; framework frames are folded under ``title``."""
 
     kind: str
     lines: list[StackFrame] = field(default_factory=list)
@@ -46,20 +46,20 @@ class FrameRun:
 
 
 def runs(trace: str) -> list[FrameRun]:
-    """The trace for reading: what stands before the first frame is the error's own text and left out."""
+    """The trace for reading; lines before the first frame are the error's own text and left out."""
     lines = list(_without_preamble(list(read(trace))))
     return [FrameRun(kind, list(group)) for kind, group in groupby(lines, _fold)]
 
 
 def read(trace: str) -> Iterator[StackFrame]:
-    """Every line of the trace that says something. Never raises: what is no frame is text."""
+    """Every non-empty line of the trace. Never raises: lines that are no frame are text."""
     lines, owner = trace.splitlines(), ""
     for raw in lines[:MOST_LINES]:
         line = _line(raw)
         if line is None:
             continue
         if line.kind == "code":
-            line = line._replace(owner=owner)  # a line of source belongs to the frame above it
+            line = line._replace(owner=owner)  # a source line belongs to the frame above it
         else:
             owner = line.owner
         yield line
@@ -91,7 +91,7 @@ def _line(raw: str) -> StackFrame | None:
 
 
 def _net(raw: str) -> StackFrame | None:
-    """``   at Call(...) in path:line 42``. By hand: with a lazy call a pattern is quadratic, and others write it."""
+    """``   at Call(...) in path:line 42``. Parsed by hand: a lazy regex would be quadratic on untrusted input."""
     frame = raw.strip()
     if not raw[0:1].isspace() or not frame.startswith("at ") or frame[3:4].isspace():
         return None
@@ -113,7 +113,7 @@ def _python(match: re.Match[str]) -> StackFrame:
 
 def _net_owner(call: str) -> str:
     if known := _NET_FRAMEWORK.match(call):
-        return known[0][:-1] if known[0].endswith(".") else ".NET"  # a namespace, or what .NET has compiled
+        return known[0][:-1] if known[0].endswith(".") else ".NET"  # a namespace, or code that .NET compiled
     return ""
 
 

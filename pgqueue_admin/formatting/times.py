@@ -1,4 +1,4 @@
-"""How an instant is said: relative in live lists, absolute with its zone everywhere else."""
+"""Formats instants: relative in live lists, absolute with the zone everywhere else."""
 
 from datetime import UTC, date, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -11,7 +11,7 @@ _DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
 
 class DisplayZone(ZoneInfo):
-    """A person's: what it cannot move stays in UTC, whoever asks, also Django's own templates."""
+    """A person's time zone. An instant that it cannot convert stays in UTC, for Django's templates, too."""
 
     def fromutc(self, instant: datetime) -> datetime:
         try:
@@ -21,7 +21,7 @@ class DisplayZone(ZoneInfo):
 
 
 def zone(name: str) -> tzinfo:
-    """The one of this name, as a browser says it; UTC where nobody knows it."""
+    """The zone with this name, as browsers report it; UTC if unknown."""
     try:
         return DisplayZone(name)
     except (ValueError, OSError, ZoneInfoNotFoundError):
@@ -29,7 +29,7 @@ def zone(name: str) -> tzinfo:
 
 
 def local(instant: datetime, zone: tzinfo) -> datetime:
-    """In ``zone``; the first and last day of the calendar, which may not be moved, stay in UTC."""
+    """In ``zone``; the calendar's first and last day may not convert, and stay in UTC."""
     try:
         return instant.astimezone(zone)
     except (OverflowError, ValueError):
@@ -37,8 +37,8 @@ def local(instant: datetime, zone: tzinfo) -> datetime:
 
 
 def beyond(instant: datetime) -> str:
-    """What the database wrote of an instant that no calendar holds (``dialects.out_of_range_times``); empty: a calendar
-    does."""
+    """The database's text for an instant beyond Python's calendar (``dialects.out_of_range_times``); empty for
+    others."""
     return getattr(instant, "beyond", "")
 
 
@@ -68,7 +68,7 @@ def day(at: date) -> str:
 
 
 def sentence(instant: datetime, zone: tzinfo) -> str:
-    """``20 Nov 2026 02:47 CET``: to the minute, where the time is part of a sentence."""
+    """``20 Nov 2026 02:47 CET``: to the minute, for use within a sentence."""
     if beyond(instant):
         return f"{IMPOSSIBLE} ({beyond(instant)})"
     at = local(instant, zone)
@@ -84,7 +84,7 @@ def precise(instant: datetime, zone: tzinfo) -> str:
 
 
 def _minute(at: datetime) -> str:
-    """A page says hundreds: strftime takes five times as long."""
+    """Pages format hundreds of times, and strftime is five times slower."""
     return f"{at.hour:02}:{at.minute:02}"
 
 

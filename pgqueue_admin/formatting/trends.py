@@ -1,4 +1,4 @@
-"""Where a queue is going, in words: grows, steady, empty in."""
+"""The trend of a queue, in words: grows, steady, empty in."""
 
 from typing import NamedTuple
 
@@ -6,8 +6,8 @@ from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.formatting.numbers import NBSP, UNKNOWN, rate
 
 BY_DESIGN = frozenset({"audit", "archive", "error"})
-WITHOUT_RATES = frozenset({"delayed", "subscription", "unknown"})  # nothing numbers their rows
-NEVER_SECONDS = 30 * 86_400  # beyond a month nobody waits for it
+WITHOUT_RATES = frozenset({"delayed", "subscription", "unknown"})  # their rows have no sequence
+NEVER_SECONDS = 30 * 86_400  # beyond a month a forecast is useless
 
 
 class Trend(NamedTuple):
@@ -19,7 +19,7 @@ class Trend(NamedTuple):
 
 
 def trend(ready: int | None, in_per_second: float | None, out_per_second: float | None, kind: str = "input") -> Trend:
-    """From two rates, which must differ by more than their own noise to count as a direction."""
+    """From two rates, which must differ by more than their noise."""
     if kind in WITHOUT_RATES:
         return Trend(UNKNOWN)
     if ready is None:

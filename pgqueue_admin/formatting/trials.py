@@ -1,4 +1,4 @@
-"""How a trial is said: what of each message, and all of it in one sentence."""
+"""Words for a trial: each message's outcome, and a sentence for the whole trial."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What is said before and after an act on messages that wait. Pure."""
+"""Texts before and after an act on waiting messages. Pure."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from pgqueue_admin.formatting.numbers import pluralize
 
 
 class WaitingActWords(NamedTuple):
-    """``button``: repeats the verb, and the count after it. ``done``: what was done, in the past tense."""
+    """``button``: the verb, followed by the count. ``done``: the act in the past tense."""
 
     button: str
     keep: str

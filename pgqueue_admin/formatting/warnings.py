@@ -1,4 +1,4 @@
-"""How a warning is said: ⟨what⟩, ⟨value⟩ against ⟨threshold⟩[, since …]. ⟨What it means⟩. ⟨What to do next⟩."""
+"""Words for warnings: ⟨what⟩, ⟨value⟩ against ⟨threshold⟩[, since …]. ⟨What it means⟩. ⟨What to do next⟩."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ DELAY = "peek delay (QueuePeeker.Delay)"
 
 
 class WarningText(NamedTuple):
-    """One warning in words. The time it has lasted is put between fact and meaning when it is shown."""
+    """A warning in words. Its duration is inserted between fact and meaning when shown."""
 
     fact: str
     value: str
@@ -47,7 +47,7 @@ def old_deaths(count: int, queue: str) -> WarningText:
 def queue_age(
     seconds: float, target: float, how: str = "exact", pace: AgeExplanation | None = None, deaf: int = 0
 ) -> WarningText:
-    """``deaf``: processes that run and receive nothing."""
+    """``deaf``: running processes that receive nothing."""
     age = about(how) + duration(seconds)
     return WarningText(
         f"Oldest ready message is {age} old, target {plain(target)}",
@@ -98,7 +98,7 @@ def dead_count(count: int, target: int, how: str = "counted") -> WarningText:
 def no_consumer(
     ready: int, how: str, ours: bool, quiet_seconds: float, silent: bool = False, stopped: bool = False
 ) -> WarningText:
-    """``silent``: a process of the endpoint is there, and is not heard of. ``stopped``: none is wanted."""
+    """``silent``: the endpoint has a process, but it does not report. ``stopped``: no process is wanted."""
     who = "nobody receives" if ours else "no receiver seen"
     running = (
         "Its process is there, and is not heard of. If it hangs, Workers says by when it is killed and started again."
@@ -144,7 +144,7 @@ def blind(unread: int, of: int, error: str, sqlstate: str = "") -> WarningText:
 
 
 def _cure_of_unread(sqlstate: str) -> str:
-    """Only where the server's code says what it is; else its own words are all that is known."""
+    """Only for known SQLSTATEs; otherwise the error text must suffice."""
     return {
         "42501": " Grant SELECT to the role of QUEUES_URL.",
         "55P03": " See in pg_locks who holds the lock.",
@@ -174,7 +174,7 @@ def peek_too_short(delay_ms: int, ours: bool) -> WarningText:
 
 
 def ttbr_conflict(name: str, ttbr_ms: int, delay_ms: int, ours: bool) -> WarningText:
-    """T16: names the type, its TTBR, the delay, and the setting that cures it."""
+    """T16: names the type, its TTBR, the delay, and the setting that fixes it."""
     delay, ttbr = _ms(delay_ms), _ms(ttbr_ms)
     lost = delay_ms > ttbr_ms
     risk = "is lost: it expires before it is looked at" if lost else "is at risk: it can expire unseen"
@@ -189,7 +189,7 @@ def ttbr_conflict(name: str, ttbr_ms: int, delay_ms: int, ours: bool) -> Warning
 
 
 class Observed(NamedTuple):
-    """Of so many messages of a type in so many days: which shares came too late, and nearly so."""
+    """Messages of a type in some days: shares that arrived too late, or nearly so."""
 
     messages: int
     lost: float
@@ -199,7 +199,7 @@ class Observed(NamedTuple):
 
 
 def ttbr_risk(name: str, ttbr_ms: int, delay_ms: int, ours: bool, seen: Observed) -> WarningText:
-    """T16: the delay is shorter than the TTBR, and still messages are lost, as was observed."""
+    """T16: the delay is shorter than the TTBR, and messages are lost nevertheless, as observed."""
     shares = f"{share(seen.lost)} lost, {share(seen.at_risk)} at risk"
     return WarningText(
         f"{name} expires after {_ms(ttbr_ms)} (its time to be received), "
@@ -265,7 +265,7 @@ def sampler_stale(age: float | None, threshold: float) -> WarningText:
 
 
 class WarningNumbers(Protocol):
-    """Of one unusual hour, and of the weeks before."""
+    """Figures of one anomalous hour, and of the weeks before."""
 
     observed: float
     messages: int | None
@@ -299,7 +299,7 @@ def archive_unreadable(error: str) -> WarningText:
 
 
 def superuser(url: str, role: str, cure: str) -> WarningText:
-    """``cure``: nothing for the role that made the cluster, which is one for ever."""
+    """``cure``: empty for the role that created the cluster, which always stays a superuser."""
     instead = f"Run: {cure}" if cure else "It made the cluster and stays one: give the console a role of its own."
     return WarningText(
         f"The role {role} of {url} is a superuser",
@@ -313,7 +313,7 @@ def superuser(url: str, role: str, cure: str) -> WarningText:
 def others_create(
     url: str, role: str, who: str | None, schema: str, cure: str, whose: str = "Statements of the console"
 ) -> WarningText:
-    """``whose``: what looks there."""
+    """``whose``: whose statements search that schema."""
     return WarningText(
         f"{f'The role {who}' if who else 'Everybody'} may create in the schema {schema} of {url}",
         who or "everybody",
@@ -363,7 +363,7 @@ _SENT_BY = {
 
 
 def outbox_undispatched(pending: str, seconds: float, grace: float, whose: str) -> WarningText:
-    """``pending``: records, as they were counted. ``seconds``: how long the oldest waits, at least."""
+    """``pending``: number of records, as counted. ``seconds``: minimum wait of the oldest."""
     return WarningText(
         f"Committed and not sent: {pending} of the records of handled messages, the oldest for {duration(seconds)}, "
         f"grace {plain(grace)}",
@@ -376,7 +376,7 @@ def outbox_undispatched(pending: str, seconds: float, grace: float, whose: str) 
 def transaction_in_doubt(
     count: int, most: int, seconds: float, limit: float, waiting: int, tables: Sequence[str]
 ) -> WarningText:
-    """``count``: of at most ``most`` that were read. ``waiting``: sessions. ``tables``: those they have locks on."""
+    """``count``: among at most ``most`` that were read. ``waiting``: sessions. ``tables``: tables that they lock."""
     number = f"{most}+ transactions" if count >= most else pluralize(count, "transaction")
     held = f"They lock rows of {names.listed(tables, 5)}. " if tables else ""
     behind = f"{pluralize(waiting, 'session')} wait behind them. " if waiting > 1 else ""
@@ -390,7 +390,7 @@ def transaction_in_doubt(
 
 
 def crossing_undecided(alias: str, undecided: int, going: int, seconds: float, limit: float) -> WarningText:
-    """``undecided``: messages on which a person decides; ``going``: those that are still asked about."""
+    """``undecided``: messages that a person has to decide; ``going``: messages still being queried."""
     number = pluralize(undecided or going, "message")
     asked = f"{alias} has not said it, so they are held. Mend the way to it; Crossings says what is asked."
     others = f" Of {going:,} more {alias} is still asked." if going else ""
@@ -405,7 +405,7 @@ def crossing_undecided(alias: str, undecided: int, going: int, seconds: float, l
 
 
 def expired_locks(number: int, how: str, late: float, limit: float, ours: bool) -> WarningText:
-    """``late``: seconds since the first was over. ``ours``: our housekeeping can end them."""
+    """``late``: seconds since the first lock expired. ``ours``: our housekeeping can end them."""
     one = number == 1 and how == "counted"
     start = "start a supervisor, beat or the job of pg_cron"
     theirs = f"Start the original's cron job; or run manage.py engine_schema, then {start}."
@@ -422,7 +422,7 @@ def expired_locks(number: int, how: str, late: float, limit: float, ours: bool) 
 
 
 def schedule_not_sent(late: float | None, limit: float, error: str | None) -> WarningText:
-    """``late``: seconds since it was due; None: it is not, and its last try failed."""
+    """``late``: seconds since it was due; None: it is not due, and its last try failed."""
     waits = f"It was due {duration(late)} ago and was not sent" if late is not None else "Its last message was not sent"
     nobody = (
         "Nobody looks at schedules. Start a supervisor, beat or the job of pg_cron, or run manage.py schedule due; "
@@ -447,7 +447,7 @@ def sequence_exhaustion(last: int, end: int) -> WarningText:
 
 
 def _ms(milliseconds: int) -> str:
-    """Exact, unlike a measured duration: 10,001 ms may not read as the 10 s that are allowed."""
+    """Exact, unlike a measured duration: 10,001 ms must not read as the permitted 10 s."""
     if milliseconds < 1000:
         return f"{milliseconds}{NBSP}ms"
     if milliseconds < 60_000 or milliseconds % 1000:

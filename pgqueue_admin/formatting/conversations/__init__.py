@@ -1,1 +1,1 @@
-"""What is known of a conversation from all sources, put on one clock: pure, and in time linear to what was found."""
+"""Combines what all sources know of a conversation into one timeline: pure, in linear time."""

@@ -1,4 +1,4 @@
-"""Whose clock is off: a message is not taken up before it was sent, nor sent before what caused it."""
+"""Detects clock differences: a message is not received before it was sent, nor sent before its cause."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from pgqueue_admin.formatting.conversations.copy import MessageCopy
 from pgqueue_admin.formatting.conversations.sighting import SightingSource
 from pgqueue_admin.formatting.durations import duration
 
-NOTABLE = timedelta(milliseconds=2)  # closer clocks are not kept
+NOTABLE = timedelta(milliseconds=2)  # smaller differences are normal
 DATABASE = "the database"
 
 
 @dataclass(frozen=True, slots=True)
 class ClockGap:
-    """``ahead``: of ``beside`` by that at least. Nothing is corrected by it, since it may be more."""
+    """``ahead``: ``host`` is ahead of ``beside`` by at least this. No time is corrected, since it may be more."""
 
     host: str
     beside: str
@@ -27,7 +27,7 @@ class ClockGap:
 
 
 def gaps(copies: Iterable[MessageCopy], now: datetime) -> list[ClockGap]:
-    """The widest of each two, widest first."""
+    """The largest per pair of hosts, largest first."""
     found: dict[tuple[str, str], timedelta] = {}
     for ahead, host, beside in (each for copy in copies for each in _of(copy, now)):
         if ahead >= NOTABLE and host != beside:

@@ -1,4 +1,4 @@
-"""Copies of messages, each under the one that caused it; of too many those nearest to the one that is asked for."""
+"""Builds the tree of message copies by cause; of too many, keeps those nearest to the requested one."""
 
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Sequence
@@ -13,12 +13,12 @@ MOST, NEAREST = 200, 50
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """``copies``: all, each behind the one that caused it; ``shown``: those of them that a page has place for."""
+    """``copies``: all, each after its cause; ``shown``: those that fit on a page."""
 
     copies: list[MessageCopy]
     shown: list[MessageCopy]
     focus: MessageCopy | None
-    folded: list[tuple[str, int]]  # of the others: type and how many, most first
+    folded: list[tuple[str, int]]  # hidden copies by type, most first
 
     @property
     def messages(self) -> int:
@@ -26,7 +26,7 @@ class Conversation:
 
     @property
     def endpoints(self) -> list[str]:
-        """Who sent or handled any of it."""
+        """Endpoints that sent or handled any of it."""
         return list(dict.fromkeys(name for each in self.copies for name in (each.sender, each.place) if name))
 
     @property
@@ -39,16 +39,16 @@ class Conversation:
 
     @property
     def open_ended(self) -> list[MessageCopy]:
-        """What became of them nobody tells."""
+        """Copies whose outcome no source tells."""
         return [each for each in self.copies if not (each.is_dead or each.is_waiting or each.is_over)]
 
     @property
     def of_focus(self) -> list[MessageCopy]:
-        """All copies of the message whose story is told."""
+        """All copies of the message in focus."""
         return [each for each in self.copies if self.focus and each.message_id == self.focus.message_id]
 
     def begins(self) -> datetime | None:
-        """By the clocks of senders."""
+        """By the senders' clocks."""
         return min((each.sent_at for each in self.copies if each.sent_at), default=None)
 
     def ends(self) -> datetime | None:
@@ -56,7 +56,7 @@ class Conversation:
 
 
 def build(sightings: Iterable[Sighting], focus: Collection[str] = ()) -> Conversation:
-    """``focus``: ids of the message whose story is asked for; without it, of what needs somebody."""
+    """``focus``: ids of the requested message; without it, the focus is a message that needs attention."""
     copies = _copies(sightings)
     _connect(copies)
     ordered = _in_order(copies)
@@ -79,7 +79,7 @@ def _copies(sightings: Iterable[Sighting]) -> dict[tuple[str, str], MessageCopy]
 
 
 def _connect(copies: dict[tuple[str, str], MessageCopy]) -> None:
-    """Each gets the copy that caused it; where that was seen nowhere, one that this tells of."""
+    """Link each copy to its cause; if no source has the cause, infer it."""
     by_id: dict[str, list[MessageCopy]] = {}
     for each in copies.values():
         by_id.setdefault(each.message_id, []).append(each)
@@ -98,7 +98,7 @@ def _connect(copies: dict[tuple[str, str], MessageCopy]) -> None:
 def _cause(
     of: MessageCopy, copies: dict[tuple[str, str], MessageCopy], by_id: dict[str, list[MessageCopy]]
 ) -> MessageCopy:
-    """Whoever sent a message did so while it handled the one that caused it."""
+    """A message is sent while its cause is handled, so the cause's copy is at its sender."""
     same = by_id.get(of.related_to, [])
     if at_sender := copies.get((of.related_to, of.sender)):
         return at_sender
@@ -111,7 +111,7 @@ def _cause(
 
 
 def _concluded(of: MessageCopy, same: Sequence[MessageCopy]) -> MessageCopy:
-    """It was handled where what it caused was sent from; of where that was unknown, nothing more is."""
+    """Inferred: the cause was handled by the sender of its effect; without a known sender, nothing more is known."""
     known = same[0].sightings[0] if same else None
     seen = Sighting(
         SightingSource.CONCLUDED,
@@ -129,7 +129,7 @@ def _concluded(of: MessageCopy, same: Sequence[MessageCopy]) -> MessageCopy:
 
 
 def _break_circles(copies: list[MessageCopy]) -> None:
-    """Messages that name each other as their cause: the earliest of them begins."""
+    """If messages name each other as their cause, the earliest becomes the root."""
     done: set[int] = set()
     for start in copies:
         path: dict[int, MessageCopy] = {}
@@ -150,7 +150,7 @@ def _by_time(copy: MessageCopy) -> tuple[bool, float, str, str]:
 
 
 def _in_order(copies: dict[tuple[str, str], MessageCopy]) -> list[MessageCopy]:
-    """Each before what it caused, in the order of sending."""
+    """Each before its effects, in order of sending."""
     ordered, stack = list[MessageCopy](), sorted((c for c in copies.values() if not c.parent), key=_by_time)[::-1]
     while stack:
         each = stack.pop()
@@ -169,7 +169,7 @@ def _chosen(copies: list[MessageCopy], focus: Collection[str]) -> MessageCopy | 
 
 
 def _nearest(copies: list[MessageCopy], chosen: MessageCopy | None) -> list[MessageCopy]:
-    """Step by step along causes, both ways; where that ends, from the beginning."""
+    """Breadth-first along causes and effects; when exhausted, continue from the beginning."""
     found, near, others = dict[int, MessageCopy](), deque([chosen] if chosen else []), iter(copies)
     while len(found) < NEAREST:
         each = near.popleft() if near else next(others, None)

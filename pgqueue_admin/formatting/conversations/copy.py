@@ -1,4 +1,4 @@
-"""One copy of a message: what all sources tell of it together."""
+"""One copy of a message: the combined sightings of all sources."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -7,14 +7,12 @@ from functools import cached_property
 
 from pgqueue_admin.formatting.conversations.sighting import DEAD, OVER, WAITING, Sighting, SightingSource
 
-_NOW_FIRST = (*DEAD, *WAITING)  # what is there now counts before what was
+_NOW_FIRST = (*DEAD, *WAITING)  # present states take precedence over past ones
 
 
 @dataclass(eq=False)
 class MessageCopy:
-    """``sightings``: one at least. ``depth``: how many messages it came from; ``told_by``: who says so, of one that
-    nobody saw: what it sent.
-    """
+    """``sightings``: at least one. ``depth``: number of causes above it."""
 
     message_id: str
     place: str
@@ -26,9 +24,9 @@ class MessageCopy:
 
     @cached_property
     def last(self) -> Sighting:
-        """The one that tells its state: what is there now, else what was last.
+        """The sighting that determines its state: present ones first, otherwise the latest.
 
-        A handling of one that was retried came after that, whatever the clock of who handled it says.
+        The handling of a retried message came after the retry, even if its handler's clock disagrees.
         """
         there = [each for each in self.sightings if each.state in _NOW_FIRST]
         if there:
@@ -55,12 +53,12 @@ class MessageCopy:
 
     @property
     def is_concluded(self) -> bool:
-        """Whether no source has it: what it sent tells that it was."""
+        """Whether no source has it: only its effects prove that it existed."""
         return all(each.source is SightingSource.CONCLUDED for each in self.sightings)
 
     @property
     def also(self) -> list[str]:
-        """Other states in which it is there now: a copy of a copy."""
+        """Other present states: the copy exists more than once."""
         return sorted({each.state for each in self.sightings if each.state in _NOW_FIRST} - {self.state})
 
     @cached_property
@@ -101,13 +99,13 @@ class MessageCopy:
 
     @cached_property
     def deaths(self) -> int:
-        """How often it died, as far as is known: the archive has a row for each."""
+        """Number of known deaths: the archive has a row for each."""
         archived = [each for each in self.sightings if each.source is SightingSource.ARCHIVE and each.failed_at]
         return len(archived) or int(any(each.failed_at for each in self.sightings))
 
     @cached_property
     def handling(self) -> Sighting | None:
-        """The last one that says when it was handled."""
+        """The latest sighting with handling times."""
         told = [each for each in self.sightings if each.started_at or each.ended_at]
         return max(told, key=_when) if told else None
 
@@ -117,14 +115,14 @@ class MessageCopy:
         return positive(at.started_at, at.ended_at) if at else None
 
     def wait(self, now: datetime) -> timedelta | None:
-        """From being sent until somebody took it up; until now, while it waits; None where clocks contradict."""
+        """Time from sending to receipt, or until now while it waits; None if clocks contradict."""
         if self.is_waiting:
             return positive(self.sent_at, now)
         return positive(self.sent_at, self.handling.started_at) if self.handling and not self.is_dead else None
 
     @cached_property
     def ends(self) -> datetime | None:
-        """When the last thing happened to it that a clock of those who handle it, or of the database, tells."""
+        """Time of its last event, by the clocks of its handlers or of the database."""
         return max((at for each in self.sightings for at in _times(each)), default=None)
 
     def _first(self, name: str) -> str:
@@ -132,7 +130,7 @@ class MessageCopy:
 
 
 def positive(begin: datetime | None, end: datetime | None) -> timedelta | None:
-    """None also where the end is before the beginning: two clocks were asked."""
+    """None also if the end precedes the beginning: the times come from two clocks."""
     return end - begin if begin and end and end >= begin else None
 
 

@@ -1,4 +1,4 @@
-"""Who sent what to whom, as a drawing: boxes in columns, an arrow for each two and type. A template draws it."""
+"""A drawing of who sent what to whom: boxes in columns, an arrow per pair and type. A template renders it."""
 
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -30,10 +30,10 @@ class FlowBox:
     column: int = 0
     x: int = 0
     y: int = 0
-    free: int = 8  # at its right, for the labels of arrows beside its column
-    left: "list[Arrow]" = field(default_factory=list)  # between it and columns before, each with its label there
-    beside: "list[Arrow]" = field(default_factory=list)  # within its column, at the right
-    onward: "list[Arrow]" = field(default_factory=list)  # between it and columns behind
+    free: int = 8  # space at its right, for the labels of arrows within its column
+    left: "list[Arrow]" = field(default_factory=list)  # between it and earlier columns, with labels at its left
+    beside: "list[Arrow]" = field(default_factory=list)  # within its column, at its right
+    onward: "list[Arrow]" = field(default_factory=list)  # between it and later columns
 
     @property
     def right(self) -> int:
@@ -79,7 +79,7 @@ class Arrow:
     target: FlowBox
     type: str
     copies: list[MessageCopy]
-    said: str  # how long they waited, or how they stand
+    said: str  # how long they waited, or their state
     tone: str  # "", bad
 
     @property
@@ -88,7 +88,7 @@ class Arrow:
 
     @property
     def is_beside(self) -> bool:
-        """Within one column: it leaves and comes back at the right."""
+        """Within one column: it starts and ends at the right."""
         return self.source.column == self.target.column
 
     @property
@@ -105,7 +105,7 @@ class Arrow:
 
     @property
     def drawn(self) -> str:
-        """The path's ``d``."""
+        """The SVG path's ``d``."""
         if self.is_beside:
             x, begin, end = self.target.right, self.source.right_port(self), self.target.right_port(self)
             if self.source is self.target:
@@ -119,7 +119,7 @@ class Arrow:
 
     @property
     def head(self) -> str:
-        """Its point."""
+        """The arrowhead's path."""
         if self.is_beside or self.is_back:
             at = self.target.right_port(self) + (6 if self.source is self.target else 0)
             return f"M{self.target.right} {at}l8 -4v8z"
@@ -154,11 +154,11 @@ class Flow:
     arrows: list[Arrow]
     wide: int
     high: int
-    left_out: int  # arrows for which there is no place
+    left_out: int  # arrows without space
 
     @property
     def said(self) -> str:
-        """All of the drawing in words."""
+        """The whole drawing in words."""
         return ". ".join(arrow.sentence for arrow in self.arrows)
 
 
@@ -237,7 +237,7 @@ def _lay_out(boxes: list[FlowBox], arrows: list[Arrow]) -> None:
 
 
 def _lefts(boxes: list[FlowBox]) -> list[int]:
-    """Where each column begins: behind one with arrows beside it there is place for their labels."""
+    """Left edge of each column: arrows within a column need space for their labels."""
     lefts = [_MARGIN]
     for column in range(MOST_COLUMNS):
         beside = any(box.beside for box in boxes if box.column == column)
@@ -246,7 +246,7 @@ def _lefts(boxes: list[FlowBox]) -> list[int]:
 
 
 def _set_columns(boxes: list[FlowBox], arrows: list[Arrow]) -> None:
-    """As many steps from whoever was sent nothing; in a circle, from the first."""
+    """Column = steps from an endpoint that received nothing; in a cycle, from the first box."""
     after: dict[str, list[FlowBox]] = {}
     for arrow in arrows:
         after.setdefault(arrow.source.name, []).append(arrow.target)

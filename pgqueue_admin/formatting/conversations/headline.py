@@ -1,4 +1,4 @@
-"""How a conversation stands, as a sentence."""
+"""The state of a conversation, as a sentence."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from pgqueue_admin.formatting.numbers import in_words, pluralize
 
 
 def tone(known: Conversation) -> tuple[str, str]:
-    """A word, and the class of its tag."""
+    """A word, and its tag's class."""
     if known.dead:
         return "not over", "crit"
     if known.waiting:

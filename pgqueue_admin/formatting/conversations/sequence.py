@@ -1,4 +1,4 @@
-"""The same messages from top to bottom in the order of sending, a lane for each endpoint; quiet stretches are cut."""
+"""A sequence diagram in order of sending, with a lane per endpoint; long gaps are shortened."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pgqueue_admin.formatting.conversations.flow import UNKNOWN
 from pgqueue_admin.formatting.durations import duration
 
 MOST_LANES, MOST_ROWS = 10, 60
-QUIET = timedelta(seconds=30)  # longer ones are named
+QUIET = timedelta(seconds=30)  # longer gaps are labelled
 _FIRST, _LANE, _ROW, _TOP, _LETTERS = 170, 170, 32, 40, 22
 
 
@@ -26,14 +26,14 @@ class SequenceLane:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One arrow, and beside its end how it stands."""
+    """One arrow, with its state at its end."""
 
     copy: MessageCopy
     y: int
     begin: int
     end: int
-    state: str  # said where it is not handled
-    after: str  # the first was sent
+    state: str  # shown unless handled
+    after: str  # time since the first was sent
 
     @property
     def tone(self) -> str:
@@ -95,7 +95,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class QuietGap:
-    """Where nothing was sent."""
+    """A period in which nothing was sent."""
 
     y: int
     said: str
@@ -108,7 +108,7 @@ class SequenceDrawing:
     quiet: list[QuietGap]
     wide: int
     high: int
-    left_out: int  # copies for which there is no place, or that say no time
+    left_out: int  # copies without space or time
 
     @property
     def said(self) -> str:
@@ -137,7 +137,7 @@ def sequence(copies: Sequence[MessageCopy], now: datetime) -> SequenceDrawing:
 
 
 def _gaps(copies: list[MessageCopy]) -> Iterator[timedelta | None]:
-    """Before each, how long nothing was sent; None where that is not worth a word."""
+    """For each copy, the time since the previous send; None if too short to show."""
     yield from [None][: len(copies)]
     for before, copy in pairwise(copies):
         gap = positive(before.sent_at, copy.sent_at)

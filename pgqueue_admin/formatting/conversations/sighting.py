@@ -1,4 +1,4 @@
-"""What one source tells of one copy of a message. Nothing is concluded here; texts are as strangers wrote them."""
+"""One source's data on one copy of a message. Nothing is inferred here; texts are untrusted."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +24,7 @@ UNKNOWN = ("retried", "died again", "failed before", "not known")
 
 @dataclass(frozen=True, slots=True)
 class SightingAct:
-    """What somebody did with an archived message, or what came of it by itself."""
+    """A person's act on an archived message, or an event by itself."""
 
     at: datetime | None
     who: str
@@ -36,10 +36,10 @@ class SightingAct:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """``place``: the endpoint or queue that is to handle it; ``state``: one of the four above.
+    """``place``: the endpoint or queue that handles it; ``state``: from one of the four groups above.
 
-    ``sent_at`` is by the sender's clock; ``started_at``, ``ended_at`` and ``failed_at`` by that of who handled it;
-    ``at``, of the archive and of queues, by the database's.
+    ``sent_at`` is by the sender's clock; ``started_at``, ``ended_at`` and ``failed_at`` by the handler's; ``at``, from
+    the archive and queues, by the database's.
     """
 
     source: SightingSource

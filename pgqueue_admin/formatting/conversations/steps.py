@@ -1,4 +1,5 @@
-"""The story of a message: what happened to its copies in order, each with its source and the time since the last."""
+"""The story of a message: the events of its copies in order, each with its source and the time since the previous
+one."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ _WAITS = {
     "delayed": "Kept for later, then it goes to {place}",
     "overdue": "Overdue for {place}: nobody has moved it",
 }
-_PRECISE = 1000  # steps of one kind within a millisecond are one, told twice
+_PRECISE = 1000  # steps of one kind in the same millisecond are duplicates
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class ConversationStep:
 
 
 def of(copies: list[MessageCopy], now: datetime) -> list[ConversationStep]:
-    """In order, MOST at most; what is told by two sources stands once, with the first."""
+    """In order, at most MOST; an event that two sources report is listed once, with the first."""
     once: dict[tuple[object, ...], ConversationStep] = {}
     for step in (step for copy in copies for sighting in copy.sightings for step in _of(copy, sighting, now)):
         at = round(step.at.timestamp() * _PRECISE) if step.at else None
@@ -49,7 +50,7 @@ def of(copies: list[MessageCopy], now: datetime) -> list[ConversationStep]:
 
 
 def dead_time(copies: Iterable[MessageCopy], now: datetime) -> timedelta:
-    """How long copies lay dead in the archive, all together; until now where one still does."""
+    """Total time that copies were dead in the archive; until now if still dead."""
     spans = [_dead(each, now) for copy in copies for each in copy.sightings if each.source is SightingSource.ARCHIVE]
     return sum(filter(None, spans), timedelta())
 
@@ -61,12 +62,12 @@ def _dead(sighting: Sighting, now: datetime) -> timedelta | None:
 
 
 def _place_in_time(step: ConversationStep, now: datetime) -> tuple[bool, float]:
-    """What has no time comes before what is so now."""
+    """Steps without a time come before those with one."""
     return step.at is not None, (step.at or now).timestamp()
 
 
 def _sent(copies: list[MessageCopy]) -> Iterator[ConversationStep]:
-    """Once for all copies: they were sent at once."""
+    """One step for all copies: they were sent at once."""
     first = next((copy for copy in copies if copy.sent_at or copy.sender), None)
     if first is None:
         return
@@ -148,7 +149,7 @@ def _told(*facts: object) -> str:
 
 
 def _with_gaps(found: list[ConversationStep]) -> list[ConversationStep]:
-    """``123 ms later``, where both times are known and in order."""
+    """``123 ms later``, if both times are known and in order."""
     told = found[:1]
     for before, step in pairwise(found):
         gap = positive(before.at, step.at)
@@ -157,7 +158,7 @@ def _with_gaps(found: list[ConversationStep]) -> list[ConversationStep]:
 
 
 def summary(copies: list[MessageCopy], now: datetime) -> str:
-    """``48 min 40 s from sent to its end; 46 min 24 s of it dead``: what is known of it."""
+    """``48 min 40 s from sent to its end; 46 min 24 s of it dead``: as far as known."""
     begin = min((each.sent_at for each in copies if each.sent_at), default=None)
     is_open = any(each.is_waiting or each.is_dead for each in copies)
     took = positive(begin, now if is_open else max((each.ends for each in copies if each.ends), default=None))
