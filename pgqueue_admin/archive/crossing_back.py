@@ -101,8 +101,8 @@ def given_up(here: Connection, crossing: Crossing, why: str) -> list[Outcome]:
 
 
 def lost(here: Connection, crossing: Crossing, who: str) -> list[Outcome]:
-    """A person states that the messages never arrived: make them dead again in the caller's transaction. Return the
-    outcomes for the operation."""
+    """A person states that the messages never arrived: end the crossing in the caller's transaction; they stay as they
+    were. Return the outcomes for the operation."""
     puts = _puts(here, crossing)
     crossings.undo(here, crossing)
     crossings.reopen(here, crossing, [put.archive_id for put in puts])

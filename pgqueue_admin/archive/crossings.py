@@ -20,9 +20,8 @@ AT_ONCE = 100
 
 class Crossing(NamedTuple):
     """``mark``: key for querying the commit outcome in the other database; None: its transaction cannot have committed.
-    ``takes_in``: from there into the archive; otherwise from here into a queue there. ``restores``: messages sent there
-    were discarded; messages taken in become discarded. A crossing that ``takes_back`` takes in what a retry sent there.
-    """
+    ``takes_in``: from there into the archive; otherwise into a queue there. ``restores``: messages sent there were
+    discarded; messages taken in become discarded. A crossing that ``takes_back`` takes in what a retry sent there."""
 
     id: int
     alias: str

@@ -90,7 +90,7 @@ class FailureFigures(NamedTuple):
     first_at: datetime
     last_at: datetime
     died_lately: int | None  # in the last 10 minutes; None: its state does not need it; hours() counts it
-    # in the last 24 hours, whatever became of them: counted only until growth is decided; None: not growing
+    # in the last 24 hours, whatever became of them: for several, only until growth is decided; None: not growing
     died_today: int | None
     is_today: bool  # whether one died in the last 24 hours
     before_today: datetime | None

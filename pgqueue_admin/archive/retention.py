@@ -8,7 +8,7 @@ from pgqueue_admin.archive import crossings
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
-SILENT = timedelta(days=7)  # without progress from a console, retention stops waiting for it
+SILENT = timedelta(days=7)  # after so long without a progress report, retention stops waiting for a console
 CHUNK = 1000  # rows per statement: each is a transaction of its own, with short locks
 
 

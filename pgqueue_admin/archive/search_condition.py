@@ -232,7 +232,7 @@ def _utf8(text: str) -> bytes:
 
 
 def _in_octal(text: str) -> str:
-    """Spell non-ASCII bytes as body_path does: the octal number after u0."""
+    """Spell non-ASCII bytes as body_path does: the octal number after \\u0."""
     return "".join(chr(each) if each < 128 else chr(int(f"{each:03o}", 16)) for each in _utf8(text))
 
 

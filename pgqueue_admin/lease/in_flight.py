@@ -22,7 +22,7 @@ class HeldLease:
 
 
 class LeasesInFlight:
-    """``changed`` is notified when a message is added or removed."""
+    """``changed`` is notified when a message is added or removed, and when renewal stops."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()

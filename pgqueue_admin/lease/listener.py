@@ -24,7 +24,7 @@ class ListenerWork(Protocol):
 
     @property
     def wants_to_hear(self) -> bool:
-        """Whether a NOTIFY should start a turn now. Otherwise it waits for the next turn or poke."""
+        """Whether a NOTIFY should start a turn now. Otherwise it waits for the next turn, which a poke starts."""
 
 
 class Listener:
@@ -56,7 +56,7 @@ class Listener:
         self.poke()
 
     def stop(self) -> None:
-        """Return when no turn is running: a statement without an answer is aborted."""
+        """Wait until no turn is running. A statement that does not end within PATIENCE is aborted."""
         self.ask_to_stop()
         self._thread.join(PATIENCE)
         self._session.abort()

@@ -38,7 +38,7 @@ class Slots:
         self._work.put(lease)
 
     def close(self) -> None:
-        """Threads end when idle."""
+        """Each thread ends after its current message."""
         for _ in range(self._threads):
             self._work.put(None)
 

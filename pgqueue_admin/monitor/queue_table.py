@@ -78,7 +78,7 @@ class QueueTable:
 
     @property
     def has_ids(self) -> bool:
-        """Delayed messages on SQL Server have none: their number substitutes."""
+        """Delayed messages on SQL Server have none: their number is used instead."""
         return "id" in self.columns
 
     @property

@@ -28,7 +28,7 @@ class Condition(NamedTuple):
 
 
 class Found(NamedTuple):
-    """``onward``: where the next search continues; None: the whole table was searched."""
+    """``onward``: where the next search continues; None: the table was searched to its end."""
 
     messages: list[Any]
     looked_at: int

@@ -139,7 +139,7 @@ class EndpointOutbox:
                 self.coordinator.create(session)
 
     def start(self) -> None:
-        """Waits for a database that is down. Raises QueueUnfit if its table is unusable."""
+        """A database that is down is only logged: messages wait for it. Raises QueueUnfit if its table is unusable."""
         try:
             with self.opening.ours() as session:
                 checks.insist(list(self.store.faults(session, self.settings.isolation_level)))
