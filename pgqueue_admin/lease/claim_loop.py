@@ -17,7 +17,7 @@ AT_LEAST = 1.0  # seconds between two looks while another worker claims what is 
 
 
 class ClaimLoop:
-    """Implements listener.Work."""
+    """Implements listener.ListenerWork."""
 
     def __init__(
         self,

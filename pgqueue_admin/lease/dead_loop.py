@@ -17,8 +17,8 @@ CHANNEL = "dead_message"
 
 
 class DeadLoop:
-    """Implements listener.Work. The handler runs without a transaction. Its message is reserved for ``lock_seconds``; a
-    slower handler may receive it twice."""
+    """Implements listener.ListenerWork. The handler runs without a transaction. Its message is reserved for
+    ``lock_seconds``; a slower handler may receive it twice."""
 
     def __init__(self, store: LeaseStore, context: HandlerContext, breaker: CircuitBreaker):
         self._store, self._context, self._breaker = store, context, breaker
