@@ -10,7 +10,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
 log = logging.getLogger(__name__)
-VERSION = 12
+VERSION = 13
 
 _NOTE_RETRIED = ["note_retried", "pin_functions"]  # replacing a function resets its search path
 _SINCE_11 = ["create_schedule_functions"]
@@ -22,6 +22,7 @@ _SINCE_5 = ["add_fingerprints", *_SINCE_6]
 _SINCE_4 = ["note_retried", "link_retries", "deliver_dead", "pin_functions", "create_schedules", *_SINCE_5]
 _SINCE_3 = ["add_lease", "mark_endings", *_SINCE_4]
 _SINCE_2 = ["add_tokens", *_SINCE_3]
+_RENAMED = {"rename_columns": 8, "rename_item_columns": 13}  # for versions before this one
 # missing steps by version, once its columns have their present names
 _SINCE = {
     1: ["create_readers", *_SINCE_2],
@@ -35,6 +36,7 @@ _SINCE = {
     9: _SINCE_9,
     10: _SINCE_10,
     11: _SINCE_11,
+    12: [],
 }
 
 _STATUS = {"success", "failed", "rejected", "lock_expired"}
@@ -147,7 +149,8 @@ def _already(connection: Connection, found: int) -> str:
         )
     if found == VERSION:
         return "nothing"
-    for step in [*(["rename_columns"] if found < 8 else []), *_SINCE[found]]:
+    renamed = [name for name, until in _RENAMED.items() if found < until]
+    for step in [*renamed, *_SINCE[found]]:
         connection.run(_step(step))
     connection.run(_sql().raise_version(), {"version": VERSION})
     return "updated"
