@@ -1,4 +1,4 @@
-"""Makes, finds and revokes the tokens of programs. Each act is audited."""
+"""API tokens of programs: create, find and revoke them. Each act is audited."""
 
 import secrets
 from collections.abc import Collection
@@ -13,16 +13,16 @@ from pgqueue_admin.models import ApiToken, AuditEntry, database_clock
 from pgqueue_admin.models.api_token import RIGHTS
 from pgqueue_admin.services.permissions import name_of
 
-PREFIX = "pgqueue_"  # so that scanners of leaked secrets can tell what it is
-_USED_AT_MOST = timedelta(minutes=1)  # a program that asks each second must not write each second
+PREFIX = "pgqueue_"  # lets scanners of leaked secrets recognize a token
+_USED_AT_MOST = timedelta(minutes=1)  # between two writes of used_at: a program may send a request each second
 
 
 class TokenRefused(Exception):
-    """A token that cannot be made or revoked as asked; nothing was changed."""
+    """The token cannot be created or revoked as requested; nothing was changed."""
 
 
 def create(name: str, rights: Collection[str], person: Any, origin: str, kept_for: timedelta | None = None) -> str:
-    """The token, which is shown this once. Raises TokenRefused."""
+    """Create a token and return it: it is shown only this once. Raises TokenRefused."""
     name = name.strip()
     if not name or len(name) > 60 or not name.isprintable():
         raise TokenRefused("A token needs a name of at most 60 printable characters.")
@@ -44,7 +44,7 @@ def create(name: str, rights: Collection[str], person: Any, origin: str, kept_fo
 
 
 def revoke(name: str, person: Any, origin: str) -> None:
-    """Who shows it is refused from now on. Raises TokenRefused."""
+    """Revoke a token: from now on it is refused. Raises TokenRefused."""
     with transaction.atomic():
         good = ApiToken.objects.filter(name__iexact=name, revoked_at=None)
         if not good.update(revoked_at=database_clock.now(), revoked_by=name_of(person)):
@@ -53,7 +53,7 @@ def revoke(name: str, person: Any, origin: str) -> None:
 
 
 def holder(token: str, right: str) -> ApiToken | None:
-    """Whose it is, if it is good and has this right."""
+    """Return the token's row if the token is valid and has this right."""
     found = ApiToken.objects.filter(digest=_digest(token)).first()
     now = database_clock.now()
     if found is None or not found.is_good(now) or right not in found.rights:
@@ -64,7 +64,7 @@ def holder(token: str, right: str) -> ApiToken | None:
 
 
 def _digest(token: str) -> str:
-    """Of 256 random bits: nobody guesses them, so a slow hash would only slow the answer."""
+    """Hash 256 random bits: they cannot be guessed, so a slow hash would only slow the answer."""
     return sha256(token.encode(errors="replace")).hexdigest()
 
 

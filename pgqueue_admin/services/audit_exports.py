@@ -1,4 +1,4 @@
-"""That somebody took entries of the audit, or messages, away as a file is an entry itself."""
+"""Audit entries of exports: taking audit entries or messages away as a file is itself audited."""
 
 import logging
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from pgqueue_admin.services import content_access
 from pgqueue_admin.services.permissions import name_of
 
 NOT_ENDED = "not yet, or with its process, or before its first byte"
-_LONGEST = 400  # letters of a subject; a search may have more
+_LONGEST = 400  # characters of a subject; a search may be longer
 
 log = logging.getLogger(__name__)
 
 
 def note(person: Any, searched: str, count: int) -> None:
-    """``searched``: the filter as typed; empty: all entries."""
+    """Write the entry of an export of the audit. ``searched``: the filter as typed; empty: all entries."""
     AuditEntry.objects.create(
         who=name_of(person),
         verb="export",
@@ -31,8 +31,9 @@ def note(person: Any, searched: str, count: int) -> None:
 
 
 def begin(person: Any, searched: str, format: str, fields: Sequence[str] = ()) -> AuditEntry:
-    """Of an export of the archive, before its first message goes out: it may never be ended by us. ``fields``: of
-    bodies, which it has as columns.
+    """Write the entry of an archive export before its first message is sent: the process may die before the export
+    ends.
+    ``fields``: body fields exported as columns.
     """
     return AuditEntry.objects.create(
         who=name_of(person),
@@ -50,12 +51,12 @@ def _fields(names: Sequence[str]) -> dict[str, str]:
 
 
 def _revealed(person: Any) -> dict[str, str]:
-    """The file outlasts the minutes for which they were."""
+    """Note that masked parts were revealed: the file outlasts the minutes of the reveal."""
     return {"masked parts": "revealed"} if content_access.of(person).revealed_until else {}
 
 
 def searched_of(entry: AuditEntry) -> str:
-    """What was asked for, whole: of an entry of ``begin``."""
+    """Return the whole search of an entry written by ``begin``."""
     return str((entry.after or {}).get("q", entry.subject))
 
 
@@ -64,15 +65,15 @@ def _subject(searched: str) -> str:
 
 
 def _whole(searched: str) -> dict[str, str]:
-    """Beside a subject that is cut: by its start alone it would be another search, which finds more."""
+    """Keep the whole search beside a cut subject: the cut one would be another search, which finds more."""
     return {"q": searched} if len(searched) > _LONGEST else {}
 
 
 def end(entry: AuditEntry, count: int, how: str) -> None:
-    """How many went out, and ``whole`` or why not. Where the audit fails then, the log says it."""
+    """Record the number of messages sent, and ``whole`` or why it stopped. If the audit fails, log it instead."""
     entry.count, entry.after = count, {**(entry.after or {}), "ended": how}
     try:
         entry.save(update_fields=["count", "after"])
-    except (django.db.Error, SynchronousOnlyOperation) as error:  # the latter: gone before its answer, in the loop
+    except (django.db.Error, SynchronousOnlyOperation) as error:  # the latter: client gone, in the event loop
         said = f"{entry.who}: exported {count} messages of {entry.subject!r}, {how}"
         log.error("How an export ended is not in the audit. %s. %s", said, error)

@@ -1,8 +1,8 @@
-"""Audit entries of acts over two databases: kept before the act sets out, written by whoever finds what came of it.
+"""Audit intents: entries stored before an act starts, turned into audit entries by the process that learns its outcome.
 
-The entry is committed before the crossing is over, and an intent is made into one once: a process that is killed
-anywhere leaves either an intent or an entry of what it did, never neither. An act on queues of the first database has
-no crossing; whoever does it holds its intent's row until it has written the entry.
+The entry is committed before the crossing ends, and each intent becomes one entry once. A process killed at any point
+leaves either an intent or an entry of what it did, never neither. An act on queues of the first database has no
+crossing: its process locks the intent's row until it has written the entry.
 """
 
 from contextlib import suppress
@@ -18,8 +18,8 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import AuditEntry, AuditIntent, database_clock
 
 ANSWERED_ELSEWHERE = timedelta(minutes=10)
-HELD_BY_THEN = timedelta(seconds=30)  # between the commit of an intent and the lock on it lies one round trip
-NO_CROSSING = 0  # theirs begin at 1
+HELD_BY_THEN = timedelta(seconds=30)  # an intent is locked one round trip after its commit
+NO_CROSSING = 0  # ids of crossings begin at 1
 NOT_KNOWN = {"outcome": "not known"}
 
 
@@ -28,23 +28,29 @@ class AuditSilent(DatabaseError):
 
 
 def keep(crossing: int, **entry: Any) -> AuditIntent:
-    """Before it leaves. Raises django.db.Error: then it must not leave. ``entry``: as AuditEntry takes it."""
+    """Store the intent before a crossing leaves. If it raises django.db.Error, the crossing must not leave.
+    ``entry``: columns of AuditEntry.
+    """
     return AuditIntent.objects.create(crossing=crossing, entry=entry)
 
 
 def keep_act(entry: dict[str, Any]) -> AuditIntent:
-    """Of an act without a crossing, before it sets out. Raises django.db.Error: then it must not."""
+    """Store the intent of an act without a crossing before it starts. If it raises django.db.Error, it must
+    not start.
+    """
     return AuditIntent.objects.create(crossing=NO_CROSSING, entry=entry)
 
 
 def hold(intent: AuditIntent) -> None:
-    """Until the transaction ends, or its process. Raises django.db.Error, also where it was taken for abandoned."""
+    """Lock the intent until the transaction or its process ends. Raises django.db.Error, also if it was taken for
+    abandoned.
+    """
     if not AuditIntent.objects.select_for_update().filter(pk=intent.pk):
         raise django.db.OperationalError("The intent of this act is there no more.")
 
 
 def write(crossing: int, **after: Any) -> None:
-    """What came of it, into the audit; nothing where somebody has written it already. Raises AuditSilent."""
+    """Turn the intents of a crossing into audit entries; do nothing if that is done already. Raises AuditSilent."""
     try:
         for intent in AuditIntent.objects.filter(crossing=crossing):
             _write(intent, after)
@@ -53,13 +59,17 @@ def write(crossing: int, **after: Any) -> None:
 
 
 def not_known(crossing: int) -> None:
-    """Whoever acted is told no more. Where the audit does not answer either, the intent stays for ``settle``."""
+    """Record an unknown outcome; the person gets no further answer. If the audit fails too, ``settle`` finds the
+    intent.
+    """
     with suppress(AuditSilent):
         write(crossing, **NOT_KNOWN)
 
 
 def drop(crossing: int, **entry: Any) -> None:
-    """Nothing arrived, or nothing was done of which the entry says this. Raises AuditSilent."""
+    """Delete intents of a crossing that delivered nothing, or those matching ``entry``, of which nothing was done.
+    Raises AuditSilent.
+    """
     said = {f"entry__{name}": value for name, value in entry.items()}
     try:
         AuditIntent.objects.filter(crossing=crossing, **said).delete()
@@ -68,9 +78,9 @@ def drop(crossing: int, **entry: Any) -> None:
 
 
 def write_left_behind(connection: Connection, now: datetime | None = None) -> None:
-    """Those whose crossing was ended by another console, which has no intent of it: what came of it, it knows.
+    """Write entries with an unknown outcome for crossings that another console ended: it has no intent of them.
 
-    A crossing is over only after its entry is written here; so one that is there is waited for.
+    A crossing ends only after its entry is written here, so an intent waits while its crossing exists.
     """
     late = (now or database_clock.now()) - ANSWERED_ELSEWHERE
     for intent in AuditIntent.objects.filter(at__lt=late).exclude(crossing=NO_CROSSING):
@@ -79,7 +89,7 @@ def write_left_behind(connection: Connection, now: datetime | None = None) -> No
 
 
 def write_abandoned(now: datetime | None = None) -> None:
-    """Those of acts whose process ended before it could say what came of them."""
+    """Write entries with an unknown outcome for acts whose process died before it recorded one."""
     late = (now or database_clock.now()) - HELD_BY_THEN
     for pk in AuditIntent.objects.filter(crossing=NO_CROSSING, at__lt=late).values_list("pk", flat=True):
         with transaction.atomic():

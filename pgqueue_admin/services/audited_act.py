@@ -1,4 +1,4 @@
-"""The audit's entry of an act on queues, which are in another database than the audit."""
+"""Audits an act on queues, whose database differs from the audit's."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -15,14 +15,14 @@ log = logging.getLogger(__name__)
 
 
 class AuditedAct:
-    """``done``: how much was done, or may have been, by whoever acts; 0: there is no entry."""
+    """``done``: the number of messages changed, or perhaps changed, as set by the caller; 0: no entry is written."""
 
     def __init__(self, entry: AuditEntry):
         self.entry = entry
         self.done = 0
 
     def note(self, **after: Any) -> None:
-        """More of what came of it."""
+        """Add to the entry's ``after``."""
         self.entry.after = {**(self.entry.after or {}), **after}
 
 
@@ -30,12 +30,13 @@ class AuditedAct:
 def audited(
     asked: Mapping[str, Any] | None = None, claim: Callable[[AuditIntent], None] | None = None, /, **about: Any
 ) -> Iterator[AuditedAct]:
-    """An intent is committed before the act, and its entry after it: a kill between leaves the intent, and an entry is
-    made of it that says so (``audit_intents.write_abandoned``). Where the audit fails after the act, the log says what
-    was done, and the intent stays likewise.
+    """Commit an intent before the act and its audit entry after it. If the process is killed in between, the intent
+    remains, and ``audit_intents.write_abandoned`` makes an entry of unknown outcome from it. If the audit fails after
+    the act, the log says what was done, and the intent remains likewise.
 
-    ``asked``: what such an entry says in ``after`` of what was meant. ``claim``: asked before the act, and raises where
-    that is another's (sent_forms). ``about``: columns of the entry.
+    ``asked``: the request, stored in ``after`` of such an entry. ``claim``: called before the act; raises if the form
+    was claimed by another (sent_forms). ``about``: columns of the entry.
+
     Raises what the act raises, and then there is no entry.
     """
     intent = audit_intents.keep_act({**about, "after": {**(about.get("after") or {}), **(asked or {})} or None})
@@ -66,6 +67,6 @@ def _write(act: AuditedAct, intent: AuditIntent) -> None:
 
 
 def _forget(intent: AuditIntent) -> None:
-    """Nothing was done. Where the audit does not answer, an entry says later that this is not known."""
+    """Delete the intent: nothing was done. If the audit does not answer, an entry of unknown outcome follows later."""
     with suppress(django.db.Error):
         AuditIntent.objects.filter(pk=intent.pk).delete()

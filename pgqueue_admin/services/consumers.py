@@ -1,4 +1,4 @@
-"""Who consumes a queue, said so that it is never more than can be known."""
+"""Says who consumes a queue, and never claims more than can be known."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -40,7 +40,7 @@ def _ours(standing: Standing, latest: Newest | None) -> ConsumerText:
 
 
 def _foreign(latest: Newest | None, now: datetime) -> ConsumerText:
-    """From outside, only locked rows and rows that leave can be seen."""
+    """Judge a foreign queue: from outside, only locked rows and departures are visible."""
     if latest is None or latest.ready is None or latest.error:
         return ConsumerText("not known")
     if latest.in_flight:

@@ -1,6 +1,6 @@
-"""What of messages a person may read: figures always; bodies, header values and what exceptions say by a right.
+"""What a person may read of messages: figures always; bodies, header values and exception texts with a right.
 
-Parts of these that a masking rule hides are read by a further right, which lasts for minutes and asks for a reason.
+Parts hidden by a masking rule need a further right. It lasts for minutes and requires a reason.
 """
 
 import re
@@ -29,8 +29,8 @@ from pgqueue_admin.services.masking.rule import Rule, RuleFault, of_types
 from pgqueue_admin.services.permissions import missing, refusal_for
 from pgqueue_admin.transport.wire import headers as h
 
-_LONGEST_ERROR = 2_000  # characters of what a process says (workers.reporting.metrics)
-_RAISED = re.compile(r"(?P<type>[^\W\d][\w.<>$+`]*): ")  # of what a handler raised, as a process keeps it
+_LONGEST_ERROR = 2_000  # characters of a process's last error (workers.reporting.metrics)
+_RAISED = re.compile(r"(?P<type>[^\W\d][\w.<>$+`]*): ")  # of a handler's exception, as a process stores it
 MASKED = "Masking rules are in force: the console shows it with their parts hidden."
 _SEARCHED = (
     "Searching in what masking rules hide would tell it, letter by letter. Reveal it first, on a message's page."
@@ -40,7 +40,7 @@ Stored = TypeVar("Stored", bound=StoredMessage)
 
 
 class Payload(NamedTuple):
-    """Fields of a body, by path. ``missing``: why another may be there all the same, in a word or two; empty: none."""
+    """Fields of a body, by path. ``missing``: in a word or two, why more may exist; empty: none is missing."""
 
     fields: Mapping[str, str]
     missing: str = ""
@@ -48,11 +48,11 @@ class Payload(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ContentAccess:
-    """``refusal``: a sentence that says which right is missing; empty: what ``rules`` do not hide may be read.
+    """``refusal``: a sentence naming the missing right; empty: all that ``rules`` do not hide may be read.
 
-    Each method gives what it was given, without what may not be read. Pages and Django admin read messages through it,
-    so that no template has anything to hide. Acts never do: what is sent is what is stored.
-    ``revealed_until``: there are rules, and this person asked to see what they hide.
+    Each method returns its argument without what may not be read. Pages and Django admin read messages through it, so
+    templates have nothing to hide. Acts never do: they send what is stored.
+    ``revealed_until``: set if rules exist and this person revealed what they hide.
     """
 
     refusal: str = ""
@@ -61,7 +61,7 @@ class ContentAccess:
 
     @property
     def withheld(self) -> str:
-        """For what shows a message's texts as a whole or not at all; empty: all may be read."""
+        """Why texts shown only as a whole are not shown; empty: all may be read."""
         return self.refusal or (MASKED if self.rules else "")
 
     def archived(self, message: ArchivedMessage) -> ArchivedMessage:
@@ -70,7 +70,7 @@ class ContentAccess:
         return ArchivedMessage(MaskedRow(message, self.rules)) if self.rules else message
 
     def stored(self, message: Stored) -> Stored:
-        """Of a queue or a delayed table."""
+        """Mask a message of a queue or of a delayed table."""
         if self.refusal:
             text = headers.UNREADABLE if message.unreadable else headers.without_content(message.headers_text)
             return replace(message, headers_text=text, headers_size=None)
@@ -81,7 +81,7 @@ class ContentAccess:
         return message if text == message.headers_text else replace(message, headers_text=text, headers_size=None)
 
     def finished(self, message: FinishedMessage) -> FinishedMessage:
-        """Masked, its body is left: who draws one asks ``body``."""
+        """Mask a finished message, except its body: pages mask it with ``body``."""
         if self.refusal:
             return replace(message, headers=headers.without_content(message.headers), body=None, exception_message=None)
         if not self.rules:
@@ -94,7 +94,7 @@ class ContentAccess:
         )
 
     def lease(self, message: LeaseMessage) -> LeaseMessage:
-        """Its kind is its type; the other fields are content."""
+        """Mask a lease message: its kind is its type, its other fields are content."""
         if self.refusal:
             return replace(message, fields={})
         rules = of_types(self.rules, types_of(message.kind))
@@ -102,7 +102,7 @@ class ContentAccess:
         return replace(message, fields=shown) if rules else message
 
     def failure(self, group: FailureGroup) -> FailureGroup:
-        """Not for saving: without the message and the frame that its messages died of."""
+        """Hide the exception message and frame of a failure. The copy must not be saved."""
         if not (self.refusal or headers.looks_into(self.rules)):
             return group
         shown = copy(group)
@@ -114,7 +114,7 @@ class ContentAccess:
         return shown
 
     def entry(self, entry: AuditEntry) -> AuditEntry:
-        """Not for saving: an edit names what was typed."""
+        """Mask what was typed in the audit entry of an edit. The copy must not be saved."""
         if self.withheld and entry.verb == "retry" and "edit" in (entry.after or {}):
             shown = copy(entry)
             shown.before, shown.after = self._edit_of_many(entry.before), self._edit_of_many(entry.after)
@@ -126,17 +126,17 @@ class ContentAccess:
         return shown
 
     def text(self, text: str) -> str:
-        """A mail as it was sent."""
+        """Mask a mail as it was sent."""
         if self.refusal or headers.named(self.rules, h.EXCEPTION_STACK_TRACE):
             return ""
         return texts.masked(text, self.rules) if self.reads_texts else text
 
     def line(self, text: str) -> str:
-        """Of a log: only expressions can be looked for there."""
+        """Mask a log line: only regular expressions apply to it."""
         return texts.masked(text, self.rules) if self.reads_texts else text
 
     def process_error(self, process: Process) -> str:
-        """What went wrong last. Of what a handler raised: its type, and what it says where that may be read."""
+        """Return a process's last error. Of a handler's exception: its type, and its message if that may be read."""
         said = process.last_error
         raised = _RAISED.match(said) if process.role == "endpoint" else None
         if raised is None:
@@ -151,25 +151,25 @@ class ContentAccess:
 
     @property
     def reads_texts(self) -> bool:
-        """Whether a rule looks into every text."""
+        """Whether a rule searches every text."""
         return any(rule.regex is not None for rule in self.rules)
 
     def masks_bodies(self, types: Collection[str] = ()) -> bool:
-        """Of these types; none: of any."""
+        """Whether a rule may hide parts of bodies of these types; none given: of any type."""
         rules = of_types(self.rules, types) if types else self.rules
         return any(rule.header is None for rule in rules)
 
     def body(self, raw: bytes, content_type: str | None, types: Collection[str]) -> MaskedBody | None:
-        """None where it may be read as it is. ``raw``: all of it, or one byte more than is looked through."""
+        """Return the masked body; None if it may be read unchanged. ``raw``: all of it, or one byte above the limit."""
         return bodies.masked(raw, content_type, of_types(self.rules, types))
 
     def part(self, types: Collection[str]) -> MaskedBody | None:
-        """Of a body of which only a part is kept; None where no rule looks into it."""
+        """Hide a body of which only a part is stored; None if no rule applies to bodies of its types."""
         rules = [rule for rule in of_types(self.rules, types) if rule.header is None]
         return bodies.of_a_part(rules) if rules else None
 
     def payload(self, start: BodyStart, content_type: str | None, types: Collection[str]) -> Payload:
-        """For columns of a list. Of a body that was cut nothing, where a rule may hide a part of such a body."""
+        """Return fields for the columns of a list. A cut body yields none if a rule may hide a part of it."""
         if self.refusal:
             return Payload({}, "not shown")
         if start.part is None:
@@ -182,21 +182,23 @@ class ContentAccess:
         return Payload(found or {}, "no JSON" if found is None else "not read" if start.is_cut else "")
 
     def archived_payload(self, row: Any) -> Payload:
-        """Of a row of ``store.body_starts``."""
+        """Return the payload of a row of ``store.body_starts``."""
         found, _ = long_headers.read(row.headers, row.headers_length)
         start = BodyStart(None if row.part is None else bytes(row.part), row.is_cut)
         return self.payload(start, found.get(h.CONTENT_TYPE), types_of_row(row))
 
     def headers(self, found: Mapping[str, str | None], types: Collection[str] | None = None) -> h.Headers:
-        """``types``: of which they are; None: as they say themselves."""
+        """``types``: the message's types; None: those named in its headers."""
         return headers.hidden(dict(found)) if self.refusal else headers.masked(found, self.rules, types)
 
     def hides_in(self, text: str | None, length: int | None) -> bool:
-        """Whether something of these headers may not be taken away as it was written. ``length``: of all of them."""
+        """Whether a part of these headers is hidden, so that their text must not be exported. ``length``: of all
+        headers.
+        """
         return headers.hides_in(text, length, self.rules)
 
     def error(self, text: str | None, types: Collection[str] = ()) -> str | None:
-        """What an exception says, in a list."""
+        """Mask an exception message of a list."""
         is_cut = len(text or "") >= ROW_ERROR
         return None if self.refusal else headers.error(h.EXCEPTION_MESSAGE, text, self.rules, types, is_cut=is_cut)
 
@@ -204,21 +206,23 @@ class ContentAccess:
         return headers.value(name, value, self.rules, types) != value
 
     def hides_field(self, name: str, value: str, types: Collection[str] = (), *, is_single: bool) -> bool:
-        """Of the first level of a JSON body. ``is_single``: no object and no list, which may hold a hidden part."""
+        """Whether a top-level field of a JSON body is hidden. ``is_single``: it is no object or list, which may hold
+        hidden parts.
+        """
         return fields.hides(name, value, of_types(self.rules, types), is_single=is_single)
 
     def hides_edited(self, part: str, name: str) -> bool:
-        """Whether the values of this header or field, as somebody typed them for many messages, may not be read."""
+        """Whether values of this header or field, typed in an edit of many messages, may not be read."""
         return bool(
             self.search_refusal("header", (name,)) if part == "header" else self.search_refusal("body", _keys(name))
         )
 
     def search_refusal(self, field: str, path: tuple[str, ...]) -> str:
-        """Why a term may not be looked for; empty: it may. ``field``: empty for everywhere.
+        """Why this search is refused; empty: it is allowed. ``field``: empty for everywhere.
 
-        By the rules alone, whatever type they are of: an answer by message would tell what is hidden there.
+        Rules of all types count: a result per message would reveal what is hidden in it.
         """
-        if field == "conversation":  # it asks for an id
+        if field == "conversation":  # an id is searched for
             return ""
         if self.refusal:
             return self.refusal
@@ -235,7 +239,7 @@ class ContentAccess:
         return {**said, "edit": {**edit, "value": headers.HIDDEN}} if is_hidden else said
 
     def _edit(self, said: Any) -> Any:
-        """What was typed is of a message whose type is not known any more."""
+        """Mask typed headers for all types: the message's type is not known any more."""
         if not isinstance(said, dict) or not isinstance(said.get("headers"), dict):
             return said
         return {**said, "headers": self.headers(said["headers"], ())}
@@ -247,11 +251,11 @@ NOTHING = ContentAccess(REFUSED)
 
 
 def of(person: Any) -> ContentAccess:
-    """Read once for each user object, which is once for each request."""
+    """Return the access of a person. It is read once per user object, that is once per request."""
     if refusal_for(person, "read"):
         return NOTHING
     if isinstance(person, str):
-        return ALL  # somebody with a shell here
+        return ALL  # a user of the command line
     known = getattr(person, "_content_access", None)
     if known is None:
         known = person._content_access = _of_reader(person)
@@ -259,7 +263,7 @@ def of(person: Any) -> ContentAccess:
 
 
 def of_everybody() -> ContentAccess:
-    """For what is read by people without an account: mails."""
+    """Access for readers without an account: recipients of mails."""
     return _by_rules()
 
 
@@ -272,7 +276,7 @@ def _of_reader(person: Any) -> ContentAccess:
 
 
 def _by_rules() -> ContentAccess:
-    """Of a rule that this version cannot read nobody knows what it hides: then nothing is shown."""
+    """Access by masking rules. If this version cannot read a rule, nothing is shown: what it hides is unknown."""
     try:
         return ContentAccess(rules=tuple(of_row(each) for each in MaskingRule.objects.all()))
     except RuleFault as fault:
@@ -286,7 +290,7 @@ def of_row(row: MaskingRule) -> Rule:
 
 
 def _keys(path: str) -> tuple[str, ...]:
-    """Of a field's path; none, and so everywhere, of what is no path."""
+    """Return the keys of a field's path; none, which means everywhere, if it is no path."""
     try:
         return json_field.path_of(path)
     except json_field.PathFault:
@@ -300,11 +304,11 @@ def _edit(said: Any) -> Any:
 
 
 def _is_searched(rule: Rule, field: str, path: tuple[str, ...]) -> bool:
-    """Whether a term may tell what the rule hides."""
+    """Whether a search may reveal what the rule hides."""
     if rule.regex is not None or field == "":
         return True
     if rule.path:
-        return field == "body" and (not path or rule.path.hides(path))  # only single values are compared
+        return field == "body" and (not path or rule.path.hides(path))  # searches compare only single values
     if field == "message":
         return headers.named([rule], h.EXCEPTION_MESSAGE) is not None
     return field == "headers" or (field == "header" and any(headers.named([rule], name) for name in path))

@@ -1,4 +1,4 @@
-"""A dead message that a person has edited is sent in its place; the audit keeps what was changed."""
+"""Retries a dead message as a person edited it; the audit keeps the changes."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from pgqueue_admin.services.permissions import name_of, refusal_for
 
 
 class EditChanges(NamedTuple):
-    """For the audit: the own headers that differ, and both bodies where the body does."""
+    """For the audit: the message's own headers that differ, and both bodies if they differ."""
 
     headers_before: Mapping[str, str | None]
     headers_after: Mapping[str, str | None]
@@ -41,9 +41,8 @@ def retry_edited(
     reason: str,
     changes: EditChanges,
 ) -> EditedRetry:
-    """``queue``: where it died. Raises OperationNotAllowed, DatabaseError, or OutcomeUnknown.
-
-    Where nothing was sent there is no audit entry.
+    """Send the edited message in the dead one's place. ``queue``: where it died. Raises OperationNotAllowed,
+    DatabaseError, or OutcomeUnknown. If nothing was sent, there is no audit entry.
     """
     if refusal := refusal_for(person, "retry"):
         raise OperationNotAllowed(f"Nothing was sent: {refusal}.")
@@ -87,7 +86,9 @@ def _put(
 def _cross(
     connection: Connection, archive_id: int, edited: EditedMessage, target: Address, about: dict[str, Any]
 ) -> EditedRetry:
-    """Into another database, which is asked before the message is locked. ``about``: of its audit entry."""
+    """Send it into another database, which is checked before the message is locked. ``about``: columns of the audit
+    entry.
+    """
     if why := judge(connection, [target])[target].refusal():
         return EditedRetry(Outcome(archive_id, "failed", why), "")
     with crossings.all_let_go(connection):
@@ -102,14 +103,14 @@ def _cross(
             why = crossings.how_it_stands(connection, crossing, target)
         except NotCarried:
             raise
-        except DatabaseError:  # nobody can be asked here now, and it may arrive: so the audit has it
+        except DatabaseError:  # no answer here, and the message may arrive: so it is audited
             why = sent.outcome.why or ""
         audit_intents.not_known(crossing)
     return sent._replace(outcome=sent.outcome._replace(why=why), is_on_its_way=True)
 
 
 def _kept(changes: EditChanges) -> dict[str, Any]:
-    """JSON of the database takes no NUL."""
+    """Return the audit's before and after, cleaned: JSON in the database takes no NUL."""
     before, after = ({"headers": _cleaned(each)} for each in (changes.headers_before, changes.headers_after))
     if changes.bodies is None:
         return {"before": before, "after": after}
@@ -123,8 +124,8 @@ def _cleaned(headers: Mapping[str, str | None]) -> dict[str, str | None]:
 
 
 def edited_as(archive_id: int, operation: int | None = None) -> str:
-    """The id of the message that was sent in the place of an archived one: by an operation on many, or by itself last.
-    Empty: none, as far as is kept.
+    """Return the id of the message sent in place of an archived one: by the given operation on many, or by its latest
+    single edit. Empty: none is recorded.
     """
     if operation:
         of_many = Operation.objects.filter(pk=operation).first()

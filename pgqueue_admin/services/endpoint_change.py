@@ -1,4 +1,4 @@
-"""One change of an endpoint's row: locked, guarded, judged, written with its audit entry and its wake-up."""
+"""One change of an endpoint's row: locked, guarded, validated, and written with its audit entry and wake-up."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class NotManaged(ActRefused):
 
 
 class FaultySettings(ActRefused):
-    """Values that cannot be: ``faults`` has a sentence per field."""
+    """Invalid values: ``faults`` has a sentence per field."""
 
     def __init__(self, faults: dict[str, str]):
         self.faults = faults
@@ -36,7 +36,7 @@ class FaultySettings(ActRefused):
 
 
 class ChangedMeanwhile(ActRefused):
-    """Somebody was quicker: ``who``, ``when`` and ``what``, the last entry of its history."""
+    """Somebody else changed the endpoint first: ``who``, ``when`` and ``what`` come from its last audit entry."""
 
     def __init__(self, name: str, history: QuerySet[AuditEntry]):
         self.what = last = history.first()
@@ -48,14 +48,14 @@ class ChangedMeanwhile(ActRefused):
 
 @dataclass(frozen=True)
 class EndpointAction:
-    """Who does what, from where, and which version of the row they had before them."""
+    """Who does what, from where, and which version of the row they saw."""
 
     verb: str
     person: Any
     origin: str
     version: int | None = None
     reason: str = ""
-    always: bool = False  # also where nothing would change: the wake-up is the point
+    always: bool = False  # write and wake workers even if nothing changes
 
     @property
     def who(self) -> str:
@@ -63,7 +63,7 @@ class EndpointAction:
 
 
 def change(name: str, changes: Mapping[str, Any], act: EndpointAction) -> Endpoint:
-    """Return the row as it now is. Raises an ActRefused, and then nothing was changed."""
+    """Return the changed row. Raises an ActRefused, and then nothing was changed."""
     with transaction.atomic():
         row = locked(name)
         _refuse_if_foreign(row, changes)
@@ -77,26 +77,26 @@ def change(name: str, changes: Mapping[str, Any], act: EndpointAction) -> Endpoi
 
 
 def history(name: str) -> QuerySet[AuditEntry]:
-    """Newest first."""
+    """Audit entries of an endpoint, newest first."""
     return AuditEntry.objects.filter(noun="endpoint", subject=name)
 
 
 def insert(row: Endpoint, act: EndpointAction, told: dict[str, Any]) -> Endpoint:
-    """A new row, with its wake-up and its audit entry, which says what was ``told`` of it."""
+    """Insert a row, with its wake-up and its audit entry. ``told``: the entry's ``after``."""
     if found := faults(row):
         raise FaultySettings(found)
     with transaction.atomic():
         if Endpoint.objects.filter(name=row.name).exists():
             raise ActRefused(f"Nothing was changed. There is an endpoint named {row.name} already.")
         row.save(force_insert=True)
-        if row.ours:  # its queue may have been found before; the sampler links whichever is found later
+        if row.ours:  # its queue may be known already; the sampler links one that it finds later
             Queue.objects.filter(schema=row.schema, table=row.table).update(endpoint=row.name)
         _tell(row, act, before=None, after=told)
     return row
 
 
 def locked(name: str) -> Endpoint:
-    """The row, until the transaction ends."""
+    """Lock and return the row, until the transaction ends."""
     try:
         return Endpoint.objects.select_for_update().get(name=name)
     except Endpoint.DoesNotExist:
@@ -120,7 +120,7 @@ def _write(row: Endpoint, before: dict[str, Any], after: dict[str, Any], act: En
         raise FaultySettings(found)
     row.version += 1
     row.save(update_fields=[*after, "version"])
-    Endpoint.objects.filter(pk=row.pk).update(changed_at=Now())  # the database's clock: its workers answer by it
+    Endpoint.objects.filter(pk=row.pk).update(changed_at=Now())  # the database's clock, which workers compare with
     row.refresh_from_db(fields=["changed_at"])
     _tell(row, act, before, after)
 

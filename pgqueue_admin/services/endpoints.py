@@ -1,6 +1,6 @@
 """Acts on endpoints: settings and desired state, each audited and announced to workers in one transaction.
 
-Whether a person may is asked before, by ``services.permissions``; whether the row is still as they read it, in here.
+The caller checks the right first (``services.permissions``); this module checks that the row is as the person read it.
 ``person`` is a Django user or a name, ``origin`` one of console, admin, command.
 """
 
@@ -31,7 +31,9 @@ SETTINGS = frozenset[str]().union(*endpoint_kinds.SETTINGS.values())
 def save_settings(
     name: str, changes: Mapping[str, Any], person: Any, origin: str, *, version: int | None = None, reason: str = ""
 ) -> Endpoint:
-    """C5. Of a foreign endpoint these are declared values: used for warnings, obeyed by nobody."""
+    """Change settings (C5). Those of a foreign endpoint are declared values: warnings use them, no process follows
+    them.
+    """
     refuse_unknown(changes)
     return change(name, changes, EndpointAction("set", person, origin, version, reason))
 
@@ -42,7 +44,7 @@ def refuse_unknown(changes: Mapping[str, Any]) -> None:
 
 
 def create(name: str, facts: Mapping[str, Any], person: Any, origin: str) -> Endpoint:
-    """An endpoint of ours. Its queue tables are made before: ``workers.processes.register_endpoint``."""
+    """Create an endpoint of ours. ``workers.processes.register_endpoint`` has created its queue tables before."""
     row = Endpoint(**{"name": name, "table": name, **facts})
     _refuse_second_on_lease_queue(row)
     return insert(
@@ -63,7 +65,7 @@ def _refuse_second_on_lease_queue(row: Endpoint) -> None:
 
 
 def declare(name: str, address: Address, changes: Mapping[str, Any], person: Any, origin: str) -> Endpoint:
-    """Say what a foreign endpoint's own code sets, so that warnings can judge it. Of a known one it is a change."""
+    """Record what a foreign endpoint's own code sets, so that warnings can judge it; change it if it is known."""
     refuse_unknown(changes)
     if Endpoint.objects.filter(name=name).exists():
         return save_settings(name, changes, person, origin)
@@ -72,7 +74,7 @@ def declare(name: str, address: Address, changes: Mapping[str, Any], person: Any
 
 
 def withdraw(name: str, person: Any, origin: str) -> None:
-    """Forget a declared endpoint; one of ours is never removed here. Raises NoSuchEndpoint."""
+    """Remove a declared endpoint, never one of ours. Raises NoSuchEndpoint."""
     with transaction.atomic():
         removed, _ = Endpoint.objects.filter(name=name, ours=False).delete()
         if not removed:
@@ -82,12 +84,12 @@ def withdraw(name: str, person: Any, origin: str) -> None:
 
 
 def scale(name: str, processes: int, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
-    """How many processes shall run, on all hosts together."""
+    """Set the number of processes, on all hosts together."""
     return change(name, {"desired_processes": processes}, EndpointAction("scale", person, origin, version))
 
 
 def start(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
-    """At least one process, and now: a back-off ends here."""
+    """Set at least one process, and start it now: this ends a backoff."""
     with transaction.atomic():
         processes = locked(name).desired_processes or 1
         waiting = Process.objects.filter(role="endpoint", endpoint=name, state=Process.State.BACK_OFF)
@@ -98,12 +100,12 @@ def start(name: str, person: Any, origin: str, *, version: int | None = None) ->
 
 
 def stop(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
-    """No process: what is in flight is finished within the drain time."""
+    """Set no processes: messages in flight are finished within the drain time."""
     return change(name, {"desired_processes": 0}, EndpointAction("stop", person, origin, version))
 
 
 def pause(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
-    """Processes stay and receive nothing."""
+    """Pause: processes stay and receive nothing."""
     return change(name, {"paused": True}, EndpointAction("pause", person, origin, version))
 
 
@@ -112,8 +114,9 @@ def resume(name: str, person: Any, origin: str, *, version: int | None = None) -
 
 
 def restart(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
-    """Every process is replaced, one at a time, the next when the new one is well
-    (``workers.supervisor.desired_state``)."""
+    """Replace every process, one at a time, the next once the new one is healthy
+    (``workers.supervisor.desired_state``).
+    """
     with transaction.atomic():
         row = locked(name)
         if row.ours and not row.desired_processes:
@@ -122,7 +125,7 @@ def restart(name: str, person: Any, origin: str, *, version: int | None = None) 
 
 
 def undo(name: str, audit_id: int, person: Any, origin: str) -> Endpoint:
-    """One click back, if everything that change of this endpoint set still stands."""
+    """Restore the values before one change, if all that it set is still in force."""
     entry = history(name).get(id=audit_id)
     if not entry.before:
         raise ActRefused("Nothing was changed. That entry replaced nothing that could be put back.")
@@ -138,12 +141,12 @@ def undo(name: str, audit_id: int, person: Any, origin: str) -> Endpoint:
 
 
 def is_of_settings(entry: AuditEntry) -> bool:
-    """Processes and pauses have verbs, and a right, of their own."""
+    """Whether it changed only settings: processes and pauses have verbs and a right of their own."""
     return {*(entry.before or {}), *(entry.after or {})} <= SETTINGS
 
 
 def last_changes(name: str) -> dict[str, AuditEntry]:
-    """By field: the newest entry that set it, which is the one ``undo`` takes."""
+    """Return by field the newest entry that set it, which is the one ``undo`` takes."""
     last: dict[str, AuditEntry] = {}
     for entry in history(name)[:200]:
         for field in entry.after or {}:

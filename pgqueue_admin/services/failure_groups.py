@@ -1,4 +1,4 @@
-"""What people say of a failure: owner, ticket, note, and that they know. Row and audit entry are one transaction."""
+"""What people record about a failure: owner, ticket, note, acknowledgement. Row and audit entry share a transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,23 +17,23 @@ from pgqueue_admin.models import AuditEntry, FailureGroup, TeamFailure, database
 from pgqueue_admin.models.failure_group import LONGEST_NOTE, LONGEST_REASON, LONGEST_TICKET, FailureWords
 from pgqueue_admin.services.permissions import Refusal, name_of, refusal_for
 
-LASTS = timedelta(days=7)  # unless another end is given: no acknowledgement is for ever
+LASTS = timedelta(days=7)  # by default: no acknowledgement is permanent
 LONGEST = timedelta(days=90)
 LARGEST = 10**9
 BATCH = 500
 
 
 class FailureActRefused(Exception):
-    """Says what did not happen, and why."""
+    """What was not done, and why."""
 
 
 class NoSuchFailure(FailureActRefused):
-    """There is none, or none in queues that whoever asks may see."""
+    """The failure does not exist, or not in queues that the person may see."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What is set; None leaves a field as it is."""
+    """Values to set; None leaves a field unchanged."""
 
     owner: str | None = None
     ticket: str | None = None
@@ -42,19 +42,21 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class AcknowledgementEnd:
-    """One of both: how long it lasts, or how many dead ones end it."""
+    """Exactly one of both: how long it lasts, or the number of dead messages that ends it."""
 
     lasts: timedelta | None = None
     count: int | None = None
 
 
 def refusal(person: Any) -> Refusal | None:
-    """Why this person may say nothing of a failure; None: they may. What who sees some queues says is of these."""
+    """Why this person may not annotate failures; None: they may. A person who sees some queues only writes their team's
+    row.
+    """
     return refusal_for(person, "acknowledge")
 
 
 def assign(connection: Connection, fingerprint: str, said: Assignment, person: Any, origin: str) -> FailureWords:
-    """Raises FailureActRefused with nothing changed. Where nothing differs, nothing is written."""
+    """Set owner, ticket or note; write nothing if nothing differs. Raises FailureActRefused with nothing changed."""
     _refuse(person, "Assigning")
     wanted = {name: value for name, value in _cleaned(said).items() if value is not None}
     with transaction.atomic():
@@ -75,7 +77,7 @@ def assign(connection: Connection, fingerprint: str, said: Assignment, person: A
 def acknowledge(
     connection: Connection, fingerprint: str, end: AcknowledgementEnd, person: Any, origin: str, reason: str = ""
 ) -> FailureWords:
-    """Somebody knows, until a time or a count; it opens again by itself. Raises FailureActRefused."""
+    """Acknowledge until a time or a count; the failure then reopens by itself. Raises FailureActRefused."""
     _refuse(person, "Acknowledging")
     now, found = database_clock.now(), failure_groups.group(connection, fingerprint)
     dead = found.dead if found else 0
@@ -92,7 +94,7 @@ def acknowledge(
 
 
 def withdraw(connection: Connection, fingerprint: str, person: Any, origin: str) -> None:
-    """Put it back among the open ones. Raises FailureActRefused."""
+    """Reopen an acknowledged failure. Raises FailureActRefused."""
     _refuse(person, "Acknowledging")
     with transaction.atomic():
         if seen := visible_queues.current():
@@ -107,7 +109,7 @@ def withdraw(connection: Connection, fingerprint: str, person: Any, origin: str)
 
 
 def remember(connection: Connection) -> int:
-    """Keep the cause of failures that nobody has said anything of yet; how many were new."""
+    """Keep the cause of failures without a row; return how many were new."""
     known = set(FailureGroup.objects.values_list("pk", flat=True))
     new = [each for each in failure_groups.all_fingerprints(connection) if each not in known][:BATCH]
     rows = causes(connection, new)
@@ -116,7 +118,7 @@ def remember(connection: Connection) -> int:
 
 
 def causes(connection: Connection, digests: Sequence[str]) -> dict[str, FailureGroup]:
-    """Unsaved rows with what the archive says of these failures."""
+    """Return unsaved rows with what the archive holds on these failures."""
     if not (found := failure_groups.newest(connection, digests)):
         return {}
     first = failure_groups.firsts(connection, list(found))
@@ -135,14 +137,14 @@ def _of_row(digest: str, row: Any, first_at: datetime | None) -> FailureGroup:
 
 
 def _rows(fingerprint: str) -> QuerySet[Any]:
-    """The row of who asks: that of all queues, or of their team."""
+    """The row that this person reads and writes: the one of all queues, or their team's."""
     if visible_queues.current() is None:
         return FailureGroup.objects.filter(pk=fingerprint)
     return TeamFailure.objects.filter(fingerprint=fingerprint)
 
 
 def _held(connection: Connection, fingerprint: str) -> FailureWords:
-    """Its row, locked; made where there is none."""
+    """Return the failure's row, locked; create it if missing."""
     if seen := visible_queues.current():
         _refuse_unreached(connection, fingerprint, seen)
         TeamFailure.objects.bulk_create(
@@ -158,7 +160,7 @@ def _held(connection: Connection, fingerprint: str) -> FailureWords:
 
 
 def _refuse_unreached(connection: Connection, fingerprint: str, seen: VisibleQueues) -> None:
-    """It has to be in a queue that they may act on."""
+    """Refuse unless the failure occurs in a queue that they may act on."""
     if failure_groups.group(connection, fingerprint) is None:
         raise NoSuchFailure("Nothing was changed. There is no such failure in the archive.")
     with visible_queues.within(seen.acted_on_alone):

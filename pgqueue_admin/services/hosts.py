@@ -1,4 +1,4 @@
-"""A host that is gone for good: it leaves Workers when a person says so, and is back when it is heard of again."""
+"""Gives up a lost host: it leaves the Workers page, and returns with its next heartbeat."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from pgqueue_admin.services.permissions import name_of
 
 
 def give_up(host: str, person: Any, origin: str) -> None:
-    """Its processes ended when they were last heard of. Raises ActRefused if its supervisor reports or is unknown."""
+    """End its processes as of their last heartbeat. Raises ActRefused if its supervisor reports or is unknown."""
     open_rows = Process.objects.filter(host=host, ended_at=None)
     with transaction.atomic():
         if processes.heard_of().filter(host=host, role="supervisor").exists():
@@ -28,9 +28,9 @@ def give_up(host: str, person: Any, origin: str) -> None:
 
 
 def back(row: QuerySet[Process], facts: dict[str, Any]) -> bool:
-    """Whether it counted as lost, and these ``facts`` of a heartbeat have made it one that runs again.
+    """Mark a lost process as running, with the ``facts`` of its heartbeat; return whether it was lost.
 
-    It was given up; or its supervisor did not find it, as where two containers of one name have each their own pids.
+    It was given up, or its supervisor did not find it: two containers of one name each have their own pids.
     """
     lost = row.filter(state=Process.State.LOST)
     return bool(lost.update(dismissed_at=None, ended_at=None, **facts))

@@ -1,4 +1,4 @@
-"""The first person who may sign in."""
+"""Creates the first person who can sign in."""
 
 import secrets
 from typing import NamedTuple
@@ -12,7 +12,7 @@ class Login(NamedTuple):
 
 
 def first_login(name: str = "admin") -> Login | None:
-    """Make a superuser with a random password where nobody can sign in yet; None where somebody can."""
+    """Create a superuser with a random password if nobody can sign in yet; None otherwise."""
     people = get_user_model()._default_manager
     if people.exists():
         return None

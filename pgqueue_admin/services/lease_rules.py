@@ -1,4 +1,4 @@
-"""Rules by which dead lease messages are retried by themselves: kept, removed and followed, and each act is audited."""
+"""Rules that retry dead lease messages automatically: create, remove and apply them. Each act is audited."""
 
 import time
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ _OLDER = "the engine's tables are of a version before rules of the lease queue: 
 
 @dataclass(frozen=True)
 class RuleDraft:
-    """As ``lease_rules.LeaseRule`` has them."""
+    """A rule as typed; fields as in ``lease_rules.LeaseRule``."""
 
     message_type: str
     results: tuple[str, ...]
@@ -39,7 +39,7 @@ class RuleDraft:
 
 
 def create(draft: RuleDraft, person: Any, origin: str, reason: str = "") -> int:
-    """Its number. It is for what dies from now on. Raises OperationRefused, DatabaseError."""
+    """Create a rule for messages that die from now on; return its number. Raises OperationRefused, DatabaseError."""
     _allow(person)
     facts = _facts(_checked(draft))
     about = {"verb": "create", "subject": draft.message_type or ANY, "after": facts}
@@ -59,7 +59,7 @@ def create(draft: RuleDraft, person: Any, origin: str, reason: str = "") -> int:
 
 
 def remove(number: int, person: Any, origin: str, reason: str = "") -> RuleDraft:
-    """As it was. What waited for it stays dead. Raises OperationRefused, DatabaseError."""
+    """Remove a rule and return it. Messages that waited for it stay dead. Raises OperationRefused, DatabaseError."""
     _allow(person)
     with queue_database().write_session() as connection:
         _insist(connection)
@@ -74,7 +74,7 @@ def remove(number: int, person: Any, origin: str, reason: str = "") -> RuleDraft
 
 
 def all_rules(connection: Connection) -> list[LeaseRule]:
-    """None for people of some queues only, and where the tables are of a version before."""
+    """Return all rules; none for people of some queues only, or if the tables are of an older version."""
     if visible_queues.current() is not None or not lease_rules.are_there(connection):
         return []
     return lease_rules.rules(connection)
@@ -90,18 +90,18 @@ def blocking_reason(connection: Connection) -> str:
 
 
 def runs(connection: Connection) -> tuple[str, ...]:
-    """What of other roles runs with each message that is put back."""
+    """Code of other roles that runs with each message put back."""
     return judge(connection, [QUEUE])[QUEUE].runs
 
 
 def due_in(answer_seconds: float) -> float | None:
-    """In how many seconds a rule may have something to do; None: nothing is known to come. Raises DatabaseError."""
+    """Return the seconds until a rule may have work; None: none is expected. Raises DatabaseError."""
     with queue_database().write_session(answer_seconds) as connection:
         return lease_rules.due_in(connection) if lease_rules.are_there(connection) else None
 
 
 def apply(seconds: float) -> int:
-    """Retry what is due, a transaction for some at a time, for so long; how many went back. Raises DatabaseError."""
+    """Retry due messages in batches, a transaction each, for so many seconds; return how many. Raises DatabaseError."""
     deadline, done = time.monotonic() + seconds, 0
     while time.monotonic() < deadline:
         looked_at, retried = _apply_some()
@@ -124,7 +124,7 @@ def _apply_some() -> tuple[int, int]:
 
 
 def _is_due(connection: Connection) -> bool:
-    """Asked each minute: an entry that is taken back leaves a gap in the audit's numbers, as one that was deleted."""
+    """Checked first, as this runs each minute: with nothing due, no audit intent is written."""
     due_in = lease_rules.due_in(connection) if lease_rules.are_there(connection) else None
     return due_in is not None and due_in <= 0
 

@@ -1,7 +1,7 @@
-"""What a person does with messages of the lease queue by hand: publish one, release a lock, end a message.
+"""Acts on lease messages by hand: publish one, release a lock, end a message.
 
-Each message is a transaction of its own, guarded by the lock that the person looked at: one that was taken meanwhile
-is not touched, and one that somebody is changing is left to them. Nothing is done where code of others would run.
+Each message has its own transaction, guarded by the lock that the person saw. A message locked anew since is not
+touched, nor is one in a running transaction. Nothing is done if it would run code of other roles.
 """
 
 import json
@@ -23,15 +23,15 @@ from pgqueue_admin.services.operations.acts_allowed import no_lease_queue
 from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
-MOST_BYTES = 1_000_000  # of a message that is typed: workers publish larger ones
-MOST = 50  # at once: what one page shows
+MOST_BYTES = 1_000_000  # of a typed message: workers may publish larger ones
+MOST = 50  # at once: one page of messages
 _ENDED = "It is no longer in the queue: it ended meanwhile."
 
 ActName = Literal["release", "failed", "rejected"]
 
 
 class SeenLease(NamedTuple):
-    """A message as a person saw it. ``lock``: which one it had, as LeaseMessage.seen; empty: none."""
+    """A message as a person saw it. ``lock``: its lock as in LeaseMessage.seen; empty: none."""
 
     number: int
     lock: str
@@ -39,7 +39,7 @@ class SeenLease(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LeaseAct:
-    """``verb``: as the audit has it. ``look``: where to look where the outcome is unknown. ``result``: of an end."""
+    """``verb``: of the audit entry. ``look``: where to look if the outcome is unknown. ``result``: only of an end."""
 
     verb: str
     done: str
@@ -48,7 +48,7 @@ class LeaseAct:
 
     @property
     def writes(self) -> list[tuple[Address, int]]:
-        """Which acts on which tables, triggers of ours included."""
+        """The tables that the act writes and how, with the writes of our own triggers."""
         if self.result is None:
             return [(QUEUE, foreign_code.UPDATE)]
         noted = foreign_code.INSERT + foreign_code.UPDATE
@@ -69,7 +69,7 @@ PUBLISH = LeaseAct(
 
 @dataclass(frozen=True, slots=True)
 class LeaseOutcome:
-    """What became of one: ``why`` says it where it is not *done*. *unknown*: the database went away meanwhile."""
+    """Result for one message. ``why``: set unless it is *done*. *unknown*: the database went away during the act."""
 
     number: int
     result: Literal["done", "skipped", "failed", "unknown"]
@@ -78,8 +78,9 @@ class LeaseOutcome:
 
 
 def publish(queue: Address, text: str, person: Any, origin: str, reason: str = "", form: str = "") -> int:
-    """Insert a message of this JSON text, digit by digit as it was typed; its id. Raises OperationRefused, or
-    OutcomeUnknown. ``form``: by which it is published once."""
+    """Insert a message of this JSON text exactly as typed; return its id. Raises OperationRefused, or OutcomeUnknown.
+    ``form``: makes a form publish only once.
+    """
     _allow(PUBLISH, queue, person)
     document, lost, about = _checked(text), None, _about("publish", person, origin, reason)
     try:
@@ -106,16 +107,18 @@ def publish(queue: Address, text: str, person: Any, origin: str, reason: str = "
 
 
 def release(queue: Address, number: int, seen: str, person: Any, origin: str, reason: str = "") -> None:
-    """Take the lock off that was ``seen``: another worker may claim the message at once. Raises OperationRefused, or
-    OutcomeUnknown."""
+    """Remove the lock that was ``seen``: another worker may claim the message at once. Raises OperationRefused, or
+    OutcomeUnknown.
+    """
     _only("release", act("release", queue, [SeenLease(number, seen)], person, origin, reason))
 
 
 def end(
     queue: Address, number: int, seen: str, result: Literal["rejected", "failed"], person: Any, origin: str, reason: str
 ) -> int:
-    """Archive it, from the lock that was ``seen`` or from none; its archive id. Raises OperationRefused, or
-    OutcomeUnknown."""
+    """Archive the message if its lock is still as ``seen``, or if it still has none; return its archive id. Raises
+    OperationRefused, or OutcomeUnknown.
+    """
     done = _only(result, act(result, queue, [SeenLease(number, seen)], person, origin, reason))
     assert done.archive_id is not None
     return done.archive_id
@@ -124,7 +127,9 @@ def end(
 def act(
     name: ActName, queue: Address, seen: Sequence[SeenLease], person: Any, origin: str, reason: str = ""
 ) -> list[LeaseOutcome]:
-    """Do it to each, in the order given. Raises OperationRefused or DatabaseError: then nothing was done to any."""
+    """Act on each message in the order given. Raises OperationRefused or DatabaseError, then nothing was
+    done to any.
+    """
     kind = ACTS[name]
     _allow(kind, queue, person)
     if not 0 < len(seen) <= MOST:
@@ -139,7 +144,7 @@ def act(
 
 
 def _only(name: ActName, outcomes: Sequence[LeaseOutcome]) -> LeaseOutcome:
-    """Of an act on one message. Raises OperationRefused or OutcomeUnknown where it was not done."""
+    """Return the outcome of an act on one message. Raises OperationRefused or OutcomeUnknown if it was not done."""
     (only,) = outcomes
     if only.result == "unknown":
         raise OutcomeUnknown(only.why)
@@ -155,7 +160,7 @@ def _audited(
     seen: Sequence[SeenLease],
     said: tuple[Any, str, str],
 ) -> list[LeaseOutcome]:
-    """With one entry in the audit, unless nothing was done."""
+    """Act on all, with one audit entry unless nothing was done."""
     person, origin, reason = said
     kind, who = ACTS[name], name_of(person)
     ending = (
@@ -196,7 +201,7 @@ def _each(
             why = f"It may have been {kind.done}, or not: {kind.look}. {error}"
             rest = [LeaseOutcome(other.number, "failed", str(error)) for other in seen[place + 1 :]]
             return [*outcomes, LeaseOutcome(each.number, "unknown", why), *rest]
-        except TimedOut as error:  # the table is locked: each of the others would wait as long
+        except TimedOut as error:  # the table is locked: each other message would wait as long
             return outcomes + [LeaseOutcome(other.number, "failed", str(error)) for other in seen[place:]]
     return outcomes
 
@@ -222,14 +227,14 @@ def _one(
 
 
 def _refuse_code(connection: Connection, writes: Sequence[tuple[Address, int]]) -> None:
-    """In the caller's transaction. Raises NotMovable where that would run code of another role."""
+    """Check in the caller's transaction. Raises NotMovable if a write would run code of another role."""
     for table, acts in writes:
         if why := foreign_code.would_run(connection, table, acts):
             raise NotMovable(why)
 
 
 def refusal(verb: str, queue: Address, person: Any) -> str:
-    """Why this person may not do it there; empty where they may."""
+    """Why this person may not do it in this queue; empty: they may."""
     return str(refusal_for(person, verb) or no_lease_queue(queue))
 
 
@@ -241,7 +246,7 @@ def _allow(kind: LeaseAct, queue: Address, person: Any) -> None:
 
 
 def _store(connection: Connection) -> LeaseStore:
-    """Raises OperationRefused where the tables are not ours yet: what guards the acts are columns of ours."""
+    """Return the store. Raises OperationRefused if our columns, which guard the acts, are not installed."""
     store = queue_database().dialect.leases
     if store is None or not store.is_installed(connection):
         raise OperationRefused(f"Nothing was done. {LeaseQueueMissing.__doc__}")
@@ -249,7 +254,7 @@ def _store(connection: Connection) -> LeaseStore:
 
 
 def _checked(text: str) -> str:
-    """Raises OperationRefused with where it is no JSON."""
+    """Return the text. Raises OperationRefused with the place where it is no JSON."""
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
         raise OperationRefused(f"Nothing was published: the message has more than {MOST_BYTES:,} bytes.")
     try:
@@ -267,7 +272,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _blocking_reason(kind: LeaseAct, now: str | None, seen: str) -> str:
-    """``now``: the lock that it has; None: it is not there."""
+    """``now``: the lock that it has; None: the message is gone."""
     if now is None:
         return _ENDED
     if now == seen == "" and kind.result is None:

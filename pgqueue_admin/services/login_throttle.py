@@ -1,9 +1,9 @@
-"""The brake on guessing passwords, and the trace that sign-ins leave.
+"""Throttles password guessing, and logs sign-ins.
 
-Counted by name and place, so that nobody is locked out by strangers at other addresses. A browser in which somebody has
-signed in before is a place of its own: behind a proxy that names no addresses all others share one. Over all places a
-name has far more tries, and is then slow for whoever comes in another browser: guessing from a thousand addresses pays
-for none. What failed is kept apart from the audit, for a month: a stranger writes there as often as they like.
+Failures are counted by name and place, so that strangers at other addresses lock nobody out. A browser with an earlier
+sign-in is a place of its own: behind a proxy that passes no addresses, all others share one. Over all places a name has
+far more tries; after them it is slow in all browsers without one, so guessing from a thousand addresses gains nothing.
+Failures are kept for a month, apart from the audit: strangers can add any number.
 """
 
 import hashlib
@@ -18,18 +18,18 @@ from pgqueue_admin.models import AuditEntry, FailedSignIn, database_clock
 
 log = logging.getLogger("pgqueue.sign_in")
 FREE = 5  # wrong passwords for one name before it has to wait
-FREE_NAMES = 20  # names that one place may have wrong
+FREE_NAMES = 20  # names that may fail from one place
 WINDOW = timedelta(minutes=15)
 SHORTEST, LONGEST = timedelta(minutes=1), timedelta(minutes=5)
-FREE_ANYWHERE, LONG_WINDOW = 50, timedelta(hours=1)  # wrong passwords for one name, wherever they come from
+FREE_ANYWHERE, LONG_WINDOW = 50, timedelta(hours=1)  # wrong passwords for one name, from all places
 KEPT = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
 class SignInAttempt:
     name: str
-    address: str  # empty where it is not known
-    browser: str = ""  # what a browser has kept of an earlier sign-in of this name
+    address: str  # empty if unknown
+    browser: str = ""  # the browser's mark of an earlier sign-in of this name
 
     @property
     def place(self) -> str:
@@ -38,11 +38,13 @@ class SignInAttempt:
         return network(self.address)
 
     def begin(self) -> tuple[FailedSignIn, datetime | None]:
-        """Counted before the password is looked at, or many at once would all pass; and until when it has to wait."""
+        """Count the attempt before its password is checked, or many at once would all pass; return also the end of its
+        wait.
+        """
         mine = FailedSignIn.objects.create(name=self.name[:150], place=self.place, address=self.address[:60])
         until = self._until(mine)
         if until:
-            mine.delete()  # or whoever keeps pressing would wait for ever
+            mine.delete()  # else repeated attempts would extend the wait for ever
         return mine, until
 
     def _until(self, mine: FailedSignIn) -> datetime | None:
@@ -67,19 +69,19 @@ class SignInAttempt:
 
 
 def forget() -> int:
-    """Failed sign-ins that are old enough, and sign-ins that have ended; how many."""
+    """Delete failed sign-ins past their retention, and expired sessions; return how many."""
     gone, _ = FailedSignIn.objects.filter(at__lt=database_clock.now() - KEPT).delete()
     ended, _ = Session.objects.filter(expire_date__lt=database_clock.now()).delete()
     return gone + ended
 
 
 def _waits(times: list[datetime]) -> datetime:
-    """After five a minute, then two, four and at most five: short enough for whoever shares the place."""
+    """After five failures wait a minute, then two, four and at most five: short enough for others at the same place."""
     return times[0] + min(SHORTEST * 2 ** (len(times) - FREE), LONGEST)
 
 
 def network(address: str) -> str:
-    """Of IPv6 the half that a provider gives away: the other one its owner chooses at will."""
+    """Return the address; of IPv6 the half that a provider assigns, as its owner chooses the other half freely."""
     try:
         known = ip_address(address)
     except ValueError:

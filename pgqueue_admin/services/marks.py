@@ -1,4 +1,4 @@
-"""Keeps what programs mark, within bounds: whoever has a token must not fill the console."""
+"""Stores marks that programs post, within limits: a token must not flood the console."""
 
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
@@ -13,15 +13,15 @@ LONGEST_LINK = 500
 
 
 class MarkRefused(Exception):
-    """One that is not kept, with the reason as a sentence."""
+    """The mark was not stored; the message says why."""
 
 
 class TooManyMarks(MarkRefused):
-    """Of this token, within an hour."""
+    """The token has reached its limit of marks an hour."""
 
 
 def post(token: ApiToken, text: object, at: object = None, link: object = "") -> PostedMark:
-    """``at``: ISO 8601 with an offset, now where it is not given. Raises MarkRefused."""
+    """``at``: ISO 8601 with an offset; default: now. Raises MarkRefused."""
     now = database_clock.now()
     said, when, where = _text(text), _time(at, now), _link(link)
     if PostedMark.objects.filter(who=token.name, posted_at__gt=now - timedelta(hours=1)).count() >= MOST_AN_HOUR:
@@ -30,7 +30,7 @@ def post(token: ApiToken, text: object, at: object = None, link: object = "") ->
 
 
 def prune(kept_for: timedelta) -> int:
-    """How many went."""
+    """Delete older marks; return how many."""
     gone, _ = PostedMark.objects.filter(posted_at__lt=database_clock.now() - kept_for).delete()
     return gone
 

@@ -13,7 +13,7 @@ _CONTENT = {
     "exception_message", "exception_message_length", "stack_trace", "stack_trace_length", "details", "message",
     "headers_length",
 }  # fmt: skip
-# by which header's rule each is masked: the original's free text holds what the exception says
+# the header whose rule masks each column: the original's free text (details) holds the exception message
 _ERRORS = {
     "exception_message": h.EXCEPTION_MESSAGE, "stack_trace": h.EXCEPTION_STACK_TRACE, "details": h.EXCEPTION_MESSAGE,
 }  # fmt: skip
@@ -35,7 +35,7 @@ class WithheldRow:
 
 
 class MaskedRow:
-    """A row of the archive with the hidden parts of its texts hidden; lengths are of what is shown."""
+    """A row of the archive with masked texts; lengths are those of the masked texts."""
 
     __slots__ = ("_row", "_rules")
 
@@ -69,6 +69,6 @@ class MaskedRow:
         return bool(getattr(self, name) != getattr(self._row, name))
 
     def _shown_length(self, whole: int) -> int:
-        """Of headers of which a page has the start it is said still that there are more."""
+        """Keep the length above that of a page's cut headers, so that it still says there are more."""
         shown = len(self.headers or "")
         return shown + 1 if whole > len(self._row.headers or "") else shown

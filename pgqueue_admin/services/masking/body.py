@@ -1,4 +1,4 @@
-"""A body with bars in the place of its hidden parts; what rules cannot be applied to is hidden as a whole."""
+"""Masks a body; a body to which rules cannot be applied is hidden as a whole."""
 
 import html
 import re
@@ -12,12 +12,12 @@ from pgqueue_admin.services.masking import text as texts
 from pgqueue_admin.services.masking.rule import Rule
 from pgqueue_admin.services.masking.text import HiddenSpan, MaskingDeadline, TooSlow
 
-MOST = 500_000  # bytes that are looked through
+MOST = 500_000  # bytes that are searched
 _BOM = b"\xef\xbb\xbf"
 _NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f]")
 _CHARSET = re.compile(r"""\bcharset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
-# What a reader of XML leaves out of a text. One without an end goes to the end: so each character is read once.
+# Markup that an XML parser drops from a text. Unclosed markup extends to the end, so each character is read once.
 _MARKUP = re.compile(r"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<!\[CDATA\[|\]\]>", re.DOTALL)
 _PERCENT = re.compile("%[0-9a-fA-F]{2}")
 _BLANK = re.compile(r"\s")
@@ -33,7 +33,7 @@ class MaskedBody:
 
 
 def masked(raw: bytes, content_type: str | None, rules: Sequence[Rule]) -> MaskedBody | None:
-    """None where no rule hides anything. ``raw``: all of it, or one byte more than MOST."""
+    """Return the masked body; None if no rule hides anything. ``raw``: all of it, or one byte more than MOST."""
     rules = [rule for rule in rules if rule.header is None]
     if not rules or not raw:
         return None
@@ -52,7 +52,7 @@ def masked(raw: bytes, content_type: str | None, rules: Sequence[Rule]) -> Maske
 
 
 def _spans(text: str, rules: Sequence[Rule]) -> list[HiddenSpan] | str:
-    """Or why they cannot be told."""
+    """Return the hidden spans, or why they cannot be determined."""
     patience = MaskingDeadline()
     try:
         return json_text.hidden(text, rules, patience)
@@ -66,7 +66,7 @@ def _spans(text: str, rules: Sequence[Rule]) -> list[HiddenSpan] | str:
 
 
 def _spelled(text: str) -> set[str]:
-    """How else it may be read, by a reader of XML, of a form or of escapes, where that differs from how it stands."""
+    """Return other readings of the text, by a parser of XML, of forms or of escapes, that differ from it."""
     plain = _MARKUP.sub("", text)
     forms = {plain, html.unescape(text), html.unescape(plain), _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)}
     if _PERCENT.search(text) or ("+" in text and not _BLANK.search(text)):
@@ -86,7 +86,7 @@ def _text(raw: bytes, content_type: str | None) -> str | None:
 
 
 def of_a_part(rules: Sequence[Rule]) -> MaskedBody:
-    """Where a body was cut, the rest of a hidden part is missing, by which it would be known."""
+    """Hide a cut body: without its rest, a hidden part may not be recognized."""
     return _whole(rules, "only a part of it is kept")
 
 

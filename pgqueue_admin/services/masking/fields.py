@@ -1,15 +1,15 @@
-"""Which fields of a payload a rule hides, where single ones are shown."""
+"""Decides which fields of a payload a rule hides, where single fields are shown."""
 
 from collections.abc import Iterable
 
 from pgqueue_admin.services.masking import text
 from pgqueue_admin.services.masking.rule import Rule
 
-_LEASE_FIELD = 200  # characters after which the value of a payload's column is cut
+_LEASE_FIELD = 200  # characters at which a payload column's value is cut
 
 
 def shown(name: str, value: str, rules: Iterable[Rule]) -> str:
-    """A text that was cut may end within a hidden part."""
+    """Return the value or its mask. A cut text is hidden as a whole: it may end within a hidden part."""
     rules = tuple(rules)
     for rule in rules:
         if rule.path and rule.path.hides((name,)):

@@ -1,4 +1,4 @@
-"""Which parts of headers, and of what exceptions say, may be read: by the right to read, and by rules."""
+"""Decides which parts of headers and exception messages may be read: by the right to read, and by rules."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from pgqueue_admin.services.masking.rule import Rule, of_types
 from pgqueue_admin.transport.wire import headers as h
 
 HIDDEN = "•••"  # stands for the value of a header
-# Of these the value is a figure, a type, a time or a name by which messages are found: all others may carry content.
+# Their values are figures, types, times or names by which messages are found. All other headers may carry content.
 FIGURES = frozenset(
     {
         h.MESSAGE_ID, h.CORRELATION_ID, h.CONVERSATION_ID, h.RELATED_TO, h.MESSAGE_INTENT, h.ENCLOSED_MESSAGE_TYPES,
@@ -21,18 +21,18 @@ FIGURES = frozenset(
         h.PROCESSING_MACHINE, h.FORWARD_DESTINATION, "NServiceBus.IsSagaTimeoutMessage", "Pgqueue.EditOf",
     }
 )  # fmt: skip
-UNREADABLE = '"not shown"'  # no headers, as what it stands for is none
-# what stands for varying parts of a failure's message, and what is written beside it without a blank
+UNREADABLE = '"not shown"'  # unparsable as headers, like the text that it replaces
+# placeholders of varying parts in a failure's message, with adjoining characters up to a blank
 _FOLDED = re.compile(r"\S*<(?:n|id|text)>\S*")
 
 
 def looks_into(rules: Iterable[Rule]) -> bool:
-    """Whether one of them may hide a header, or what an exception says."""
+    """Whether a rule may hide a header or an exception message."""
     return any(rule.path is None for rule in rules)
 
 
 def masked(headers: Mapping[str, str | None], rules: Sequence[Rule], types: Collection[str] | None = None) -> h.Headers:
-    """``types``: of which they are; None: as they say themselves."""
+    """``types``: the message's types; None: those named in the headers."""
     of = types_of(headers.get(h.ENCLOSED_MESSAGE_TYPES)) if types is None else types
     return {name: value(name, text, rules, of) for name, text in headers.items()}
 
@@ -54,7 +54,9 @@ def error(
     is_folded: bool = False,
     is_cut: bool = False,
 ) -> str | None:
-    """A header that stands in a column of its own, too. What is cut may end within a hidden part: all of it is."""
+    """Mask an exception text, also of a column of its own. A cut text may end within a hidden part: it is hidden as a
+    whole.
+    """
     rules = of_types(rules, types)
     if not text or not rules:
         return text
@@ -67,7 +69,7 @@ def error(
 
 
 def masked_text(text: str | None, length: int | None, rules: Sequence[Rule]) -> str | None:
-    """Of headers as they are stored. ``length``: of the whole, where ``text`` may be its start."""
+    """Mask stored headers. ``length``: of the whole, if ``text`` may be its start. .."""
     if not looks_into(rules) or not text:
         return text
     found, trouble = long_headers.read(text, length)
@@ -79,12 +81,14 @@ def masked_text(text: str | None, length: int | None, rules: Sequence[Rule]) -> 
 
 
 def written(found: h.Headers, text: str | None, rules: Sequence[Rule], *, is_whole: bool = True) -> str | None:
-    """Always written anew: of several values of one name only the last is read, and the text has them all."""
+    """Always serialize anew: a repeated name is read only once, its last value, but the text holds them all."""
     return h.dump(masked(found, rules)) if found or not is_whole else text
 
 
 def hides_in(text: str | None, length: int | None, rules: Sequence[Rule]) -> bool:
-    """Whether something of these headers may not be taken away as it was written. ``length``: of all of them."""
+    """Whether a part of these headers is hidden, so that their text must not be exported. ``length``: of all
+    headers.
+    """
     if not looks_into(rules) or not text:
         return False
     found, trouble = long_headers.read(text, length)
@@ -94,7 +98,7 @@ def hides_in(text: str | None, length: int | None, rules: Sequence[Rule]) -> boo
 
 
 def without_content(text: str | None) -> str | None:
-    """Headers with the names of all and the values of FIGURES."""
+    """Return headers with all names, but only the values of FIGURES."""
     try:
         found = h.parse(text)
     except h.HeadersUnreadable:
@@ -107,7 +111,7 @@ def hidden(headers: h.Headers) -> h.Headers:
 
 
 def _is_all_of(text: str, headers: h.Headers) -> bool:
-    """Whether no name stands there twice: only its last value has been read."""
+    """Whether no name repeats in the text: only its last value has been read."""
     try:
         return bool(json.loads(text, object_pairs_hook=list) == list(headers.items()))
     except (ValueError, RecursionError):
@@ -115,6 +119,8 @@ def _is_all_of(text: str, headers: h.Headers) -> bool:
 
 
 def named(rules: Iterable[Rule], name: str) -> Rule | None:
-    """A trace begins with what its exception says."""
+    """Return the rule that hides this header. A stack trace begins with its exception's message, so that rule counts
+    too.
+    """
     names = (name, h.EXCEPTION_MESSAGE) if name == h.EXCEPTION_STACK_TRACE else (name,)
     return next((rule for rule in rules if rule.header and any(map(rule.header.fullmatch, names))), None)

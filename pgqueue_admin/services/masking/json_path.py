@@ -11,23 +11,23 @@ _NAME = re.compile(r'"(?P<quoted>[^"]+)"|(?P<plain>[^."\[\]\s][^."\[\]]*)')
 _INDEX = re.compile(r"\s*[+-]?\d+\s*")
 _ELEMENTS = re.compile(r"(?:\[\*?\])+")
 
-Places = frozenset[int]  # how many of its names are behind us: several where ** stands
+Places = frozenset[int]  # numbers of names matched so far: several after a **
 
 
 class PathFault(ValueError):
-    """Why a path is none, with the place."""
+    """Why a path is invalid, with the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """Elements of a list have the path of the list. Names are compared without regard to case, as many readers do."""
+    """Elements of a list have the path of the list. Names compare without regard to case, as in many readers."""
 
     names: tuple[str, ...]
 
     start = frozenset({0})
 
     def step(self, places: Places, name: str) -> Places:
-        """Where we are within a field of this name."""
+        """Return the places within a field of this name."""
         found = set[int]()
         for place in self._here(places):
             if place < len(self.names) and self.names[place] == DEEP:
@@ -40,16 +40,16 @@ class JsonPath:
         return len(self.names) in places
 
     def hides(self, keys: tuple[str, ...]) -> bool:
-        """Whether what lies at these keys is a hidden part, or lies in one."""
+        """Whether the value at these keys is a hidden part, or lies in one."""
         return self._follow(keys)[0]
 
     def meets(self, keys: tuple[str, ...]) -> bool:
-        """Whether it may hold one, too."""
+        """Whether the value is hidden or may hold a hidden part."""
         is_hidden, places = self._follow(keys)
         return is_hidden or bool(places)
 
     def _follow(self, keys: tuple[str, ...]) -> tuple[bool, Places]:
-        """A number may stand for an element of a list, which is no level of a path."""
+        """Follow the keys. A number may be an index into a list, which is no level of a path."""
         places: Places = self.start
         for key in keys:
             places = self.step(places, key) | (places if _INDEX.fullmatch(key) else frozenset())
@@ -58,7 +58,7 @@ class JsonPath:
         return False, places
 
     def _here(self, places: Places) -> set[int]:
-        """With those behind a ``**``, which may stand for nothing."""
+        """Add the places behind a ``**``, which may match no names at all."""
         found = set(places)
         for place in sorted(places):
             if place < len(self.names) and self.names[place] == DEEP:

@@ -1,4 +1,4 @@
-"""Hidden parts of a JSON text, found on its tokens: no number is parsed, and what is shown stays as it was written."""
+"""Finds hidden parts of a JSON text on its tokens: numbers stay unparsed, and the rest stays as written."""
 
 import json
 from bisect import bisect_right
@@ -13,12 +13,12 @@ from pgqueue_admin.services.masking.rule import Rule
 from pgqueue_admin.services.masking.text import HiddenSpan, MaskingDeadline
 
 _BLANK = " \t\n\r"
-VALUE, FIRST_ELEMENT, KEY, FIRST_KEY, COLON, COMMA, END = range(7)  # what may come next
+VALUE, FIRST_ELEMENT, KEY, FIRST_KEY, COLON, COMMA, END = range(7)  # what may follow
 
 
 @dataclass(slots=True)
 class _Frame:
-    """An object or a list that is open; ``hidden``: the rule that hides all of it, and where it began."""
+    """An open object or list. ``hidden``: the rule that hides all of it, and where it began."""
 
     bracket: str
     places: tuple[Places, ...]
@@ -26,7 +26,7 @@ class _Frame:
 
 
 def hidden(text: str, rules: Sequence[Rule], patience: MaskingDeadline) -> list[HiddenSpan]:
-    """In order. Raises NotJson, TooSlow."""
+    """Return the hidden spans in order. Raises NotJson, TooSlow."""
     walk = _Walk(text, rules, patience)
     return walk.run()
 
@@ -40,12 +40,12 @@ class _Walk:
         self._by_regex = [rule for rule in rules if rule.regex is not None]
         self._stack: list[_Frame] = []
         self._places: tuple[Places, ...] = tuple(path.start for _, path in self._by_path)
-        self._hides: Rule | None = None  # the value that comes next
+        self._hides: Rule | None = None  # the rule that hides the next value
         self._key = ""
         self._next = VALUE
-        self._within = 0  # open ones that are hidden as a whole, and those in them
+        self._within = 0  # open frames that are hidden as a whole, and those in them
         self._found: list[HiddenSpan] = []
-        self._starts: list[int] = []  # of tokens that say something, where their ends are, and whether they are shown
+        self._starts: list[int] = []  # of names and values; their ends follow
         self._ends: list[int] = []
 
     def run(self) -> list[HiddenSpan]:
@@ -105,7 +105,9 @@ class _Walk:
         self._next = COLON
 
     def _step(self, places: tuple[Places, ...], name: str) -> tuple[tuple[Places, ...], Rule | None]:
-        """Where each path is within such a field, and which rule hides it. All names that no path has are one."""
+        """Return the places of each path within such a field, and the rule that hides it. All names in no path share a
+        cache key.
+        """
         folded = name.casefold()
         key = places, folded if folded in self._names else None
         if key not in self._steps:
@@ -130,7 +132,7 @@ class _Walk:
         self._end_value()
 
     def _look_at(self, token: str, said: str, start: int, end: int) -> None:
-        """At a name or a value by itself, and at a value beside its name, as pages show both."""
+        """Search a name or a value by itself, and a value beside its name, as pages show both."""
         self._starts.append(start)
         self._ends.append(end)
         if not self._by_regex:
@@ -159,7 +161,7 @@ class _Walk:
             raise NotJson
 
     def _with_matches_of_the_text(self) -> list[HiddenSpan]:
-        """What an expression matches across tokens hides each name and value that it touches."""
+        """Hide each name and value that a match across tokens touches."""
         known = {each.start: each for each in self._found}
         for match in texts.found(self._text, self._by_regex, self._patience):
             place = max(0, bisect_right(self._starts, match.start) - 1)
@@ -179,5 +181,5 @@ def _text_of(rule: Rule) -> str:
 
 
 def _quoted(bar: str) -> str:
-    """A text of JSON, so that what is shown can be laid out as JSON still."""
+    """Quote the bar as a JSON string, so that the masked text can still be formatted as JSON."""
     return f'"{bar}"'

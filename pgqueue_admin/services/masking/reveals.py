@@ -1,4 +1,4 @@
-"""Masked parts are shown to a person who may see them, for a while, with a reason; each time is in the audit."""
+"""Reveals masked parts to a person with the right, for a while and with a reason; each reveal is audited."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,19 +13,19 @@ from pgqueue_admin.services.permissions import name_of, refusal_for
 
 MINUTES = 10
 LASTS = timedelta(minutes=MINUTES)
-MOST_OPENED = 200  # messages that are audited one by one, of one reveal
+MOST_OPENED = 200  # messages of one reveal that are audited one by one
 
 
 class RevealRefused(Exception):
-    """Nothing was revealed, with the reason as a sentence."""
+    """Nothing was revealed; the message says why."""
 
 
 class RevealNotAllowed(RevealRefused):
-    """For want of a right."""
+    """A right is missing."""
 
 
 def begin(person: Any, reason: str, where: str, origin: str) -> datetime:
-    """Until when. ``where``: the page it was asked on. Raises RevealRefused."""
+    """Begin a reveal and return its end. ``where``: the page. Raises RevealRefused."""
     for verb in ("read", "reveal"):
         if refusal := refusal_for(person, verb):
             raise RevealNotAllowed(f"Nothing was revealed: it {refusal}.")
@@ -41,7 +41,7 @@ def begin(person: Any, reason: str, where: str, origin: str) -> datetime:
 
 
 def end(person: Any, where: str, origin: str) -> bool:
-    """Whether there was one to end."""
+    """End the reveal; return whether there was one."""
     now = database_clock.now()
     with transaction.atomic():
         ended = MaskingReveal.objects.filter(person=person, ends_at__gt=now).update(ends_at=now)
@@ -60,9 +60,9 @@ def opened_waiting(person: Any, queue: Address, row_id: Any) -> None:
 
 
 def opened(person: Any, queue: str, key: str, origin: str = "console", **about: Any) -> None:
-    """A message is shown with what rules hide: an entry of the audit, once for each message, and not without end.
-
-    ``key``: which it is, among all. Nothing where nothing is revealed.
+    """Audit that a message was opened unmasked: one entry per message, up to MOST_OPENED. Nothing is revealed: no
+    entry.
+    ``key``: identifies the message among all.
     """
     if content_access.of(person).revealed_until is None:
         return
@@ -81,7 +81,7 @@ def opened(person: Any, queue: str, key: str, origin: str = "console", **about: 
 
 
 def lasts(person: Any) -> bool:
-    """Asked anew where something goes on for longer than a request."""
+    """Whether the reveal still lasts; queried anew where work outlasts a request."""
     return MaskingReveal.objects.filter(person=person, ends_at__gt=database_clock.now()).exists()
 
 

@@ -1,4 +1,4 @@
-"""One masking rule, checked and made ready: by the name of a header, by a JSON path, or by a regular expression."""
+"""One masking rule, validated and compiled: by the name of a header, by a JSON path, or by a regular expression."""
 
 import fnmatch
 import re
@@ -17,7 +17,7 @@ KINDS = {HEADER: "Header", PATH: "JSON path", REGEX: "Regular expression"}
 LONGEST = 500  # characters of a pattern
 LONGEST_NAME = 60
 MOST_TYPES = 20
-_MEMORY = 1 << 20  # bytes that RE2 may take for one; a larger program is refused
+_MEMORY = 1 << 20  # bytes of RE2 for one pattern; a larger program is refused
 _NO_NAME = re.compile(r'[⟦⟧"\\<>]')
 _SAID = {
     "no argument for repetition operator": "nothing stands before it that could be repeated",
@@ -27,12 +27,12 @@ _SAID = {
 
 
 class RuleFault(ValueError):
-    """Why a rule is none, as a sentence that names the place."""
+    """Why a rule is invalid, as a sentence that names the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``types``: patterns of message types; empty: of every type."""
+    """``types``: patterns of message types; empty: every type."""
 
     name: str
     kind: str
@@ -44,17 +44,17 @@ class Rule:
 
     @property
     def bar(self) -> str:
-        """What stands for the hidden part. How long that is nobody learns."""
+        """The mask that replaces the hidden part. It does not reveal the part's length."""
         return f"⟦masked: {self.name}⟧"
 
     def fits(self, types: Collection[str]) -> bool:
-        """Of a message of no known type every rule holds."""
+        """Whether the rule applies to a message of these types. If the type is unknown, every rule applies."""
         return not (self.types and types) or any(_glob(each).fullmatch(name) for each in self.types for name in types)
 
 
 @lru_cache(maxsize=512)
 def ready(name: str, kind: str, pattern: str, types: tuple[str, ...]) -> Rule:
-    """Raises RuleFault."""
+    """Validate and compile a rule. Raises RuleFault."""
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or _NO_NAME.search(name):
         raise RuleFault(f'Name: 1 to {LONGEST_NAME} printable characters without " \\ < > ⟦ ⟧.')
     if not pattern or len(pattern) > LONGEST or not pattern.isprintable():
@@ -76,13 +76,13 @@ def ready(name: str, kind: str, pattern: str, types: tuple[str, ...]) -> Rule:
 
 @lru_cache(maxsize=512)
 def _glob(pattern: str) -> re.Pattern[str]:
-    """``*`` stands for any characters, and nothing else for anything; without regard to case."""
+    """Compile a pattern without regard to case: ``*`` matches any characters, all others are literal."""
     plain = pattern.replace("[", "[[]").replace("?", "[?]")
     return re.compile(fnmatch.translate(plain), re.IGNORECASE)
 
 
 def _regex(pattern: str) -> Any:
-    """By RE2, whose time is linear in the text: whoever writes a rule, or a message, cannot stop a page with it."""
+    """Compile with RE2, whose time is linear in the text: no pattern and no message can block a page."""
     options = re2.Options()
     options.log_errors, options.max_mem, options.never_capture = False, _MEMORY, True
     try:

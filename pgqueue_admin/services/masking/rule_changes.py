@@ -1,4 +1,4 @@
-"""Masking rules are added, changed and removed here, each with an entry in the audit."""
+"""Adds, changes and removes masking rules, each with an audit entry."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,15 +16,15 @@ _FIGURES = {name.casefold() for name in headers.FIGURES}
 
 
 class RuleRefused(Exception):
-    """A rule that is not kept, with the reason as a sentence; nothing was changed."""
+    """The rule was not stored; the message says why, and nothing was changed."""
 
 
 class RuleNotAllowed(RuleRefused):
-    """For want of the right."""
+    """The right is missing."""
 
 
 class TypedRule(NamedTuple):
-    """As a person wrote it; ``types``: one pattern a line."""
+    """A rule as typed. ``types``: one pattern a line."""
 
     name: str
     kind: str
@@ -46,7 +46,7 @@ def add(typed: TypedRule, person: Any, origin: str, reason: str = "") -> Masking
 
 
 def change(number: int, version: int | None, typed: TypedRule, person: Any, origin: str, reason: str = "") -> None:
-    """``version``: that the person read. Raises RuleRefused."""
+    """``version``: the version that the person read. Raises RuleRefused."""
     values = _checked(typed, person)
     with _unique(typed.name), transaction.atomic():
         known = _held(number, version)

@@ -1,4 +1,4 @@
-"""Texts with bars in the place of what regular expressions match."""
+"""Replaces matches of regular expressions in a text by bars."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from pgqueue_admin.services.masking.rule import Rule
 
-PATIENCE = 2.0  # seconds for one text: each match is linear, and there may be as many as characters
+PATIENCE = 2.0  # seconds for one text: each match is linear, but every character may match
 
 
 class TooSlow(Exception):
-    """So many matches that the rest is not looked for: then nothing of the text may be shown."""
+    """The search was stopped for too many matches: nothing of the text may be shown."""
 
 
 class HiddenSpan(NamedTuple):
@@ -29,9 +29,9 @@ class MaskingDeadline:
 
 
 def found(text: str, rules: Iterable[Rule], patience: MaskingDeadline) -> list[HiddenSpan]:
-    """What their expressions match, in order; what overlaps is one. Raises TooSlow."""
+    """Return the matches of the rules in order, overlapping ones merged. Raises TooSlow."""
     spans = []
-    whole = text.encode("utf-8", "replace").decode()  # a half character is none for RE2, and counts as one here
+    whole = text.encode("utf-8", "replace").decode()  # RE2 rejects a lone surrogate, a character here
     for rule in rules:
         if rule.regex is None:
             continue
@@ -45,7 +45,7 @@ def found(text: str, rules: Iterable[Rule], patience: MaskingDeadline) -> list[H
 
 
 def masked(text: str, rules: Sequence[Rule]) -> str:
-    """Never raises: what would take too long is hidden as a whole."""
+    """Return the masked text. Never raises: a text that would take too long is hidden as a whole."""
     try:
         return replaced(text, found(text, rules, MaskingDeadline()))
     except TooSlow:
@@ -53,7 +53,7 @@ def masked(text: str, rules: Sequence[Rule]) -> str:
 
 
 def replaced(text: str, spans: Sequence[HiddenSpan]) -> str:
-    """``spans``: in order, none within another."""
+    """``spans``: in order, without overlaps."""
     pieces, at = [], 0
     for start, end, bar in spans:
         pieces += [text[at:start], bar]
