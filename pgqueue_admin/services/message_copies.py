@@ -1,4 +1,4 @@
-"""Copy as new: one message, archived or waiting, is sent once more with an id of its own; the original stays."""
+"""Copy as new: sends an archived or waiting message again with its own id; the original stays."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ NOTHING = "Nothing was sent"
 
 
 def copy(original: Original, target: Address, person: Any, origin: str, reason: str = "", form: str = "") -> str:
-    """Return the new message id. Raises OperationRefused, or OutcomeUnknown. ``form``: by which it is sent once."""
+    """Return the new message id. Raises OperationRefused, or OutcomeUnknown. ``form``: makes a form send only once."""
     if refusal := refusal_for(person, "send"):
         raise OperationNotAllowed(f"{NOTHING}: {refusal}.")
     about: dict[str, Any] = {"who": name_of(person), "verb": "copy", "noun": "message"}
@@ -49,7 +49,7 @@ def copy(original: Original, target: Address, person: Any, origin: str, reason: 
 
 
 def _across(original: Original, target: Address, about: dict[str, Any], form: str) -> str:
-    """Into another database, as a typed one goes there."""
+    """Send the copy into another database, like a typed message."""
     if not isinstance(original, ArchivedOne):
         raise OperationRefused(f"{NOTHING}. Into another database archived messages are copied, not waiting ones.")
     try:
@@ -82,7 +82,7 @@ def _check_source(connection: Connection, queue: Address) -> None:
 
 
 def _said(original: Original, new: NewMessage) -> dict[str, Any]:
-    """Of what it was made: lineage is in the audit, in the copy's RelatedTo, and in the archived one's story."""
+    """Name the original in the audit. The copy's RelatedTo and the archived message's history name it, too."""
     said = {"copy_of": clean(new.of)}
     if isinstance(original, ArchivedOne):
         return {**said, "archive_id": original.archive_id}

@@ -1,4 +1,4 @@
-"""Whether waiting messages of a queue may be acted on by hand; asked by each act and each chunk of a purge."""
+"""Decides whether waiting messages of a queue may be acted on by hand. Each act and each chunk of a purge calls it."""
 
 import django.db
 
@@ -32,7 +32,9 @@ _NOT_ALLOWED = (
 
 
 def table_of(connection: Connection, address: Address) -> QueueTable:
-    """``connection``: where it lies. Raises OperationRefused where no act is done on its messages, DatabaseError."""
+    """Return the table if acts on its messages are possible. ``connection``: to its database. Raises OperationRefused
+    if not, or DatabaseError.
+    """
     if beyond := queue_access.refusal_for(address):
         raise OperationRefused(f"It {beyond}.")
     if why := write_refusal(address):
@@ -43,7 +45,7 @@ def table_of(connection: Connection, address: Address) -> QueueTable:
 
 
 def looked_at(connection: Connection, address: Address) -> QueueTable:
-    """Likewise, where its messages may be read, and maybe no more."""
+    """Return the table if its messages may at least be read. Raises likewise."""
     if not is_watched(address):
         raise OperationRefused(f"The schema {address.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS).")
     table = discovery.readable(connection, address)
@@ -55,7 +57,7 @@ def looked_at(connection: Connection, address: Address) -> QueueTable:
 
 
 def home_of(table: QueueTable) -> Address:
-    """The queue whose messages lie there. Raises OperationRefused where no act can be done on them."""
+    """Return the queue of the table's messages. Raises OperationRefused if no act on them is possible."""
     if table.kind is TableKind.DELAYED:
         if table.delayed_of is None:
             raise OperationRefused(f"No queue is known to which the messages of {table.address.table} go.")
@@ -70,7 +72,9 @@ def _insist_on_messages(table: QueueTable) -> None:
 
 
 def why_foreign(table: QueueTable) -> str:
-    """Why no act is done there; empty: an endpoint of ours receives from it, or somebody allowed it."""
+    """Why acts are refused on a foreign queue; empty: an endpoint of ours receives from it, or somebody
+    allowed acts.
+    """
     return foreign_refusal(table.delayed_of or table.address)
 
 
@@ -79,7 +83,7 @@ def foreign_refusal(queue: Address) -> str:
 
 
 def not_allowed(queue: Address) -> str:
-    """Of one that is not ours, and where nobody allowed it."""
+    """The refusal for a foreign queue on which acts are not allowed."""
     return _NOT_ALLOWED.format(queue.table)
 
 
@@ -92,9 +96,9 @@ def is_allowed(queue: Address) -> bool:
 
 
 def no_lease_queue(queue: Address) -> str:
-    """Why no act on lease messages is done there, whoever asks; empty where one can be.
+    """Why nobody can act on lease messages in this table; empty: acts are possible.
 
-    Another table of its shape, a copy for instance, has the same numbers: an act would meet another message.
+    Another table of the same shape, such as a copy, has the same ids: an act would change another message.
     """
     if queue != LEASE_QUEUE:
         name = queue_database().dialect.canonical
@@ -116,7 +120,7 @@ def _check_lease_purge(connection: Connection) -> None:
 
 
 def check_purge(connection: Connection, queue: Address) -> None:
-    """Whether it may be purged now. Raises OperationRefused where it may not, DatabaseError."""
+    """Check that the queue may be purged now. Raises OperationRefused if not, or DatabaseError."""
     if queue == LEASE_QUEUE:
         return _check_lease_purge(connection)
     table = table_of(connection, queue)
@@ -135,7 +139,7 @@ def _would_run(connection: Connection, queue: Address) -> str:
 
 
 def carry_refusal(here: Connection, there: Connection, database: QueueDatabase) -> str:
-    """Why no act spans both databases now; empty: it can. Raises DatabaseError."""
+    """Why an act cannot span both databases now; empty: it can. Raises DatabaseError."""
     store = database.dialect.crossings
     if store is None or database.dialect.waiting_messages is None:
         return only_looked(database.alias)
@@ -143,16 +147,16 @@ def carry_refusal(here: Connection, there: Connection, database: QueueDatabase) 
 
 
 def others_run(there: Session, database: QueueDatabase, queue: Address) -> str:
-    """What of others would run there where a row is held or deleted, in a sentence; empty: nothing. Raises
-    DatabaseError."""
+    """Name code of other roles that would run on locking or deleting a row; empty: none. Raises DatabaseError."""
     waiting = database.dialect.waiting_messages
     assert waiting is not None
     return others_code(waiting.runs(there, queue))
 
 
 def home_elsewhere(table: Address) -> Address:
-    """The queue whose messages lie in a table of another database, by what is known of it here: itself, where that is
-    a queue, or its queue is known no more. Raises DatabaseError."""
+    """Return the queue of a table in another database, by what this console knows: the table itself if it is a queue,
+    or if its queue is not known any more. Raises DatabaseError.
+    """
     try:
         known = {Address(each.schema, each.table): each.kind for each in queues_in(database_of(table).alias)}
     except django.db.Error as error:

@@ -1,4 +1,4 @@
-"""Calls back what a retry sent and what still waits in its queue: the count, and the operation that does it."""
+"""Calls back messages that a retry sent and that still wait in their queues: the count, and the operation."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _NOT_KEPT = "The engine's tables do not keep what was sent: run manage.py engine
 
 
 def prepare(pk: int, person: Any, origin: str, reason: str = "") -> Operation:
-    """Freeze what the retry ``pk`` has sent and still waits; nothing is taken back yet. Raises OperationRefused."""
+    """Freeze the messages that retry ``pk`` sent and that still wait; take none back yet. Raises OperationRefused."""
     if refusal := refusal_for(person, KIND):
         raise OperationNotAllowed(f"{_NOTHING}: {refusal}.")
     if visible_queues.current() is not None:
@@ -44,14 +44,14 @@ def prepare(pk: int, person: Any, origin: str, reason: str = "") -> Operation:
 
 
 def waiting(operation: Operation) -> CappedCount:
-    """How much of it still waits, by a look that changes nothing. Raises DatabaseError."""
+    """Count messages of the operation that still wait, without changing anything. Raises DatabaseError."""
     if operation.kind != Operation.Kind.RETRY or not operation.done or operation.edit or not _is_kept():
         return CappedCount(0, False)
     return staged_figures.still_waiting(operation.pk)
 
 
 def recount_retries(archive_ids: list[int]) -> None:
-    """After an act that took what they had sent out of its queue. Raises DatabaseError."""
+    """Recount the retries whose sent messages an act took out of their queues. Raises DatabaseError."""
     with queue_database().read_session() as connection:
         found = connection.all(postgresql().operation.taken_back(), {"ids": archive_ids}) if archive_ids else []
     for number in queries.counted_here(row.operation for row in found):

@@ -1,4 +1,4 @@
-"""What a person must confirm before an operation starts: a reason, the typed count."""
+"""What a person must confirm before an operation starts: a reason, and a typed count."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class Confirmation:
     needs_count: bool
 
     def fault(self, reason: str, typed: str) -> str:
-        """Why it may not start, as a sentence; empty: it may. ``typed``: how many messages, as it was typed."""
+        """Why it may not start, as a sentence; empty: it may. ``typed``: the number of messages as typed."""
         if self.needs_reason and not reason:
             return f"Above {REASON_ABOVE} messages a reason is asked for. Nothing has started."
         if self.needs_count and typed.replace(",", "").strip() != str(self.count):
@@ -31,5 +31,5 @@ def plan(operation: Operation) -> Confirmation:
 
 
 def reason(typed: str) -> str:
-    """As it is kept in the audit."""
+    """Clean a typed reason as the audit stores it."""
     return typed.replace("\0", "").strip()[:LONGEST_REASON]

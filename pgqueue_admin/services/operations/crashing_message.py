@@ -1,4 +1,4 @@
-"""Moving a crashing message out of its queue: looked at first, then moved, by whoever may, with who and why kept."""
+"""Moves a crashing message out of its queue: view it, then move it with the right; the audit keeps who and why."""
 
 import logging
 from dataclasses import dataclass
@@ -32,13 +32,13 @@ class MovedMessage:
 
 
 def waiting(connection: Connection, found: CrashingMessage) -> WaitingMessage | None:
-    """The message as it lies in its queue; None where it has left. Raises DatabaseError."""
+    """Return the message as stored in its queue; None if it has left. Raises DatabaseError."""
     table = discovery.find_one(connection, found.address)
     return browse.message(connection, table, found.row_id) if table and table.has_messages else None
 
 
 def move_out(row_id: UUID, person: Any, origin: str, reason: str = "") -> MovedMessage:
-    """Raises OperationRefused, and then nothing was moved; or OutcomeUnknown."""
+    """Move it into the archive. Raises OperationRefused if nothing was moved; or OutcomeUnknown."""
     found = crashing_messages.suspect(row_id)
     if found is None:
         raise OperationRefused("Nothing was moved. No process is known to have ended with this message in flight.")
@@ -95,7 +95,7 @@ def _act(found: CrashingMessage, who: str) -> int:
 
 
 def _committed(found: CrashingMessage, who: str, down: DatabaseDown) -> int:
-    """What was committed was done, whatever became of its answer. Raises ``down`` where nothing was."""
+    """Return the archive id if the move was committed although its answer was lost. Raises ``down`` if it was not."""
     try:
         with queue_database().write_session() as connection:
             archive_id = move_to_archive.moved(connection, _seen(found), who)
@@ -117,7 +117,7 @@ def _sentence(found: CrashingMessage, who: str) -> str:
 
 
 def _tell(moved: MovedMessage) -> None:
-    """It is moved, whatever becomes of this."""
+    """Announce the move. A failure here is only logged: the message is moved."""
     try:
         crashing_messages.settle(moved.crashing.row_id)
         notify.announce(notify.PROCESS, moved.crashing.endpoint)

@@ -1,4 +1,4 @@
-"""Records what a person says became of a crossing that no database can answer for."""
+"""Records a person's decision on a crossing whose outcome no database can tell."""
 
 import logging
 from contextlib import suppress
@@ -20,8 +20,9 @@ log = logging.getLogger(__name__)
 
 
 def decide(number: int, arrived: bool, person: Any, origin: str, reason: str) -> int:
-    """A person has looked, and says; of how many messages. Raises OperationRefused, DatabaseError: then nothing is
-    decided."""
+    """Record whether it arrived; return the number of messages. Raises OperationRefused, DatabaseError: nothing is
+    decided then.
+    """
     if refusal := refusal_for(person, "decide"):
         raise OperationNotAllowed(f"Nothing was decided: {refusal}.")
     if not reason:
@@ -37,22 +38,22 @@ def decide(number: int, arrived: bool, person: Any, origin: str, reason: str) ->
         "subject": found.crossing.alias,
     }
     about |= {"after": {"crossing": number, "arrived": arrived, "rows": found.rows}}
-    about |= {"count": max(1, found.number)}  # also one of which nothing was put there is decided
+    about |= {"count": max(1, found.number)}  # a crossing that put no rows there is decided, too
     with queue_database().write_session() as here, crossings.held(here, number) as mine:
         if mine is None or not mine.not_known:
             raise OperationRefused("Nothing was decided: somebody else has decided it just now.")
-        audit_intents.drop(number, verb="decide")  # of a decision that was killed before it was one
-        audit_intents.write(number, **audit_intents.NOT_KNOWN)  # of the act, where another console has given it up
+        audit_intents.drop(number, verb="decide")  # left by a killed decision
+        audit_intents.write(number, **audit_intents.NOT_KNOWN)  # the act's own, if another console gave it up
         audit_intents.keep(number, verb="decide", noun="message", **about)
         end_as(here, mine, arrived, name_of(person))
-        with suppress(audit_intents.AuditSilent):  # then the intent stays, and becomes an entry later
+        with suppress(audit_intents.AuditSilent):  # if so, the intent becomes an entry later
             audit_intents.write(number)
     _count_anew(found.crossing.operation)
     return found.number
 
 
 def _count_anew(operation: int | None) -> None:
-    """Its operation has ended, so nobody else comes back to its figures. What was decided stays so, whatever fails."""
+    """Recount its operation, which has ended and is not recounted otherwise. The decision stands even if this fails."""
     try:
         for pk in queries.counted_here([operation]):
             recount(pk, only_changes=True)

@@ -1,7 +1,7 @@
-"""Acts over two databases: carried from the first into the other, and asked about where nobody heard how that ended.
+"""Crossings, acts over two databases: carries them from the first into the other, and settles lost outcomes.
 
-The order is what keeps a message from being lost or sent twice (docs/decisions/028): what is meant is committed here;
-the other transaction is marked here before it ends there; what came of it is written here, by whoever finds out.
+The order keeps messages from being lost or sent twice (docs/decisions/028): the intent is committed here; the other
+transaction is marked here before it ends there; the outcome is written here, by the process that learns it.
 """
 
 import logging
@@ -37,14 +37,16 @@ log = logging.getLogger(__name__)
 
 
 class SettledCrossing(NamedTuple):
-    """``state``: as it was told. ``outcomes``: of the archived messages that arrived."""
+    """``state``: as the other database reported it. ``outcomes``: of archived messages that arrived."""
 
     state: str
     outcomes: list[Outcome] = []
 
 
 def carry(here: Connection, operation: int) -> None:
-    """What a chunk of it has just set out with. Raises DatabaseError where it did not arrive, or nobody knows yet."""
+    """Carry the crossings that a chunk has just committed. Raises DatabaseError if one did not arrive, or is not known
+    yet.
+    """
     for crossing in crossings.open_ones(here, operation):
         with crossings.held(here, crossing.id) as mine:
             if mine and mine.mark is None:
@@ -52,9 +54,9 @@ def carry(here: Connection, operation: int) -> None:
 
 
 def send_out(here: Connection, number: int) -> list[Outcome] | None:
-    """What this session has just set out with, by one crossing, and what came of it; None: that is not known yet.
+    """Carry one crossing that this session has just committed, and return its outcomes; None: not known yet.
 
-    Raises DatabaseError where it is known that nothing arrived.
+    Raises DatabaseError if it is known that nothing arrived.
     """
     try:
         with crossings.held(here, number) as mine:
@@ -66,7 +68,9 @@ def send_out(here: Connection, number: int) -> list[Outcome] | None:
 
 
 def take_in(database: QueueDatabase, queue: Address) -> TakenRows:
-    """A batch of its error queue into the archive. Raises DatabaseError: then it lies there, or it is being asked."""
+    """Take a batch of the database's error queue into the archive. Raises DatabaseError: the batch is still in its
+    queue, or its outcome is yet to be settled.
+    """
 
     def take(there: Session) -> Sequence[TakenRow]:
         rows = _store(database).take(there, queue, crossing_in.BATCH, crossing_in.MOST)
@@ -84,8 +88,8 @@ def take_out(
     take: Take,
     intend: Intend = lambda crossing, rows: None,
 ) -> tuple[TakenRows, list[Outcome]]:
-    """Rows of a queue there into the archive, as somebody means it, and what they became there. Raises likewise.
-    ``take``: which; ``intend``: asked before anything leaves.
+    """Take rows of a queue there into the archive, and return them with their outcomes. Raises likewise.
+    ``meant``: the purpose; ``take``: selects the rows; ``intend``: called before anything leaves.
     """
     with queue_database().write_session() as here, crossings.all_let_go(here):
         with database.write_session() as there, database.write_session() as beside:
@@ -99,8 +103,10 @@ def take_out(
 def move(
     database: QueueDatabase, route: tuple[Address, Address], rows: MovingStore, who: str, take: Take, intend: Intend
 ) -> crossing_move.MovedRows:
-    """From one table there into a queue there. Raises DatabaseError: then it lies where it was, or it is being asked.
-    ``rows``: of the table that they leave."""
+    """Move rows of one table there into a queue there. Raises DatabaseError: they are where they were, or the outcome
+    is yet to be settled.
+    ``rows``: the store of the table that they leave.
+    """
     stores = crossing_move.MoveStores(_store(database), rows)
     with queue_database().write_session() as here, crossings.all_let_go(here):
         with database.write_session() as there, database.write_session() as beside:
@@ -119,17 +125,16 @@ def _finished(here: Connection, crossing: int | None) -> list[Outcome]:
 
 
 def ended(number: int) -> SettledCrossing | None:
-    """Of one that raised: what became of it; None: that is not known yet, or somebody else has found it. Raises
-    DatabaseError."""
+    """Settle a crossing that raised; None: not known yet, or another process has settled it. Raises DatabaseError."""
     with queue_database().write_session() as here, crossings.held(here, number) as mine:
         return _settled(here, mine) if mine else None
 
 
 def settle(operation: int | None = None, alias: str | None = None) -> set[int]:
-    """Find out what became of each that a process left behind; of which operations something has changed.
+    """Settle crossings that a process left behind; return the operations that changed.
 
-    What somebody has in hand is his. A database that does not answer is asked the next time, and so is one whose
-    messages cannot be marked now: the others do not wait for it. Raises DatabaseDown.
+    Crossings held by another session are left to it. A database that does not answer, or whose messages cannot be
+    marked now, is retried next time and delays no other. Raises DatabaseDown.
     """
     changed = set()
     with queue_database().write_session() as here:
@@ -146,8 +151,9 @@ def settle(operation: int | None = None, alias: str | None = None) -> set[int]:
 
 
 class PendingCrossing(NamedTuple):
-    """``queues``: those there, with the ids of its rows, to look for. ``is_typed``: a person typed what goes there.
-    ``is_move``: from one queue there into another. ``takes_back``: what a retry has put there."""
+    """``queues``: queues there, with the row ids to look for. ``is_typed``: a person typed the message.
+    ``is_move``: from one queue there into another. ``takes_back``: rows that a retry put there.
+    """
 
     crossing: Crossing
     queues: dict[Address, list[str]]
@@ -165,7 +171,7 @@ class PendingCrossing(NamedTuple):
 
     @property
     def asked(self) -> str:
-        """What the console asks the other database; empty: nothing, as nothing can have been committed there."""
+        """The query for the other database; empty: none, as nothing can have been committed there."""
         mark, database = self.crossing.mark, of_alias(self.crossing.alias)
         if mark is None:
             return ""
@@ -173,8 +179,9 @@ class PendingCrossing(NamedTuple):
 
 
 def pending(here: Connection) -> list[PendingCrossing]:
-    """Those on which a person decides, then those on their way, each oldest first and ``AT_ONCE`` at most. Raises
-    DatabaseError."""
+    """Crossings that await a person's decision, then those on their way, each oldest first and ``AT_ONCE`` at most.
+    Raises DatabaseError.
+    """
     found = [*crossings.not_known_ones(here), *crossings.open_ones(here)]
     return [_pending(here, each) for each in found]
 
@@ -185,19 +192,19 @@ def _pending(here: Connection, found: Crossing) -> PendingCrossing:
 
 
 def one_pending(here: Connection, number: int) -> PendingCrossing | None:
-    """None where it is over. Raises DatabaseError."""
+    """Return a crossing; None if it is over. Raises DatabaseError."""
     found = crossings.get(here, number)
     return _pending(here, found) if found else None
 
 
 def undecided() -> list[PendingCrossing]:
-    """Of which nobody can be told any more what became of them. Raises DatabaseError."""
+    """Crossings whose outcome no database can tell any more. Raises DatabaseError."""
     with queue_database().read_session() as here:
         return [_pending(here, each) for each in crossings.not_known_ones(here)]
 
 
 def end_as(here: Connection, crossing: Crossing, arrived: bool, who: str) -> None:
-    """As a person has decided, who has it in hand. Raises DatabaseError."""
+    """End a crossing as a person decided; the caller holds its lock. Raises DatabaseError."""
     if arrived:
         _finish(here, crossing)
         return
@@ -207,19 +214,19 @@ def end_as(here: Connection, crossing: Crossing, arrived: bool, who: str) -> Non
         with here.transaction():
             _record(here, crossing, of.lost(here, crossing, who))
         return
-    with here.transaction():  # the copies may be all that there is: they go into the bin
+    with here.transaction():  # the copies may be the only ones left: they go into the bin
         dead_messages.discard(here, _archived(here, crossing), who)
 
 
 def is_clear(alias: str) -> bool:
-    """Whether nothing is on its way to or from that database, after those that were left behind were asked about."""
+    """Whether no crossing to or from that database is open, after settling those left behind."""
     settle(alias=alias)
     with queue_database().write_session() as here:
         return not crossings.open_ones(here, alias=alias)
 
 
 class NotCarried(DatabaseError):
-    """The other database did not take it, and nothing of it is there."""
+    """The other database did not accept it, and holds nothing of it."""
 
 
 def _carry(here: Connection, crossing: Crossing) -> list[Outcome]:
@@ -242,7 +249,7 @@ def _carry(here: Connection, crossing: Crossing) -> list[Outcome]:
 
 
 def _settled(here: Connection, crossing: Crossing) -> SettledCrossing | None:
-    """What became of it; None: that is not known now."""
+    """Settle the crossing; None: its outcome is not known now."""
     if crossing.mark is None:
         _undo(here, crossing)
         return SettledCrossing("not_committed")
@@ -254,7 +261,7 @@ def _settled(here: Connection, crossing: Crossing) -> SettledCrossing | None:
     if told.state == "in_progress":
         return None
     took_none = told.state == "not_known" and not crossings.rows(here, crossing)
-    if told.state == "committed" or took_none:  # its queues there refused all, which was heard before it was marked
+    if told.state == "committed" or took_none:  # its queues there refused all of it before it was marked
         return SettledCrossing("committed", _finish(here, crossing))
     if told.state == "not_committed":
         _undo(here, crossing)
@@ -269,7 +276,7 @@ def _undo(here: Connection, crossing: Crossing) -> None:
 
 
 def _told(crossing: Crossing) -> CommitOutcome:
-    """Asked in a session of its own. Raises DatabaseError."""
+    """Query the outcome in a session of its own. Raises DatabaseError."""
     assert crossing.mark is not None
     database = of_alias(crossing.alias)
     if database is None or database.dialect.crossings is None:
@@ -282,7 +289,7 @@ def _finish(here: Connection, crossing: Crossing) -> list[Outcome]:
     outcomes: list[Outcome] = []
     _audit(here, crossing)
     with here.transaction():
-        crossings.make_durable(here)  # undone by a crash it would be asked again, of whoever has forgotten it
+        crossings.make_durable(here)  # after a crash it would be queried again, and the mark there is gone
         if crossings.takes_back(here, crossing):
             outcomes = crossing_taken_back.finish(here, crossing)
             _record(here, crossing, outcomes)
@@ -304,17 +311,17 @@ def _archived(here: Connection, crossing: Crossing) -> list[int]:
 
 
 def _audit(here: Connection, crossing: Crossing) -> None:
-    """Before it is over here: nobody comes back to it then."""
-    if crossing.not_known or (crossing.takes_in and not crossing.is_by_hand):  # it has its entry, or needs none
+    """Audit before the crossing ends here: afterwards no process returns to it."""
+    if crossing.not_known or (crossing.takes_in and not crossing.is_by_hand):  # audited already, or needs no entry
         return
     if crossings.rows(here, crossing):
         audit_intents.write(crossing.id)
-    else:  # its queue there has refused all of it
+    else:  # its queue there refused all of it
         audit_intents.drop(crossing.id)
 
 
 def _doubt(here: Connection, crossing: Crossing, why: str) -> None:
-    """Its messages are held until a person has decided; its operation can end."""
+    """Hold its messages until a person decides; its operation can end."""
     audit_intents.write(crossing.id, **audit_intents.NOT_KNOWN)
     with here.transaction():
         crossings.doubt(here, crossing, why)
@@ -324,7 +331,7 @@ def _doubt(here: Connection, crossing: Crossing, why: str) -> None:
 
 
 def _record_purged(here: Connection, crossing: Crossing, queues: Collection[Address], ids: list[int]) -> None:
-    """Its operation may be another console's, of which nothing is known here."""
+    """Record purged ids. The operation may be another console's, of which this database knows nothing."""
     if crossing.operation is not None and ids:
         (queue,) = queues
         about = {"operation_id": crossing.operation, "queue": postgresql().canonical(queue), "ids": ids}
@@ -348,7 +355,7 @@ def _writable(crossing: Crossing) -> QueueDatabase | None:
 
 
 def _dialect(crossing: Crossing) -> Dialect:
-    """By which its addresses are read. Raises DatabaseError."""
+    """Return the dialect of its addresses. Raises DatabaseError."""
     if database := of_alias(crossing.alias):
         return database.dialect
     raise DatabaseError(f"No QUEUES_URL_{crossing.alias.upper()} names it.")

@@ -1,4 +1,4 @@
-"""A retry that changes one header or one field of each message: proposed, looked at, and done as it was seen."""
+"""A retry that edits one header or one field of each message: proposed, previewed, and run as previewed."""
 
 import json
 import time
@@ -24,14 +24,14 @@ from pgqueue_admin.services.permissions import name_of, refusal_for
 from pgqueue_admin.transport.wire import headers as h
 
 SAMPLES = 3
-LOOKS_FOR = 2.0  # seconds: a set may be of any size
+LOOKS_FOR = 2.0  # seconds of a preview: a set may have any size
 _PAGE = 200
 _HIDDEN = "Masking rules hide what would be changed. Reveal it first, then it can be."
 _NOTHING = "Nothing was changed"
 
 
 class OperationEdit(NamedTuple):
-    """``seed``: of new messages' ids. ``sees_hidden``: whoever proposed it had asked to see what rules hide."""
+    """``seed``: of the new messages' ids. ``sees_hidden``: the proposer had revealed what rules hide."""
 
     edit: MessageEdit
     seed: str
@@ -44,12 +44,14 @@ def of(operation: Operation) -> OperationEdit | None:
 
 
 def seen(operation: Operation) -> str:
-    """What a form carries, so that only what was looked at is done; empty: nothing is changed."""
+    """Return a digest that a form carries, so that only the previewed edit is run; empty: no edit."""
     return sha256(json.dumps(operation.edit, sort_keys=True).encode()).hexdigest()[:16] if operation.edit else ""
 
 
 def propose(pk: int, edit: MessageEdit | None, person: Any) -> Operation:
-    """Of a frozen retry; None: its messages go as they are. Nothing is sent yet. Raises OperationRefused."""
+    """Set the edit of a frozen retry; None: messages are sent unchanged. Nothing is sent yet. Raises
+    OperationRefused.
+    """
     for verb in (Operation.Kind.RETRY, "read"):
         if refusal := refusal_for(person, verb):
             raise OperationNotAllowed(f"{_NOTHING}: it {refusal}.")
@@ -67,7 +69,7 @@ def propose(pk: int, edit: MessageEdit | None, person: Any) -> Operation:
 
 
 def editing(operation: Operation) -> dead_messages.Editing | None:
-    """How a chunk is sent; None: as it is."""
+    """Return how a chunk edits messages; None: not at all."""
     found = of(operation)
     if found is None:
         return None
@@ -90,13 +92,13 @@ def many(edit: MessageEdit, seed: str, access: ContentAccess) -> ManyEdits:
 
 
 def sent_as(operation: Operation, archive_id: int) -> str:
-    """The id of the message that went edited in the place of this one of a transport queue; empty: none did."""
+    """Return the id of the edited message sent in place of a transport message; empty: there was no edit."""
     found = of(operation)
     return new_id(found.seed, archive_id) if found else ""
 
 
 def said(found: OperationEdit) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """For the audit, before and after; ContentAccess.entry hides the values from who may not read them."""
+    """Return the audit's before and after. ContentAccess.entry hides the values from people who may not read them."""
     edit, where = found.edit, {found.edit.part: found.edit.name}
     before = {"edit": {**where, "value": edit.old}} if edit.way == "replace" else None
     value = {} if edit.way == "remove" else {"value": edit.new}
@@ -104,7 +106,7 @@ def said(found: OperationEdit) -> tuple[dict[str, Any] | None, dict[str, Any]]:
 
 
 class EditSample(NamedTuple):
-    """``raw``: the body as it is, where that is changed."""
+    """``raw``: the body before the edit, if the edit changes it."""
 
     row: Any
     edited: Edited
@@ -113,8 +115,9 @@ class EditSample(NamedTuple):
 
 @dataclass(slots=True)
 class EditLook:
-    """``counts``: of messages by what becomes of them: changed, lacks, other, same, unread. ``whys``: of the unread.
-    ``looked_at``: how many; the others are judged as each is sent. ``new_kinds``: values of another kind than before.
+    """Preview of an edit. ``counts``: messages by outcome: changed, lacks, other, same, unread. ``whys``: of the
+    unread.
+    ``looked_at``: messages previewed; the others are judged on sending. ``new_kinds``: values whose kind changes.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -128,7 +131,7 @@ class EditLook:
 
 
 def look(connection: Connection, operation: Operation, edit: MessageEdit, access: ContentAccess) -> EditLook:
-    """What would become of each, by the function that does it. Reads for LOOKS_FOR seconds at most."""
+    """Preview the edit with the function that applies it. Reads for LOOKS_FOR seconds at most."""
     found, ends = EditLook(), time.monotonic() + LOOKS_FOR
     of_many = many(edit, "", access)
     for rows in _pages(connection, operation):

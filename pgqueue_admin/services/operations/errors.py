@@ -1,4 +1,4 @@
-"""Why an act was not done. What did not happen comes first, then why."""
+"""Why an act was not done. Each message says first what did not happen, then why."""
 
 from datetime import datetime
 
@@ -14,11 +14,11 @@ class OperationNotAllowed(OperationRefused):
 
 
 class EmptySelection(OperationRefused):
-    """The choice holds no message that the act could be done to."""
+    """The selection holds no message that the act applies to."""
 
 
 class AlreadyDecided(OperationRefused):
-    """Somebody was quicker; ``who`` and ``when`` say who."""
+    """Somebody else was first: ``who`` and ``when``."""
 
     def __init__(self, sentence: str, who: str = "", when: datetime | None = None):
         self.who, self.when = who, when
@@ -26,7 +26,7 @@ class AlreadyDecided(OperationRefused):
 
 
 class OutcomeUnknown(Exception):
-    """It was done or it was not: the database went away in between, and cannot be asked."""
+    """It was done or not: the database went away during the act, and cannot be queried."""
 
 
 def at(when: datetime | None) -> str:

@@ -7,9 +7,9 @@ from pgqueue_admin.dialects.postgresql import postgresql
 
 
 def record(connection: Connection, whose: dict[str, int], outcomes: list[Outcome]) -> None:
-    """With, of a retry, as which row each was put into its queue: to see what becomes of it, and to call it back.
+    """Record outcomes; of a retry also the id of each row sent, to follow it and to call it back.
 
-    The last statement of its transaction, or nearly: it plans those behind it as though nothing were ever read whole.
+    It should be the last statement of its transaction, or nearly: it disables full scans in plans after it.
     """
     sql = postgresql().operation
     has_sent = schema_columns.has(connection, "sent_as", "operation_item")

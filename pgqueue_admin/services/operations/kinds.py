@@ -1,4 +1,4 @@
-"""The kinds of operation: the state that each needs, and what it does."""
+"""The kinds of operation: the state that each requires of messages, and what it does."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Do = Callable[[Connection, list[int], str, int], list[Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class OperationKind:
-    state: str  # the archived messages it can be done to; empty: it takes from a queue
+    state: str  # required of archived messages; empty: it takes from a queue
     past: str
     do: Do
 
@@ -42,12 +42,14 @@ def _call_back(connection: Connection, ids: list[int], who: str, operation: int)
 
 
 def _nothing(connection: Connection, ids: list[int], who: str, operation: int) -> list[Outcome]:
-    """A purge goes by its queue, not by a set (purge_chunk)."""
+    """A purge walks its queue, not a set (purge_chunk)."""
     raise NotImplementedError
 
 
 def ours() -> dead_messages.Asked:
-    """Asks whether an endpoint of ours receives from an address; read once, asked per queue."""
+    """Return a function that tells whether an endpoint of ours receives from an address; the endpoints are
+    read once.
+    """
     known = {Address(*names) for names in Endpoint.objects.filter(ours=True).values_list("schema", "table")}
     return known.__contains__
 
@@ -62,7 +64,7 @@ KINDS = {
 
 
 def state_for(operation: Operation) -> str:
-    """Of the archived messages that it can be done to."""
+    """Return the state required of archived messages."""
     return "discarded" if operation.restores else kind_of(operation.kind).state
 
 

@@ -1,4 +1,4 @@
-"""Starts and cancels operations, each once; a second person is told who was first."""
+"""Starts and cancels operations, each once; a second person learns who was first."""
 
 import logging
 from collections.abc import Collection
@@ -38,11 +38,11 @@ def start(
     rules: Collection[int] = (),
     edit: str | None = None,
 ) -> Operation:
-    """Let it run; workers of housekeeping pick it up within a second. Raises OperationRefused.
+    """Start the operation; housekeeping workers pick it up within a second. Raises OperationRefused.
 
-    ``targets``: addresses that the person named, of queues that are no input queues: a retry writes into these, too.
-    ``planned``: of a retry, in stages; None: as fast as it goes. ``rules``: numbers of those that the person saw.
-    ``edit``: which edit of its messages the person saw (edits.seen); None: whichever there is.
+    ``targets``: addresses of queues other than input queues that the person chose: a retry writes into these, too.
+    ``planned``: stages of a retry; None: at full speed. ``rules``: numbers of the rules that the person saw.
+    ``edit``: the edit that the person saw (edits.seen); None: any.
     """
     operation = Operation.objects.get(pk=pk)
     if refusal := refusal_for(person, operation.kind):
@@ -73,14 +73,14 @@ def start(
 
 
 def _pause_source(operation: Operation, person: Any) -> None:
-    """What is called back lies dead while its retry still sends: that waits for a person, or it would send on."""
+    """Pause the retry whose messages are called back: they are dead again, and it would send them once more."""
     if operation.kind == Operation.Kind.CALL_BACK and operation.source:
-        with suppress(OperationRefused, Operation.DoesNotExist):  # it sends no more, or by no plan
+        with suppress(OperationRefused, Operation.DoesNotExist):  # it sends no more, or has no plan
             pause(operation.source, person, f"operation {operation.pk} calls back what it has sent")
 
 
 def cancel(pk: int, person: Any) -> Operation:
-    """What is done stays done, what is not stays as it is; takes effect within one chunk. Raises OperationRefused."""
+    """Cancel within one chunk: what is done stays done, the rest stays unchanged. Raises OperationRefused."""
     operation = Operation.objects.get(pk=pk)
     if refusal := refusal_for(person, operation.kind):
         raise OperationNotAllowed(f"Nothing was cancelled: {refusal}.")
@@ -106,15 +106,16 @@ def _cancels(asked: QuerySet[Operation], changes: dict[str, Any]) -> int:
 
 
 def _follows(asked: QuerySet[Operation], person: Any) -> int:
-    """A staged one has ended when it is known what came of what it sent, also after a person cancelled the rest."""
+    """Let a staged retry follow what it sent: it ends when those outcomes are known, even if the rest is cancelled."""
     begun = asked.filter(state__in=STEERED, plan__next_at__isnull=False)
     return begun.update(state=State.FOLLOWING, cancelled_by=name_of(person), last_error="")
 
 
 def _ruled(operation: Operation, numbers: Collection[int]) -> dict[str, Any]:
-    """As the rules stand; what fits one that was not chosen stays with its queue, whatever a later one says.
+    """Freeze the rules. A message whose first fitting rule was not chosen stays with its queue, whatever later rules
+    say.
 
-    Raises OperationRefused where one was removed since it was seen.
+    Raises OperationRefused if one was removed since it was seen.
     """
     if not numbers or operation.kind != Operation.Kind.RETRY:
         return {"rules": []}
@@ -129,8 +130,7 @@ def _ruled(operation: Operation, numbers: Collection[int]) -> dict[str, Any]:
 
 
 def _refuse_beyond(operation: Operation) -> None:
-    """Its worker has nobody's scope: where it may write is judged here, for whoever starts it. Raises
-    OperationRefused."""
+    """Check queue scopes here, for the person who starts it: its worker has no scope. Raises OperationRefused."""
     if operation.kind != Operation.Kind.RETRY or visible_queues.current() is None:
         return
     with queue_database().read_session() as connection:
@@ -151,12 +151,12 @@ def _refuse_plan(operation: Operation, planned: plans.Planned) -> None:
 
 
 def _count(operation: Operation) -> None:
-    """What a worker that was killed had done may not be in the row yet; one at work counts when its chunk ends."""
+    """Recount: a killed worker's last chunk may be missing. A running chunk counts when it ends."""
     try:
         if not in_hand(operation):
             recount(operation.pk)
             operation.refresh_from_db()
-    except DatabaseError as error:  # counted by ``settle``
+    except DatabaseError as error:  # ``settle`` counts it later
         log.warning("Operation %s is cancelled, and not counted yet: %s", operation.pk, error)
 
 
@@ -202,7 +202,7 @@ def _too_late(now: Operation, past: str = "") -> AlreadyDecided:
         )
     if now.state == State.CANCELLED:
         why, who, when = "cancelled", now.cancelled_by, now.ended_at
-    elif past == "cancelled" and now.cancelled_by:  # and it is followed still
+    elif past == "cancelled" and now.cancelled_by:  # and still followed
         why, who, when = "cancelled", now.cancelled_by, None
     elif past == "cancelled" and now.state == State.FOLLOWING:
         return AlreadyDecided(f"Nothing was cancelled: {name} has sent all, and is followed.")

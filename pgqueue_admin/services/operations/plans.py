@@ -1,4 +1,4 @@
-"""What a person plans of a staged retry: its defaults, and what is asked of each value (CONSOLE 7)."""
+"""Plans of a staged retry: the defaults, and the limits of each value (CONSOLE 7)."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -10,8 +10,8 @@ from pgqueue_admin.models import Operation, RetryPlan, queue_lookup
 from pgqueue_admin.models.queue_database import is_watched
 from pgqueue_admin.services.operations.staged_figures import targets_of
 
-FEW = 20  # of so many or less, a retry goes at once unless somebody plans it
-CALMLY_READY = 100  # what the ceiling allows in any case: five seconds of the rest
+FEW = 20  # a retry of so many messages or fewer needs no plan by default
+CALMLY_READY = 100  # the lowest ceiling: five seconds of the rest
 NO_PLAN = "Nothing was retried. The engine's tables know no stages yet: run manage.py engine_schema."
 MOST_TRIED = 100
 FASTEST = 10_000.0
@@ -20,7 +20,7 @@ SLOWEST = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """As a person gave it; rates in messages a second. ``hold_above``: ready in a target; None: it never holds."""
+    """A plan as entered; rates in messages a second. ``hold_above``: ready messages in a target; None: never hold."""
 
     try_first: int = 5
     watch_seconds: int = 60
@@ -34,7 +34,7 @@ class Planned:
     waits: bool = True
 
     def fault(self) -> str:
-        """What is wrong with it, as a sentence; empty: nothing."""
+        """Why the plan is invalid, as a sentence; empty: it is valid."""
         for name, least, most, words in _LIMITS:
             value = getattr(self, name)
             if value is not None and not least <= value <= most:
@@ -76,22 +76,22 @@ _LIMITS: tuple[tuple[str, float, float, str], ...] = (
 
 
 def careful(operation: Operation) -> Planned:
-    """Try 5, watch, 50 at 5/s, the rest at 20/s; the ceiling from what the targets stand at, and are meant to."""
+    """Try 5, watch, 50 at 5/s, the rest at 20/s; the ceiling follows from depths and target depths of the queues."""
     return Planned(hold_above=_ceiling(operation))
 
 
 def flat(operation: Operation) -> Planned:
-    """All at 20/s, without a trial; what stops and holds it stays."""
+    """All at 20/s, without a trial; it still stops and holds."""
     return Planned(try_first=0, watch_seconds=0, then_some=0, hold_above=_ceiling(operation))
 
 
 def is_needed(operation: Operation) -> bool:
-    """Whether a plan is what a person is offered first."""
+    """Whether a plan is offered by default."""
     return operation.kind == Operation.Kind.RETRY and operation.count > FEW
 
 
 def are_kept(connection: Connection) -> bool:
-    """Whether the engine's tables can hold what a plan needs."""
+    """Whether the engine's tables can store the data of plans."""
     return schema_columns.has(connection, "sent_as", "operation_item")
 
 
@@ -100,7 +100,7 @@ def of(plan: RetryPlan) -> Planned:
 
 
 def _ceiling(operation: Operation) -> int:
-    """The largest of: the depth that somebody set as target, twice what is ready now, a few seconds of the rest."""
+    """Return the largest of: target depths, twice what is ready now, a few seconds of the rest."""
     found = [CALMLY_READY]
     asked = set(filter(is_watched, targets_of(operation)))
     rows = queue_lookup.near(asked).values_list("schema", "table", "target_depth", "latest__ready")

@@ -1,4 +1,4 @@
-"""One chunk of a purge: there is no set to walk, the queue up to a number is; its items are what was taken."""
+"""One chunk of a purge. It walks no set but the queue up to a row number; its items are the messages taken."""
 
 from django.conf import settings
 
@@ -12,7 +12,7 @@ from pgqueue_admin.services.operations.acts_allowed import check_purge
 from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.targets import parsed
 
-# What another try would meet again. Whatever else a database says, as that it is down, is waited for.
+# Errors that would recur on a retry. After all others, such as an unreachable database, the purge waits.
 _NO_MORE = (OperationRefused, NotMovable, purge.NotAsCounted)
 _NOR_WITH = (NotPermitted, RowsDropped, SchemaMissing, TableChanged, TableMissing)
 STOPS = (*_NO_MORE, *_NOR_WITH)
@@ -23,7 +23,7 @@ def counted(operation: Operation) -> purge.CountedQueue:
 
 
 def refusal(connection: Connection, operation: Operation) -> str:
-    """Why nothing more is taken, as things stand now; empty: more is. Raises DatabaseError."""
+    """Why nothing more is taken under present conditions; empty: more is. Raises DatabaseError."""
     (queue,) = parsed(operation.queues)
     try:
         check_purge(connection, queue)
@@ -33,8 +33,9 @@ def refusal(connection: Connection, operation: Operation) -> str:
 
 
 def take(connection: Connection, operation: Operation, size: int) -> list[int]:
-    """In the caller's transaction; the archive ids, none where nothing is left to take. Raises STOPS where it cannot go
-    on."""
+    """Take messages in the caller's transaction; return their archive ids, none if nothing is left. Raises STOPS if the
+    purge cannot go on.
+    """
     most = limit(connection, operation, size)
     who, own_code = operation.started_by or operation.who, tuple(settings.PGQUEUE["OWN_CODE"])
     (queue,) = parsed(operation.queues)
@@ -43,7 +44,7 @@ def take(connection: Connection, operation: Operation, size: int) -> list[int]:
 
 
 def record(connection: Connection, operation: Operation, ids: list[int]) -> None:
-    """What was taken; or that it has ended, and how much of what was counted stays there."""
+    """Record the messages taken; or the end, with the number of counted messages that stay."""
     if not ids:
         (queue,) = parsed(operation.queues)
         end(connection, operation, purge.left(connection, queue, counted(operation)))
@@ -53,24 +54,24 @@ def record(connection: Connection, operation: Operation, ids: list[int]) -> None
 
 
 def end(connection: Connection, operation: Operation, stays: int) -> None:
-    """``stays``: how much of what was counted is in its queue still."""
-    Operation.objects.filter(pk=operation.pk).update(stays=stays)  # before it ends, should this be killed
+    """``stays``: how many of the counted messages are still in the queue."""
+    Operation.objects.filter(pk=operation.pk).update(stays=stays)  # before the end, in case of a kill
     _end(connection, operation, "skipped", "The purge has ended.")
 
 
 def limit(connection: Connection, operation: Operation, size: int) -> int:
-    """How many more a chunk may take: never more in all than were counted when it was prepared."""
+    """Return how many more a chunk may take: in all never more than were counted at preparation."""
     done = int(connection.value(postgresql().purge.done(), {"operation_id": operation.pk}))
     return max(0, min(size, operation.count - done))
 
 
 def stop(connection: Connection, operation: Operation, why: str) -> None:
-    """It cannot go on: what is not taken stays as it is."""
+    """Stop a purge that cannot go on: the rest stays unchanged."""
     _end(connection, operation, "failed", why)
 
 
 def why_stopped(connection: Connection, operation: Operation) -> str:
-    """Empty: it was not."""
+    """Why it stopped; empty: it did not."""
     return connection.value(postgresql().purge.why_ended(), {"operation_id": operation.pk}) or ""
 
 

@@ -1,4 +1,4 @@
-"""One chunk of a purge in another database: a crossing, by which the bin has each message once (decision 032)."""
+"""One chunk of a purge in another database: a crossing, so that the bin holds each message once (decision 032)."""
 
 from collections.abc import Sequence
 
@@ -24,9 +24,9 @@ def is_there(operation: Operation) -> bool:
 
 
 def look(there: Connection, queue: Address) -> CountedQueue:
-    """Locks nothing. Raises DatabaseError."""
+    """Count the queue without locks. Raises DatabaseError."""
     waiting = _waiting(database_of(queue))
-    table = waiting.identity(there, queue)  # first: what happens to it in between is seen later
+    table = waiting.identity(there, queue)  # first: a change before the count is noticed later
     seen = waiting.count(there, queue)
     if not seen.number or table is None:
         return CountedQueue(0, 0)
@@ -34,20 +34,22 @@ def look(there: Connection, queue: Address) -> CountedQueue:
 
 
 def left(queue: Address, counted: CountedQueue) -> int:
-    """Raises DatabaseError."""
+    """Return how many counted messages are left. Raises DatabaseError."""
     database = database_of(queue)
     with database.read_session() as there:
         return _waiting(database).left(there, queue, counted.lowest, counted.up_to)
 
 
 def chunk(operation: Operation, size: int) -> bool:
-    """Whether there may be more. Raises DatabaseError where that database is to be waited for."""
+    """Take one chunk; return whether there may be more. Raises DatabaseError if the purge must wait for that
+    database.
+    """
     crossings.settle(operation.pk)
     with queue_database().write_session() as guard, guard.transaction():
         alone = guard.value(postgresql().purge.begin_chunk(), {"operation_id": operation.pk})
         if not alone or Operation.objects.get(pk=operation.pk).state != Operation.State.RUNNING:
             return False
-        if rows.is_open(guard, operation.pk):  # it is asked about: until that is known, nobody can count what it took
+        if rows.is_open(guard, operation.pk):  # outcome pending: until then, what it took cannot be counted
             return False
         return _taken(operation, size)
 
@@ -69,7 +71,7 @@ def _taken(operation: Operation, size: int) -> bool:
 
 
 def _take(operation: Operation, queue: Address, size: int) -> int:
-    """How many. Raises STOPS, DatabaseError."""
+    """Take messages and return how many. Raises STOPS, DatabaseError."""
     database, counted = database_of(queue), purge_chunk.counted(operation)
     with queue_database().read_session() as here:
         most = purge_chunk.limit(here, operation, size)
@@ -81,7 +83,7 @@ def _take(operation: Operation, queue: Address, size: int) -> int:
     def take(there: Session) -> Sequence[TakenRow]:
         waiting = _waiting(database)
         found = waiting.take(there, queue, most, crossing_in.MOST, counted.lowest, counted.up_to)
-        purge.insist_as_counted(queue, counted, waiting.identity(there, queue))  # while rows are held
+        purge.insist_as_counted(queue, counted, waiting.identity(there, queue))  # while the rows are locked
         if why := others_run(there, database, queue):
             raise OperationRefused(why)
         return found

@@ -1,4 +1,4 @@
-"""What an operation's page shows: its frozen set, what it would do, what it did, what became of it since."""
+"""Data of an operation's page: its frozen set, what it would do, what it did, and the outcomes since."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from pgqueue_admin.transport.wire.headers import EXCEPTION_INFO, FAILURE_PREFIXE
 
 
 class ChangedState(NamedTuple):
-    """Frozen messages that somebody else has acted on since, and one of those people."""
+    """Frozen messages that others have acted on since, and the name of one of them."""
 
     number: int
     who: str | None
@@ -29,25 +29,25 @@ class ChangedState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CurrentState:
-    """How many of a set are in a state. ``of_this``: of these, what this operation did, and nobody decided on since."""
+    """Messages of a set in a state. ``of_this``: those that this operation acted on last."""
 
     state: str
     count: int
     of_this: int
 
 
-MOST_TOLD = 20  # targets of one sort, by name
+MOST_TOLD = 20  # targets of one sort listed by name
 
 
 class TargetCount(NamedTuple):
-    """A target, and how many of the set it is for."""
+    """A target, and the number of messages for it."""
 
     target: Target
     messages: int
 
 
 class RuleCount(NamedTuple):
-    """A rule, and how many of the set it sends elsewhere, or would, and they are skipped."""
+    """A rule, and the number of messages that it redirects, or that are skipped if it cannot."""
 
     rule: redirects.Rule
     messages: int
@@ -60,19 +60,19 @@ class RuleCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RetryTargets:
-    """``unfit``: how many can be put nowhere, whatever is there. ``chosen``: by name, beside the input queues. ``all``
-    is of what no rule sends elsewhere.
+    """``unfit``: messages that fit no queue at all. ``chosen``: targets named beside the input queues.
+    ``all``: targets of messages that no rule redirects.
     """
 
     all: list[TargetCount]
     unfit: int
     chosen: Chosen
     ruled: list[RuleCount]
-    count: int  # of the set, as far as nobody has acted on it
+    count: int  # messages of the set that nobody has acted on
 
     @property
     def counts(self) -> dict[str, int]:
-        """By canonical address, also of queues that rules name."""
+        """Messages by canonical address, also of queues that rules name."""
         found = Counter({each.target.name: each.messages for each in self.all})
         for ruled in self.ruled:
             found[ruled.rule.target] += ruled.messages
@@ -80,22 +80,22 @@ class RetryTargets:
 
     @property
     def lost(self) -> int:
-        """Messages that stay dead, whatever is chosen."""
+        """Messages that stay dead, whichever targets are chosen."""
         return self.unfit + sum(each.messages for each in self.refused)
 
     @property
     def refused(self) -> list[TargetCount]:
-        """Nothing is put there, whoever asks for it."""
+        """Targets that accept no messages, whoever asks."""
         return [each for each in self.all if each.target.blocking_reason]
 
     @property
     def to_choose(self) -> list[TargetCount]:
-        """No input queues: a person may choose them by name."""
+        """Targets that are no input queues: a person may choose them by name."""
         return [each for each in self.all if each.target.other and not each.target.blocking_reason]
 
     @property
     def running(self) -> list[TargetCount]:
-        """Where code of others would run, once for each table, whether a rule or what a message says names it."""
+        """Targets where code of other roles would run, each table once, whether a rule or a message names it."""
         own = [each for each in self.all if not each.target.blocking_reason]
         sent = [
             TargetCount(each.to.target, each.messages)
@@ -106,22 +106,22 @@ class RetryTargets:
 
 
 def items(connection: Connection, pk: int, after: int = 0, outcome: str = "", limit: int = 50) -> list[Any]:
-    """A page of the set, after a position in it: rows of position, archive_id, queue, outcome, why, state, …
+    """Return a page of the set after a position: rows of position, archive_id, queue, outcome, why, state, …
 
-    ``outcome``: done, skipped, failed, open for what is not acted on yet; or what came of what is done: retried (and
-    not heard of since), succeeded, dead_again.
+    ``outcome``: done, skipped, failed, open for not acted on yet; or the outcome of what is done: retried (no news
+    since), succeeded, dead_again.
     """
     asked = {"operation_id": pk, "after": after, "outcome": outcome or None, "limit": limit}
     return connection.all(postgresql().operation.items(), asked)
 
 
 def started_here(numbers: Iterable[int | None]) -> set[int]:
-    """Those that are this console's: in the archive stand those of all consoles. Of these, that may be seen."""
+    """Return those that this console started and that may be seen: the archive has operations of all consoles."""
     return _started(Operation.objects, numbers)
 
 
 def counted_here(numbers: Iterable[int | None]) -> set[int]:
-    """Likewise, and each counts for itself, whoever caused a change and may see it or not."""
+    """Return those that this console started, visible or not: a change by anybody must reach their figures."""
     return _started(Operation._base_manager, numbers)
 
 
@@ -131,7 +131,7 @@ def _started(operations: Manager[Operation], numbers: Iterable[int | None]) -> s
 
 
 def samples(connection: Connection, operation: Operation, number: int) -> list[Any]:
-    """The oldest of the set, the newest, and others at equal steps between them."""
+    """Return the oldest of the set, the newest, and others at equal steps between them."""
     last = max(1, operation.count)
     steps = max(1, min(number, last) - 1)
     positions = sorted({1 + round(step * (last - 1) / steps) for step in range(steps + 1)})
@@ -139,7 +139,7 @@ def samples(connection: Connection, operation: Operation, number: int) -> list[A
 
 
 def header_changes(connection: Connection, samples: Sequence[Any]) -> tuple[list[str], list[str]]:
-    """Of the first sample: which headers a retry keeps, and which it takes off."""
+    """Return which headers of the first sample a retry keeps, and which it removes."""
     message = store.show(connection, samples[0].archive_id) if samples else None
     if message is None:
         return [], []
@@ -149,30 +149,30 @@ def header_changes(connection: Connection, samples: Sequence[Any]) -> tuple[list
 
 
 def _folded(names: list[str]) -> list[str]:
-    """The many headers of one exception in one line."""
+    """Fold the many headers of one exception into one line."""
     told = [name for name in names if not name.startswith(EXCEPTION_INFO)]
     count = len(names) - len(told)
     return [*told, f"{EXCEPTION_INFO}* ({pluralize(count, 'header')})"] if count else told
 
 
 def not_done(connection: Connection, pk: int) -> list[Any]:
-    """Every message of the set that was not acted on, with why."""
+    """Return every message of the set that was not acted on, with the reason."""
     return connection.all(postgresql().operation.not_done(), {"operation_id": pk})
 
 
 def made_of(connection: Connection, pk: int) -> list[Any]:
-    """What the set is made of: rows of what (all, type, cause), name, count, oldest_at, newest_at."""
+    """Return what the set consists of: rows of what (all, type, cause), name, count, oldest_at, newest_at."""
     return connection.all(postgresql().operation.made_of(), {"operation_id": pk})
 
 
 def states(connection: Connection, pk: int) -> list[CurrentState]:
-    """What the messages are now: dead, retried, succeeded, dead_again, discarded, gone."""
+    """Return the current states of the messages: dead, retried, succeeded, dead_again, discarded, gone."""
     return [CurrentState(*row) for row in connection.all(postgresql().operation.states(), {"operation_id": pk})]
 
 
 class Causes(NamedTuple):
-    """Deaths of what the set died of: within an hour, and since the newest mark, if there is one. ``last_at``: of the
-    newest.
+    """Deaths by the set's causes: within an hour, and since the newest mark, if any.
+    ``last_at``: of the newest death.
     """
 
     fingerprints: list[str]
@@ -187,8 +187,8 @@ MARKED_LATELY = timedelta(days=1)
 
 
 def causes(connection: Connection, operation: Operation) -> Causes | None:
-    """None where that is not told yet, the engine's tables are of a version before fingerprints, or to people of some
-    queues: a cause strikes in any.
+    """Return the causes; None if they are not known yet, if the engine's tables have no fingerprints, or for people of
+    some queues: a cause occurs in any queue.
     """
     if not fingerprints.are_kept(connection) or visible_queues.current() is not None:
         return None
@@ -202,13 +202,13 @@ def causes(connection: Connection, operation: Operation) -> Causes | None:
 
 
 def changed(connection: Connection, operation: Operation) -> ChangedState:
-    """Of what this operation has not acted on, that to which it can no longer be done."""
+    """Count messages not yet acted on whose state no longer allows the operation."""
     asked = {"operation_id": operation.pk, "state": state_for(operation)}
     return ChangedState(*(connection.one(postgresql().operation.changed(), asked) or (0, None)))
 
 
 def retry_targets(connection: Connection, operation: Operation, rules: Sequence[redirects.Rule] = ()) -> RetryTargets:
-    """Where a retry of the set would put what it can by these rules, by the judge that the act asks."""
+    """Return where a retry would put the set under these rules, by the check that the act uses."""
     asked = {"operation_id": operation.pk, "state": state_for(operation)}
     rows = connection.all(postgresql().operation.set_targets(), asked)
     counts, by_rule, unfit = Counter[Address](), Counter[redirects.Rule](), 0

@@ -10,16 +10,15 @@ from pgqueue_admin.services.operations.runner import recount
 from pgqueue_admin.services.operations.selection import forget
 
 LOOKED_BACK = timedelta(days=1)
-SOON = timedelta(minutes=10)  # a chunk in hand has ended by then; later an outage of the queues may be over
-_MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)  # how often this is called; how often an old one is counted
+SOON = timedelta(minutes=10)  # a running chunk has ended by then; later an outage of the queues may be over
+_MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)  # how often this runs; how often it recounts an old one
 _GIVEN_UP = (Operation.State.CANCELLED, Operation.State.LAPSED)
 
 
 def settle(now: datetime | None = None) -> None:
-    """Drop sets that were never started and still are there, and count what was done of those that were started.
+    """Drop sets of operations that were never started, recount those that were, and settle crossings.
 
-    That is known, too, of what was on its way into another database. Of an act whose process was killed the audit says
-    that nobody knows.
+    Write an audit entry of unknown outcome for each act whose process was killed.
     """
     audit_intents.write_abandoned(now)
     for pk in queries.counted_here(crossings.settle()):

@@ -1,4 +1,4 @@
-"""Retry rules at work: which message goes where instead, and whether it may. The first rule that fits counts."""
+"""Applies retry rules: which message is sent elsewhere, and whether it may be. The first fitting rule counts."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from pgqueue_admin.services.operations.targets import Target, judge, parsed
 
 
 class Rule(NamedTuple):
-    """``queue`` and ``target``: canonical addresses. As an operation keeps it."""
+    """A rule as an operation stores it. ``queue`` and ``target``: canonical addresses."""
 
     number: int
     message_type: str
@@ -29,7 +29,9 @@ class Rule(NamedTuple):
 
 
 def matches(pattern: str, text: str) -> bool:
-    """``*`` stands for anything. Each part where it comes first and never elsewhere: strangers write the text."""
+    """Match a pattern in which ``*`` stands for any text. Each part is sought once, without backtracking: the text is
+    not trusted.
+    """
     start, *parts = pattern.split("*")
     if not parts:
         return text == pattern
@@ -46,19 +48,19 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def rules() -> list[Rule]:
-    """All that there are now, the oldest first. For people of some queues there are none: a rule names any queue."""
+    """Return the present rules, oldest first; none for people of some queues: a rule may name any queue."""
     if visible_queues.current() is not None:
         return []
     return [Rule(*row) for row in RetryRule.objects.values_list("pk", "message_type", "queue", "target")]
 
 
 def of(operation: Operation) -> list[Rule]:
-    """Those that were shown to whoever started it, as they stood then."""
+    """Return the rules as the person who started the operation saw them."""
     return [Rule(*row) for row in operation.rules]
 
 
 def first(rules: Iterable[Rule], message_type: str | None, queue: str | None) -> Rule | None:
-    """By which a message goes elsewhere; None also where the first that fits was not chosen."""
+    """Return the rule that redirects a message; None also if the first fitting one was not chosen."""
     found = next((each for each in rules if each.fits(message_type, queue)), None)
     return found if found and found.target else None
 
@@ -68,8 +70,8 @@ def applies(message_type: str | None, queue: str | None) -> bool:
 
 
 class Destination(NamedTuple):
-    """A rule's target as the judge of all retries found it; None: no address. ``blocking_reason``: why no rule sends
-    there; empty: it is a known input queue that can be written to.
+    """A rule's target as all retries judge it; None: no address.
+    ``blocking_reason``: why no rule sends there; empty: it is a known, writable input queue.
     """
 
     target: Target | None
@@ -91,7 +93,7 @@ def blocking_reason(connection: Connection, address: Address | None) -> str:
 
 
 def redirect_with(connection: Connection, rules: list[Rule]) -> Callable[[Any], Redirect | None]:
-    """For a retry: judged once."""
+    """Return the redirect of a retry; targets are judged once."""
     targets = {each.number: each.address for each in rules if each.target}
     if not targets:
         return lambda row: None

@@ -1,4 +1,4 @@
-"""Runs an operation chunk by chunk, one transaction each; the operation's row follows from what is committed."""
+"""Runs an operation chunk by chunk, a transaction each. The operation's row follows the committed items."""
 
 import time
 from collections.abc import Callable, Collection
@@ -19,21 +19,21 @@ from pgqueue_admin.services.operations.item_outcomes import record
 from pgqueue_admin.services.operations.kinds import kind_of
 
 CHUNK = 200
-LARGEST_CHUNK = 2_000  # messages in one transaction, however fast it goes
-CHUNK_SECONDS = 1.0  # one that takes longer is followed by a smaller one: others wait for what it has in hand
-EDITED_CHUNK = 50  # of messages whose bodies may be read and written anew
-COUNT_EVERY = 1.0  # seconds; and ten times as long as a count takes
+LARGEST_CHUNK = 2_000  # messages in one transaction, at any speed
+CHUNK_SECONDS = 1.0  # a slower chunk is followed by a smaller one: others wait for its locks
+EDITED_CHUNK = 50  # for messages whose bodies may be read and rewritten
+COUNT_EVERY = 1.0  # seconds at least; and ten times the duration of a count
 State = Operation.State
 UNFINISHED = (State.WAITING, State.RUNNING)
-STEERED = (*UNFINISHED, State.PAUSED, State.STOPPED)  # with messages that may still be sent
-_OF_QUEUES = (Operation.Kind.PURGE, Operation.Kind.CALL_BACK)  # what these have in hand, its receivers may want
+STEERED = (*UNFINISHED, State.PAUSED, State.STOPPED)  # messages may still be sent
+_OF_QUEUES = (Operation.Kind.PURGE, Operation.Kind.CALL_BACK)  # they lock messages that receivers may want
 _FOLLOWING = ("done", "skipped", "failed", "last_error", "state", "ended_at", "cancelled_by")
 
 
 def run_chunk(pk: int, size: int = CHUNK) -> bool:
-    """Act on the next messages of the set; whether there may be more.
+    """Act on the next messages of the set; return whether there may be more.
 
-    Safe to call at any time, by several at once, and again after a kill at any point: no message is acted on twice.
+    Safe to call at any time, concurrently, and again after a kill at any point: no message is acted on twice.
     """
     may_be_more = _act(pk, size)
     if may_be_more is not None:
@@ -42,7 +42,7 @@ def run_chunk(pk: int, size: int = CHUNK) -> bool:
 
 
 def in_hand(operation: Operation) -> bool:
-    """Whether a chunk goes on although the operation is cancelled: then its figures are not the last ones."""
+    """Whether a chunk still runs although the operation is cancelled: its figures may still change."""
     if operation.state != State.CANCELLED or operation.started_at is None:
         return False
     with queue_database().read_session() as connection:
@@ -51,10 +51,10 @@ def in_hand(operation: Operation) -> bool:
 
 
 def run(pk: int, until: Callable[[], bool] = lambda: False) -> None:
-    """Chunk after chunk until the set is done, somebody cancels, or ``until`` says so.
+    """Run chunks until the set is done, somebody cancels, or ``until`` returns true.
 
-    What is done is counted now and then and at the end: a count reads the whole set, and each chunk would ask for one.
-    A chunk is as large as the time lets it be that the one before took.
+    It recounts at intervals and at the end, not after each chunk: a count reads the whole set. The duration of a chunk
+    decides the size of the next.
     """
     size, began = CHUNK, time.monotonic()
     count_at = began + COUNT_EVERY
@@ -75,7 +75,7 @@ def _next_size(size: int, seconds: float) -> int:
 
 
 def _act(pk: int, size: int) -> bool | None:
-    """Whether there may be more; None where it does not run, or goes by a plan (staged_retry)."""
+    """Run a chunk and return whether there may be more; None if it is not running, or has a plan (staged_retry)."""
     Operation.objects.filter(pk=pk, state=State.WAITING, plan=None).update(state=State.RUNNING)
     operation = Operation.objects.get(pk=pk)
     goes = operation.state == State.RUNNING and not is_planned(operation)
@@ -87,14 +87,14 @@ def is_planned(operation: Operation) -> bool:
 
 
 def recount(pk: int, only_changes: bool = False) -> None:
-    """Set the operation's row from its items: what was written there happened, whatever the row said.
+    """Set the operation's row from its items: they record what happened, whatever the row said.
 
-    Whoever follows it is told in any case, as its last chunk may have ended without a change; or of changes only.
+    Listeners are notified in any case, as the last chunk may end without a change; or of changes only.
     """
     for number in _took_from(pk):
-        recount(number, only_changes=True)  # before this one can end: nobody comes back to it then
+        recount(number, only_changes=True)  # before this one can end: afterwards no process returns to it
     with transaction.atomic():  # the row is locked before items are counted, or an older count could overwrite a newer
-        operation = Operation._base_manager.select_for_update().get(pk=pk)  # whoever caused it, and sees what
+        operation = Operation._base_manager.select_for_update().get(pk=pk)  # whatever the person may see
         before, counted = _following(operation), _counted(pk)
         operation.done, operation.skipped, operation.failed = counted.done, counted.skipped, counted.failed
         lost = max(0, operation.count - counted.count)
@@ -109,7 +109,7 @@ def recount(pk: int, only_changes: bool = False) -> None:
 
 
 def _took_from(pk: int) -> Collection[int]:
-    """Operations whose figures this one has changed: it took back what they had sent. Of a purge: at its end."""
+    """Return operations whose figures this one changed by taking back what they sent. A purge does so at its end."""
     operation = Operation._base_manager.only("kind", "source", "state").get(pk=pk)
     if operation.kind == Operation.Kind.PURGE and (operation.state != State.RUNNING or not _counted(pk).open):
         with queue_database().read_session() as connection:
@@ -119,7 +119,9 @@ def _took_from(pk: int) -> Collection[int]:
 
 
 def _purged(operation: Operation, counted: Any) -> int:
-    """Its items are what it took, and one that is open until it has ended. Return how many of its set are lost."""
+    """Set the figures of a purge: its items are what it took, and one open item until it ends. Return how many are
+    lost.
+    """
     lost = 0 if counted.count else operation.count
     rest = 0 if counted.open or lost else max(0, operation.count - counted.done)
     operation.skipped, operation.failed = (0, rest) if counted.failed else (rest, 0)
@@ -135,7 +137,7 @@ def _following(operation: Operation) -> list[Any]:
 
 
 def _end(operation: Operation, lost: int) -> None:
-    """It is done when all of its set is; what is in it no more, nobody acted on."""
+    """End the operation once its whole set is done. Messages no longer in the set were not acted on."""
     if is_planned(operation) and not lost:
         operation.state = State.FOLLOWING
         return
@@ -157,8 +159,8 @@ def _counted(pk: int) -> Any:
 
 
 def chunk(operation: Operation, size: int, until: int = LARGEST_ID) -> bool:
-    """One transaction beside the queues, and one in each other database; whether there may be more. ``until``: the last
-    place that it may act on.
+    """Run one transaction beside the queues, and one in each other database; return whether there may be more.
+    ``until``: the last position that it may act on.
     """
     who = operation.started_by or operation.who
     if operation.kind == Operation.Kind.PURGE:
@@ -177,10 +179,10 @@ def chunk(operation: Operation, size: int, until: int = LARGEST_ID) -> bool:
 
 
 def _chunk(connection: Connection, operation: Operation, who: str, size: int, until: int) -> bool:
-    """In the caller's transaction; likewise."""
+    """Run it in the caller's transaction; return likewise."""
     whose = {"operation_id": operation.pk}
     connection.run(postgresql().operation.begin_chunk(), whose)
-    if Operation.objects.get(pk=operation.pk).state != State.RUNNING:  # whoever cancels now sees this chunk
+    if Operation.objects.get(pk=operation.pk).state != State.RUNNING:  # a person who cancels now sees this chunk
         return False
     size = min(size, EDITED_CHUNK) if operation.edit else size
     near = {**whose, "limit": size, "until": until, "most": MOST_HEADERS}

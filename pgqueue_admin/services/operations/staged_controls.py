@@ -1,4 +1,4 @@
-"""Pause, resume and rate of a staged retry; a second person is told who was first."""
+"""Pause, resume and rate of a staged retry; a second person learns who was first."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ State = Operation.State
 
 
 def pause(pk: int, person: Any, reason: str = "") -> Operation:
-    """No chunk is sent after the one in hand; what is sent is followed on. Raises OperationRefused."""
+    """Send no chunk after the running one, but keep following what is sent. Raises OperationRefused."""
     operation = _allowed(pk, person, "Nothing was paused")
     with transaction.atomic():
         if not _planned(pk).filter(state__in=UNFINISHED).update(state=State.PAUSED):
@@ -32,12 +32,12 @@ def pause(pk: int, person: Any, reason: str = "") -> Operation:
 
 
 def go_on(pk: int, person: Any, reason: str = "") -> Operation:
-    """After a pause, or after it stopped by itself: deaths so far stop it no more. Raises OperationRefused."""
+    """Resume after a pause or a stop by itself: deaths so far do not stop it again. Raises OperationRefused."""
     operation = _allowed(pk, person, "Nothing was resumed")
     position = _next_position(pk)
     with transaction.atomic():
         stopped = _planned(pk).filter(state=State.STOPPED).update(state=State.RUNNING)
-        # where nothing was sent yet it waits for a receiver, as it did before
+        # if nothing was sent yet, it waits for a receiver again
         paused = _planned(pk).filter(state=State.PAUSED).update(state=State.WAITING if position == 1 else State.RUNNING)
         if not (stopped or paused):
             raise _too_late(pk, "Nothing was resumed")
@@ -50,8 +50,9 @@ def go_on(pk: int, person: Any, reason: str = "") -> Operation:
 
 
 def change_rate(pk: int, person: Any, rate: float, before: float | None = None) -> RetryPlan:
-    """Messages a second, of this stage and the rest, from the next chunk on. ``before``: as the person saw it; where it
-    is another one by now, somebody was quicker. Raises OperationRefused."""
+    """Set the messages a second of this stage and the rest, from the next chunk on. Raises OperationRefused.
+    ``before``: the rate that the person saw; if it differs by now, somebody else was first.
+    """
     operation = _allowed(pk, person, "The rate stays as it is")
     with transaction.atomic():
         plan = RetryPlan.objects.select_for_update().filter(pk=pk).first()
@@ -70,7 +71,7 @@ def change_rate(pk: int, person: Any, rate: float, before: float | None = None) 
 
 
 def _sooner(plan: RetryPlan) -> Any:
-    """A slow rate's next chunk may be far away: the new one begins now."""
+    """Send the next chunk now: at a slow rate it may be far away."""
     return min(plan.next_at, database_clock.now()) if plan.next_at else None
 
 

@@ -1,4 +1,4 @@
-"""Results of a staged retry so far: which messages left their queues, and reasons to stop or hold."""
+"""Results of a staged retry so far: messages that left their queues, and reasons to stop or hold."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -15,14 +15,15 @@ from pgqueue_admin.models.queue_database import database_of, is_watched, queue_d
 from pgqueue_admin.monitor import depth, discovery
 from pgqueue_admin.services.operations.targets import parsed
 
-PAGE = 2_000  # rows that are looked for at once
-_PAGES = 10  # of these a page of an operation looks for
+PAGE = 2_000  # rows that are looked up at once
+_PAGES = 10  # looked up for an operation's page
 
 
 @dataclass(frozen=True, slots=True)
 class Deaths:
-    """``of_the_tried``: in the first stage. ``worst``: the most among any so many sent one after another, in all or to
-    one queue."""
+    """``of_the_tried``: in the first stage. ``worst``: the most deaths in any run of so many sent, in all or to one
+    queue.
+    """
 
     of_the_tried: int
     worst: int
@@ -31,7 +32,7 @@ class Deaths:
 
 @dataclass(frozen=True, slots=True)
 class ReadyInTarget:
-    """The most that is ready in one of the targets; ``queue`` names it. None: ``blocking_reason``."""
+    """The highest ready count of the targets; ``queue`` names it. None: not counted, see ``blocking_reason``."""
 
     queue: str
     number: int | None
@@ -40,7 +41,7 @@ class ReadyInTarget:
 
 @dataclass(frozen=True, slots=True)
 class FirstStage:
-    """Of the first stage: how many were sent, how many of these wait, and how long ago the last was acted on."""
+    """Messages of the first stage sent, those that wait, and the seconds since the last was acted on."""
 
     sent: int
     waiting: int
@@ -48,9 +49,9 @@ class FirstStage:
 
 
 def note_left(pk: int) -> list[str]:
-    """Write down which sent rows are in their queues no more; queues that could not be looked into, with why.
+    """Record which sent rows have left their queues; return queues that could not be read, with why.
 
-    Reads page by page, so that the size of the set does not matter. Raises DatabaseDown.
+    Reads in pages, so the size of the set does not matter. Raises DatabaseDown.
     """
     position, troubles = 0, dict[str, str]()
     while rows := _sent(pk, position):
@@ -64,8 +65,9 @@ def note_left(pk: int) -> list[str]:
 
 
 def still_waiting(pk: int) -> CappedCount:
-    """How many of those that were not seen to have left lie in their queues: of the first page that has any. More:
-    there may be, since some were not looked for, or are in queues that cannot be looked into. Writes nothing down.
+    """Count sent messages still in their queues, up to the first page with any; write nothing.
+
+    The count is a lower bound if some were not looked up, or are in queues that cannot be read.
     """
     position, waiting, troubles = 0, 0, dict[str, str]()
     for _ in range(_PAGES):
@@ -100,7 +102,7 @@ def tried(connection: Connection, plan: RetryPlan) -> FirstStage:
 
 
 def most_ready(operation: Operation, cap: int) -> ReadyInTarget:
-    """By the function that measures queues for every page."""
+    """Return the highest ready count, by the function that measures queues for every page."""
     found = ReadyInTarget("", 0)
     for address in targets_of(operation):
         ready = _ready(address, cap)
@@ -112,7 +114,7 @@ def most_ready(operation: Operation, cap: int) -> ReadyInTarget:
 
 
 def targets_of(operation: Operation) -> set[Address]:
-    """The queues that it may send to; what names none died in the lease queue."""
+    """Return the queues that it may send to; items without a queue name died in the lease queue."""
     named = parsed(each or postgresql().canonical(LEASE_QUEUE) for each in operation.queues)
     return {each for each in named if each == LEASE_QUEUE or is_watched(each)}
 
@@ -121,7 +123,7 @@ def _ready(address: Address, cap: int) -> ReadyInTarget:
     try:
         with database_of(address).read_session(address) as connection:
             table = discovery.find_one(connection, address)
-            if table is None:  # nothing can be sent there either: each of its messages fails and says why
+            if table is None:  # nothing can be sent there either: each such message fails with its reason
                 return ReadyInTarget(address.table, 0)
             seen = depth.measure(connection, table, cap=max(cap, depth.CAP))
             return ReadyInTarget(address.table, seen.ready, "" if seen.ready is not None else "it cannot be counted")
@@ -131,7 +133,9 @@ def _ready(address: Address, cap: int) -> ReadyInTarget:
 
 
 def _raise_for_the_first(error: DatabaseError, queue: Address) -> None:
-    """Without that nothing is known; another database that is down is a trouble of its own queues."""
+    """Raise if the first database is down: without it nothing is known. Other databases trouble only their
+    own queues.
+    """
     if isinstance(error, DatabaseDown) and not database_of(queue).alias:
         raise error
 
@@ -143,7 +147,7 @@ def _sent(pk: int, after: int) -> list[Any]:
 
 
 def _gone(rows: list[Any], troubles: dict[str, str]) -> list[int]:
-    """Places of rows that were looked for and are not there. A queue that cannot be looked into tells nothing."""
+    """Return positions of rows that were looked up and are gone. A queue that cannot be read adds none."""
     by_target = defaultdict(list)
     for row in rows:
         by_target[row.target].append(row)
@@ -160,7 +164,7 @@ def _gone(rows: list[Any], troubles: dict[str, str]) -> list[int]:
 
 
 def _there(target: str, ids: list[str]) -> set[str]:
-    """Raises NotLookedInto where a look would run somebody's code, TableMissing, DatabaseError."""
+    """Raises NotLookedInto if a read would run code of another role, TableMissing, DatabaseError."""
     address = next(iter(parsed([target])))
     database = database_of(address)
     if not database.dialect.indexes_ids:
