@@ -1,4 +1,4 @@
-"""Permissions: every act asks here, on the server, and gets a sentence if it is refused."""
+"""Permissions: every act checks them here, on the server, and gets a sentence if refused."""
 
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ ON_QUEUES = frozenset(PERMISSIONS) - {"run", "set", "acknowledge", "log", "expor
 
 
 class Refusal(NamedTuple):
-    """Why an act is not allowed: ``if refusal := may(…)`` reads well, and so does ``str(refusal)``."""
+    """Why an act is not allowed: ``if refusal := refusal_for(…)`` reads well, and so does ``str(refusal)``."""
 
     sentence: str
 
@@ -47,9 +47,8 @@ class Refusal(NamedTuple):
 
 
 def refusal_for(person: Any, verb: str) -> Refusal | None:
-    """None if ``person`` may. A name instead of a user is somebody with a shell here: they may, and are audited.
-
-    ``refused_here``: a person may only look at the queue whose address they asked for, whatever their rights.
+    """None if ``person`` may. A name instead of a user is a user of the command line: they may, and are audited.
+    ``refused_here``: this person may only look at the queue of the requested page, whatever their rights.
     """
     if isinstance(person, str):
         return None
@@ -64,7 +63,7 @@ def missing(verb: str) -> Refusal:
 
 
 def database_lets(verb: str) -> Refusal | None:
-    """None if the role that the queues are read with may act; one that only SELECTs disables every act on queues."""
+    """None if the role that reads the queues may act; a role that can only SELECT disables every act on queues."""
     known = database_role.current() if verb in ON_QUEUES else None
     return Refusal(known.refusal) if known and known.refusal else None
 

@@ -1,4 +1,4 @@
-"""The server's own clock in place of ours: jobs of pg_cron, put there and taken away with an entry in the audit."""
+"""Jobs of pg_cron, the server's own scheduler, in place of ours: installed and removed with an audit entry."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from pgqueue_admin.services.schedules import store_of
 
 
 class JobState(NamedTuple):
-    """``seen``: None where the job is not there. ``is_ours``: otherwise it is the original's."""
+    """``seen``: None if the job does not exist. ``is_ours``: else it is the original's."""
 
     name: str
     seen: JobSeen | None
@@ -23,20 +23,22 @@ class JobState(NamedTuple):
 
 
 def install(person: str, origin: str) -> list[str]:
-    """Their names. Raises CronMissing, SchedulesMissing and what a database may raise; then nothing was done."""
+    """Install the jobs and return their names. Raises CronMissing, SchedulesMissing and errors of the database: nothing
+    was done then.
+    """
     with _home() as (session, home, wanted), _audited("create", person, origin, len(wanted)):
         cron_jobs.install(session, home, postgresql(), wanted)
     return [job.name for job in wanted]
 
 
 def remove(person: str, origin: str) -> int:
-    """How many there were."""
+    """Remove the jobs; return how many there were."""
     with _home() as (session, home, wanted), _audited("remove", person, origin, len(wanted)):
         return cron_jobs.remove(session, home, postgresql(), wanted)
 
 
 def script() -> str:
-    """For psql, such as an image's init scripts. The server needs no pg_cron."""
+    """Return a script for psql, such as an image's init scripts. The server needs no pg_cron."""
     with queue_database().write_session() as session:
         store_of(session)
         return cron_jobs.script(session, postgresql(), cron_jobs.jobs(session, postgresql(), GRACE))
@@ -57,7 +59,7 @@ def _is_current(job: CronJob, seen: JobSeen | None) -> bool:
 def _home() -> Iterator[tuple[Connection, Connection, list[CronJob]]]:
     database = queue_database()
     with database.write_session() as session:
-        store_of(session)  # the tables are there
+        store_of(session)  # raises if the tables are missing
         wanted = cron_jobs.jobs(session, postgresql(), GRACE)
         with cron_jobs.home_of(session, postgresql(), database.dsn) as home:
             yield session, home, wanted

@@ -1,4 +1,4 @@
-"""Purging a queue: what waits there now goes into the bin, as an operation; what comes later stays."""
+"""Purges a queue: an operation moves the messages waiting now into the bin; later ones stay."""
 
 from typing import Any
 
@@ -18,7 +18,9 @@ _NOTHING = "Nothing was purged"
 
 
 def prepare(queue: Address, person: Any, origin: str, reason: str = "") -> Operation:
-    """Count what waits, and fix up to which number. Nothing is taken yet. Raises OperationRefused, DatabaseError."""
+    """Count waiting messages and fix the highest row number. Nothing is taken yet. Raises OperationRefused,
+    DatabaseError.
+    """
     if refusal := refusal_for(person, KIND):
         raise OperationNotAllowed(f"{_NOTHING}: {refusal}.")
     try:
@@ -31,7 +33,7 @@ def prepare(queue: Address, person: Any, origin: str, reason: str = "") -> Opera
 
 
 def left_since(connection: Connection, operation: Operation) -> int:
-    """How many of what was counted are in the queue no more. Raises DatabaseError."""
+    """Count how many of the counted messages have left the queue. Raises DatabaseError."""
     (queue,) = parsed(operation.queues)
     if aliases.alias_of(queue):
         return max(0, operation.count - purge_elsewhere.left(queue, purge_chunk.counted(operation)))

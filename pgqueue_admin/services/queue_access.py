@@ -1,7 +1,7 @@
-"""Which queues a person may see, and act on: the one place that decides it.
+"""Decides which queues a person may see and act on; nothing else decides it.
 
-A person none of whose groups has scopes, and a superuser, see and act everywhere. Of anybody else it is asked once for
-each request; what reads queues below the pages (``dialects.visible_queues``) narrows itself by the answer.
+Superusers, and people whose groups have no scopes, see and act everywhere. For others it is computed once per request;
+code below the pages that reads queues (``dialects.visible_queues``) narrows its queries by the result.
 """
 
 import re
@@ -29,7 +29,7 @@ class Scope(NamedTuple):
 
 
 def of(person: Any) -> VisibleQueues | None:
-    """None: all queues. Read once for each user object, which is once for each request."""
+    """Return the visible queues; None: all. Computed once per user object, that is once per request."""
     if isinstance(person, str) or not person.is_authenticated or (person.is_active and person.is_superuser):
         return None
     if not hasattr(person, "_visible_queues"):
@@ -40,7 +40,7 @@ def of(person: Any) -> VisibleQueues | None:
 
 
 def scopes_of(person: Any) -> list[Scope]:
-    """By all of their groups. Who was signed in by a session brings them along; of others they are asked."""
+    """Return the scopes of all their groups. Users loaded from a session carry them; for others they are queried."""
     known = getattr(person, "scopes_of_groups", None)
     if known is None:
         known = (
@@ -50,18 +50,18 @@ def scopes_of(person: Any) -> list[Scope]:
 
 
 def brought_along() -> ArraySubquery:
-    """For a query of people: so that a page asks no statement more."""
+    """Annotation for a query of people, which saves each page a statement."""
     given = QueueScope.objects.filter(group__user=OuterRef("pk")).order_by("pattern")
     return ArraySubquery(given.values(said=JSONObject(pattern="pattern", may_act="may_act", group_id="group_id")))
 
 
 def refusal_for(address: Address) -> Refusal | None:
-    """Why whoever asks does not act on it; None: as far as scopes go, they may. Of one that is not seen it says so."""
+    """Why the current person may not act on it; None: scopes allow it. It says if they may not even see the queue."""
     return refusal_by_name(postgresql().canonical(address))
 
 
 def refusal_by_name(name: str) -> Refusal | None:
-    """Likewise, by its canonical address."""
+    """Likewise, by canonical address."""
     seen = visible_queues.current()
     if seen is None or seen.acts_on_name(name):
         return None
@@ -71,7 +71,7 @@ def refusal_by_name(name: str) -> Refusal | None:
 
 
 def matcher(pattern: str) -> Matches:
-    """``schema.queue``: before the first dot of the schema, behind it of the table; ``*`` is any text."""
+    """Match ``schema.queue``: the schema before the first dot, the table after it; ``*`` is any text."""
     schema, _, table = pattern.partition(".")
     if pattern == ANY:
         table = ANY
@@ -84,7 +84,7 @@ def _expression(text: str) -> re.Pattern[str]:
 
 
 def _matching(scopes: Iterable[Scope]) -> VisibleQueues:
-    """Of the queues that are known, gone ones with them: what died there is in the archive still."""
+    """Match known queues, and also dropped ones: their dead messages are still in the archive."""
     scopes = list(scopes)
     sees, acts = _any([each.pattern for each in scopes]), _any([each.pattern for each in scopes if each.may_act])
     known = list(Queue._base_manager.values_list("pk", "schema", "table", "gone_since").order_by("pk"))

@@ -1,4 +1,6 @@
-"""Which queues the people of a group see: scopes are given, changed and taken away here, with an entry in the audit."""
+"""Queue scopes of groups, which limit the queues that people see: given, changed and removed here, with
+audit entries.
+"""
 
 from typing import Any
 
@@ -17,15 +19,17 @@ _NOTHING = "Nothing was changed"
 
 
 class ScopeRefused(Exception):
-    """What was not done, and why, as a sentence."""
+    """What was not done and why, as a sentence."""
 
 
 class ScopeNotAllowed(ScopeRefused):
-    """For want of a right."""
+    """The right is missing."""
 
 
 def refusal(person: Any, group: Group | None = None) -> Refusal | None:
-    """Who may change groups may, where they see all queues and have every right that the group gives."""
+    """Why this person may not change scopes. They need the right to change groups, see every queue, and have every
+    right that the group gives.
+    """
     if isinstance(person, str):
         return None
     if queue_access.of(person) is not None:
@@ -40,7 +44,7 @@ def refusal(person: Any, group: Group | None = None) -> Refusal | None:
 def give(
     group: Group, pattern: str, person: Any, origin: str, reason: str = "", *, may_act: bool = False
 ) -> QueueScope:
-    """Its people see what matches, and no longer all. Raises ScopeRefused."""
+    """Limit the group's people to queues that match. Raises ScopeRefused."""
     _allowed(person, group)
     said = "".join(pattern.split())
     if fault := _fault(said):
@@ -69,7 +73,7 @@ def let_act(number: int, person: Any, origin: str, reason: str = "", *, may_act:
 
 
 def take(number: int, person: Any, origin: str, reason: str = "") -> QueueScope:
-    """With its last one a group hides nothing more. Raises ScopeRefused."""
+    """Remove a scope; without its last one a group limits nothing. Raises ScopeRefused."""
     with transaction.atomic():
         known = _held(number, person)
         _note("remove", known, person, origin, reason, before=_values(known))

@@ -1,4 +1,4 @@
-"""Acts on what is wanted of a queue: targets and ingestion. Row and audit entry are one transaction."""
+"""Acts on a queue's settings: targets and ingestion. Row and audit entry share a transaction."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ FIELDS = frozenset({"target_age_seconds", "target_depth", "target_dead", "ingest
 
 
 class NotAnErrorQueue(ActRefused):
-    """Only an error queue may be emptied into the archive: what else waits is somebody's work."""
+    """Only an error queue may be emptied into the archive: other queues hold messages for receivers."""
 
 
 def save_settings(
@@ -30,9 +30,8 @@ def save_settings(
     version: int | None = None,
     reason: str = "",
 ) -> Queue:
-    """Set what is named in ``changes``; raises ActRefused with nothing changed.
-
-    ``version`` is what the person had before them; None: whatever stands.
+    """Set the fields in ``changes``. Raises ActRefused with nothing changed.
+    ``version``: the version that the person saw; None: any.
     """
     with transaction.atomic():
         row = Queue.objects.select_for_update().get(pk=queue.pk)
@@ -42,7 +41,7 @@ def save_settings(
 
 
 def undo(queue: Queue, audit_id: int, person: Any, origin: str) -> Queue:
-    """One click back, if what that change of this queue set still stands."""
+    """Restore the values before one change, if all that it set is still in force."""
     entry = history(queue).get(id=audit_id, before__isnull=False)
     with transaction.atomic():
         row = Queue.objects.select_for_update().get(pk=queue.pk)
@@ -53,19 +52,19 @@ def undo(queue: Queue, audit_id: int, person: Any, origin: str) -> Queue:
 
 
 def stands(queue: Known, entry: AuditEntry) -> bool:
-    """Whether what a change set is there still, so that it can be taken back."""
-    changed = entry.after or {}  # perhaps by a version that knew other settings
+    """Whether the values that a change set are still in force, so that it can be undone."""
+    changed = entry.after or {}  # perhaps with settings that no longer exist
     return all(hasattr(queue, name) and getattr(queue, name) == value for name, value in changed.items())
 
 
 def version_of(queue: Known | Address) -> int:
-    """The number of its last change: each is in the audit, in the transaction that made it. Read it before the row."""
+    """Return the number of the last change: the audit has each, in the same transaction. Read it before the row."""
     last = history(queue).first()
     return last.pk if last else 0
 
 
 def history(queue: Known | Address) -> QuerySet[AuditEntry]:
-    """Newest first."""
+    """Audit entries, newest first."""
     return AuditEntry.objects.filter(noun="queue", subject=subject(queue))
 
 

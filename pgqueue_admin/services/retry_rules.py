@@ -1,4 +1,4 @@
-"""Saying where messages of a renamed queue are retried to: rules are kept and removed, and each act is audited."""
+"""Retry rules, which redirect retries of renamed queues: created and removed here. Each act is audited."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ _NOTHING = "Nothing was changed"
 
 
 def create(message_type: str, queue: str, target: str, person: Any, origin: str, reason: str = "") -> RetryRule:
-    """``queue`` and ``target`` as addresses are written. Raises OperationRefused, DatabaseError."""
+    """``queue`` and ``target``: addresses as typed. Raises OperationRefused, DatabaseError."""
     _allow(person)
     about = {"message_type": _type(message_type), "queue": _canonical(queue), "target": _canonical(target)}
     _check(about)
@@ -31,7 +31,7 @@ def create(message_type: str, queue: str, target: str, person: Any, origin: str,
 
 
 def remove(number: int, person: Any, origin: str, reason: str = "") -> RetryRule:
-    """Operations that were started with it go on with it. Raises OperationRefused."""
+    """Remove a rule; operations started with it keep it. Raises OperationRefused."""
     _allow(person)
     with transaction.atomic():
         rule = RetryRule.objects.select_for_update().filter(pk=number).first()

@@ -1,4 +1,4 @@
-"""Views: addresses of lists under a name, for oneself or for all. What all see is audited, with its row at once."""
+"""Saved views: addresses of lists under a name, private or shared. Shared ones are audited in the same transaction."""
 
 import secrets
 from collections.abc import Iterator, Sequence
@@ -16,38 +16,40 @@ from pgqueue_admin.models.saved_view import LONGEST_NAME, LONGEST_QUERY
 from pgqueue_admin.services import queue_access
 from pgqueue_admin.services.permissions import Refusal, name_of, refusal_for
 
-KEPT: dict[str, Sequence[str]] = {  # of a page's address: cursors and windows are of a moment
+KEPT: dict[str, Sequence[str]] = {  # parameters of a page's address; cursors and windows are momentary
     "archive": ("q", "sort", "facets", "cols"),
     "queues": ("q", "sort", "open"),
     "failures": ("q", "by", "state", "owner"),
     "audit": ("q", "facets"),
 }
-MOST = 50  # of a person, and as many again that are shared
+MOST = 50  # of a person, and as many shared ones
 
 
 class ViewRefused(Exception):
-    """What was not done, and why, as a sentence."""
+    """What was not done and why, as a sentence."""
 
 
 def visible(person: Any) -> QuerySet[SavedView]:
-    """One's own, and those that are shared: these may name queues that not everybody sees."""
+    """The person's own views, and shared ones. Shared ones may name hidden queues: people of some queues see only their
+    own.
+    """
     own = Q(person=person)
     return SavedView.objects.filter(own if queue_access.of(person) else own | Q(is_shared=True))
 
 
 def cleaned(page: str, query: str) -> str:
-    """What of an address is kept; in one order, so that the same view is the same text."""
+    """Return the part of an address that is saved; in one order, so that equal views have equal texts."""
     given = QueryDict(query.replace("\0", ""))
     return urlencode([(name, value) for name in KEPT[page] for value in _values(given, name)])
 
 
 def _values(given: QueryDict, name: str) -> list[str]:
-    """Of a name that is there twice a page reads the last; columns are several."""
+    """Return the last value of a repeated name, as pages read it; of columns all."""
     return given.getlist(name) if name == "cols" else given.getlist(name)[-1:]
 
 
 def refusal(person: Any, view: SavedView) -> Refusal | None:
-    """Why this person may not change it, which they see; None where they may."""
+    """Why this person may not change a view that they see; None: they may."""
     return refusal_for(person, "share") if view.is_shared else None
 
 
@@ -72,7 +74,7 @@ def save(person: Any, page: str, query: str, name: str, *, shared: bool, origin:
 
 
 def rename(person: Any, view: SavedView, name: str, origin: str) -> None:
-    """Its address stays: it may have been passed on. Raises ViewRefused."""
+    """Rename a view. Its address stays, as it may have been passed on. Raises ViewRefused."""
     _refuse(refusal(person, view), "renamed")
     before, named = view.name, _named(name, "renamed")
     with _without_another("renamed", named):
@@ -90,17 +92,17 @@ def remove(person: Any, view: SavedView, origin: str) -> None:
 
 
 def default_of(person: Any, page: str) -> SavedView | None:
-    """What this person's list opens with; None: as it is, also where they do not see that view any more."""
+    """Return the view that this person's list opens with; None: no view, also if they may not see it any more."""
     return visible(person).filter(page=page, pk__in=DefaultView.objects.filter(person=person).values("view")).first()
 
 
 def defaults_of(person: Any) -> set[int]:
-    """The views, by their keys, that this person's lists open with."""
+    """Return the keys of the views that this person's lists open with."""
     return set(DefaultView.objects.filter(person=person).values_list("view", flat=True))
 
 
 def open_with(person: Any, view: SavedView) -> None:
-    """From now on, instead of another: it changes what they see themselves, and nothing for anybody else."""
+    """Open the list with this view from now on; it changes nothing for other people."""
     DefaultView.objects.update_or_create(person=person, page=view.page, defaults={"view": view})
 
 
@@ -109,7 +111,7 @@ def open_without(person: Any, page: str) -> None:
 
 
 def _note(view: SavedView, verb: str, person: Any, origin: str, **about: Any) -> None:
-    """Of a shared one: one's own are nobody's business."""
+    """Audit a change of a shared view; private ones are not audited."""
     if view.is_shared:
         AuditEntry.objects.create(
             who=name_of(person), verb=verb, noun="view", subject=view.name, origin=origin, **about
@@ -129,8 +131,8 @@ def _named(name: str, what: str) -> str:
 
 
 def _slug(name: str, shared: bool) -> str:
-    """The name as an address has it; of shared ones that read alike the next number. One's own ends by chance: a number
-    would tell others of it.
+    """Make a slug of the name; shared views of equal slugs are numbered. Private ones end at random: a number would
+    reveal others' views.
     """
     start = slugify(name)[:LONGEST_NAME] or "view"
     if not shared:
@@ -143,7 +145,7 @@ def _slug(name: str, shared: bool) -> str:
 
 @contextmanager
 def _without_another(what: str, name: str) -> Iterator[None]:
-    """A transaction in which a name that is there already is a refusal."""
+    """Open a transaction that refuses a duplicate name."""
     try:
         with transaction.atomic():
             yield

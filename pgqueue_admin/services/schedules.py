@@ -1,7 +1,7 @@
-"""Acts on schedules: each is audited, and checked before anything is written.
+"""Acts on schedules: each is audited, and validated before anything is written.
 
-Whether a person may is asked before, by ``services.permissions``. ``person`` is a Django user or a name, ``origin`` one
-of console, admin, command. The audit is in another database: there is no entry where the act fails.
+The caller checks the right first (``services.permissions``). ``person`` is a Django user or a name, ``origin`` one of
+console, admin, command. The audit is in another database: a failed act has no entry.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,22 +26,22 @@ from pgqueue_admin.services.endpoint_change import ActRefused, ChangedMeanwhile
 from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import Refusal, name_of
 
-UNSEEN = "unseen"  # as what a message ended as: it died in a queue that whoever asks does not see
-LEASE = "lease queue"  # as where to; a transport queue is named by its address
+UNSEEN = "unseen"  # outcome of a message that died in a queue that the person may not see
+LEASE = "lease queue"  # as a target; a transport queue is named by its address
 MOST_NAME = 100
-MOST_SEARCHED = 200  # entries of the audit that are looked at for those that may be seen
+MOST_SEARCHED = 200  # audit entries that are searched for visible ones
 MOST_KEPT = 2_000  # characters of a message in the audit
 
 
 class NoSuchSchedule(ActRefused):
-    """There is no schedule of this name or number."""
+    """No schedule has this name or number."""
 
     def __init__(self, which: object):
         super().__init__(f"Nothing was changed. There is no schedule {which}.")
 
 
 class SchedulesMissing(ActRefused):
-    """The tables are not there, or of a version before schedules."""
+    """The tables of schedules are missing, or of an older version."""
 
     def __init__(self) -> None:
         super().__init__("There are no tables for schedules here: run manage.py engine_schema.")
@@ -49,7 +49,7 @@ class SchedulesMissing(ActRefused):
 
 @dataclass(frozen=True)
 class ScheduleDraft:
-    """As a person typed it."""
+    """A schedule as typed."""
 
     name: str
     to: str
@@ -62,7 +62,7 @@ class ScheduleDraft:
 
 @dataclass(frozen=True)
 class Act:
-    """Who does it, from where, why, and which version of the schedule they had before them."""
+    """Who does it, from where, why, and which version of the schedule they saw."""
 
     person: Any
     origin: str
@@ -71,7 +71,9 @@ class Act:
 
 
 def add(draft: ScheduleDraft, act: Act) -> int:
-    """Its id. Raises ScheduleRefused, ActRefused and what a database may raise; then nothing was saved."""
+    """Add a schedule and return its id. Raises ScheduleRefused, ActRefused and errors of the database: nothing was
+    saved then.
+    """
     with _writing() as (session, store):
         _refuse_probing(draft)
         message, plan = checked(session, store, draft)
@@ -83,7 +85,7 @@ def add(draft: ScheduleDraft, act: Act) -> int:
 
 
 def save(schedule: int, draft: ScheduleDraft, act: Act) -> None:
-    """As ``add``."""
+    """Change a schedule. Raises as ``add``."""
     with _act("set", schedule, act, after=facts(draft)) as (session, store, entry):
         _refuse_probing(draft, entry.subject)
         message, plan = checked(session, store, draft)
@@ -99,19 +101,19 @@ def pause(schedule: int, act: Act) -> None:
 
 
 def resume(schedule: int, act: Act) -> None:
-    """What has passed meanwhile is not sent."""
+    """Resume; times missed meanwhile are not sent."""
     with _act("resume", schedule, act) as (session, store, _):
         store.resume(session, schedule)
 
 
 def remove(schedule: int, act: Act) -> None:
-    """Messages that were sent stay where they are."""
+    """Remove the schedule; messages already sent stay."""
     with _act("remove", schedule, act) as (session, store, _):
         store.remove(session, schedule)
 
 
 def run_now(schedule: int, act: Act) -> str:
-    """One message more; its id. The plan stays as it is."""
+    """Send one extra message and return its id; the plan stays unchanged."""
     with _act("run now", schedule, act) as (session, store, _):
         row = _row(session, store, schedule)
         if row.kind != "lease" and (why := _others_code(session, Address(row.queue_schema, row.queue_table))):
@@ -122,7 +124,7 @@ def run_now(schedule: int, act: Act) -> str:
 
 
 def checked(session: Connection, store: ScheduleStore, draft: ScheduleDraft) -> tuple[ScheduledMessage, Plan]:
-    """What would be saved. Raises ScheduleRefused."""
+    """Return what would be saved. Raises ScheduleRefused."""
     if not 0 < len(draft.name.strip()) <= MOST_NAME or not draft.name.isprintable():
         raise ScheduleRefused("name", f"A schedule needs a name of at most {MOST_NAME} printable letters.")
     found = cron_timetable.read_to_come(draft.expression, draft.zone, now := store.now(session))
@@ -130,19 +132,21 @@ def checked(session: Connection, store: ScheduleStore, draft: ScheduleDraft) -> 
 
 
 def draft_of(session: Connection, store: ScheduleStore, row: Any) -> ScheduleDraft:
-    """``row``: as it is listed."""
+    """``row``: a row of ``listed``."""
     sent = store.message(session, row.id)
     return ScheduleDraft(row.name, to_of(row), row.message_type, sent.message, row.expression, row.zone, row.missed)
 
 
 def listed(session: Connection, store: ScheduleStore, schedule: int | None = None) -> list[Any]:
-    """As the store lists them: those that send to a queue which whoever asks may see."""
+    """Return schedules that send to queues which the person may see."""
     rows, seen = store.listed(session, schedule), visible_queues.current()
     return rows if seen is None else [_run_as_seen(row) for row in rows if seen.sees_name(name_of_target(row))]
 
 
 def past(session: Connection, store: ScheduleStore, schedule: int) -> list[Any]:
-    """Its latest runs, without those into a queue that whoever asks does not see: it may have had another target."""
+    """Return the latest runs, except those into queues that the person may not see: the target may have
+    changed since.
+    """
     runs = store.past(session, schedule)
     if visible_queues.current() is None:
         return runs
@@ -150,17 +154,17 @@ def past(session: Connection, store: ScheduleStore, schedule: int) -> list[Any]:
 
 
 def name_of_target(row: Any) -> str:
-    """The canonical address of the queue that a schedule sends to."""
+    """Return the canonical address of the queue that a schedule sends to."""
     return LEASE_NAME if row.kind == "lease" else to_of(row)
 
 
 def refusal(row: Any) -> Refusal | None:
-    """Why whoever asks does not act on a schedule, as far as scopes go."""
+    """Why scopes forbid this person to act on a schedule."""
     return queue_access.refusal_by_name(name_of_target(row))
 
 
 def may_be_sent_to(to: str) -> bool:
-    """``to``: as ``ScheduleDraft.to``, canonical."""
+    """``to``: as in ``ScheduleDraft.to``, canonical."""
     return queue_access.refusal_by_name(LEASE_NAME if to == LEASE else to) is None
 
 
@@ -168,7 +172,7 @@ _SENT = ("sent", "caught_up", "by_hand")
 
 
 def _run_as_seen(run: Any) -> Any:
-    """Of a row of ``listed`` or ``past``: nothing of a run into a queue that is not seen, nor of an end in one."""
+    """Clear a row of ``listed`` or ``past`` of runs into hidden queues, and of deaths in them."""
     if run.row_id is None and run.message_id is None:
         return run
     if not _is_seen(run):
@@ -181,7 +185,7 @@ def _run_as_seen(run: Any) -> Any:
 
 
 def _is_seen(run: Any) -> bool:
-    """Whether the queue is that a run sent to: one of the lease queue has no row id."""
+    """Whether the person may see the queue that a run sent to. A lease run has no row id."""
     seen = visible_queues.current()
     if seen is None or run.row_id is None:
         return seen is None or seen.sees_name(LEASE_NAME)
@@ -189,19 +193,21 @@ def _is_seen(run: Any) -> bool:
 
 
 def to_of(row: Any) -> str:
-    """Where a row's messages go, as ``ScheduleDraft.to``."""
+    """Return the target of a row, as in ``ScheduleDraft.to``."""
     if row.kind == "lease":
         return LEASE
     return queue_database().dialect.canonical(Address(row.queue_schema, row.queue_table))
 
 
 def facts(draft: ScheduleDraft) -> dict[str, Any]:
-    """As the audit keeps them."""
+    """Return the values that the audit stores."""
     return {**asdict(draft), "message": draft.message[:MOST_KEPT]}
 
 
 def history(name: str) -> QuerySet[AuditEntry]:
-    """Newest first; for whoever sees some queues, since it has been this schedule and has sent to those."""
+    """Audit entries, newest first. People of some queues see only the latest ones, back to a removal or a hidden
+    target.
+    """
     found = AuditEntry._base_manager.filter(noun="schedule", subject=name).defer("bodies")
     return (
         found if visible_queues.current() is None else found.filter(pk__in=list(_since_theirs(found[:MOST_SEARCHED])))
@@ -219,7 +225,7 @@ def _since_theirs(entries: Iterable[AuditEntry]) -> Iterator[int]:
 
 
 def may_be_seen(to: str) -> bool:
-    """``to``: as a person typed it, or canonical."""
+    """``to``: as typed, or canonical."""
     seen = visible_queues.current()
     if seen is None or to.strip() == LEASE:
         return seen is None or seen.sees_name(LEASE_NAME)
@@ -231,7 +237,7 @@ def may_be_seen(to: str) -> bool:
 
 
 def store_of(session: Connection) -> ScheduleStore:
-    """Raises SchedulesMissing."""
+    """Return the store. Raises SchedulesMissing."""
     store = queue_database().dialect.schedules
     if store is None or not store.is_installed(session):
         raise SchedulesMissing
@@ -262,7 +268,7 @@ def _refuse_target(name: str) -> None:
 
 
 def _refuse_probing(draft: ScheduleDraft, known: str = "") -> None:
-    """No two schedules share a name. Whoever sees some queues would find out others' names by trying them."""
+    """Names are unique, so people of some queues could find hidden schedules by trying names: theirs need a prefix."""
     name, to = draft.name.strip(), draft.to.strip()
     if visible_queues.current() is None or name == known:
         return
@@ -272,7 +278,7 @@ def _refuse_probing(draft: ScheduleDraft, known: str = "") -> None:
 
 
 def beginning(to: str) -> str:
-    """How a schedule's name begins where somebody who sees some queues gives it."""
+    """Return the prefix of a schedule's name that people of some queues must use."""
     if to == LEASE:
         return f"{LEASE}: "
     database = queue_database()
@@ -284,7 +290,7 @@ def beginning(to: str) -> str:
 
 
 def _others_code(session: Connection, queue: Address) -> str:
-    """What of other roles would run as ours where a message is inserted, in a sentence; empty: nothing."""
+    """Name code of other roles that an insert would run as ours, in a sentence; empty: none."""
     return others_code(judge(session, [queue])[queue].runs)
 
 
@@ -298,7 +304,7 @@ def _writing() -> Iterator[tuple[Connection, ScheduleStore]]:
 def _act(
     verb: str, schedule: int, act: Act, after: Any = None
 ) -> Iterator[tuple[Connection, ScheduleStore, AuditEntry]]:
-    """Committed before its entry is."""
+    """Act on a schedule; the act is committed before its audit entry."""
     with _writing() as (session, store):
         row = _row(session, store, schedule)
         if refused := refusal(row):
@@ -313,7 +319,7 @@ def _act(
 
 @contextmanager
 def _held(session: Connection, store: ScheduleStore, schedule: int, act: Act) -> Iterator[str]:
-    """Nobody runs or changes it meanwhile."""
+    """Lock the schedule, so that nobody runs or changes it meanwhile."""
     with session.transaction():
         held = store.hold(session, schedule)
         if held is None:
@@ -324,7 +330,7 @@ def _held(session: Connection, store: ScheduleStore, schedule: int, act: Act) ->
 
 
 def _about(verb: str, name: str, act: Act) -> dict[str, Any]:
-    """Of its audit entry."""
+    """Return columns of its audit entry."""
     about = {"who": name_of(act.person), "noun": "schedule", "reason": act.reason, "origin": act.origin}
     return {**about, "verb": verb, "subject": name.strip()}
 

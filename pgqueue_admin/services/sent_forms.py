@@ -1,6 +1,6 @@
-"""A form that makes a new message is sent once: a second press of its button, or one after going back, makes no other.
+"""Makes a form that creates a message send only once: neither a second click nor going back sends another.
 
-Each rendered form has a key of its own, which stands in the audit's intent and entry of what it sent.
+Each rendered form has a key of its own, stored in the audit's intent and entry of what it sent.
 """
 
 import re
@@ -14,12 +14,12 @@ from pgqueue_admin.models.raw_sql import console_sql, rows_of
 from pgqueue_admin.services.operations.errors import AlreadyDecided, at
 
 _KEY = re.compile(r"[0-9a-f]{32}")
-_NEWEST = 100  # entries of its queue
+_NEWEST = 100  # audit entries of its queue that are searched
 _AGAIN = "Nothing more was sent"
 
 
 def key(given: str | None) -> str:
-    """That of a form that was sent. Empty: it has none."""
+    """Return the key of a submitted form; empty: it has none."""
     return given if given and _KEY.fullmatch(given) else ""
 
 
@@ -28,13 +28,13 @@ def new_key() -> str:
 
 
 def noted(form: str) -> dict[str, str]:
-    """For ``after`` of the entry. Empty: of no form."""
+    """Return the form's part of the entry's ``after``; empty: no form."""
     return {"form": form} if form else {}
 
 
 def claim(form: str, intent: AuditIntent, about: dict[str, Any]) -> None:
-    """Before anything is sent, and committed before it: of several at once one claims the form, and who cannot has no
-    claim that another would see. One that was killed keeps its own. Raises AlreadyDecided.
+    """Claim the form before anything is sent. One of several concurrent requests wins, and the others leave no claim. A
+    killed request keeps its claim. Raises AlreadyDecided.
     """
     if not form:
         return

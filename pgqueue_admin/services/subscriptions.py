@@ -1,4 +1,4 @@
-"""Ending a subscription by hand, and taking that back: the row that was seen, and no other."""
+"""Ends a subscription by hand, or restores it: exactly the row that the person saw."""
 
 from typing import Any
 
@@ -20,7 +20,9 @@ NOT_AGAIN = "Nothing was subscribed again"
 
 
 def unsubscribe(row: SubscriptionRow, person: Any, origin: str, reason: str = "") -> AuditEntry:
-    """Delete it, if it stands as it was seen; its entry takes it back. Raises OperationRefused, or OutcomeUnknown."""
+    """Delete the row if it is still as seen; its audit entry allows undoing. Raises OperationRefused, or
+    OutcomeUnknown.
+    """
     if refusal := refusal_for(person, "unsubscribe"):
         raise OperationNotAllowed(f"{NOTHING}: {refusal}.")
     was = {"endpoint": row.endpoint, "topic": row.topic, "queueaddress": row.queueaddress}
@@ -51,7 +53,7 @@ def unsubscribe(row: SubscriptionRow, person: Any, origin: str, reason: str = ""
 
 
 def subscribe_again(entry: AuditEntry, person: Any, origin: str) -> None:
-    """Put back the row that an entry of the audit ended, where nothing stands in its place. Raises OperationRefused, or
+    """Restore the row that an audit entry ended, unless another took its place. Raises OperationRefused, or
     OutcomeUnknown.
     """
     if refusal := refusal_for(person, "unsubscribe"):
@@ -91,7 +93,7 @@ def _put_back(connection: Connection, table: Address, was: dict[str, str]) -> No
 
 
 def _leads_nowhere(connection: Connection, queueaddress: str, table: Address) -> str:
-    """A publisher fails where a subscriber's queue is not there."""
+    """Why the subscription leads nowhere: publishers fail if a subscriber's queue is missing."""
     try:
         queue = queue_database().dialect.parse_address(queueaddress, table.schema)
     except AddressUnreadable:

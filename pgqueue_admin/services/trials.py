@@ -1,4 +1,4 @@
-"""Asking for a trial of dead messages: which of them can be tried, by which endpoint, and who asked for it."""
+"""Requests a trial of dead messages: which can be tried, by which endpoint, and who requested it."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ WITHIN = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A message that was chosen. ``blocking_reason``: a sentence; empty: its endpoint is asked to try it."""
+    """A chosen message. ``blocking_reason``: a sentence; empty: its endpoint will try it."""
 
     message: ArchivedMessage
     endpoint: str
@@ -33,7 +33,7 @@ class Candidate:
 
 
 def candidates(connection: Connection, ids: Iterable[int]) -> list[Candidate]:
-    """Those of the ids in the archive that whoever asks may see, in the order given; the first ``MOST``.
+    """Return the archived messages among the ids that the person may see, in the order given; the first ``MOST``.
 
     Raises DatabaseError.
     """
@@ -79,9 +79,8 @@ def start(
     selection: str = "",
     operation: int | None = None,
 ) -> Trial:
-    """Write it down; a process that the supervisor starts for it runs it. Raises OperationRefused, DatabaseError.
-
-    ``of``: how many there were to choose from.
+    """Store the trial; the supervisor starts a process that runs it. Raises OperationRefused, DatabaseError.
+    ``of``: the number of messages to choose from.
     """
     if refusal := refusal_for(person, "try"):
         raise OperationNotAllowed(f"Nothing was tried: {refusal}.")
@@ -106,7 +105,7 @@ def start(
             after={"trial": trial.pk},
             operation_id=operation,
         )
-        notify.announce(notify.ENDPOINT)  # the supervisor looks what is wanted
+        notify.announce(notify.ENDPOINT)  # wakes the supervisor
     return trial
 
 
@@ -135,7 +134,7 @@ TOO_LATE = "Nobody tried it in time: no supervisor ran, or the messages before i
 
 
 def results(trial: Trial) -> list[TrialItem]:
-    """Not for saving: of those that nobody may try any more it is not known what they would do."""
+    """Return the items. Once the trial is over, untried ones show an unknown outcome; do not save them."""
     is_over = database_clock.now() >= trial.until
     items = list(trial.items.all())
     for each in items:

@@ -1,4 +1,4 @@
-"""Sending one message to a transport queue by hand, with the headers that senders on the wire give."""
+"""Sends one message to a transport queue by hand, with the headers that senders on the wire set."""
 
 import json
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ NOTHING = "Nothing was sent"
 
 
 class TypedMessage(NamedTuple):
-    """``headers``: the person's own, a line each: ``Name: value``."""
+    """``headers``: the person's own, one ``Name: value`` a line."""
 
     type: str
     body: str
@@ -42,7 +42,7 @@ class TypedMessage(NamedTuple):
 
 
 def send(queue: Address, typed: TypedMessage, person: Any, origin: str, reason: str = "", form: str = "") -> str:
-    """Return the message id. Raises OperationRefused, or OutcomeUnknown. ``form``: by which it is sent once."""
+    """Return the message id. Raises OperationRefused, or OutcomeUnknown. ``form``: makes a form send only once."""
     if refusal := refusal_for(person, "send"):
         raise OperationNotAllowed(f"{NOTHING}: {refusal}.")
     headers = composed(typed)
@@ -66,7 +66,7 @@ def send(queue: Address, typed: TypedMessage, person: Any, origin: str, reason: 
 
 
 def blocking_reason(connection: Connection, queue: Address) -> str:
-    """Why nothing can be sent there by hand; empty: it can. Raises DatabaseError. ``connection``: where it lies."""
+    """Why nothing can be sent there by hand; empty: it can. Raises DatabaseError. ``connection``: to its database."""
     if why := write_refusal(queue):
         return why
     if not is_watched(queue):
@@ -94,7 +94,7 @@ def _unfit(table: QueueTable) -> str:
 
 
 def composed(typed: TypedMessage) -> h.Headers:
-    """Raises OperationRefused where no message can be made of it."""
+    """Compose the headers. Raises OperationRefused if no message can be made."""
     name = typed.type.strip()
     if not name or any(not each.isprintable() for each in name):
         raise OperationRefused(f"{NOTHING}: a type is asked for, such as Shop.PlaceOrder. By it a handler is found.")
@@ -139,7 +139,9 @@ def _own(text: str) -> h.Headers:
 
 
 def _put(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any], form: str) -> str:
-    """What was heard where nobody knows whether it was sent; empty: it was. ``about``: of its audit entry."""
+    """Insert the message; return the error if its outcome is unknown, else "". ``about``: columns of the
+    audit entry.
+    """
     lost = ""
     with audited(None, lambda intent: sent_forms.claim(form, intent, about), **about) as act:
         act.note(**sent_forms.noted(form))
@@ -154,7 +156,7 @@ def _put(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any],
 
 
 def send_across(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any], form: str) -> str:
-    """Likewise into a queue of another database. Raises OperationRefused, DatabaseError: then nothing was sent."""
+    """Likewise into a queue of another database. Raises OperationRefused, DatabaseError: nothing was sent then."""
     with database_of(queue).read_session(queue) as there:
         why = blocking_reason(there, queue)
     if why:
@@ -163,14 +165,14 @@ def send_across(queue: Address, headers: h.Headers, body: bytes, about: dict[str
         with here.transaction():
             crossing = crossings.put_typed(here, queue, h.dump(headers), body, about["who"])
         intent = audit_intents.keep(crossing, **about)
-        sent_forms.claim(form, intent, about)  # it has not left, and does not where this raises
+        sent_forms.claim(form, intent, about)  # before it leaves: if this raises, it never does
         try:
             if send_out(here, crossing) is not None:
                 return ""
             why = crossings.how_it_stands(here, crossing, queue)
         except NotCarried:
             raise
-        except DatabaseError as error:  # of what is asked here: it may arrive all the same
+        except DatabaseError as error:  # of a query here: it may still arrive
             why = str(error)
         audit_intents.not_known(crossing)
     return why

@@ -1,4 +1,4 @@
-"""Queues where nobody takes what is put into them: said before an act puts messages there."""
+"""Queues without a receiver: reported before an act puts messages there."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,14 +13,14 @@ from pgqueue_admin.services.queues import subject
 
 
 class UnattendedQueue(NamedTuple):
-    """``says``: what is known of it, such as ``nobody receives``."""
+    """``says``: what is known, such as ``nobody receives``."""
 
     address: Address
     says: str
 
 
 def without_receiver(addresses: Iterable[str]) -> list[UnattendedQueue]:
-    """By the newest sample, the processes of now, and open warnings."""
+    """Judge by the newest sample, the present processes, and open warnings."""
     asked = set(filter(None, map(_parsed, addresses)))
     near = queue_lookup.near(asked).filter(gone_since=None).select_related("latest")
     queues = [each for each in near if Address(each.schema, each.table) in asked]

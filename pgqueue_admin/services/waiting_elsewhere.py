@@ -1,4 +1,4 @@
-"""Acts on messages that wait in another database, each once: all that are meant go in one crossing (decision 032)."""
+"""Acts on messages waiting in another database: all of one act go in one crossing (decision 032)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ IN_HAND = "It is being received, or was, since you looked."
 
 @dataclass(frozen=True, slots=True)
 class ActOutcome:
-    """What became of one: ``why`` says it where it is not *done*. *unknown*: the database went away meanwhile."""
+    """Result for one message. ``why``: set unless it is *done*. *unknown*: the database went away during the act."""
 
     seen: SeenRow
     result: Literal["done", "skipped", "failed", "unknown"]
@@ -37,8 +37,9 @@ def act(
     target: Address | None,
     entry: dict[str, Any],
 ) -> list[ActOutcome]:
-    """Discard, move out or move each, in the order given, or cancel delayed ones, or run them now. ``target``: where
-    they go there. ``entry``: of the audit. Raises DatabaseError: then nothing was done to any."""
+    """Discard, move out or move each message, in the order given, or cancel or run delayed ones.
+    ``target``: their queue there. ``entry``: of the audit. Raises DatabaseError: nothing was done to any then.
+    """
     act = _Act(database, seen, entry, target)
     try:
         if target:
@@ -52,7 +53,7 @@ def act(
 
 
 class _Act:
-    """What is held of what a person saw, and what becomes of it."""
+    """Locked rows of what a person saw, and their outcomes."""
 
     def __init__(
         self, database: QueueDatabase, seen: Sequence[SeenRow], entry: dict[str, Any], target: Address | None
@@ -60,20 +61,22 @@ class _Act:
         self.queue = seen[0].table
         self._database, self._seen, self._entry, self._target = database, seen, entry, target
         self._why: dict[SeenRow, tuple[Literal["skipped", "failed"], str]] = {}
-        self._held: dict[SeenRow, UUID] = {}  # what each is called on its way
+        self._held: dict[SeenRow, UUID] = {}  # the id of each on its way
         self._crossing: int | None = None
         self._went: set[UUID] = set()
 
     @property
     def rows(self) -> MovingStore:
-        """Of the table that they leave."""
+        """The store of the table that they leave."""
         dialect = self._database.dialect
         rows = dialect.delayed_messages if self._seen[0].is_delayed else dialect.waiting_messages
         assert rows is not None
         return rows
 
     def hold(self, there: Session) -> list[TakenRow]:
-        """Raises DatabaseError where code of others would run: asked while rows are held, so that it stays so."""
+        """Lock the rows. Raises DatabaseError if code of others would run: checked under the locks, so that it stays
+        true.
+        """
         found = [row for each in dict.fromkeys(self._seen) if (row := self._hold(there, each))]
         if found and (why := others_code(self.rows.runs(there, self.queue))):
             raise DatabaseError(why)
@@ -110,7 +113,7 @@ class _Act:
         audit_intents.keep(crossing, **about)
 
     def outcomes(self, archived: Sequence[int] = (), refused: dict[Any, str] | None = None) -> list[ActOutcome]:
-        """``archived``: what those that were taken became, in no order."""
+        """``archived``: archive ids of the rows taken, in no order."""
         ids, said = iter(archived), []
         for each in self._seen:
             if (row_id := self._held.get(each)) in self._went:
@@ -121,7 +124,7 @@ class _Act:
         return said
 
     def after(self, error: DatabaseError) -> list[ActOutcome]:
-        """It broke somewhere: what had set out is asked about. Raises ``error`` where nothing was done."""
+        """Settle the crossing after an error. Raises ``error`` if nothing was done."""
         if self._crossing is None:
             raise error
         try:

@@ -1,6 +1,6 @@
-"""Acts on messages that wait, as a person saw them: into the bin, to the dead, to another queue, or on at once.
+"""Acts on waiting messages as a person saw them: into the bin, to the dead, to another queue, or run now.
 
-Each is a transaction of its own: what is in flight is left to its receiver, and nobody waits for anybody.
+Each has its own transaction: messages in flight are left to their receivers, and no row lock is waited for.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,13 +32,13 @@ from pgqueue_admin.services.operations.targets import judge
 from pgqueue_admin.services.permissions import name_of, refusal_for
 from pgqueue_admin.services.waiting_elsewhere import IN_HAND, ActOutcome
 
-MOST = 50  # at once: what one page shows
+MOST = 50  # at once: one page of messages
 TAKEN_OUT = "Its own program never sees a message that is taken out here, and is not notified."
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingAct:
-    """``done``: what was not done, in a refusal, and what was, in a result. ``verb``: as the audit has it."""
+    """``done``: the participle for refusals and results. ``verb``: of the audit entry."""
 
     verb: str
     done: str
@@ -55,7 +55,7 @@ ACTS = {
 
 
 def target_refusal(connection: Connection, source: Address, target: Address) -> str:
-    """Why nothing is moved there; empty: it is. ``connection``: of the first database."""
+    """Why nothing is moved there; empty: it is allowed. ``connection``: to the first database."""
     if target == source:
         return f"They are in {target.table} already."
     if database_of(target) != database_of(source):
@@ -79,9 +79,8 @@ def act(
     reason: str = "",
     target: Address | None = None,
 ) -> list[ActOutcome]:
-    """Do it to each, in the order given. Raises OperationRefused or DatabaseError: then nothing was done to any.
-
-    ``target``: the queue that a *move* goes to. A delayed message needs no ``queue``: the catalog says it.
+    """Act on each message in the order given. Raises OperationRefused or DatabaseError: nothing was done to any then.
+    ``target``: the destination of a *move*. A delayed message needs no ``queue``: the catalog names it.
     """
     kind = ACTS[name]
     nothing = f"Nothing was {kind.done}"
@@ -107,7 +106,7 @@ def act(
 def _table(
     here: Connection, database: QueueDatabase, name: str, address: Address, target: Address | None
 ) -> QueueTable:
-    """Of which it may be done. Raises OperationRefused, DatabaseError."""
+    """Return the table if the act is allowed there. Raises OperationRefused, DatabaseError."""
     with database.read_session(address) if database.alias else nullcontext(here) as there:
         table = table_of(there, address)
         if (table.kind is TableKind.DELAYED) != ACTS[name].of_delayed:
@@ -154,7 +153,7 @@ def _audited(
     do: Do,
     said: tuple[Any, str, str, Address | None],
 ) -> list[ActOutcome]:
-    """With an entry in the audit, unless nothing was done."""
+    """Act on all, with one audit entry unless nothing was done."""
     person, origin, reason, target = said
     canonical = queue_database().dialect.canonical
     about = {**_about(name, person, origin, reason, seen[0].table), "before": _before(seen), "count": len(seen)}
@@ -167,7 +166,7 @@ def _audited(
 
 
 def _about(name: str, person: Any, origin: str, reason: str, table: Address) -> dict[str, Any]:
-    """Of its audit entry."""
+    """Return columns of its audit entry."""
     who, subject = name_of(person), queue_database().dialect.canonical(table)[:400]
     return {
         "who": who,
@@ -205,7 +204,7 @@ def _each(connection: Connection, seen: Sequence[SeenRow], do: Do) -> list[ActOu
         except DatabaseDown as error:
             outcomes.append(ActOutcome(each, "unknown", f"It may have been done, or not. {error}"))
             return outcomes + [ActOutcome(rest, "failed", str(error)) for rest in seen[number + 1 :]]
-        except TimedOut as error:  # the table is locked: each of the others would wait as long
+        except TimedOut as error:  # the table is locked: each other message would wait as long
             return outcomes + [ActOutcome(rest, "failed", str(error)) for rest in seen[number:]]
     return outcomes
 

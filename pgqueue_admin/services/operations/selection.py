@@ -24,16 +24,17 @@ from pgqueue_admin.services.permissions import name_of, refusal_for
 log = logging.getLogger(__name__)
 LAPSES_AFTER = timedelta(minutes=30)
 MOST_TICKED = 100_000
+NOT_DROPPED = "Its set is not dropped yet."  # in last_error until then
 
 
 class SentBy(NamedTuple):
-    """What an operation has sent, as far as it was not seen to have left its queue."""
+    """Messages that an operation sent, unless they were seen to have left their queues."""
 
     operation: int
 
 
 class WaitingIn(NamedTuple):
-    """What waits in a queue, as it was counted."""
+    """Messages waiting in a queue, as counted."""
 
     queue: Address
     seen: CountedQueue
@@ -43,8 +44,9 @@ Chosen = Collection[int] | ArchiveFilter | SentBy | WaitingIn
 
 
 def freeze_discarded(ids: Collection[int], person: Any, origin: str, reason: str = "") -> Operation:
-    """A retry of messages that lie in the bin: each is restored and retried in one transaction. Raises
-    OperationRefused."""
+    """Freeze a retry of messages in the bin: each is restored and retried in one transaction. Raises
+    OperationRefused.
+    """
     if refusal := refusal_for(person, Operation.Kind.RESTORE):
         raise OperationNotAllowed(f"Nothing was retried: {refusal}.")
     operation = freeze(Operation.Kind.RETRY, ids, person, origin, reason)
@@ -54,7 +56,7 @@ def freeze_discarded(ids: Collection[int], person: Any, origin: str, reason: str
 
 
 def freeze(kind: str, chosen: Chosen, person: Any, origin: str, reason: str = "", selection: str = "") -> Operation:
-    """Fix which messages are meant. Nothing is done to them yet. Raises OperationRefused."""
+    """Freeze the set of messages; nothing is done to them yet. Raises OperationRefused."""
     if refusal := refusal_for(person, kind):
         raise OperationNotAllowed(f"Nothing was {kind_of(kind).past}: {refusal}.")
     chosen = _of_kind(kind, chosen)
@@ -64,7 +66,7 @@ def freeze(kind: str, chosen: Chosen, person: Any, origin: str, reason: str = ""
     facts |= {"selection": selection or _said(chosen), **_source(chosen)}
     try:
         return _frozen(facts, chosen)
-    except AlreadyExists:  # sets lie beside the queues: another console's, or those of one that is gone
+    except AlreadyExists:  # sets lie beside the queues, also those of other or former consoles
         _pass_over_taken_numbers()
         return _frozen(facts, chosen)
 
@@ -100,24 +102,24 @@ def lapse(now: datetime | None = None) -> int:
 
 
 def forget(pk: int) -> None:
-    """Drop a frozen set that was given up, but not its number; one that cannot be dropped now is dropped by ``settle``.
+    """Drop the set of an operation that was given up, but not its number; ``settle`` retries a failed drop.
 
-    Once: of a set that an older version dropped the number is free, and the next one under it may be another console's.
+    Drop it only once: if an older version dropped the set, its number is free, and another console's set may have it.
     """
-    given_up = Operation.objects.filter(pk=pk, started_at=None, keeps_set=True)
+    given_up = Operation.objects.filter(pk=pk, started_at=None, last_error=NOT_DROPPED)
     if not given_up.exists():
         return
     try:
         with queue_database().write_session() as connection:
             connection.run(postgresql().operation.forget(), {"operation_id": pk})
-        given_up.update(keeps_set=False)
+        given_up.update(last_error="")
     except DatabaseError as error:
         log.warning("The set of operation %s stays for now: %s", pk, error)
 
 
 def _lapse_one(pk: int) -> int:
     frozen = Operation.objects.filter(pk=pk, state=Operation.State.FROZEN)
-    if not frozen.update(state=Operation.State.LAPSED, ended_at=database_clock.now(), keeps_set=True):
+    if not frozen.update(state=Operation.State.LAPSED, ended_at=database_clock.now(), last_error=NOT_DROPPED):
         return 0
     forget(pk)
     notify.announce(notify.OPERATION, str(pk))
@@ -125,7 +127,7 @@ def _lapse_one(pk: int) -> int:
 
 
 def _of_kind(kind: str, chosen: Chosen) -> Chosen:
-    """A filter is narrowed to what the act can be done to; one that asks for something else means a mistake."""
+    """Narrow a filter to messages that the act applies to; refuse one for another state as a mistake."""
     if isinstance(chosen, SentBy | WaitingIn):
         return chosen
     if not isinstance(chosen, ArchiveFilter):
@@ -139,7 +141,7 @@ def _of_kind(kind: str, chosen: Chosen) -> Chosen:
 
 
 def _in_scope(kind: str, chosen: Chosen, selection: str, seen: VisibleQueues) -> tuple[Chosen, str]:
-    """What lies in queues that this person may act on. Raises OperationRefused where they named others."""
+    """Narrow to queues that this person may act on. Raises OperationRefused if they named others."""
     nothing = f"Nothing was {kind_of(kind).past}"
     if isinstance(chosen, ArchiveFilter):
         said = selection or _said(chosen)
@@ -163,7 +165,7 @@ def _queues_of(chosen: Chosen) -> list[str]:
 
 
 def _ticked(nothing: str, ids: tuple[int, ...], seen: VisibleQueues) -> ArchiveFilter:
-    """Those that are not seen are as if not there. An act on what is only seen is refused, not cut short."""
+    """Treat ticked messages that the person may not see as missing. Refuse the act if they may only look at some."""
     ticked = ArchiveFilter(state="", ids=ids)
     with queue_database().read_session() as connection:
         looked_at = store.count(connection, replace(ticked, within=seen.names), MOST_TICKED).number
@@ -185,7 +187,7 @@ def _fix(pk: int, chosen: Chosen) -> dict[str, int]:
 
 
 def _reserve(connection: Connection, pk: int, chosen: WaitingIn) -> dict[str, int]:
-    """Its messages become items as they are taken."""
+    """Reserve the number of a purge: its messages become items as they are taken."""
     if not chosen.seen.number:
         raise EmptySelection(f"No message waits in {chosen.queue.table}, so there is nothing to do.")
     name = postgresql().canonical(chosen.queue)

@@ -26,10 +26,9 @@ from pgqueue_admin.services.permissions import refusal_for
 def act(
     kind: str, archive_id: int, person: Any, origin: str, reason: str = "", targets: Collection[str] = ()
 ) -> Outcome:
-    """Do it, as an operation of one. Raises OperationNotAllowed, and what a database may raise; then nothing was done.
-    Or OutcomeUnknown.
-
-    ``targets``: as ``start`` takes them.
+    """Act on one message, as an operation of one. Raises OperationNotAllowed, and errors of the database: nothing was
+    done then. Or OutcomeUnknown.
+    ``targets``: as for ``start``.
     """
     if refusal := refusal_for(person, kind):
         raise OperationNotAllowed(f"Nothing was {kind_of(kind).past}: {refusal}.")
@@ -43,7 +42,7 @@ def act(
         silent, found = _after(operation, archive_id)
         if found:
             return found
-        with suppress(OperationRefused):  # or it would be done later, when nobody expects it
+        with suppress(OperationRefused):  # else it would be done later, unexpectedly
             cancel(operation.pk, person)
         if silent and isinstance(error, DatabaseDown):
             past = kind_of(kind).past
@@ -55,7 +54,9 @@ def act(
 
 
 def _refused(kind: str, archive_id: int, targets: Collection[str]) -> Outcome | None:
-    """A second press makes no operation: it is only told who was first. Asked in the session that would act."""
+    """Refuse a second click before an operation is created, naming who was first. Checked in a session that
+    could act.
+    """
     with queue_database().write_session() as connection:
         message = store.get(connection, archive_id)
         seen = visible_queues.current()
@@ -77,7 +78,7 @@ def _unfit(connection: Connection, message: ArchivedMessage, targets: Collection
 
 
 def _after(operation: Operation, archive_id: int) -> tuple[bool, Outcome | None]:
-    """Whether nobody can be asked, and what was committed: that was done, whatever failed after it."""
+    """Whether the database does not answer, and the outcome committed before the failure."""
     try:
         done = _outcome(operation, archive_id)
     except DatabaseError:
@@ -86,7 +87,7 @@ def _after(operation: Operation, archive_id: int) -> tuple[bool, Outcome | None]
 
 
 def _on_its_way(operation: Operation, archive_id: int) -> Outcome | None:
-    """Into another database, which does not say yet whether it has it: housekeeping goes on."""
+    """The outcome of a message sent into another database that has not confirmed it yet: housekeeping goes on."""
     with suppress(DatabaseError), queue_database().write_session() as connection:
         message = store.get(connection, archive_id)
         if message and message.crossing:

@@ -1,6 +1,6 @@
 """Runs a staged retry: waits for a receiver, sends at a rate, stops or holds by itself, follows the results.
 
-Nothing is kept in memory: any process may take any step, and whoever comes after a killed one goes on from there.
+Its state is in the database: any process may take any step, and continues after a killed one.
 """
 
 import time
@@ -22,25 +22,25 @@ from pgqueue_admin.services import unattended
 from pgqueue_admin.services.operations import edits, runner, staged_figures
 
 WAITS_AT_MOST = timedelta(hours=4)  # for a receiver
-LOOK_EVERY = 1.0  # seconds; and ten times as long as a look takes, so that no archive is read all the time
-LOOK_RARELY = 10.0  # while a person has to decide: that may take days
+LOOK_EVERY = 1.0  # seconds; and ten times the duration of a look, so that the archive is not read all the time
+LOOK_RARELY = 10.0  # seconds, while a person must decide: that may take days
 GOES_ON_BELOW = 0.75  # of the ceiling
-LATE = timedelta(seconds=1)  # what was not sent in that time may be made up for: one second's worth at most
+LATE = timedelta(seconds=1)  # a late chunk catches up on one second at most
 A_MOMENT = 0.05  # seconds
 State = Operation.State
 FOLLOWED = (*runner.STEERED, State.FOLLOWING)
 
 
 def open_plans() -> list[int]:
-    """Those with messages to send, or of which it is still looked what became of them; oldest first."""
+    """Return plans that still have messages to send or to follow, oldest first."""
     found = RetryPlan.objects.filter(operation__state__in=FOLLOWED)
     return list(found.order_by("pk").values_list("pk", flat=True))
 
 
 def step(pk: int, now: datetime | None = None) -> float:
-    """Do what is due now, a chunk at most; in how many seconds there may be more. Raises DatabaseError.
+    """Do what is due now, one chunk at most; return in how many seconds to call again. Raises DatabaseError.
 
-    Called by several at once, each chunk is sent by one of them, and no sooner than the plan says.
+    Several processes may call it at once: each chunk is sent by one of them, and no sooner than planned.
     """
     now = now or database_clock.now()
     plan = _read(pk)
@@ -61,7 +61,7 @@ def _read(pk: int) -> RetryPlan:
 
 
 def _begins(plan: RetryPlan, now: datetime) -> bool:
-    """Whether it runs now. Without a receiver it waits, and after hours it is given up: nothing was sent."""
+    """Whether it runs now. It waits for a receiver, and lapses after hours without one: nothing was sent."""
     waiting = Operation.objects.filter(pk=plan.pk, state=State.WAITING)
     names = map(postgresql().canonical, staged_figures.targets_of(plan.operation))
     nobody = unattended.without_receiver(names) if plan.waits else []
@@ -80,7 +80,7 @@ def _begins(plan: RetryPlan, now: datetime) -> bool:
 
 
 def _say(plan: RetryPlan, sentence: str, **more: Any) -> bool:
-    """Keep the sentence, and tell open pages where it is another one. False, for whoever returns it."""
+    """Store the sentence, and notify open pages if it changed. Return False for the caller to return."""
     changed = RetryPlan.objects.filter(pk=plan.pk).exclude(says=sentence, **more).update(says=sentence, **more)
     if changed:
         notify.announce(notify.OPERATION, str(plan.pk))
@@ -88,7 +88,7 @@ def _say(plan: RetryPlan, sentence: str, **more: Any) -> bool:
 
 
 def _takes_look(plan: RetryPlan, now: datetime) -> bool:
-    """Whether a look is due, and nobody else has taken it."""
+    """Whether a look is due and this process claimed it."""
     due = Q(look_at=None) | Q(look_at__lte=now)
     return bool(
         RetryPlan.objects.filter(due, pk=plan.pk).update(look_at=now + timedelta(seconds=LOOK_EVERY), looking=True)
@@ -113,7 +113,7 @@ def _look(plan: RetryPlan, now: datetime) -> None:
 def _judge(
     plan: RetryPlan, deaths: staged_figures.Deaths, ready: staged_figures.ReadyInTarget, troubles: list[str]
 ) -> None:
-    """Stop or hold, or go on. What a person decided meanwhile stays: only what runs is stopped."""
+    """Stop, hold, or go on. A person's decision in the meantime stays: only a running operation is stopped."""
     figures = {"dead_now": deaths.worst, "ready_now": ready.number}
     if (sentence := _stops(plan, deaths)) and _stop(plan, sentence, held=False, **figures):
         return
@@ -125,8 +125,11 @@ def _judge(
 
 
 def _stop(plan: RetryPlan, sentence: str, **more: Any) -> bool:
-    """Whether it ran until now. The audit has it as an act of the console: what was not sent, nobody chose to keep.
-    Who looked before a person went on has judged by deaths that count no more."""
+    """Stop a running operation; return whether it was running. The audit names the console: nobody chose to keep the
+    rest.
+
+    A look begun before a person resumed is void: it counted deaths that do not count any more.
+    """
     runs = Operation.objects.filter(pk=plan.pk, state=State.RUNNING, plan__judged_from=plan.judged_from)
     with transaction.atomic():
         if not runs.update(state=State.STOPPED):
@@ -150,7 +153,7 @@ def _stops(plan: RetryPlan, deaths: staged_figures.Deaths) -> str:
 
 
 def _holds(plan: RetryPlan, ready: staged_figures.ReadyInTarget) -> str:
-    """A ceiling that nothing is known of holds as well: what waits there may be too much."""
+    """Why it holds. An unknown ready count holds as well: it may be above the ceiling."""
     if plan.hold_above is None:
         return ""
     if ready.number is None:
@@ -165,7 +168,7 @@ def _holds(plan: RetryPlan, ready: staged_figures.ReadyInTarget) -> str:
 
 
 def _send(plan: RetryPlan, now: datetime) -> float:
-    """One chunk, where one is due."""
+    """Send one chunk if one is due; return the seconds until the next."""
     with queue_database().read_session() as connection:
         next_position = postgresql().operation.next_position(is_here=is_here(connection))
         position = connection.value(next_position, {"operation_id": plan.pk})
@@ -186,13 +189,14 @@ def _send(plan: RetryPlan, now: datetime) -> float:
 
 
 def _worth(stage: Stage) -> int:
-    """A second's worth, of which one message is the least."""
+    """Return the messages of one second, at least one."""
     return stage.count if stage.rate is None else max(1, min(int(stage.rate), runner.LARGEST_CHUNK))
 
 
 def _reserve(plan: RetryPlan, stage: Stage, size: int, now: datetime) -> float:
-    """0 where this chunk may go; the time that it takes is written down before it is sent, so that whoever is killed in
-    between makes it later, and never faster. Else how long to wait."""
+    """Claim the time slot of this chunk: 0 if it may be sent, else the seconds to wait. The slot is stored before the
+    chunk is sent, so a kill in between delays the retry but never speeds it up.
+    """
     takes = timedelta(seconds=size / stage.rate) if stage.rate else timedelta()
     before = plan.next_at
     if before and before > now:
@@ -203,12 +207,12 @@ def _reserve(plan: RetryPlan, stage: Stage, size: int, now: datetime) -> float:
 
 
 def _watched(plan: RetryPlan) -> bool:
-    """Whether the trial told enough: its time is over, nobody died (or it would have stopped), and none waits."""
+    """Whether the trial is over: its time has passed, none died (a death stops it), and none waits."""
     with queue_database().read_session() as connection:
         seen = staged_figures.tried(connection, plan)
         died = plan.stop_dead and staged_figures.deaths(connection, plan).of_the_tried
     if plan.judged_from >= plan.tried:
-        return True  # a person has seen them and went on
+        return True  # a person saw them and resumed
     if died:
         return False  # the next look stops it
     if not seen.sent:
@@ -225,7 +229,9 @@ def _watched(plan: RetryPlan) -> bool:
 
 
 def _waits(plan: RetryPlan, seen: staged_figures.FirstStage, troubles: list[str]) -> bool:
-    """For whoever takes the trial; not for ever. Where its queue cannot be looked into, nobody knows whether it is."""
+    """Wait until somebody receives the trial, up to a limit. If its queue cannot be read, it is not known whether they
+    did.
+    """
     first = f"the first {pluralize(seen.sent, 'message')}"
     waiting = f"{seen.waiting:,} of {first} wait in the queue"
     if troubles:
@@ -239,11 +245,11 @@ def _waits(plan: RetryPlan, seen: staged_figures.FirstStage, troubles: list[str]
 
 
 def _end_if_known(plan: RetryPlan, now: datetime) -> None:
-    """It has ended when it is known what became of each, or when the time to wait for that is over."""
+    """End it when the outcome of each message is known, or when the time to wait for that is over."""
     asked = {"operation_id": plan.pk}
     with queue_database().read_session() as connection:
         if connection.value(postgresql().operation.in_hand(), asked):
-            return  # somebody sends a chunk that was begun before the rest was cancelled
+            return  # a chunk begun before the cancellation is still being sent
         seconds = connection.value(postgresql().operation.since_last(), asked) or 0.0
         known = _all_known(plan, connection)
     if not known and seconds < plan.give_up_seconds:
@@ -263,7 +269,7 @@ def _all_known(plan: RetryPlan, connection: Connection) -> bool:
 
 
 def tally(connection: Connection, plan: RetryPlan, given_up: bool = False) -> list[Any]:
-    """By stage and class: rows of stage, what, count, first_left_at. ``given_up``: nothing is waited for now."""
+    """Count by stage and class: rows of stage, what, count, first_left_at. ``given_up``: wait for no outcome now."""
     sql = postgresql().operation
     last_of_some = max((each.last for each in plan.stages if each.name != "rest"), default=0)
     asked = {"operation_id": plan.pk, "tried": plan.tried, "some": last_of_some, **_known(plan, given_up)}
@@ -273,7 +279,9 @@ def tally(connection: Connection, plan: RetryPlan, given_up: bool = False) -> li
 def items(
     connection: Connection, plan: RetryPlan, given_up: bool, after: int, classes: list[str] | None, limit: int
 ) -> list[Any]:
-    """A page of the set after a position, of these classes or all: rows with ``what`` came of it, and ``again_…``."""
+    """Return a page of the set after a position, of these classes or all: rows with the outcome ``what``, and
+    ``again_…``.
+    """
     sql = postgresql().operation
     asked = {"operation_id": plan.pk, "after": after, "classes": classes, "limit": limit, **_known(plan, given_up)}
     return connection.all(

@@ -1,7 +1,7 @@
-"""Judges what a retry may write into, for its preview, the act, and the button of one message.
+"""Judges where a retry may write, for its preview, the act, and the button of one message.
 
-What a message says chooses its target, and anybody may have sent it. So a target is an input queue; what else has the
-shape of a queue is written to only when a person named it. Reads the catalog alone, so that nobody's code runs.
+A message names its own target, and anybody may have sent it. So a target must be an input queue; other tables shaped
+like queues are written to only if a person named them. It reads only the catalog, so no code of others runs.
 """
 
 from collections import defaultdict
@@ -40,8 +40,8 @@ Chosen = Collection[Address]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """``blocking_reason``: a sentence; empty: it can be written to. ``other``: what it is instead of an input queue,
-    such as an error queue. ``runs``: what of another role runs as ours with each insert. ``trouble``: why its database
+    """``blocking_reason``: a sentence; empty: it can be written to. ``other``: its kind if it is no input queue, such
+    as an error queue. ``runs``: code of other roles that runs as ours with each insert. ``trouble``: why its database
     did not answer.
     """
 
@@ -52,13 +52,13 @@ class Target:
     trouble: DatabaseError | None = None
 
     def refusal(self, chosen: Chosen = ()) -> str:
-        """Why nothing is put into it, unless it is among those that a person named; empty: it is."""
+        """Why nothing is sent to it, unless a person named it; empty: it accepts messages."""
         if self.blocking_reason or not self.other or self.address in chosen:
             return self.blocking_reason
         return f"{self.name} is {self.other}, not an input queue: a retry goes there only when you choose it by name."
 
     def refusal_by_hand(self, chosen: Chosen = ()) -> str:
-        """Likewise of an act by hand, for which nothing of others is run, and which spans one database."""
+        """Likewise for an act by hand, which runs no code of others and spans one database."""
         return lies_elsewhere(self.address) or self.refusal(chosen) or others_code(self.runs)
 
     @property
@@ -71,8 +71,8 @@ class Target:
 
 
 def judge(connection: Connection, addresses: Iterable[Address]) -> dict[Address, Target]:
-    """Of each address what would become of a retry into it. Raises DatabaseError: of the first database, whose session
-    this is; what is wrong with another one is said of its queues.
+    """Judge each address as the target of a retry. Raises DatabaseError only of the first database, whose session this
+    is; faults of other databases are reported with their queues.
     """
     by_database: dict[QueueDatabase, list[Address]] = defaultdict(list)
     found: dict[Address, Target] = {}
@@ -87,7 +87,7 @@ def judge(connection: Connection, addresses: Iterable[Address]) -> dict[Address,
 
 
 def _elsewhere(connection: Connection, database: QueueDatabase, asked: list[Address]) -> dict[Address, Target]:
-    """A retry into another database is a crossing: it has to be allowed, and able to tell what became of it."""
+    """Judge queues of another database. A retry there is a crossing: it must be allowed, and its outcome knowable."""
     store = database.dialect.crossings
     if not database.is_writable or store is None:
         return {each: Target(each, only_looked(database.alias)) for each in asked}
@@ -104,10 +104,10 @@ def _elsewhere(connection: Connection, database: QueueDatabase, asked: list[Addr
 
 
 def _asked(connection: Connection, dialect: Dialect, asked: list[Address]) -> dict[Address, Target]:
-    """``connection``: where they lie; ``dialect``: by which they are named."""
+    """``connection``: to their database; ``dialect``: the dialect of their names."""
     allowed: list[Address] = []
     found: dict[Address, Target] = {}
-    for each in asked:  # one retry may be for some ten thousand queues: once through
+    for each in asked:  # one retry may have some ten thousand queues: one pass
         if is_watched(each):
             allowed.append(each)
         else:
@@ -123,8 +123,8 @@ def _asked(connection: Connection, dialect: Dialect, asked: list[Address]) -> di
 
 
 def not_given_back(connection: Connection, addresses: Iterable[Address]) -> Mapping[Address, str]:
-    """Of queues of other databases, why nothing that a retry has put there is taken out again
-    (archive.call_back.Judge). Raises DatabaseError where one is not heard: then the act waits for it.
+    """Return by queue of other databases why a retry's messages are not taken back from it (archive.call_back.Judge).
+    Raises DatabaseError if a database does not answer: then the act waits for it.
     """
     why: dict[Address, str] = {}
     for each in addresses:
@@ -146,9 +146,9 @@ def _give_back_refusal(connection: Connection, database: QueueDatabase | None, a
 
 
 def refusals(connection: Connection, addresses: Iterable[Address], chosen: Chosen = ()) -> Mapping[Address, str]:
-    """Why not, of those that are not written to (archive.dead_messages.Judge).
+    """Return by address why it is not written to (archive.dead_messages.Judge).
 
-    Raises DatabaseError also where another database was not heard: then an act waits for it.
+    Raises DatabaseError also if another database did not answer: then an act waits for it.
     """
     judged = judge(connection, addresses).values()
     if trouble := next((each.trouble for each in judged if each.trouble), None):
@@ -161,7 +161,7 @@ def judge_with(chosen: Chosen) -> Callable[[Connection, Iterable[Address]], Mapp
 
 
 def parsed(names: Iterable[str]) -> set[Address]:
-    """Addresses as a person or a form wrote them; what is none names nothing."""
+    """Parse addresses as typed by a person or sent by a form; skip invalid ones."""
     schema = queue_database().default_schema
     return {address for each in names if (address := _address(each, schema))}
 
@@ -190,7 +190,9 @@ def _judged(address: Address, row: Any, known: TableKind | None) -> Target:
 
 
 def _shape(row: Any) -> TableKind | None:
-    """By its columns and its name; None for what a message cannot be put into, or taken from."""
+    """Classify by columns and name; None for a table into which no message can be put, or from which none
+    can be taken.
+    """
     judged = table_classifier.judge(row) if row.columns else None
     return judged[0] if judged and (judged[0] is TableKind.LEASE or table_classifier.is_queue(row.columns)) else None
 
@@ -207,7 +209,9 @@ def _refused(address: Address, row: Any) -> str:
 
 
 def _kinds(addresses: Collection[Address]) -> dict[Address, TableKind]:
-    """As the sampler knows them; what our endpoints use as error and audit queues may have any name, and be empty."""
+    """Return kinds as the sampler knows them. Error and audit queues of our endpoints may have any name, and
+    be empty.
+    """
     rows = queue_lookup.near(addresses).filter(gone_since=None).values_list("schema", "table", "kind")
     known = {Address(schema, table): TableKind(kind) for schema, table, kind in rows}
     for schema, error, audit in Endpoint.objects.values_list("schema", "error_queue", "audit_queue"):

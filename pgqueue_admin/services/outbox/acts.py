@@ -1,6 +1,6 @@
-"""What a person does with an outbox by hand: send what a crash left in it. Each record is one transaction.
+"""Acts on an outbox by hand: sends records that a crash left in it, each in its own transaction.
 
-The mark is the guard: it fails where an endpoint or its relay has sent the record meanwhile, and nothing is sent twice.
+Marking a record as dispatched is the guard: it fails if an endpoint or its relay sent it, so nothing is sent twice.
 """
 
 import logging
@@ -27,13 +27,15 @@ _IN_DOUBT = "{} record(s) were sent; of the one after them it is not known: look
 
 
 class DispatchableOutbox(Protocol):
-    """As ``outbox.endpoint_outbox.EndpointOutbox``: of an endpoint of ours, whose settings know its queues."""
+    """Implemented by ``outbox.endpoint_outbox.EndpointOutbox`` for endpoints of ours, whose settings know
+    their queues.
+    """
 
     def relay(self, session: Connection, record_id: str) -> int | None: ...
 
 
 class Dispatched(NamedTuple):
-    """``passed``: sent by somebody else meanwhile, or gone. ``refused``: why each of the others is not sent."""
+    """``passed``: records sent by others meanwhile, or gone. ``refused``: why each other record is not sent."""
 
     records: int
     messages: int
@@ -42,7 +44,7 @@ class Dispatched(NamedTuple):
 
 
 def dispatch(outbox: DispatchableOutbox, ids: Iterable[str], person: Any, origin: str, reason: str = "") -> Dispatched:
-    """Send what these records hold, with the ids that they have. Raises OperationRefused, or OutcomeUnknown."""
+    """Send the messages of these records under their ids. Raises OperationRefused, or OutcomeUnknown."""
     if refusal := refusal_for(person, "dispatch"):
         raise OperationNotAllowed(f"Nothing was sent: {refusal}.")
     meant, lost = list(ids), None
@@ -67,7 +69,7 @@ def dispatch(outbox: DispatchableOutbox, ids: Iterable[str], person: Any, origin
 def _dispatch(
     connection: Connection, outbox: DispatchableOutbox, ids: Iterable[str]
 ) -> tuple[Dispatched, DatabaseDown | None]:
-    """With what was heard where the database went away amid a record."""
+    """Return the result, and the error if the database went away during a record."""
     records, messages, passed, refused = 0, 0, 0, list[str]()
     for message_id in ids:
         try:
@@ -84,12 +86,12 @@ def _dispatch(
 
 
 def history(table: Address) -> QuerySet[AuditEntry]:
-    """What was sent from there and switched, by people and relays; newest first."""
+    """Audit entries of sends and switches of this table, by people and relays; newest first."""
     return AuditEntry.objects.filter(noun="outbox", subject=postgresql().canonical(table)[:400])
 
 
 def note_sent(outbox: object, records: int, messages: int, person: Any, origin: str, reason: str = "") -> None:
-    """They are sent: an audit that cannot be written is said in the log."""
+    """Audit records that are already sent; if the audit fails, log them."""
     about = {"who": name_of(person), "verb": "dispatch", "noun": "outbox", "origin": origin, "reason": reason}
     try:
         AuditEntry.objects.create(**about, subject=str(outbox), after={"records": records, "messages": messages})

@@ -1,6 +1,6 @@
-"""An outbox table of others, written to with care: its records say where they go, and anybody may have written one.
+"""An outbox table of others, written to with care: anybody may have written its records, which name their destinations.
 
-So a record is sent into known queues alone, and nothing is written where code of others would run as this console.
+So records are sent only into known queues, and nothing is written that would run code of others as this console.
 """
 
 from collections.abc import Collection
@@ -26,11 +26,11 @@ SUFFIX = "OutboxData"
 
 
 class OutboxClosed(ValueError):
-    """Nothing is written to it now, whatever record is meant."""
+    """The outbox accepts no writes now, for any record."""
 
 
 class Act(NamedTuple):
-    """What a trigger and a rule are for, as the catalog writes it (``runs``, outbox.sql)."""
+    """Codes of an act in the catalog, of triggers and of rules (``runs``, outbox.sql)."""
 
     trigger: int
     rule: str
@@ -40,7 +40,7 @@ MARK, DELETE = Act(16, "2"), Act(8, "4")
 
 
 class Relayed(NamedTuple):
-    """``ids``: of what was sent. ``refused``: why, by id. What somebody else has locked or sent is in none of these."""
+    """``ids``: records sent. ``refused``: reasons by id. Records locked or sent by others are in neither."""
 
     ids: list[str]
     messages: int
@@ -48,7 +48,7 @@ class Relayed(NamedTuple):
 
 
 def engine_for(table: Address) -> Endpoint:
-    """Never started: an endpoint that is named as the table is. Raises SettingsRefused."""
+    """Return an endpoint, named after the table, that is never started. Raises SettingsRefused."""
     if not table.table.endswith(SUFFIX):
         raise SettingsRefused([f"Nothing is sent from {table.table}: its name does not end with {SUFFIX}."])
     prefix = table.table.removesuffix(SUFFIX)
@@ -58,7 +58,7 @@ def engine_for(table: Address) -> Endpoint:
 
 
 class CheckedOutbox:
-    """Whoever writes holds the table first, so that nobody adds a trigger between the check and the write."""
+    """Writes lock the table first, so that nobody adds a trigger between the check and the write."""
 
     def __init__(self, outbox: EndpointOutbox, table: Address):
         self._outbox, self.table = outbox, table
@@ -71,8 +71,8 @@ class CheckedOutbox:
         return self._outbox.store
 
     def relay(self, session: Connection, record_id: str) -> int | None:
-        """One record: how many messages; None: it was sent meanwhile, or is gone. Raises ValueError where it is not
-        sent from here.
+        """Send one record; return how many messages, or None if it was sent meanwhile or is gone. Raises ValueError if
+        it is refused.
         """
         with session.transaction():
             self._hold(session, MARK)
@@ -84,7 +84,7 @@ class CheckedOutbox:
         return len(outgoing)
 
     def relay_those(self, session: Connection, ids: Collection[str]) -> Relayed:
-        """Of these records all that wait and that nobody has locked, in one transaction. Raises OutboxClosed."""
+        """Send all of these records that wait and are not locked, in one transaction. Raises OutboxClosed."""
         sent, refused = dict[str, list[OutgoingMessage]](), dict[str, str]()
         with session.transaction():
             self._hold(session, MARK)
@@ -101,7 +101,7 @@ class CheckedOutbox:
         return Relayed(list(sent), sum(map(len, sent.values())), refused)
 
     def clean(self, session: Connection, keep: timedelta, most: int) -> int:
-        """Delete so many that were dispatched longer ago. Raises OutboxClosed."""
+        """Delete up to ``most`` records dispatched longer than ``keep`` ago. Raises OutboxClosed."""
         with session.transaction():
             self._hold(session, DELETE)
             return self._outbox.store.purge(session, keep, most)
@@ -117,7 +117,7 @@ class CheckedOutbox:
             raise OutboxClosed(why)
 
     def _send(self, session: Connection, row: Any) -> list[OutgoingMessage]:
-        """As judged, whatever is written there meanwhile."""
+        """Send exactly the messages that were judged, even if the record changes meanwhile."""
         outgoing = self._outbox.undispatched(row)
         if why := _blocking_reason(session, outgoing):
             raise ValueError(why)
@@ -126,14 +126,14 @@ class CheckedOutbox:
 
 
 def _blocking_reason(session: Connection, outgoing: list[OutgoingMessage]) -> str:
-    """The original's outbox holds the audit copy of a message too: an audit queue is a place where its records go."""
+    """Why these messages are not sent. The original's outbox holds audit copies, too: so audit queues are allowed."""
     if any(each.delay is not None for each in outgoing):
         return "it sends delayed messages, which its own endpoint alone keeps back"
     if beyond := next((why for each in outgoing if (why := lies_elsewhere(each.destination))), ""):
-        return beyond  # before that database is asked, while records here are locked
+        return beyond  # before that database is queried while records here are locked
     judged = judge(session, [each.destination for each in outgoing]).values()
     chosen = [each.address for each in judged if each.takes_copies]
     found = next((why for each in judged if (why := each.refusal_by_hand(chosen))), "")
     asked = dict.fromkeys(each.destination for each in outgoing)
     held = (foreign_code.would_run(session, each, foreign_code.INSERT) for each in asked)
-    return found or next(filter(None, held), "")  # asked again: what was attached since
+    return found or next(filter(None, held), "")  # again: a trigger may have been added since

@@ -1,4 +1,4 @@
-"""What a record of an outbox is to send, as far as a person may read it."""
+"""The messages in a record of an outbox, as far as a person may read them."""
 
 import base64
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ SHOWN = 10_000  # characters of a body
 
 @dataclass(frozen=True, slots=True)
 class RecordedMessage:
-    """As it is written there: nothing is hidden yet, and what it says of itself may be anything."""
+    """A message as recorded: nothing is hidden yet, and its contents are not trusted."""
 
     id: str
     headers: h.Headers
@@ -44,12 +44,12 @@ class RecordedMessage:
 
     @property
     def due_at(self) -> datetime | None:
-        """Until then it is held back, however early it is sent."""
+        """When it is due, whenever it is sent."""
         return parse_time(self.options.get("DeliverAt"))
 
     @property
     def delay(self) -> timedelta | None:
-        """For so long it is held back from when it is sent."""
+        """Its delay, counted from when it is sent."""
         return parse_timespan(self.options.get("DelayDeliveryFor"))
 
     @property
@@ -63,7 +63,7 @@ class RecordedMessage:
 
 @dataclass(frozen=True, slots=True)
 class RecordedSend:
-    """``body``: what may be read of it, cut; ``hidden``: why nothing, or not all, is."""
+    """``body``: the readable part, cut; ``hidden``: why nothing, or not all, may be read."""
 
     id: str
     type: str
@@ -77,7 +77,7 @@ class RecordedSend:
 
 
 def messages_of(text: str) -> list[RecordedMessage] | None:
-    """For whoever asks ``ContentAccess`` before it shows any; None: it cannot be read as a list of messages."""
+    """Parse the messages, unmasked: callers mask them with ``ContentAccess``. None: it is no list of messages."""
     try:
         return [_message(each) for each in orjson.loads(text)]
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -85,7 +85,7 @@ def messages_of(text: str) -> list[RecordedMessage] | None:
 
 
 def operations_of(text: str, access: ContentAccess) -> list[RecordedSend] | None:
-    """A line each; None as ``messages_of``."""
+    """Return a masked line for each message; None as in ``messages_of``."""
     found = messages_of(text)
     return None if found is None else [_send(each, access) for each in found]
 

@@ -1,4 +1,4 @@
-"""Outbox tables that do not say since when a record waits: who looks writes it down, who shows it reads it."""
+"""First-seen times for outbox tables that do not store since when a record waits: looks write them, pages read them."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -9,22 +9,21 @@ from pgqueue_admin.models.outbox_first_seen import MOST
 from pgqueue_admin.monitor import outboxes
 from pgqueue_admin.services.outbox.switches import here
 
-_SHOWN = 1_000  # of those that were seen first, which of them still wait is asked for a page
+_SHOWN = 1_000  # of the records seen first, so many are checked for a page
 
 
 def database_of(connection: Connection, table: Address) -> str:
-    """As what is remembered of this table is kept. Raises DatabaseError."""
+    """Return the key of this table's database in stored times. Raises DatabaseError."""
     elsewhere = outbox_databases.of_table(table)
     return elsewhere.key if elsewhere else here(connection)
 
 
 def follow(connection: Connection, database: str, table: Address) -> dict[str, datetime]:
-    """What waits is noted, what was sent or is gone is forgotten. Since when each is seen, by the console's clock.
-
-    ``database``: as ``database_of`` says it. Raises DatabaseError, or django.db.Error.
+    """Note waiting records, forget those sent or gone; return when each was first seen, by the console's clock.
+    ``database``: from ``database_of``. Raises DatabaseError, or django.db.Error.
     """
     kept = connection.dialect.native(table)
-    known = outbox_first_seen.since(database, kept)  # before what waits is listed: somebody may note some meanwhile
+    known = outbox_first_seen.since(database, kept)  # before listing: another process may note some meanwhile
     listed = outboxes.pending_ids(connection, table, MOST)
     gone = known.keys() - set(listed)
     if gone and len(listed) >= MOST:
@@ -35,7 +34,7 @@ def follow(connection: Connection, database: str, table: Address) -> dict[str, d
 
 
 def seen_since(connection: Connection, database: str, table: Address) -> datetime | None:
-    """When the first of those that still wait was seen, by the console's clock; None: nobody has looked yet.
+    """Return when the first record still waiting was seen, by the console's clock; None: no look yet.
 
     Writes nothing. Raises DatabaseError.
     """
@@ -45,14 +44,14 @@ def seen_since(connection: Connection, database: str, table: Address) -> datetim
 
 
 def first_seen(connection: Connection, table: Address, records: Collection[str]) -> dict[str, datetime]:
-    """When these were seen first, as far as anybody looked. Writes nothing. Raises DatabaseError."""
+    """Return when these records were first seen, if they were. Writes nothing. Raises DatabaseError."""
     if not records:
         return {}
     return outbox_first_seen.since(database_of(connection, table), connection.dialect.native(table), records)
 
 
 def forget_what_is_not_followed(database: str, followed: Collection[Address]) -> None:
-    """``followed``: the tables that need it, and those that cannot be read now."""
+    """``followed``: tables that need first-seen times, and those that cannot be read now."""
     elsewhere = [each.key for each in outbox_databases.elsewhere()]
     outbox_first_seen.forget_other_databases([database, *elsewhere])
     for table in outbox_first_seen.tables(database) - set(followed):

@@ -1,4 +1,4 @@
-"""What a person switches on for an outbox table of others: sending by hand, a relay, a clean-up. Each is audited."""
+"""Switches that a person sets for an outbox table of others: sending by hand, relay, clean-up. Each is audited."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from pgqueue_admin.services.outbox.checked_outbox import CheckedOutbox
 from pgqueue_admin.services.permissions import name_of, refusal_for
 
 MINUTE, DAY = 60, 86_400
-RELAY_AFTER = 5 * MINUTE  # unless told otherwise
-KEEP = 7 * DAY  # likewise, as the original
+RELAY_AFTER = 5 * MINUTE  # default
+KEEP = 7 * DAY  # default, as in the original
 RELAY_LIMITS, KEEP_LIMITS = (MINUTE, DAY), (DAY, 3650 * DAY)
 
 
 class ByHandOutbox(CheckedOutbox):
-    """Implements acts.DispatchableOutbox: as long as a person has allowed it."""
+    """Implements acts.DispatchableOutbox while a person allows it."""
 
     def relay(self, session: Connection, record_id: str) -> int | None:
         if not dispatch_allowed(self.table):
@@ -33,22 +33,22 @@ def decided(table: Address) -> ForeignOutbox | None:
 
 
 def dispatch_allowed(table: Address) -> bool:
-    """Of one that no endpoint of ours writes to."""
+    """Whether sending by hand is allowed from an outbox that no endpoint of ours writes to."""
     row = decided(table)
     return row is not None and row.dispatch_allowed
 
 
 def allow_dispatch(table: Address, allowed: bool, person: Any, origin: str, reason: str = "") -> bool:
-    """Whether it was changed. Raises OperationNotAllowed."""
+    """Allow or forbid sending by hand; return whether this changed. Raises OperationNotAllowed."""
     return _change(table, {"dispatch_allowed": allowed}, person, origin, reason)
 
 
 def keep(
     table: Address, relay_seconds: int | None, keep_seconds: int | None, person: Any, origin: str, reason: str = ""
 ) -> bool:
-    """Switch relay and clean-up on, with these times, or off. Whether anything was changed.
+    """Switch relay and clean-up on, with these times, or off; return whether anything changed.
 
-    Raises OperationRefused, or DatabaseError where it is not known which database this is.
+    Raises OperationRefused, or DatabaseError if the database cannot be identified.
     """
     _insist("Its relay sends what waits longer than", relay_seconds, RELAY_LIMITS)
     _insist("Its clean-up keeps records for", keep_seconds, KEEP_LIMITS)
@@ -58,7 +58,7 @@ def keep(
 
 
 def this_database() -> str:
-    """A table of the same name in another one is somebody else's. Raises DatabaseError."""
+    """Identify this database: a table of the same name in another one is not the same. Raises DatabaseError."""
     with queue_database().read_session() as connection:
         return here(connection)
 
