@@ -1,4 +1,4 @@
-"""The warning kinds, a file each. docs/reference/warnings.md documents every one of this list, or a test fails."""
+"""The warning kinds, a file each. docs/reference/warnings.md documents every kind listed here, or a test fails."""
 
 from pgqueue_admin.alerts.kinds import (
     anomaly,

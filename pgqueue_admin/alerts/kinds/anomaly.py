@@ -1,4 +1,4 @@
-"""The newest hour of history is far from what is usual for its hour of the week.
+"""The newest hour of history is far from what is usual for that hour of the week.
 
 First step: Open Trends at that hour; a deploy mark or a new failure beside it is the usual cause.
 """
@@ -14,7 +14,7 @@ from pgqueue_admin.transport.wire.type_names import short_type
 
 
 def find(look: AlertSnapshot) -> Iterator[Finding]:
-    """One for each way, queue and type; over with the first hour that is usual again."""
+    """One finding per way, queue and type; over with the first normal hour."""
     inputs = {endpoint.name: look.address(endpoint) for endpoint in look.endpoints}
     for stretch in findings.lasting(look.now):
         row = stretch.worst

@@ -1,4 +1,4 @@
-"""The archive of dead messages cannot be read: its schema is missing, the role may not, or the database is down.
+"""The archive of dead messages cannot be read: its schema is missing, the role has no right, or the database is down.
 
 First step: Run `manage.py engine_schema` if the schema is missing; else bring the database back.
 """

@@ -1,4 +1,4 @@
-"""Most queues cannot be read, or none: what pages say of them is old, and other warnings about them stand still.
+"""Most queues, or all, cannot be read: pages show old figures, and other warnings about the queues are frozen.
 
 First step: Read the database's words in the warning; grant SELECT, or bring the database back.
 """

@@ -1,6 +1,6 @@
-"""A circuit breaker of an endpoint of ours is open: what it stands before has failed for 30 s and more.
+"""A circuit breaker of an endpoint of ours is open: what it protects has failed for 30 s or longer.
 
-First step: Read the error in the warning: mend the database or the network. Nothing is lost meanwhile.
+First step: Read the error in the warning: repair the database or the network. Nothing is lost meanwhile.
 """
 
 from collections import defaultdict
@@ -14,7 +14,7 @@ from pgqueue_admin.formatting import warnings
 
 
 def find(look: AlertSnapshot) -> Iterator[Finding]:
-    """One warning an endpoint and breaker, however many processes it is open in."""
+    """One warning per endpoint and breaker, however many processes it is open in."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for process in look.processes:
         if look.hears_of(process):

@@ -1,4 +1,4 @@
-"""A message was in flight at several deaths of a process: it never fails, and comes back to the head for ever.
+"""A message was in flight at several crashes of a process: it never fails, and returns to the head each time.
 
 First step: Move that message out from its warning; stop the endpoint first if it is in flight.
 """

@@ -1,6 +1,6 @@
 """Whether messages arrived in another database has been unknown for over 5 min; they are held until it is known.
 
-First step: Mend the way to that database; where it cannot tell any more, look there and decide on Crossings.
+First step: Restore the connection to that database; if it cannot tell any more, look there and decide on Crossings.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from pgqueue_admin.formatting import warnings
 def find(look: AlertSnapshot) -> Iterator[Finding]:
     for row in look.crossings or []:
         if not row.undecided and not row.going:
-            continue  # its queues there took none of them
+            continue  # its queues there accepted none of them
         said = warnings.crossing_undecided(
             row.alias, row.undecided, row.going, row.seconds, CROSSING_LATE.total_seconds()
         )

@@ -1,4 +1,4 @@
-"""Others could have code of theirs run by the console: its role is a superuser, or they may create where it looks.
+"""Others could run their code as the console: its role is a superuser, or they may create objects on its search path.
 
 First step: Run the statement that the warning shows; give the console a role that is no superuser.
 """

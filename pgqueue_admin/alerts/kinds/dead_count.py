@@ -1,4 +1,4 @@
-"""More dead messages than the target, where they do not lie in the archive: in an error queue.
+"""An error queue holds more dead messages than its target, and they are not in the archive.
 
 First step: Look at its messages; switch on ingestion, so that they can be retried from the archive.
 """
@@ -13,10 +13,10 @@ from pgqueue_admin.formatting import warnings
 
 
 def find(look: AlertSnapshot) -> Iterator[Finding]:
-    """Of error queues only. What an input queue has dead lies in the archive, where dead_message counts it anew at each
-    look: the newest sample may be older than that, and would warn of messages that somebody has just discarded.
+    """Judge error queues only. Dead messages of input queues are archived, where dead_message counts them at each pass:
+    the newest sample may be older, and would warn of messages that somebody has just discarded.
     """
-    archived = {group.queue for group in look.lying or []}  # of these dead_message tells, and by cause
+    archived = {group.queue for group in look.lying or []}  # dead_message warns of them, by cause
     for queue, verdict in past(look, "dead"):
         address = look.address(queue)
         if queue.kind == "error" and address not in archived:

@@ -1,6 +1,6 @@
-"""C7: messages lie dead in the archive, by the queue they died in and by cause. Deaths of these are mailed.
+"""C7: the archive holds dead messages, by queue of death and by cause. Their deaths are mailed.
 
-First step: Open the failure, mend its cause, and retry five in stages before the rest.
+First step: Open the failure, fix its cause, and retry five in stages before the rest.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def find(look: AlertSnapshot) -> Iterator[Finding]:
 
 
 def found(look: AlertSnapshot, group: DeadGroup) -> Finding:
-    """Critical once the queue holds more dead than its target accepts."""
+    """Critical if the queue has more dead messages than its target."""
     target = look.target_dead(group.queue) or 0
     cause = short_cause(group.cause) if group.cause else pluralize(group.causes, "other cause")
     said = warnings.dead(group.count, cause, target)

@@ -1,4 +1,4 @@
-"""A process of ours runs and reports, and receives nothing while messages wait and it has slots for them.
+"""A process of ours runs and reports, but receives nothing while messages wait and it has free slots.
 
 First step: Restart the process on its endpoint's page and read its log.
 """
@@ -12,7 +12,7 @@ from pgqueue_admin.alerts.snapshot import AlertSnapshot
 from pgqueue_admin.formatting import warnings
 from pgqueue_admin.models import Endpoint, Process, Queue
 
-DEAF = timedelta(seconds=60)  # twice what a session waits for an answer: by then it receives again, or says why not
+DEAF = timedelta(seconds=60)  # twice a session's timeout: by then it receives again, or reports why not
 
 
 def find(look: AlertSnapshot) -> Iterator[Finding]:
@@ -24,7 +24,7 @@ def find(look: AlertSnapshot) -> Iterator[Finding]:
 
 
 def deaf(look: AlertSnapshot, queue: Queue) -> list[Process]:
-    """Those of the endpoint whose queue this is. What has waited for less may just have come."""
+    """Return the silent processes of the queue's endpoint. Messages that waited for less may just have arrived."""
     endpoint, oldest = look.ours.get((queue.schema, queue.table)), queue.latest.oldest_at
     if endpoint is None or endpoint.paused or not queue.latest.ready or not oldest or look.now - oldest < DEAF:
         return []
@@ -32,13 +32,13 @@ def deaf(look: AlertSnapshot, queue: Queue) -> list[Process]:
 
 
 def _is_deaf(look: AlertSnapshot, process: Process, endpoint: Endpoint) -> bool:
-    """One whose slots are all busy is slow; what it is told to do anew begins to count then."""
+    """Whether it receives nothing. One whose slots are all busy is slow; new instructions restart the clock."""
     is_at_work = look.hears_of(process) and process.state == Process.State.RUNNING and process.busy < process.slots
     return is_at_work and look.now - max(hears_until(process), look.watching_since) >= DEAF
 
 
 def hears_until(process: Process) -> datetime:
-    """When it last received, or was last set right: by a start, or by settings that end a pause."""
+    """When it last received, or was last started, or got settings that end a pause."""
     return max(filter(None, (process.received_at, process.settings_at, process.started_at)))
 
 

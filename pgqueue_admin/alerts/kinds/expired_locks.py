@@ -1,4 +1,4 @@
-"""Lease messages whose locks are over lie in their table: neither worked on nor dead, because nobody ends the locks.
+"""Lease messages with expired locks stay in their table, neither processed nor dead: nothing ends the locks.
 
 First step: Start a supervisor, beat or the job of pg_cron, or run `manage.py lease expire`.
 """

@@ -1,6 +1,6 @@
-"""A console that keeps history of the archive has said nothing for a week: the archive is pruned without it.
+"""A console that keeps history of the archive has not reported for a week: the archive is pruned without it.
 
-First step: See that its Celery worker runs; if that console is gone, run the delete that the warning shows.
+First step: Check that its Celery worker runs; if that console is gone, run the delete that the warning shows.
 """
 
 from collections.abc import Iterator

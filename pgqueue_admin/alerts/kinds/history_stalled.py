@@ -1,4 +1,4 @@
-"""History is switched on and stands still, or never began: of what happened since, Trends know nothing.
+"""History is switched on but stalled, or never began: Trends lack everything since.
 
 First step: Read on Workers and History what it waits for, then resume it. Queues are not affected.
 """
@@ -22,7 +22,7 @@ _WORDS = {
 
 
 def stalled(now: datetime) -> Iterator[Finding]:
-    """One for each table; none where history is switched off."""
+    """One finding per table; none if history is switched off."""
     if not settings.PGQUEUE["SPARK_MASTER"]:
         return
     for stall in stalls(now):

@@ -1,4 +1,4 @@
-"""A host's supervisor is not heard of any more, and did not end in order.
+"""A host's supervisor does not report any more, and did not shut down in order.
 
 First step: Start its supervisor again; if the host is gone, press *gone for good* on Workers.
 """
@@ -13,11 +13,11 @@ from pgqueue_admin.alerts.snapshot import AlertSnapshot
 from pgqueue_admin.formatting import hosts
 from pgqueue_admin.models import Process
 
-SILENT = timedelta(seconds=60)  # the others have its share after ten; a machine that restarts is back in less
+SILENT = timedelta(seconds=60)  # other hosts take over after ten; a machine restarts in less
 
 
 def can_tell(look: AlertSnapshot) -> bool:
-    """After an outage of the console's database nobody has been heard of for as long as that took."""
+    """Whether heartbeats can be judged: none arrived during an outage of the console's database."""
     return look.heard_for >= SILENT
 
 
@@ -41,7 +41,7 @@ def _found(look: AlertSnapshot, last: Process, others: bool) -> Finding:
 
 
 def _ended_with(process: Process, last: Process) -> bool:
-    """A process of an endpoint that was heard of as long as its supervisor was."""
+    """Whether an endpoint's process reported as long as its supervisor did."""
     there = process.role == "endpoint" and process.host == last.host and process.ended_at is None
     return there and process.heartbeat_at > last.heartbeat_at - SILENT
 

@@ -1,4 +1,4 @@
-"""What a warning kind is: its name, how it is titled, and the function that finds it."""
+"""Defines a warning kind: its name, its title, and the function that finds it."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -26,24 +26,24 @@ def sees_archive(look: AlertSnapshot) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AlertKind:
-    """``can_tell`` is False while the kind's figures are missing: then what is open stays as it stands. So does what is
-    open of an ``unknown`` subject; and of a kind ``by_samples`` that of a queue which cannot be read.
+    """``can_tell`` is False while the kind's figures are missing: then its open warnings stay unchanged. So do those of
+    ``unknown`` subjects and, of a kind ``by_samples``, those of unreadable queues.
     """
 
     name: str
     title: str
     find: Callable[[AlertSnapshot], Iterable[Finding]]
     can_tell: Callable[[AlertSnapshot], bool] = always
-    by_samples: bool = False  # judges a queue by its figures
+    by_samples: bool = False  # judges queues by their samples
     unknown: Callable[[AlertSnapshot], Collection[str]] = (
-        nothing  # subjects, or addresses of queues that are read, of which this figure is not known now
+        nothing  # subjects, or addresses of readable queues, whose figure is unknown now
     )
     mailed: bool = False
-    counts: bool = False  # deaths: when they have doubled, that is mailed, too
-    threshold: str = "target"  # what a mail's subject calls it; empty: there is none
-    settle: timedelta = timedelta(0)  # how long its first mail waits for what belongs to it
-    ends_silently: bool = False  # no mail says that it is over
-    linger: timedelta = timedelta(0)  # how long it must be gone before it counts as over: figures hover
+    counts: bool = False  # deaths: doubling is mailed, too
+    threshold: str = "target"  # its word in a mail's subject; empty: none
+    settle: timedelta = timedelta(0)  # how long its first mail waits for more
+    ends_silently: bool = False  # its end is not mailed
+    linger: timedelta = timedelta(0)  # how long it must be absent before it is over: figures fluctuate
 
 
 HOVERING = timedelta(seconds=30)

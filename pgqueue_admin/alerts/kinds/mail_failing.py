@@ -1,4 +1,4 @@
-"""Mails that the server did not take.
+"""Mails that the mail server did not accept.
 
 First step: Read the server's answer on Mails; check `EMAIL_URL` and `PGQUEUE_ALERT_TO`.
 """

@@ -1,7 +1,6 @@
-"""Messages wait and nobody takes them. Of queues that are not ours this only seems so.
+"""Messages wait and nothing receives them. For external queues this is an inference.
 
-First step: Ours: start its endpoint, or see on Workers why no process starts. Others: see whether their service
-runs.
+First step: Ours: start its endpoint, or see on Workers why no process starts. Others: check whether their service runs.
 """
 
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from pgqueue_admin.formatting import warnings
 from pgqueue_admin.models import Endpoint, Process, Queue
 
 QUIET_OURS = 30.0  # a restart takes a moment
-QUIET_FOREIGN = 120.0  # all that can be seen of them is that nothing leaves
+QUIET_FOREIGN = 120.0  # only the lack of departures is visible
 
 
 def find(look: AlertSnapshot) -> Iterator[Finding]:
@@ -27,13 +26,13 @@ def find(look: AlertSnapshot) -> Iterator[Finding]:
 
 
 def _quiet_ours(look: AlertSnapshot, endpoint: Endpoint) -> float:
-    """Seconds since the last process ended or began to drain; none while a person has paused it."""
+    """Seconds since the last process ended or began to drain; 0 while paused."""
     received = [at for process in look.of(endpoint) if (at := _received_until(look, process, endpoint))]
     return 0.0 if endpoint.paused else (look.now - max([look.watching_since, *received])).total_seconds()
 
 
 def _received_until(look: AlertSnapshot, process: Process, endpoint: Endpoint) -> datetime | None:
-    """Now, while it runs; None where it is silent. One that drains, which may take an hour, takes nothing new."""
+    """Now if it runs; None if it is silent. A draining process, for up to an hour, receives nothing new."""
     if not look.hears_of(process):
         return process.ended_at
     if process.state == Process.State.DRAINING and process.drain_until:
@@ -42,8 +41,9 @@ def _received_until(look: AlertSnapshot, process: Process, endpoint: Endpoint) -
 
 
 def _quiet_foreign(look: AlertSnapshot, queue: Queue) -> float:
-    """Since the last one left, or since the oldest came if that was later: who just came waits rightly. None while
-    one is in hand, however long that takes: those behind it may come faster than they go."""
+    """Seconds since the last departure, or since the oldest message arrived if that was later. 0 while a message is in
+    flight, however long that takes: those behind it may arrive faster than they are processed.
+    """
     if queue.latest.in_flight:
         return 0.0
     since = filter(None, (queue.latest.last_departure_at or queue.first_seen_at, queue.latest.oldest_at))

@@ -1,4 +1,4 @@
-"""Messages that had failed long before, taken into the archive from an error queue: told once, as a pile.
+"""Messages that had failed long before, archived from an error queue: one notification for all.
 
 First step: Look at them in the archive by cause; retry or discard them. No hurry: none is new.
 """
@@ -14,11 +14,11 @@ from pgqueue_admin.formatting import warnings
 from pgqueue_admin.models.queue_database import queue_database
 
 STAYS = timedelta(days=1)
-SETTLES = timedelta(minutes=1)  # an error queue comes in by batches: the mail says how many there are in all
+SETTLES = timedelta(minutes=1)  # an error queue is archived in batches: the mail gives the total
 
 
 def found(came_from: str, count: int) -> Finding:
-    """``told`` is 0: what an evaluation adds to the pile is counted on."""
+    """``told`` is 0: an evaluation adds to the count."""
     said = warnings.old_deaths(count, _table(came_from))
     return Finding("old_deaths", came_from, said, queue=came_from, count=count, told=0)
 
@@ -31,7 +31,7 @@ def _table(address: str) -> str:
 
 
 def find(look: AlertSnapshot) -> Iterator[Finding]:
-    """Nothing: it is what happened, and not how things are."""
+    """Find nothing: the kind reports events, not a state."""
     return iter(())
 
 

@@ -1,4 +1,4 @@
-"""What a handler sent is committed and does not leave: its process ended in between, and nobody sends it.
+"""A handler's sends are committed but not dispatched: its process ended in between, and nothing sends them.
 
 First step: Start the endpoint whose records they are, or send them on Outbox.
 """
@@ -26,12 +26,12 @@ def find(look: AlertSnapshot) -> Iterator[Finding]:
 
 
 def unknown(look: AlertSnapshot) -> Collection[str]:
-    """Of a database that does not answer what was found stays."""
+    """Findings in a database that does not answer stay open."""
     return [each for each in look.open_subjects("outbox_undispatched") if look.is_outbox_away(_alias(each))]
 
 
 def _alias(subject: str) -> str:
-    """As the address has it before the schema, ``"stock:public"."Billing_OutboxData"``."""
+    """Return the alias before the schema in an address, ``"stock:public"."Billing_OutboxData"``."""
     before, said, _ = subject.removeprefix('"').partition(":")
     return before if said else ""
 

@@ -1,6 +1,6 @@
 """The oldest ready message waits longer than the queue's target.
 
-First step: See on the queue's page whether more come than leave; then raise concurrency or start a process.
+First step: See on the queue's page whether more arrive than leave; then raise concurrency or start a process.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def _pace(look: AlertSnapshot, queue: Queue) -> AgeExplanation:
 
 
 def unknown(look: AlertSnapshot) -> set[str]:
-    """Past the cap, behind more messages in flight or expired than are looked through, no ready one is seen."""
+    """Queues whose oldest ready message is beyond the cap, behind too many messages in flight or expired."""
     return {look.address(queue) for queue in not_known(look, "age")}
 
 

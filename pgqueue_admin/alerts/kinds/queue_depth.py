@@ -1,6 +1,6 @@
 """More messages wait than the queue's target.
 
-First step: Look at its messages and at who receives; a pile of one type has one cause.
+First step: Look at its messages and receivers; a pile of one type has one cause.
 """
 
 from collections.abc import Iterator

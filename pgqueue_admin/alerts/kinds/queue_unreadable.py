@@ -1,6 +1,6 @@
-"""A queue that cannot be read, where most others can: a right is missing, or somebody holds its lock.
+"""A queue cannot be read although most others can: a right is missing, or somebody holds a lock on it.
 
-First step: Read the database's words on the queue's page: 42501 wants a grant, 55P03 has a holder in pg_locks.
+First step: Read the database's words on the queue's page: 42501 needs a grant, 55P03 has a holder in pg_locks.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,9 @@ from pgqueue_admin.models import staleness
 
 
 def find(look: AlertSnapshot) -> Iterator[Finding]:
-    """Where others were read meanwhile, for longer than one slow look. Where most are unread, one warning says so."""
+    """Find queues unread for longer than one slow look while others were read. If most are unread, ``blind``
+    says so.
+    """
     if look.sight.is_blind:
         return
     patience = timedelta(seconds=staleness.limit())

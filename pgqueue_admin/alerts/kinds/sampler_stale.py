@@ -1,6 +1,6 @@
-"""No new sample: figures on every page, and warnings that follow from them, stand still.
+"""No new sample: figures on every page, and warnings based on them, are frozen.
 
-A sampler that runs says why it sees nothing: then the warning is ``blind``.
+A running sampler reports why it reads nothing: then the warning is ``blind``.
 
 First step: See on Workers whether supervisor and sampler run, and whether the database answers.
 """

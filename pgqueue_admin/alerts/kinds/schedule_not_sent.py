@@ -1,6 +1,6 @@
-"""A schedule was due and its message was not sent: nobody looks, or the database refuses the insert.
+"""A schedule was due and its message was not sent: nothing runs schedules, or the database refuses the insert.
 
-First step: Read its last error on Schedules; if nobody looks, start a supervisor or run `manage.py schedule due`.
+First step: Read its last error on Schedules; if nothing runs them, start a supervisor or `manage.py schedule due`.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A queue's sequence comes to its end, as a rule 2,147,483,647: past it every send fails.
+"""A queue's sequence nears its end, usually 2,147,483,647: beyond it every send fails.
 
 First step: Widen the sequence and the seq column to bigint before the end is reached.
 """

@@ -1,4 +1,4 @@
-"""A queue's table lacks a column or an index: whoever receives or sends there is slow, or fails.
+"""A queue's table lacks a column or an index: receiving or sending there is slow, or fails.
 
 First step: Have the table's owner run the statement that the warning shows.
 """

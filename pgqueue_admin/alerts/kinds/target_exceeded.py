@@ -1,4 +1,4 @@
-"""Queues past a target, as monitor judges them for every page: what is shown is what is judged."""
+"""Queues past a target, by the same function as on every page: what is shown is what is judged."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ def past(look: AlertSnapshot, why: str) -> Iterator[tuple[Queue, TargetVerdict]]
 
 
 def not_known(look: AlertSnapshot, why: str) -> Iterator[Queue]:
-    """Those that are neither past this target nor within it: nobody can tell now."""
+    """Queues neither past this target nor within it: unknown now."""
     return (queue for queue, _ in _judged(look, why, TargetState.WARNING))
 
 

@@ -1,4 +1,4 @@
-"""Transactions over several databases that are prepared and that nobody ends: they hold locks until somebody does.
+"""Transactions over several databases are prepared and not ended: they hold locks until somebody ends them.
 
 First step: Start the endpoint that prepared them; look under *In doubt* on Outbox before you end one by hand.
 """
@@ -16,7 +16,7 @@ _BESIDE_QUEUES, _ELSEWHERE = "queues' database", "database "
 
 
 def find(look: AlertSnapshot) -> Iterator[Finding]:
-    """One of each database that was asked."""
+    """One finding per database queried."""
     elsewhere = look.outboxes_elsewhere.in_doubt if look.outboxes_elsewhere else []
     late = defaultdict[str, list[InDoubt]](list)
     for each in each_once([*(look.in_doubt or []), *elsewhere]):
@@ -35,13 +35,13 @@ def _found(subject: str, late: list[InDoubt]) -> Finding:
 
 
 def _waiting(late: list[InDoubt]) -> int:
-    """As far as servers tell; some tell it of all together."""
+    """Count sessions that wait, as far as servers report them; some report one number for all together."""
     shared = [each.waiting or 0 for each in late if each.prepared.is_shared]
     return sum(each.waiting or 0 for each in late if not each.prepared.is_shared) + max(shared, default=0)
 
 
 def unknown(look: AlertSnapshot) -> Collection[str]:
-    """Of a database that does not answer what was found stays."""
+    """Findings in a database that does not answer stay open."""
     open_now = look.open_subjects("transaction_in_doubt")
     return [each for each in open_now if look.is_outbox_away(each.removeprefix(_ELSEWHERE)) and each != _BESIDE_QUEUES]
 

@@ -1,4 +1,4 @@
-"""T16: an endpoint peeks so seldom that messages expire before they are looked at.
+"""T16: an endpoint peeks so rarely that messages expire unseen.
 
 First step: Set the peek delay below the time to be received, or give the type a longer one.
 """

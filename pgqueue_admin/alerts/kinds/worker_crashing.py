@@ -1,4 +1,4 @@
-"""A child of the supervisor ends again and again.
+"""A child of the supervisor ends repeatedly.
 
 First step: Read the last error in its log on Workers; pause the endpoint if each start does harm.
 """
@@ -14,7 +14,7 @@ from pgqueue_admin.models import Process
 from pgqueue_admin.services import content_access
 
 LIMIT = 2
-_CRASHED = (Process.State.CRASHED, Process.State.BACK_OFF)  # one that was lost went with its supervisor
+_CRASHED = (Process.State.CRASHED, Process.State.BACK_OFF)  # LOST ones ended with their supervisor
 
 
 def find(look: AlertSnapshot) -> Iterator[Finding]:
