@@ -1,4 +1,4 @@
-"""One mail as a row: subject, text and HTML, composed before it is sent and never changed after."""
+"""Composes a mail as a row: subject, text and HTML, written before sending and never changed."""
 
 import re
 import textwrap
@@ -28,7 +28,7 @@ About = AlertMail.About
 
 
 def write(look: AlertSnapshot, alert: Alert, about: About, last: str = "") -> AlertMail:
-    """The row that waits to be sent. What it says is what was known when the warning changed."""
+    """Create the waiting row. It says what was known when the warning changed."""
     context = facts(look, alert, about) | {"last": last}
     first = alert.mails.order_by("id").first()
     return AlertMail.objects.create(
@@ -57,7 +57,7 @@ def write_test(mail: MailSettings, person: str, colour: str) -> AlertMail:
 
 
 def message_id(mail: MailSettings, what: str) -> str:
-    """Made once, kept in the row: a mail that has to be sent again is known by it as the same."""
+    """Make a Message-ID, stored in the row: a mail sent again is recognized as the same."""
     return f"<{what}.{uuid.uuid4()}@{mail.domain}>"
 
 
@@ -77,7 +77,7 @@ def subject_of(look: AlertSnapshot, alert: Alert, about: About) -> str:
 
 
 def facts(look: AlertSnapshot, alert: Alert, about: About) -> dict[str, Any]:
-    """What both parts show. Never a body, never a header's value (CONSOLE 11)."""
+    """Return what both parts show. Never a body, never a header's value (CONSOLE 11)."""
     opened, over = local(alert.opened_at, timezone.get_default_timezone()), about == About.RESOLVED
     failures = failures_of.find([alert])[alert.pk] if alert.kind == "dead_message" else metrics.NO_FAILURES
     return {
@@ -104,20 +104,20 @@ def facts(look: AlertSnapshot, alert: Alert, about: About) -> dict[str, Any]:
 
 
 def _without_figures(alert: Alert) -> str:
-    """Of one that is over: its last look was somewhere halfway."""
+    """Describe a resolved warning without figures: the last pass saw some value on the way down."""
     title, cause = BY_NAME[alert.kind].title, display_names.cause(alert)
     return f"{title} by {cause}" if cause else title
 
 
 def both_zones(opened: datetime) -> str:
-    """``20 Nov 02:47:03 CET (01:47:03 UTC)``, once where they are the same."""
+    """Format as ``20 Nov 02:47:03 CET (01:47:03 UTC)``, once if they are equal."""
     utc = opened.astimezone(timezone.get_fixed_timezone(0))
     said = f"{opened.day} {opened:%b %H:%M:%S} {zone_name(opened)}"
     return said if opened.utcoffset() == utc.utcoffset() else f"{said} ({utc:%H:%M:%S} UTC)"
 
 
 def render(template: str, context: dict[str, Any]) -> str:
-    """Text is filled to 72 columns paragraph by paragraph; lines that are indented keep their shape."""
+    """Render; text is filled to 72 columns by paragraph, and indented lines stay unchanged."""
     said = render_to_string(f"pgqueue_admin/mail/{template}", context)
     return said if template.endswith(".html") else wrapped(said.replace(NBSP, " "))
 
@@ -131,22 +131,25 @@ def _filled(line: str) -> str:
     return textwrap.fill(line, COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 
-# A mail's subject: environment, severity, queue, fact, cause and target in 78 characters, whatever the names hold.
+# A mail's subject: environment, severity, queue, fact, cause and target in 78 characters, for any names.
 LONGEST = 78
 _SHORTEST = 8
-# what an address is known by: the colon of https://, www's dot, the @ between two names
+# marks of an address: the colon of https://, the dot of www., the @ between two names
 _ADDRESS = re.compile(r"(?<=\w):(?=//)|(?<=\bmailto):|(?<=\bwww)\.|(?<=\w)@(?=\w)", re.IGNORECASE)
 
 
 def one_line(text: str) -> str:
-    """Controls, line ends, separators and bidi marks become spaces: a name can add no header and turn no line."""
+    """Replace controls, line ends, separators and bidi marks by spaces: a name can add no header and reverse
+    no line.
+    """
     kept = "".join(" " if unicodedata.category(mark)[0] == "C" or mark in "\u2028\u2029" else mark for mark in text)
     return " ".join(kept.split())
 
 
 def unlinked(text: str) -> str:
-    """On one line, and with no address that a mail reader would make a link of: who names a message type writes to all
-    who are on call, in our name. Our own links stand in lines of their own."""
+    """Put on one line, and break addresses that a mail reader would link: a message type's author could otherwise send
+    links to all on call, in our name. Our own links have lines of their own.
+    """
     return _ADDRESS.sub(lambda found: f"[{found[0]}]", one_line(text))
 
 
@@ -159,7 +162,7 @@ def compose_subject(
 ) -> str:
     """``[production] critical: Billing 24 dead (GatewayTimeout), target 0, since 02:47``.
 
-    What is too long is taken from the cause first, then from the queue, then from the environment.
+    An overlong subject is cut first in the cause, then in the queue, then in the environment.
     """
     names = [one_line(name) for name in (cause, queue, environment or "unnamed")]
     rest = [one_line(part) for part in (state, before, middle, after)]
@@ -182,13 +185,13 @@ def _line(names: list[str], rest: list[str]) -> str:
     return text.replace(" ,", ",")
 
 
-# What became of the messages of a warning that is over: who decided on how many.
-MOST_ACTS = 3  # acts are named; a mail is no list of operations
+# The outcome of a resolved warning's messages: who decided on how many.
+MOST_ACTS = 3  # acts that are named: a mail is no list of operations
 RESOLUTION_WORDS = {"succeeded": "retried and succeeded", "dead_again": "retried and dead again"}
 
 
 def resolution_of(alert: Alert) -> str:
-    """A sentence without its point; "" where nothing is known: of several causes, or the archive cannot be read."""
+    """Return a sentence without its full stop; "" if unknown: several causes, or the archive cannot be read."""
     if alert.kind != "dead_message" or not alert.cause:
         return ""
     about = {"queue": alert.queue, "cause": alert.cause, "since": alert.opened_at, "most": MOST_ACTS + 1}

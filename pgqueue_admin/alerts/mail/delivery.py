@@ -1,4 +1,4 @@
-"""Hands waiting mails to the server: at least once, and under the same Message-ID whenever again."""
+"""Sends waiting mails: at least once, and again under the same Message-ID."""
 
 import logging
 import smtplib
@@ -19,10 +19,10 @@ from pgqueue_admin.alerts.snapshot import TRIED_FOR
 from pgqueue_admin.models import AlertMail, database_clock
 
 
-# Django's mail server, which greets as we are configured, not as this machine is named; and what it keeps to itself:
-# that of several recipients some were refused.
+# Django's SMTP backend, but greeting by our setting, not by the machine's name, and raising if some of several
+# recipients were refused.
 class PartlyRefused(smtplib.SMTPRecipientsRefused):
-    """The server took the mail for the others: ``taken``, by their places among those asked."""
+    """The server accepted the mail for the others: ``taken``, by position among the recipients."""
 
     def __init__(self, refused: dict[str, tuple[int, bytes]], asked: list[str]):
         super().__init__(refused)
@@ -37,7 +37,9 @@ class _Telling(smtplib.SMTP):
         return super().helo(name or self._greeting())
 
     def _greeting(self) -> str:
-        """As RFC 5321 has it (4.1.1.1): a full name, else the address that the server sees, in brackets."""
+        """Return the name for EHLO as in RFC 5321 (4.1.1.1): a full name, else the address that the server sees, in
+        brackets.
+        """
         return settings.PGQUEUE["EMAIL_HELO"] or _literal(self.sock)
 
     def sendmail(self, from_addr: str, to_addrs: Any, *mail: Any, **options: Any) -> dict[str, tuple[int, bytes]]:
@@ -64,12 +66,13 @@ class SmtpBackend(EmailBackend):
 
 log = logging.getLogger("pgqueue.alerts")
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=5)
-NOT_ADDRESSED = (ValueError, MessageError)  # a recipient, the sender or a header that no mail can have
+NOT_ADDRESSED = (ValueError, MessageError)  # a recipient, the sender or a header is invalid
 State = AlertMail.State
 
 
 def deliver(now: datetime, alive: Callable[[], None] = lambda: None) -> int:
-    """Send what is due; returns how many rows changed. One connection for all, so a dead server costs one wait.
+    """Send mails that are due; return how many rows changed. They share a connection, so a dead server costs one
+    timeout.
 
     ``alive`` is called before each mail: a slow server may take long over many.
     """
@@ -99,7 +102,7 @@ def _one_by_one(server: Any, due: list[int], now: datetime, alive: Callable[[], 
 
 
 def outstanding(now: datetime) -> list[AlertMail]:
-    """The untried first; what could not be sent for a day is left as it is, failed and shown."""
+    """Return mails to send, untried ones first. One that failed for a day stays failed and is shown."""
     wanted = Q(state=State.WAITING) | Q(state=State.FAILED, created_at__gt=now - TRIED_FOR)
     return list(AlertMail.objects.filter(wanted).order_by("attempts", "id"))
 
@@ -112,9 +115,9 @@ def is_due(mail: AlertMail, now: datetime) -> bool:
 
 
 def deliver_one(server: Any, number: int, now: datetime) -> int:
-    """The row is locked until the server has answered, so that two alerters never send the same mail at once.
+    """Send one mail. Its row is locked until the server answers, so that two alerters never send the same mail at once.
 
-    Killed between the server's 250 and the commit, it is still waiting and is sent again: twice, and only then.
+    After a kill between the server's 250 and the commit it is sent again: the only case of a duplicate.
     """
     with transaction.atomic():
         mail = AlertMail.objects.select_for_update(skip_locked=True).filter(pk=number).exclude(state=State.SENT).first()
@@ -132,7 +135,7 @@ def deliver_one(server: Any, number: int, now: datetime) -> int:
 
 
 def _keep_taken(mail: AlertMail, error: Exception) -> None:
-    """Who has the mail is not sent it again with those who were refused."""
+    """Record recipients who have the mail: it is sent again only to those refused."""
     if isinstance(error, PartlyRefused):
         left = mail.left
         mail.accepted_recipients = ", ".join(
@@ -142,7 +145,7 @@ def _keep_taken(mail: AlertMail, error: Exception) -> None:
 
 
 def failed(numbers: list[int], error: str, now: datetime) -> int:
-    """Writes down that these mails were not sent; how many."""
+    """Record that these mails were not sent; return how many."""
     log.warning("%d mails could not be sent: %s", len(numbers), error)
     mails = list(AlertMail.objects.filter(pk__in=numbers))
     for mail in mails:
@@ -151,9 +154,9 @@ def failed(numbers: list[int], error: str, now: datetime) -> int:
 
 
 class AlertMessage(EmailMultiAlternatives):
-    """A subject of 78 characters stays on one line: folded, some readers show its blanks."""
+    """A mail whose subject of 78 characters stays on one line: some readers show the blanks of a folded one."""
 
-    left: list[str]  # who does not have it yet; To names all
+    left: list[str]  # recipients without it yet; To names all
 
     def recipients(self) -> list[str]:
         return self.left
@@ -165,7 +168,7 @@ class AlertMessage(EmailMultiAlternatives):
 
 
 def message(mail: AlertMail) -> AlertMessage:
-    """Date and Message-ID are the row's: a copy sent again is the same mail."""
+    """Build the mail. Date and Message-ID are the row's: a copy sent again is the same mail."""
     box = mail_settings.configured()
     made = AlertMessage(mail.subject, mail.text, box.from_header, mail.to.split(", "), headers=headers(mail, box))
     made.left = mail.left
@@ -187,7 +190,7 @@ def headers(mail: AlertMail, box: mail_settings.MailSettings) -> dict[str, str]:
 
 
 def said(error: Exception) -> str:
-    """The server's words where it said any."""
+    """Return the server's words, if any."""
     if isinstance(error, NOT_ADDRESSED):
         return f"It cannot be addressed: {error}"
     if isinstance(error, smtplib.SMTPRecipientsRefused):

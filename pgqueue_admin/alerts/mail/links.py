@@ -1,4 +1,4 @@
-"""Addresses in mails. Each opens a page and asks there; none acts by itself."""
+"""Links in mails. Each opens a page and asks there; none acts by itself."""
 
 from typing import Any
 from urllib.parse import urlencode, urljoin
@@ -16,7 +16,7 @@ _RESULTS = {"failed", "rejected", "lock_expired"}  # the cause of a death that n
 
 
 def absolute(page: str, **names: Any) -> str:
-    """The page's address for the world outside."""
+    """Return the page's public address."""
     return _abroad(reverse(page, kwargs=names))
 
 
@@ -41,24 +41,24 @@ def failures(queue_address: str, cause: str) -> str:
 
 
 def _abroad(path: str) -> str:
-    """The path of PUBLIC_URL is a part of ``path`` already."""
+    """``path`` already contains the path of PUBLIC_URL."""
     return urljoin(settings.PGQUEUE["PUBLIC_URL"], path)
 
 
 def archive_path(queue_address: str, cause: str) -> str:
-    """The messages that a warning counts and no others, as the archive's own search finds them."""
+    """Search the archive for exactly the messages that a warning counts."""
     asked = ["state:dead", search_query.died_in(queue_address), *_of_cause(cause)]
     return reverse("archive") + "?" + urlencode({"q": " ".join(asked)})
 
 
 def failures_path(queue_address: str, cause: str) -> str:
-    """The same messages by failure: of one error there may be several."""
+    """Search the failures of these messages: one error may have several."""
     asked = [search_query.died_in(queue_address), *_of_cause(cause)]
     return reverse("failures") + "?" + urlencode({"q": " ".join(asked)})
 
 
 def to_failures(alert: Alert, failures: Failures) -> str:
-    """The page of the one failure that a warning is of, else the list of them."""
+    """Return the page of the warning's only failure, else their list."""
     return failure_path(failures.only) if failures.only else failures_path(alert.queue, alert.cause)
 
 
@@ -71,7 +71,7 @@ def failure(fingerprint: str) -> str:
 
 
 def _of_cause(cause: str) -> list[str]:
-    if not cause:  # of all that share a queue
+    if not cause:  # all that share a queue
         return []
     if cause in _RESULTS:
         return [f"result:{cause}", search_query.exactly("error", "")]

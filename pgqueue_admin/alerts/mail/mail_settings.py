@@ -1,4 +1,4 @@
-"""Where mail goes, as configured: from whom, to whom, and whether a server or only a folder takes it."""
+"""Mail settings: sender, recipients, and whether a server or only a folder accepts mail."""
 
 from dataclasses import dataclass
 from email.utils import formataddr, parseaddr
@@ -19,7 +19,7 @@ class MailSettings:
 
     @property
     def takes_mail(self) -> bool:
-        """With a server there must be somebody to mail; files are written for whoever looks."""
+        """A server needs recipients; a folder accepts mails without any."""
         return bool(self.to) or not self.server
 
     @property
@@ -32,7 +32,7 @@ class MailSettings:
 
     @property
     def from_header(self) -> str:
-        """``pgqueue production <pgqueue@example.org>``, unless the setting gives a name of its own."""
+        """``pgqueue production <pgqueue@example.org>``, unless the setting has a name of its own."""
         name, address = parseaddr(self.sender)
         return formataddr((name or f"pgqueue {self.environment}".strip(), address))
 

@@ -1,4 +1,4 @@
-"""The figures and links of a mail: what is known of the warning's queue at this moment."""
+"""Figures and links of a mail: the present state of the warning's queue."""
 
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ class MailLink(NamedTuple):
 
 
 def of(look: AlertSnapshot, alert: Alert) -> list[MailMetric]:
-    """What died, then the queue as the newest sample has it."""
+    """Return the dead messages, then the queue's figures from the newest sample."""
     lines = [] if alert.resolved_at else [MailMetric(alert.value or "now", "", "")]
     if alert.kind == "dead_message":
         lines = _dead(look, alert)
@@ -66,7 +66,7 @@ def _sampled(look: AlertSnapshot, queue: Queue) -> list[MailMetric]:
 
 
 def types(look: AlertSnapshot, alert: Alert) -> list[str]:
-    """Which message types died of it just now."""
+    """Return the message types that just died of this cause."""
     for group in look.deaths:
         if (group.queue, group.cause) == (alert.queue, alert.cause):
             return group.types
@@ -74,7 +74,7 @@ def types(look: AlertSnapshot, alert: Alert) -> list[str]:
 
 
 def known(failures: Failures) -> list[str]:
-    """What people said of its failures: owner, ticket and note of each."""
+    """Return what people recorded on its failures: owner, ticket and note of each."""
     access = content_access.of_everybody()
     return [said for group in failures.said if (said := _known(access.failure(group)))]
 
@@ -96,7 +96,7 @@ def links_of(alert: Alert, failures: Failures = NO_FAILURES) -> list[MailLink]:
 
 
 def _to_failures(alert: Alert, failures: Failures) -> MailLink:
-    """To its page where they are of one failure, else to the list of theirs."""
+    """Link to the page of the only failure, else to the list of them."""
     if failures.only:
         which = f"The failure of the newest {failures.newest}" if failures.newest else "The failure"
         return MailLink(f"{which}: owner, note, retry", links.failure(failures.only))

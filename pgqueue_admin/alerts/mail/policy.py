@@ -1,4 +1,4 @@
-"""Which mails are due: the first of a warning, one when its count has doubled, and one when it is over."""
+"""Decides which mails are due: a warning's first, one when its count has doubled, and one when it is over."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -21,14 +21,14 @@ _IN_ORDER = Prefetch("mails", AlertMail.objects.order_by("id"))
 
 
 def write(look: AlertSnapshot, changes: AlertChanges) -> list[AlertMail]:
-    """Rows that wait to be sent. In the transaction in which the cursor moves: neither is there without the other."""
+    """Create waiting rows in the transaction that moves the cursor: both commit or neither."""
     if not look.mail.takes_mail:
         return []
     written = [composer.write(look, alert, AlertMail.About.RESOLVED) for alert in over(changes)]
     ration = RateLimit(look.now)
     for alert, about in in_turn(due(look.now)):
         if not ration.takes(alert):
-            continue  # notified_count stays, so the warning is due again when the hour has room
+            continue  # notified_count stays, so the warning is due again when the hourly limit allows
         ration.take(alert)
         written.append(composer.write(look, alert, about, ration.ends_with(alert)))
         alert.notified_count = alert.count
@@ -45,7 +45,7 @@ def due(now: datetime) -> Iterator[tuple[Alert, AlertMail.About]]:
 
 
 def in_turn(found: Iterable[tuple[Alert, AlertMail.About]]) -> list[tuple[Alert, AlertMail.About]]:
-    """The critical before the others, and of them one of each queue before the second of any."""
+    """Order by severity; within one, the first of each queue before the second of any."""
     before: Counter[tuple[str, str, str]] = Counter()
     places = []
     for alert, about in found:
@@ -56,31 +56,33 @@ def in_turn(found: Iterable[tuple[Alert, AlertMail.About]]) -> list[tuple[Alert,
 
 
 def due_for(alert: Alert, now: datetime) -> AlertMail.About | None:
-    """Acknowledged: somebody knows, so nothing more is mailed but its end; one that has grown since is so no more."""
+    """Return which mail is due. An acknowledged warning mails only its end; one that has grown is not acknowledged any
+    more.
+    """
     mails = list(alert.mails.all())
     if alert.acknowledged_at or alert.count <= alert.notified_count:
         return None
     if not mails:
-        settle = BY_NAME[alert.kind].settle  # none asks no clock: it may have opened by one that is ahead of ours
+        settle = BY_NAME[alert.kind].settle  # without one no clock is compared: another's may be ahead
         return AlertMail.About.OPENED if not settle or now - alert.opened_at >= settle else None
     doubled = alert.count >= 2 * alert.notified_count
     return AlertMail.About.GREW if doubled and now - mails[-1].created_at >= SOONEST else None
 
 
 def over(changes: AlertChanges) -> Iterator[Alert]:
-    """Who was told of the beginning is told of the end, where there is one."""
+    """Return resolved warnings whose opening was mailed, unless their kind ends silently."""
     return (alert for alert in changes.resolved if not BY_NAME[alert.kind].ends_silently and alert.mails.exists())
 
 
-# How many mails an hour still takes: in all, and about one queue, so that no flood hides another queue's outage.
+# The hourly limit of mails: in all, and about one queue, so that no flood hides another queue's outage.
 CAP, WINDOW = 20, timedelta(hours=1)
-SHARE = 5  # of them about one queue, by each kind of warning
-_COUNTED = [AlertMail.About.OPENED, AlertMail.About.GREW]  # ends are told to whoever was told of the beginning
+SHARE = 5  # of them per queue and kind of warning
+_COUNTED = [AlertMail.About.OPENED, AlertMail.About.GREW]  # an end is always mailed if the opening was
 Share = tuple[str, str]
 
 
 class RateLimit:
-    """The mails of the last hour, and what may be added to them."""
+    """Mails of the last hour, and how many more are allowed."""
 
     def __init__(self, now: datetime):
         recent = AlertMail.objects.filter(about__in=_COUNTED, created_at__gt=now - WINDOW).order_by("created_at")
@@ -90,7 +92,9 @@ class RateLimit:
         self._now = now
 
     def takes(self, alert: Alert) -> bool:
-        """A queue that is looked at has its first critical mail of the hour whatever was written about others."""
+        """Whether a mail is allowed. An existing queue's first critical mail of a kind in the hour is always
+        allowed.
+        """
         if self.of(alert) >= SHARE:
             return False
         return len(self._written) < CAP or (self.of(alert) == 0 and self._must_be_told(alert))
@@ -102,7 +106,7 @@ class RateLimit:
         return sum(written == share(alert) for written, _ in self._written)
 
     def ends_with(self, alert: Alert) -> str:
-        """Said in the mail that was just taken, where it is the last for now: of all, or about its queue."""
+        """Return the sentence for a mail that is the last for now, in all or about its queue."""
         if len(self._written) >= CAP:
             return f"This is the last mail for now: {CAP} an hour are sent at most."
         if self.of(alert) >= SHARE:
@@ -110,7 +114,7 @@ class RateLimit:
         return ""
 
     def again(self, alert: Alert) -> datetime | None:
-        """When a mail about it may be written, if it is held back now."""
+        """When a mail held back now may be written; None: it is allowed."""
         if self.takes(alert):
             return None
         times = [at for written, at in self._written if written == share(alert)]
@@ -118,7 +122,7 @@ class RateLimit:
         return full[0] + WINDOW
 
     def _must_be_told(self, alert: Alert) -> bool:
-        """Anybody may write the name of a queue into a message: of those that are not there, none is let through."""
+        """Whether a mail is exempt. Anybody may write a queue name into a message, so unknown queues are not."""
         return alert.severity == Alert.Severity.CRITICAL and alert.queue in self._there
 
     @cached_property

@@ -1,4 +1,4 @@
-"""A test mail, asked for by a person: audited, and one a minute, for each goes to all who are on call."""
+"""Sends a test mail on request: audited, and one a minute, as each goes to all on call."""
 
 from datetime import timedelta
 
@@ -14,12 +14,12 @@ PAUSE = timedelta(minutes=1)
 
 
 def ask(person: User | AnonymousUser, origin: str) -> str:
-    """ "" when it waits for the alerter, else the sentence that says why no mail was sent."""
+    """Return "" if the mail waits for the alerter, else a sentence that says why not."""
     box, who = mail_settings.configured(), person.get_username()
     if not box.takes_mail:
         return "No mail was sent. No address is configured: set PGQUEUE_ALERT_TO."
     with transaction.atomic():
-        list(User.objects.select_for_update().filter(username=who))  # who presses twice at once waits for the first
+        list(User.objects.select_for_update().filter(username=who))  # a second concurrent click waits for the first
         now = database_clock.now()
         last = AlertMail.objects.filter(about=AlertMail.About.TEST, created_at__gt=now - PAUSE).first()
         if last:
