@@ -1,1 +1,1 @@
-"""What the system noticed, and who was told: warning kinds, their evaluation, the alerter and its mails."""
+"""Warnings and who was notified: warning kinds, their evaluation, the alerter and its mails."""

@@ -1,4 +1,4 @@
-"""Acknowledging warnings: somebody knows, until a time. One service for page and admin, guarded and audited."""
+"""Acknowledges warnings until a time. One service for page and admin, guarded and audited."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from pgqueue_admin.services import queue_access
 from pgqueue_admin.services.permissions import Refusal
 
 Person = User | AnonymousUser
-LASTS = timedelta(days=7)  # unless another end is given: no acknowledgement is for ever
+LASTS = timedelta(days=7)  # by default: no acknowledgement is permanent
 LONGEST = timedelta(days=90)
 LONGEST_REASON = 200
 NONE: dict[str, object] = {
@@ -25,7 +25,7 @@ NONE: dict[str, object] = {
 
 
 class Acknowledged(NamedTuple):
-    """How many were, and a sentence for each that was not."""
+    """The number acknowledged, and a sentence for each that was not."""
 
     done: int
     refused: list[str]
@@ -34,7 +34,7 @@ class Acknowledged(NamedTuple):
 def acknowledge(
     number: int, person: Person, origin: str, *, reason: str = "", lasts: timedelta = LASTS, now: datetime | None = None
 ) -> str:
-    """ "" when done, else the sentence that says what did not happen and why. It ends after ``lasts`` at the latest."""
+    """Return "" when done, else a sentence that says what did not happen and why. It lasts for ``lasts`` at most."""
     now, who = now or database_clock.now(), person.get_username()
     if not timedelta() < lasts <= LONGEST:
         return f"Nothing was acknowledged. An acknowledgement lasts up to {LONGEST.days} days."
@@ -52,14 +52,14 @@ def acknowledge(
 def acknowledge_all(
     numbers: Sequence[int], person: Person, origin: str, *, reason: str, lasts: timedelta
 ) -> Acknowledged:
-    """Each for itself: one that is over meanwhile keeps no other from being acknowledged."""
+    """Acknowledge each by itself: one that is over does not prevent the others."""
     now = database_clock.now()
     said = [acknowledge(number, person, origin, reason=reason, lasts=lasts, now=now) for number in numbers]
     return Acknowledged(said.count(""), [each for each in said if each])
 
 
 def withdraw(number: int, person: Person, origin: str) -> str:
-    """Put it back among the open ones."""
+    """Reopen an acknowledged warning. Return "" or why not."""
     if beyond := _beyond(number):
         return f"Nothing was changed. It {beyond}."
     acknowledged = Alert.objects.filter(pk=number, resolved_at=None).exclude(acknowledged_at=None)
@@ -71,12 +71,12 @@ def withdraw(number: int, person: Person, origin: str) -> str:
 
 
 def opens_again_at(alert: Alert) -> int | None:
-    """Doubled, it is no longer what somebody knew of. None: it counts nothing."""
+    """Return the count that ends the acknowledgement, twice the acknowledged one. None: the warning counts nothing."""
     return 2 * alert.acknowledged_count or None
 
 
 def is_over(alert: Alert, now: datetime) -> bool:
-    """Whether the acknowledgement has reached its end, in time or by its count."""
+    """Whether the acknowledgement has ended, by time or by count."""
     most = opens_again_at(alert)
     grown = most is not None and alert.count >= most
     late = alert.acknowledged_until is not None and alert.acknowledged_until <= now
@@ -84,7 +84,7 @@ def is_over(alert: Alert, now: datetime) -> bool:
 
 
 def lapse(alert: Alert) -> None:
-    """End the acknowledgement of a warning, unless somebody has taken it back."""
+    """End a warning's acknowledgement, unless somebody withdrew it."""
     still = Alert.objects.filter(pk=alert.pk, acknowledged_at=alert.acknowledged_at)
     for name, value in NONE.items():
         setattr(alert, name, value)
@@ -93,7 +93,7 @@ def lapse(alert: Alert) -> None:
 
 
 def _beyond(number: int) -> Refusal | None:
-    """Whoever asks may only look at its queue."""
+    """Why the person may not act on the warning's queue."""
     alert = Alert.objects.filter(pk=number).first() if visible_queues.current() else None
     return queue_access.refusal_by_name(alert.queue) if alert else None
 

@@ -1,4 +1,4 @@
-"""The alerter: hears of deaths, reads on from its cursor, judges every few seconds, and mails."""
+"""The alerter: listens for deaths, reads on from its cursor, evaluates every few seconds, and mails."""
 
 import logging
 import time
@@ -37,16 +37,16 @@ log = logging.getLogger("pgqueue.alerts")
 CHANNEL = "dead_message"
 EVERY = 2.0
 DEAF_SECONDS = 10.0  # between two tries to listen
-SETTLE = 0.5  # one death seldom comes alone: the first mail should say how many
+SETTLE = 0.5  # seconds: deaths come in groups, and the first mail should count them
 
 
 class Alerter:
-    """NOTIFY only wakes it: after each wait, also after a lost connection, it reads what the cursor has not."""
+    """NOTIFY only wakes it: after each wait, also after a lost connection, it reads all deaths past the cursor."""
 
     def __init__(self, every: float = EVERY) -> None:
         self.every = every
         self.began = database_clock.now()
-        self._answering_since: datetime | None = self.began  # the console's database; None while it does not
+        self._answering_since: datetime | None = self.began  # the console's database; None while it does not answer
         self.waker = WakeupPipe()
         self._archive = dead_message_cursor.DeadMessageCursor()
         self._watches: dict[str, PeriodicLook[Any]] = {
@@ -59,9 +59,9 @@ class Alerter:
             "lease_locks": LeaseLockWatch(),
             "unsent_schedules": ScheduleWatch(),
         }
-        self._stopping = False  # no event: a signal handler must not take a lock that its own thread may hold
+        self._stopping = False  # not an Event: a signal handler must not take a lock that its thread may hold
         self._ears: Connection | None = None
-        self._ears_at = 0.0  # until then none are tried
+        self._ears_at = 0.0  # no connection is tried before
         self._said: set[str] = set()
         self._outage = outage.DatabaseOutage()
 
@@ -70,7 +70,7 @@ class Alerter:
         self.waker.set()
 
     def run(self) -> None:
-        str(DNS_NAME)  # what the mail server is greeted with: looked up once, and never while a mail waits
+        str(DNS_NAME)  # our name in EHLO: looked up once, and never while a mail waits
         only_short_ones_here()
         pulse = LivenessFile()
         while not self._stopping:
@@ -81,7 +81,7 @@ class Alerter:
         self._close_ears()
 
     def run_once(self, alive: Callable[[], None] = lambda: None) -> None:
-        """One pass and what it has to send. A console database that is away costs the turn and nothing else."""
+        """Run one pass and send its mails. While the console's database is down, it skips the pass and goes on."""
         try:
             with connections["default"].cursor():
                 self._answering_since = self._answering_since or database_clock.now()
@@ -97,7 +97,7 @@ class Alerter:
             connections["default"].close()
 
     def look_round(self, alive: Callable[[], None] = lambda: None) -> bool:
-        """Deaths, warnings, mails to send and the cursor: committed together, or not at all."""
+        """Commit deaths, warnings, mails and cursor together, or not at all."""
         watched = {name: each.newest() for name, each in self._watches.items()}
         with transaction.atomic(), dead_message_cursor.cursor() as cursor:
             reading = self._archive.read(queue_database(), cursor)
@@ -108,7 +108,7 @@ class Alerter:
         return bool(changes or mails)
 
     def _name(self, failed: dict[str, Exception]) -> None:
-        """A kind that cannot be judged is said once, until it can be again."""
+        """Log a kind that cannot be evaluated once, until it can be again."""
         for kind, error in failed.items():
             sentence = f"The warning {kind} cannot be judged; what it has open stays as it stands."
             self._say_once(kind, f"{sentence} {type(error).__name__}: {error}", error)
@@ -122,7 +122,7 @@ class Alerter:
             self._hears()
 
     def _hears(self) -> bool:
-        """Whether a death was announced. A broken session is opened anew before the next turn."""
+        """Whether a death was announced. A broken session is closed, and opened again before the next pass."""
         if self._ears is None:
             return False
         try:
@@ -132,7 +132,9 @@ class Alerter:
             return False
 
     def _open_ears(self) -> None:
-        """They only make it quicker: where no session is to be had, turns go on, and wait for none each time."""
+        """Open the listening session. It only speeds things up: without it, passes go on, and none waits for a
+        connection.
+        """
         if (self._ears is not None and not self._ears.closed) or time.monotonic() < self._ears_at:
             return
         try:

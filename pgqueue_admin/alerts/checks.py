@@ -1,4 +1,4 @@
-"""``manage.py check``: the same warnings, from the same functions, for whoever reads no page."""
+"""``manage.py check``: the same warnings, from the same functions, for operators without the console."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ IDS = {
 
 @register("pgqueue")
 def environment(**options: Any) -> list[CheckMessage]:
-    """Needs no database."""
+    """Check the environment. Needs no database."""
     box = mail_settings.configured()
     found = list(mail_not_configured.missing(box))
     if not box.environment:
@@ -43,7 +43,7 @@ def environment(**options: Any) -> list[CheckMessage]:
 
 @register("pgqueue")
 def renamed_variables(**options: Any) -> list[CheckMessage]:
-    """Variables of the environment that an unreleased version read by another name. Needs no database."""
+    """Environment variables under names that are no longer read. Needs no database."""
     return [
         CheckWarning(f"{old} is set and does nothing: it is {new} now.", hint=f"Rename it to {new}.", id="pgqueue.W012")
         for old, new in sorted(settings.PGQUEUE["RENAMED"].items())
@@ -52,7 +52,7 @@ def renamed_variables(**options: Any) -> list[CheckMessage]:
 
 @register("pgqueue")
 def wires(**options: Any) -> list[CheckMessage]:
-    """What is verified on the way to each server elsewhere. Needs no database."""
+    """How each connection to another machine is verified. Needs no database."""
     found = ((wire, f"{wire.variable}, {wire.host}: {wire.said}.") for wire in every_wire())
     return [Info(said, id="pgqueue.I010") if wire.verified else _bare(wire, said) for wire, said in found]
 
@@ -63,7 +63,7 @@ def _bare(wire: ConnectionRisk, said: str) -> CheckMessage:
 
 @register(Tags.database)
 def own_sessions(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
-    """``check --database default --database queues``: that no pooler lends other sessions with each transaction."""
+    """``check --database default --database queues``: that no pooler changes sessions with each transaction."""
     from pgqueue_admin.models import pooler_check as own_sessions
 
     asked = [alias for alias in ("default", "queues") if alias in (databases or ())]
@@ -74,13 +74,13 @@ def own_sessions(databases: Sequence[str] | None = None, **options: Any) -> list
 
 @register(Tags.database)
 def peek_settings(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
-    """``check --database default``: each endpoint's peek delay against its range and against what its queue holds."""
+    """``check --database default``: each endpoint's peek delay against its range and its queue's TTBRs."""
     return [said(found) for found in _faults()] if "default" in (databases or ()) else []
 
 
 @register(Tags.database)
 def others_code(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
-    """``check --database default --database queues``: whether other users of a database could have theirs run here."""
+    """``check --database default --database queues``: whether other database users could run code as the console."""
     from pgqueue_admin.alerts import database_exposure
 
     asked = databases or ()
@@ -93,13 +93,15 @@ def others_code(databases: Sequence[str] | None = None, **options: Any) -> list[
             told = list(database_exposure.of_handlers())
             found += [said(each) for each in told]
             found += [] if told else map(_open, database_exposure.open_schemas())
-    except (DatabaseError, django.db.Error):  # W006 says so of the queues; without the console's nothing begins
+    except (DatabaseError, django.db.Error):  # W006 reports the queues' database; without the console's nothing starts
         return found
     return found
 
 
 def _open(creator: Any) -> CheckMessage:
-    """The console looks for no function there; sessions of handlers, and of other programs, may."""
+    """Report an open schema. The console resolves no functions there; sessions of handlers, and of other
+    programs, may.
+    """
     return Info(
         f"{f'The role {creator.name}' if creator.name else 'Everybody'} may create in the schema {creator.schema} of "
         "QUEUES_URL.",
@@ -110,9 +112,9 @@ def _open(creator: Any) -> CheckMessage:
 
 @register(Tags.database)
 def queue_tables(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
-    """``check --database queues``: columns and indexes of every queue, each fault with the SQL that mends it.
+    """``check --database queues``: columns and indexes of every queue, each fault with the SQL that repairs it.
 
-    Of every database that is looked at: a further one has no alias that ``check`` could name.
+    It covers every watched database: further ones have no alias that ``check`` could name.
     """
     if "queues" not in (databases or ()):
         return []
@@ -143,7 +145,7 @@ def _ours() -> list[Any]:
 
 
 def _of_table(fault: TableFault) -> CheckMessage:
-    """An error where an endpoint of ours could not start."""
+    """An error if an endpoint of ours could not start, else a warning."""
     if fault.stops:
         return Error(fault.said, hint=fault.cure, id="pgqueue.E001")
     return CheckWarning(fault.said, hint=fault.cure, id="pgqueue.W005")
@@ -157,7 +159,7 @@ def _faults() -> Iterator[Finding]:
         ttbrs = smallest_ttbrs()
         for endpoint in Endpoint.objects.all():
             yield from peek_delay_rules.faults(endpoint, ttbrs.get((endpoint.schema, endpoint.table), []))
-    except django.db.Error:  # not migrated yet: migrate itself runs this check first
+    except django.db.Error:  # not migrated yet: migrate runs this check first
         return
 
 

@@ -1,4 +1,4 @@
-"""What is encrypted and verified on the way to each server that is not on this machine, as its URL asks for it."""
+"""What is encrypted and verified on the connection to each server on another machine, by its URL."""
 
 import os
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def _databases() -> Iterator[ConnectionRisk]:
     for alias, looked_at in settings.PGQUEUE["LOOKED_AT"].items():
         yield _of_url(f"QUEUES_URL_{alias.upper()}", looked_at["URL"])
     for alias, url in settings.PGQUEUE["OUTBOX_DATABASES"].items():
-        with suppress(ValueError, UrlUnreadable):  # the page Outboxes says that it cannot be read
+        with suppress(ValueError, UrlUnreadable):  # the page Outboxes reports it
             yield _of_url(f"PGQUEUE_OUTBOX_URL_{alias.upper()}", url)
 
 
@@ -72,13 +72,13 @@ def _of_url(variable: str, url: str) -> ConnectionRisk:
 def _database(variable: str, asked: dict[str, Any]) -> ConnectionRisk:
     mode = str(asked.get("sslmode") or os.environ.get("PGSSLMODE") or "prefer")
     if mode == "require" and _authority(asked):
-        mode = "verify-ca"  # as libpq has it
+        mode = "verify-ca"  # as in libpq
     cure = "sslmode=verify-full with sslrootcert=/path/ca.pem verifies that the server is the one meant"
     return ConnectionRisk(variable, str(asked.get("host") or ""), _POSTGRESQL.get(mode, _PREFERRED.format(mode)), cure)
 
 
 def _sql_server(variable: str, url: str) -> ConnectionRisk:
-    """Never in clear: a server that does not encrypt hears nothing."""
+    """Never unencrypted: the driver sends nothing to a server without encryption."""
     asked = connect_options.read(url)
     said = "encrypted, nobody is verified (trust_server_certificate=yes)" if asked.trusts_any else _ALL
     return ConnectionRisk(variable, asked.host, said, "ca=/path/ca.pem verifies that the server is the one meant")
@@ -126,7 +126,7 @@ def _mail() -> Iterator[ConnectionRisk]:
 
 
 def _is_far(host: str) -> bool:
-    """Not a socket's folder, and not this machine."""
+    """Whether it is neither a socket's folder nor this machine."""
     try:
         return not ip_address(host.strip("[]")).is_loopback
     except ValueError:

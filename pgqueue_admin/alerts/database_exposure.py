@@ -1,4 +1,4 @@
-"""What lets other users of a database have code of theirs run by the console, or makes that worse."""
+"""Finds what lets other database users run their code as the console, or makes that worse."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -15,7 +15,7 @@ from pgqueue_admin.models.raw_sql import console_sql, rows_of
 from pgqueue_admin.models.schema import SchemaCreator
 
 KIND = "database_exposed"
-EVERY = 60.0  # seconds between two looks: rights change seldom
+EVERY = 60.0  # seconds between two checks: rights change rarely
 CATALOG = "pg_catalog"
 _PLACE = ("host", "port", "dbname", "user")
 
@@ -29,14 +29,14 @@ class Exposure(PeriodicLook[list[Finding]]):
 
 
 def of_console() -> Iterator[Finding]:
-    """Raises django.db.Error."""
+    """Judge DATABASE_URL. Raises django.db.Error."""
     console = console_sql.console_schema
     role = rows_of(console.role())[0]
     yield from _judged("DATABASE_URL", role, schema.creators([CATALOG, search_paths.CONSOLE_SCHEMA]))
 
 
 def of_queues() -> Iterator[Finding]:
-    """Nothing where role and database are the console's, of which it was said. Raises DatabaseError."""
+    """Judge QUEUES_URL, unless role and database are the console's, which are judged already. Raises DatabaseError."""
     here, there = said_by(console_dsn()), said_by(queue_database().dsn)
     if all(here.get(name) == there.get(name) for name in _PLACE):
         return
@@ -49,7 +49,9 @@ def of_queues() -> Iterator[Finding]:
 
 
 def of_looked_at() -> Iterator[Finding]:
-    """Of a database that does not answer nothing is said here: its queues say so. Creating there harms nobody here."""
+    """Judge watched databases. One that is down is skipped: its queues report it. Creating objects there harms nobody
+    here.
+    """
     for database in (each for each in looked_at() if each.dialect.lists_roles):
         try:
             with database.read_session() as session:
@@ -60,8 +62,9 @@ def of_looked_at() -> Iterator[Finding]:
 
 
 def of_handlers() -> Iterator[Finding]:
-    """Where endpoints of ours have handlers, whose sessions look where their URL, role or database says. Raises
-    DatabaseError and django.db.Error."""
+    """Judge the search paths of our handlers' sessions, which URL, role or database may set. Raises DatabaseError and
+    django.db.Error.
+    """
     if Endpoint.objects.filter(ours=True).exists():
         for each in on_path():
             whose = "Sessions of handlers"
@@ -70,8 +73,9 @@ def of_handlers() -> Iterator[Finding]:
 
 
 def open_schemas() -> list[SchemaCreator]:
-    """Where others may create, of the schemas with queues, in which only everybody counts, and of those in the path of
-    handlers' sessions. Raises DatabaseError."""
+    """Return schemas in which others may create: those with queues, if everybody may, and those on the search path of
+    handlers' sessions. Raises DatabaseError.
+    """
     with queue_database().read_session() as session:
         asked = {"schemas": list(queue_database().schemas)}
         rows = session.all(console_sql.console_schema.granted(), asked)
@@ -80,7 +84,9 @@ def open_schemas() -> list[SchemaCreator]:
 
 
 def on_path() -> list[SchemaCreator]:
-    """Who else may create where handlers' sessions look, but in ``pg_catalog``, which all do. Raises DatabaseError."""
+    """Return who else may create on the search path of handlers' sessions. ``pg_catalog``, on every path, is left out.
+    Raises DatabaseError.
+    """
     of = queue_database()
     named: dict[str, Any] = {"application_name": "pgqueue-admin alerts", "fail_fast": True, "statement_timeout": 5.0}
     with of.dialect.connect(of.dsn, for_handlers=True, **named) as session:

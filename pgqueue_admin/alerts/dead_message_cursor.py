@@ -1,7 +1,7 @@
-"""Reads on in the archive of dead messages: what died since the cursor, and what lies dead now.
+"""Reads the archive of dead messages: deaths since the cursor, and messages that are dead now.
 
-The cursor is a snapshot of the database, not a time and not a number: a row whose transaction was open when we last
-looked is found by the difference of two snapshots, however late it commits.
+The cursor is a snapshot of the database, not a time or a number. A row whose transaction was open at the last read is
+found by the difference of two snapshots, however late it commits.
 """
 
 import logging
@@ -21,18 +21,18 @@ from pgqueue_admin.models.queue_database import QueueDatabase
 
 log = logging.getLogger("pgqueue.alerts")
 NAME = "alerter"
-MOVED_AT_LEAST = timedelta(seconds=30)  # an old snapshot makes each look dearer
+MOVED_AT_LEAST = timedelta(seconds=30)  # an old snapshot makes each read slower
 SHARE = 50  # counting may take one second in so many
-MOST_CAUSES = 20  # of a queue have a warning of their own; all others share one
-OLD_STOCK = timedelta(minutes=10)  # how long after the first start an error queue's old failures still come in
+MOST_CAUSES = 20  # of a queue that have their own warnings; all others share one
+OLD_STOCK = timedelta(minutes=10)  # after the first start, while an error queue's old failures are still taken in
 
 
 @dataclass(frozen=True, slots=True)
 class DeadGroup:
-    """Messages that lie dead: the queue they died in, the cause, how many."""
+    """Dead messages of one queue and cause, with their number."""
 
     queue: str
-    cause: str  # empty: of several that are named one by one nowhere
+    cause: str  # empty: several causes without warnings of their own
     count: int
     first_at: datetime
     causes: int = 1
@@ -40,7 +40,7 @@ class DeadGroup:
 
 @dataclass(frozen=True, slots=True)
 class NewDeaths(DeadGroup):
-    """Messages that died since the cursor. The old ones count as told: a pile tells of them."""
+    """Messages that died since the cursor. The ``old`` ones count as notified: an OldDeaths warning covers them."""
 
     old: int = 0
     types: list[str] = field(default_factory=list)  # of messages, three at most
@@ -48,7 +48,7 @@ class NewDeaths(DeadGroup):
 
 @dataclass(frozen=True, slots=True)
 class OldDeaths:
-    """Messages that had failed long before they came into the archive, from an error queue as a rule."""
+    """Messages that had failed long before they were archived, as a rule from an error queue."""
 
     came_from: str
     count: int
@@ -57,25 +57,25 @@ class OldDeaths:
 @dataclass(frozen=True, slots=True)
 class CursorReading:
     deaths: list[NewDeaths] = field(default_factory=list)
-    piles: list[OldDeaths] = field(default_factory=list)  # of the same deaths
-    lying: list[DeadGroup] | None = None  # None: it cannot be read, and ``error`` says why
+    piles: list[OldDeaths] = field(default_factory=list)  # of these deaths
+    lying: list[DeadGroup] | None = None  # None: not readable, see ``error``
     error: str = ""
-    silent: list[Reader] = field(default_factory=list)  # consoles whose history the archive waits for no more
+    silent: list[Reader] = field(default_factory=list)  # consoles for whose history pruning no longer waits
 
 
 @contextmanager
 def cursor() -> Iterator[Cursor]:
-    """Locked in the caller's transaction: a second alerter waits, and then reads on from there."""
+    """Lock the cursor in the caller's transaction: a second alerter waits, then continues from there."""
     yield Cursor.objects.select_for_update().get_or_create(name=NAME)[0]
 
 
 class DeadMessageCursor:
-    """Deaths are looked for each time, by an index. What lies dead is counted, so as seldom as that is costly."""
+    """Deaths are read each time, by an index. Dead messages are counted, the less often the longer a count takes."""
 
     def __init__(self) -> None:
         self._lying: list[DeadGroup] = []
         self._count_at = 0.0
-        self._too_slow: TimedOut | None = None  # the last count: until the next one nobody knows
+        self._too_slow: TimedOut | None = None  # in the last count: unknown until the next
 
     def read(self, source: QueueDatabase, cursor: Cursor) -> CursorReading:
         deaths: list[NewDeaths] = []
@@ -104,7 +104,7 @@ class DeadMessageCursor:
         return self._lying
 
     def _count_now(self, connection: Connection, statements: Any, named: dict[str, Any]) -> list[DeadGroup]:
-        """A count that was given up has cost as much as one that came to its end."""
+        """Count. A count that timed out delays the next one like any other."""
         began = time.monotonic()
         try:
             lying = [DeadGroup(*row) for row in connection.all(statements.lying(named=statements.named), named)]
@@ -121,7 +121,7 @@ class DeadMessageCursor:
 
 
 class NamedCauses:
-    """Causes that have a warning keep it for as long as it is open, however many others there are."""
+    """Causes with an open warning keep it, however many other causes there are."""
 
     def __init__(self) -> None:
         open_ones = Alert.objects.filter(kind="dead_message", resolved_at=None).exclude(cause="")
@@ -133,7 +133,7 @@ class NamedCauses:
 
 
 def _together(lying: list[DeadGroup], deaths: list[NewDeaths]) -> list[DeadGroup]:
-    """What was counted a while ago, and what has died since: until the next count."""
+    """Add new deaths to the last count, until the next count."""
     groups = {(group.queue, group.cause): group for group in lying}
     for died in deaths:
         before = groups.get((died.queue, died.cause))
@@ -170,12 +170,12 @@ def _read_on(
 
 
 def _end(snapshot: str) -> int:
-    """The first transaction that had not begun: it only ever grows, but in a database restored from a backup."""
+    """Return the first transaction that had not begun. It only grows, except in a database restored from a backup."""
     return int(snapshot.split(":")[1])
 
 
 def _begin(cursor: Cursor, here: Any) -> None:
-    """What lies there at the very first start counts as told, or a seeded archive would be a flood of mails."""
+    """At the first start, existing dead messages count as notified: a seeded archive would flood people with mails."""
     if cursor.position:
         log.warning("The queues are in another database than before: deaths there count as mailed.")
     cursor.position = {"database": here.database, "snapshot": here.snapshot, "began": here.at.isoformat()}

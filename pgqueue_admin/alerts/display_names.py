@@ -1,4 +1,4 @@
-"""What a warning is about, as people say it: the queue without quotes, the exception without its namespace."""
+"""Subjects of warnings for people: the queue without quotes, the exception without its namespace."""
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
@@ -8,7 +8,7 @@ from pgqueue_admin.transport.wire.type_names import short_type
 
 
 def address(alert: Alert) -> Address | None:
-    """The queue's address; None for a warning that is about no queue."""
+    """Return the queue's address; None for a warning about no queue."""
     try:
         return queue_database().dialect.parse_address(alert.queue) if alert.queue else None
     except AddressUnreadable:
@@ -16,13 +16,13 @@ def address(alert: Alert) -> Address | None:
 
 
 def page_of(alert: Alert) -> Address | None:
-    """The address of the queue's page; None where there is none: it is looked at in no schema but the allowed ones."""
+    """Return the address of the queue's page; None if its schema is not watched."""
     found = address(alert)
     return found if found and is_watched(found) else None
 
 
 def where(alert: Alert) -> str:
-    """The table, with its schema only where that is not the usual one; else the subject."""
+    """Return the table, with its schema unless that is the default one; without a table the subject."""
     found = address(alert)
     if found is None:
         return alert.subject
@@ -30,7 +30,7 @@ def where(alert: Alert) -> str:
 
 
 def cause(alert: Alert) -> str:
-    """What they died of, where the warning counts dead messages."""
+    """Return the cause of death if the warning counts dead messages."""
     if alert.kind != "dead_message":
         return ""
     return short_cause(alert.cause) if alert.cause else "other causes"

@@ -15,7 +15,7 @@ from pgqueue_admin.alerts.kinds.kind import AlertKind
 from pgqueue_admin.alerts.snapshot import AlertSnapshot
 from pgqueue_admin.models import Alert
 
-SEEN_EVERY = timedelta(seconds=10)  # well below the time for which a figure may hover
+SEEN_EVERY = timedelta(seconds=10)  # well below HOVERING
 log = logging.getLogger("pgqueue.alerts")
 Identity = tuple[str, str, str]
 _SAID = ["severity", "queue", "sentence", "meaning", "value", "threshold", "count", "last_seen_at"]
@@ -23,12 +23,12 @@ _SAID = ["severity", "queue", "sentence", "meaning", "value", "threshold", "coun
 
 @dataclass
 class AlertChanges:
-    """What this evaluation changed; a row that was only seen again is no change."""
+    """Changes of this evaluation; a row that was only seen again is none."""
 
     opened: list[Alert] = field(default_factory=list)
     resolved: list[Alert] = field(default_factory=list)
     updated: list[Alert] = field(default_factory=list)
-    failed: dict[str, Exception] = field(default_factory=dict)  # kinds that could not be judged, and why
+    failed: dict[str, Exception] = field(default_factory=dict)  # kinds that could not be evaluated, and why
 
     def __bool__(self) -> bool:
         return bool(self.opened or self.resolved or self.updated)
@@ -38,7 +38,7 @@ class AlertChanges:
 
 
 class Evaluation:
-    """One pass over all kinds. The caller holds the transaction, in which the cursor moves too."""
+    """One pass over all kinds. The caller holds the transaction, which also moves the cursor."""
 
     def __init__(self, look: AlertSnapshot, alive: Callable[[], None] = lambda: None):
         self.look, self.alive = look, alive
@@ -49,7 +49,7 @@ class Evaluation:
         self.still: set[Identity] = set()
 
     def run(self) -> AlertChanges:
-        for alert in self.open.values():  # also of kinds that cannot tell now
+        for alert in self.open.values():  # also of kinds without figures now
             self.reopen(alert)
         self.count(self.look.deaths)
         self.pile_up(self.look.piles)
@@ -59,7 +59,7 @@ class Evaluation:
         return self.changes
 
     def judge(self, kind: AlertKind) -> None:
-        """One kind that fails leaves what it had open as it stands, and takes no other kind down with it."""
+        """Evaluate a kind. One that fails leaves its warnings unchanged, and does not stop the others."""
         opened, changes = dict(self.open), self.changes
         self.changes = changes.copy()
         try:
@@ -72,7 +72,7 @@ class Evaluation:
             changes.failed[kind.name] = error
 
     def count(self, deaths: Iterable[NewDeaths]) -> None:
-        """New deaths, told by nobody yet. They warn even if somebody has retried them already."""
+        """Count new deaths that nobody was notified of. They warn even if already retried."""
         lying = {(group.queue, group.cause): group for group in self.look.lying or []}
         for died in deaths:
             self.alive()
@@ -85,7 +85,7 @@ class Evaluation:
             self.reopen(alert)
 
     def pile_up(self, piles: Iterable[OldDeaths]) -> None:
-        """Old deaths, of which none is told by itself: one warning for all that came from one queue."""
+        """Count old deaths without individual warnings: one warning for all from one queue."""
         for pile in piles:
             self.alive()
             identity = old_deaths.found(pile.came_from, pile.count).identity
@@ -99,14 +99,14 @@ class Evaluation:
 
     def reconcile(self, kind: AlertKind) -> None:
         for found in kind.find(self.look):
-            self.alive()  # thousands of warnings take their time
+            self.alive()  # thousands of warnings take a while
             self.still.add(found.identity)
             if found.identity in self.open:
                 self.update(self.open[found.identity], found)
             else:
                 self.start(found, count=found.count, told=found.count if found.told is None else found.told)
         gone = {each: alert for each, alert in self.open.items() if each[0] == kind.name and each not in self.still}
-        unknown = kind.unknown(self.look) if gone else ()  # judges each queue: once for all of them
+        unknown = kind.unknown(self.look) if gone else ()  # judges each queue, so only once
         for identity, alert in gone.items():
             if self.over(alert, kind, unknown):
                 self.resolve(identity)
@@ -119,7 +119,9 @@ class Evaluation:
         return self.look.now - alert.last_seen_at >= kind.linger
 
     def start(self, found: Finding, count: int, told: int) -> Alert:
-        """What is found lying there, without a death having been read, counts as told (a restored message too)."""
+        """Open a warning. Messages found dead without a death having been read (also restored ones) count as
+        notified.
+        """
         alert = Alert(
             kind=found.kind,
             subject=found.subject,
@@ -148,7 +150,7 @@ class Evaluation:
         self.reopen(alert, graver=before[-1] == Alert.Severity.WARNING != alert.severity)
 
     def reopen(self, alert: Alert, graver: bool = False) -> None:
-        """Who acknowledged it knew of less: it is told again."""
+        """End an acknowledgement given for fewer or less severe: the warning notifies again."""
         if alert.acknowledged_at and (graver or acknowledgements.is_over(alert, self.look.now)):
             acknowledgements.lapse(alert)
             self.changes.updated.append(alert)

@@ -1,4 +1,4 @@
-"""Which failures the messages of a warning are of, and what people said of each: for Overview and mails."""
+"""The failures of a warning's messages, and what people recorded on each: for Overview and mails."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,11 +12,10 @@ from pgqueue_admin.models.queue_database import queue_database
 
 
 class Failures(NamedTuple):
-    """``fingerprints``: of the dead ones, the most first; empty: they could not be told. ``newest``: of so many of
-    these, where there may be more; 0: of all.
-
-    ``said``: those of which somebody said something, a few, the latest note first; where no fingerprint is known, of
-    any failure with this error.
+    """``fingerprints``: of the dead messages, most frequent first; empty: unknown. ``newest``: they are of only so many
+    of the newest messages; 0: of all.
+    ``said``: a few failures with recorded notes, latest note first; without fingerprints, of any failure with this
+    error.
     """
 
     fingerprints: Sequence[str] = ()
@@ -25,13 +24,14 @@ class Failures(NamedTuple):
 
     @property
     def only(self) -> str:
-        """The one that they all are of, or the newest of them; empty: of several, or it is not known."""
+        """The only fingerprint of all, or of the newest; empty: several, or unknown."""
         return self.fingerprints[0] if len(self.fingerprints) == 1 else ""
 
 
 def find(alerts: Sequence[Alert]) -> dict[int, Failures]:
-    """By the number of each warning of dead messages. Where a database does not answer the rest of the page stands:
-    then only what is known of the error is told."""
+    """Return failures by warning number. If a database is down, only what is known of the error is returned, so that
+    the page still works.
+    """
     told = _told([alert for alert in alerts if 0 < len(alert.cause) < LONGEST])
     known = failure_group.said_of_fingerprints({digest for of in told.values() for digest in of.fingerprints})
     by_error: dict[str, list[FailureGroup]] = {}

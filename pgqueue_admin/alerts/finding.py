@@ -1,4 +1,4 @@
-"""A finding of a warning kind at this moment; evaluation turns findings into Alert rows."""
+"""A warning kind's finding at this moment; evaluation turns findings into Alert rows."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,22 +7,22 @@ from pgqueue_admin.formatting.warnings import WarningText
 
 CRITICAL = "critical"
 WARNING = "warning"
-LONGEST = 400  # as many characters as an Alert's columns keep; a message type's name may be longer
+LONGEST = 400  # characters of an Alert's columns; a message type's name may be longer
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is off. Kind, subject and cause together say whether it is the same thing as before."""
+    """One thing that is wrong. Kind, subject and cause identify it over time."""
 
     kind: str
     subject: str
     said: WarningText
     severity: str = WARNING
     cause: str = ""
-    queue: str = ""  # canonical address, where there is one
-    count: int = 0  # of what is counted on: dead messages
-    since: datetime | None = None  # None: since it was found
-    told: int | None = None  # of the count, when it is found; None: all of it, somebody was told when they died
+    queue: str = ""  # canonical address, if any
+    count: int = 0  # of dead messages
+    since: datetime | None = None  # None: since found
+    told: int | None = None  # of the count, how many were notified; None: all, at their deaths
 
     def __post_init__(self) -> None:
         """Cut here, so that identity and row agree."""
@@ -35,5 +35,5 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """For where there is no "since": a check, a log line, a form's preview."""
+        """For places without "since": a check, a log line, a form's preview."""
         return self.said.sentence

@@ -1,4 +1,4 @@
-"""Sending by hand what an outbox holds, as its page and Django admin offer it."""
+"""Sends an outbox's records by hand, for its page and Django admin."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def only_looked(alias: str) -> str:
 
 
 def send(state: OutboxState, ids: list[str] | None, person: Any, origin: str, reason: str) -> Dispatched:
-    """These records, or all that wait, up to so many. Raises OperationRefused, SettingsRefused, OutcomeUnknown or
+    """Send these records, or all that wait, up to a limit. Raises OperationRefused, SettingsRefused, OutcomeUnknown or
     DatabaseError.
     """
     wanted = ids if ids is not None else _waiting(state)
@@ -56,7 +56,7 @@ def said(done: Dispatched) -> str:
 
 
 def _engine(state: OutboxState) -> Engine:
-    """Never started. Of a table of others one that is named as the table is. Raises SettingsRefused."""
+    """Return an engine that is never started; for a table of others one named after it. Raises SettingsRefused."""
     if endpoint := state.endpoint:
         return Engine(endpoint.name, queue_database().dsn, settings=of_row(endpoint), schema=endpoint.schema)
     return engine_for(state.address)

@@ -1,4 +1,4 @@
-"""Outboxes, beside the queues and elsewhere, and how each stands: judged here for the page, and for the warning."""
+"""Judges outboxes, beside the queues and elsewhere, for the page and for the warning."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -26,17 +26,16 @@ from pgqueue_admin.services.outbox.switches import here
 from pgqueue_admin.workers.processes.endpoint_settings import isolation_said
 
 EVERY = 30.0  # seconds between two looks of the alerter
-GRACE = timedelta(minutes=1)  # of an outbox whose endpoint does not say another
+GRACE = timedelta(minutes=1)  # by default
 ORIGINAL_KEEPS = timedelta(days=7)  # outbox sheet 8
-_BEHIND = timedelta(hours=1)  # clean-up may be so late without a word
+_BEHIND = timedelta(hours=1)  # a smaller delay of clean-up is not reported
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxState:
-    """``endpoint``: the one of ours that writes there; None: a foreign table. ``decided``: what is on for it.
-
-    ``seen_since``: when the oldest of what waits was seen first, where the table does not say since when it does; by
-    the clock of ``now``.
+    """``endpoint``: our endpoint that writes there; None: a foreign table. ``decided``: its switches.
+    ``seen_since``: when the oldest waiting record was first seen, if the table stores no times; by the clock of
+    ``now``.
     """
 
     figures: OutboxFigures
@@ -51,17 +50,17 @@ class OutboxState:
 
     @property
     def alias(self) -> str:
-        """Of the database where it is only looked at; empty: it lies beside the queues."""
+        """The alias of a database that is only watched; empty: beside the queues."""
         return aliases.alias_of(self.address)
 
     @property
     def name(self) -> str:
-        """The endpoint's, or what the table is called by."""
+        """The endpoint's name, or one derived from the table's."""
         return self.endpoint.name if self.endpoint else self.address.table.removesuffix("OutboxData").rstrip("_")
 
     @property
     def isolation(self) -> str:
-        """Of an endpoint of ours; of a program of others nobody knows."""
+        """The isolation of our endpoint; empty for foreign programs: unknown."""
         return isolation_said(self.endpoint) if self.endpoint else ""
 
     @property
@@ -77,29 +76,34 @@ class OutboxState:
 
     @property
     def is_relayed(self) -> bool:
-        """By this console, though it is another program's."""
+        """Whether this console relays another program's outbox."""
         return self.endpoint is None and self.decided is not None and self.decided.relay_seconds is not None
 
     @property
     def age(self) -> timedelta | None:
-        """How long the oldest waits, at least; None where nothing does, or nobody knows. A clock may be ahead."""
+        """The age of the oldest waiting record, at least; None: nothing waits, or it is unknown. Never negative: a
+        clock may be ahead.
+        """
         since = self.figures.oldest_pending or self.seen_since
         return max(timedelta(), self.now - since) if since else None
 
     @property
     def is_undated(self) -> bool:
-        """Something waits, and the table does not say since when."""
+        """Whether records wait and the table does not store since when."""
         return bool(self.figures.pending) and not self.figures.oldest_pending and not self.figures.unread
 
     @property
     def is_stuck(self) -> bool:
-        """What waits longer than its relay would let it; of what is just being sent the age is small, or unknown."""
+        """Whether a record waits longer than its relay would allow. A record being sent has a small age, or
+        none known.
+        """
         return bool(self.figures.pending) and self.age is not None and self.age > 2 * self.grace
 
     @property
     def keep(self) -> timedelta | None:
-        """How long what was dispatched is kept; None: nobody here deletes it, and how long its program keeps it is not
-        known."""
+        """How long dispatched records are kept; None: nothing here deletes them, and their program's retention is
+        unknown.
+        """
         if self.endpoint:
             is_cleaned = self.endpoint.outbox_clean_seconds is not None
             return timedelta(seconds=self.endpoint.outbox_keep_seconds) if is_cleaned else None
@@ -107,12 +111,12 @@ class OutboxState:
 
     @property
     def behind(self) -> timedelta | None:
-        """How late clean-up is; None where that is not known, or it is not late."""
+        """How late clean-up is; None: not late, or unknown."""
         return self._late(self.keep)
 
     @property
     def beyond_default(self) -> timedelta | None:
-        """How late it would be if a program of others kept its records as the original does unless told otherwise."""
+        """How late clean-up would be if a foreign program kept records for the original's default."""
         return self._late(ORIGINAL_KEEPS) if self.keep is None and not self.endpoint else None
 
     def _late(self, keep: timedelta | None) -> timedelta | None:
@@ -139,7 +143,7 @@ class OutboxState:
 
 
 def load(connection: Connection) -> list[OutboxState]:
-    """All that may be looked at beside the queues. Raises DatabaseError."""
+    """Return all watched outboxes beside the queues. Raises DatabaseError."""
     of = queue_database()
     found = outboxes.find(connection, list(of.schemas))
     judge = _Judge(connection)
@@ -148,7 +152,7 @@ def load(connection: Connection) -> list[OutboxState]:
 
 @dataclass(frozen=True, slots=True)
 class OutboxesElsewhere:
-    """What was seen in the databases beside the queues'. ``unlooked``: why nothing is known of the others, by alias."""
+    """State of databases other than the queues'. ``unlooked``: why a database is unknown, by alias."""
 
     states: list[OutboxState] = field(default_factory=list)
     in_doubt: list[InDoubt] = field(default_factory=list)
@@ -156,7 +160,7 @@ class OutboxesElsewhere:
 
 
 def load_elsewhere(*, noting: bool = False) -> OutboxesElsewhere:
-    """``noting``: since when something waits, where its database does not say it, is written down."""
+    """``noting``: store first-seen times if a database keeps none."""
     found = OutboxesElsewhere()
     for each in outbox_databases.elsewhere():
         try:
@@ -179,7 +183,7 @@ def _look_into(each: OutboxDatabase, connection: Connection, found: OutboxesElse
 
 
 def with_owners(found: list[InDoubt], states: list[OutboxState]) -> list[InDoubt]:
-    """Whose outbox decides on each, and what it has decided, as far as its table may be read."""
+    """Add the outbox that decides on each and its decision, if its table can be read."""
     known: dict[str, Owner] = {}
     for alias in {state.alias for state in states} if found else ():
         tables = [state.address for state in states if state.alias == alias]
@@ -188,15 +192,15 @@ def with_owners(found: list[InDoubt], states: list[OutboxState]) -> list[InDoubt
             with elsewhere.read_session() if elsewhere else queue_database().read_session() as connection:
                 known |= in_doubt.owners(connection, tables, found)
         except DatabaseError:
-            continue  # its page says that it cannot be read
+            continue  # its page reports it
     return [replace(each, owner=known.get(each.prepared.coordinator)) for each in found]
 
 
-_IN_DOUBT = Address("", "in doubt")  # remembered as a table's records are
+_IN_DOUBT = Address("", "in doubt")  # first-seen times are stored under this name
 
 
 def _seen_first(of: OutboxDatabase, found: list[InDoubt], noting: bool) -> list[InDoubt]:
-    """Where a server does not say since when something is prepared: at least since somebody looked."""
+    """Add ages that a server does not report: at least the time since the first look."""
     names = [each.name for each in found if each.age is None]
     if noting:
         known = outbox_first_seen.since(of.key, _IN_DOUBT)
@@ -218,13 +222,13 @@ def _forget_others(of: OutboxDatabase, states: list[OutboxState]) -> None:
 
 
 def one(connection: Connection, address: Address) -> OutboxState | None:
-    """None: there is no such table, or it may not be looked at. Raises DatabaseError."""
+    """Return one outbox; None: missing, or not watched. Raises DatabaseError."""
     table = table_of(connection, address)
     return _Judge(connection).state(table) if table else None
 
 
 class _Judge:
-    """What the console's own tables know of outboxes."""
+    """Reads what the console's own tables hold on outboxes."""
 
     def __init__(self, connection: Connection):
         self._connection, self._now, self._database = connection, outboxes.now(connection), ""
@@ -254,9 +258,9 @@ def table_of(connection: Connection, address: Address) -> OutboxTable | None:
 
 
 class OutboxWatch(PeriodicLook[list[OutboxState]]):
-    """For the alerter: how each stands.
+    """The state of each outbox, for the alerter.
 
-    Of a table without times it notes when it saw a record first. A record that stays is stuck, whatever passes by.
+    For tables without times it notes when it first saw each record. A record that stays is stuck, whatever else passes.
     """
 
     def __init__(self) -> None:
@@ -276,7 +280,7 @@ def _followed(connection: Connection, database: str, state: OutboxState) -> Outb
 
 
 class ElsewhereWatch(PeriodicLook[OutboxesElsewhere]):
-    """For the alerter: outboxes and transactions in doubt of the databases beside the queues'."""
+    """Outboxes and in-doubt transactions of databases other than the queues', for the alerter."""
 
     def __init__(self) -> None:
         super().__init__(EVERY)
@@ -286,7 +290,7 @@ class ElsewhereWatch(PeriodicLook[OutboxesElsewhere]):
 
 
 class InDoubtWatch(PeriodicLook[list[InDoubt]]):
-    """For the alerter: transactions that are prepared on the queues' server, the oldest first."""
+    """Prepared transactions on the queues' server, oldest first, for the alerter."""
 
     def __init__(self) -> None:
         super().__init__(EVERY)

@@ -1,4 +1,4 @@
-"""T15 and T16: what is wrong with a peek delay. One function for page, log, check and the form's preview."""
+"""T15 and T16: judges a peek delay. One function for page, log, check and the form's preview."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
@@ -11,12 +11,14 @@ from pgqueue_admin.models.endpoint_validation import PEEK_RANGE_MS
 from pgqueue_admin.transport.wire.type_names import short_type
 
 LEAST_MS, MOST_MS = PEEK_RANGE_MS
-ENOUGH = 20  # messages: fewer say nothing about shares
+ENOUGH = 20  # messages: fewer give no meaningful shares
 ALLOWED = 1 - SAFE
 
 
 class PeekSettings(Protocol):
-    """An endpoint's row, a form's cleaned values, anything with these three. Not ours = only declared here (T18)."""
+    """An endpoint's row, a form's cleaned values, or anything with these three. ``ours`` False: only declared here
+    (T18).
+    """
 
     @property
     def name(self) -> str: ...
@@ -27,7 +29,7 @@ class PeekSettings(Protocol):
 
 
 class PeekDelayRisk(NamedTuple):
-    """A message type, its time to be received, and what was observed of it with a peek delay."""
+    """A message type, its time to be received, and what was observed at a peek delay."""
 
     message_type: str
     ttbr_ms: int
@@ -42,7 +44,7 @@ class PeekDelayRisk(NamedTuple):
 
 
 def faults(settings: PeekSettings, ttbrs: Iterable[MinimumTtbr] = ()) -> list[Finding]:
-    """All that is wrong, at once: the delay's range first, then each message type that may be lost."""
+    """Return all faults: the delay's range first, then each message type that may be lost."""
     return [*out_of_range(settings), *conflicts(settings, ttbrs)]
 
 
@@ -55,12 +57,12 @@ def out_of_range(settings: PeekSettings) -> Iterator[Finding]:
 
 
 def risks(settings: PeekSettings, ttbrs: Iterable[MinimumTtbr]) -> list[PeekDelayRisk]:
-    """Each type with a time to be received, the shortest first."""
+    """Return each type with a time to be received, shortest first."""
     return [_risk(settings, each) for each in sorted(ttbrs, key=lambda each: (each.ttbr_ms, each.message_type))]
 
 
 def conflicts(settings: PeekSettings, ttbrs: Iterable[MinimumTtbr]) -> Iterator[Finding]:
-    """Longer than the TTBR is a conflict, exactly as long is at risk; below it, what was observed decides."""
+    """Longer than the TTBR is a conflict, equal is at risk; below it, observations decide."""
     for risk in risks(settings, ttbrs):
         delay, name = settings.peek_delay_ms, short_type(risk.message_type)
         if delay >= risk.ttbr_ms:

@@ -1,4 +1,4 @@
-"""What the alerter asks of a database now and then, instead of at each of its turns."""
+"""Queries that the alerter runs periodically, instead of on each pass."""
 
 import time
 from abc import ABC, abstractmethod
@@ -17,9 +17,9 @@ from pgqueue_admin.monitor.lease_messages import LocksOver
 from pgqueue_admin.monitor.queue_table import TableKind
 
 EVERY = 30.0  # seconds between two looks of the alerter
-CROSSING_LATE = timedelta(minutes=5)  # housekeeping asks each minute, and a chunk of large bodies may take some
-SCHEDULE_LATE = timedelta(minutes=3)  # everybody who looks does so each minute
-LOCK_LATE = timedelta(minutes=3)  # everybody who ends them does so each minute
+CROSSING_LATE = timedelta(minutes=5)  # housekeeping settles each minute, and a chunk of large bodies may take some
+SCHEDULE_LATE = timedelta(minutes=3)  # every runner checks each minute
+LOCK_LATE = timedelta(minutes=3)  # every program that ends locks does so each minute
 
 _T = TypeVar("_T")
 
@@ -32,7 +32,7 @@ class PeriodicLook(ABC, Generic[_T]):
         self._newest: _T | None = None
 
     def newest(self) -> _T | None:
-        """As it was at the last look; None where that was not answered."""
+        """Return the latest result; None if the last look failed."""
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + self._every
             try:
@@ -47,8 +47,9 @@ class PeriodicLook(ABC, Generic[_T]):
 
 
 class CrossingWatch(PeriodicLook[list[Any]]):
-    """Messages between two databases of which it should be known by now whether they arrived: rows of ``unsettled``
-    (crossing_intent.sql), one for each other database."""
+    """Messages between two databases whose arrival should be known by now: rows of ``unsettled`` (crossing_intent.sql),
+    one per other database.
+    """
 
     def _look(self) -> list[Any]:
         with queue_database().read_session() as connection:
@@ -56,8 +57,9 @@ class CrossingWatch(PeriodicLook[list[Any]]):
 
 
 class ScheduleWatch(PeriodicLook[list[Any]]):
-    """Schedules whose message should have been sent and was not: rows of ``unsent`` (schedule.sql). A database without
-    tables for schedules has none."""
+    """Schedules whose message is overdue: rows of ``unsent`` (schedule.sql). None if the database has no tables for
+    schedules.
+    """
 
     def _look(self) -> list[Any]:
         store = queue_database().dialect.schedules
@@ -67,20 +69,21 @@ class ScheduleWatch(PeriodicLook[list[Any]]):
 
 @dataclass(frozen=True, slots=True)
 class LeaseLocks:
-    """``is_ours``: its table has our columns, so our housekeeping ends its locks."""
+    """``is_ours``: the table has our columns, so our housekeeping ends its locks."""
 
     over: LocksOver
     is_ours: bool
 
     @property
     def late(self) -> timedelta:
-        """How long the first is over; none: nothing is."""
+        """The time since the first lock expired; zero: none has."""
         return self.over.at - self.over.since if self.over.since else timedelta(0)
 
 
 class LeaseLockWatch(PeriodicLook[list[LeaseLocks]]):
-    """Locks of the lease queue that are over and that nobody ends, whether or not its schema is shown. A database
-    without one has none."""
+    """Expired locks of the lease queue that nothing ends, even if its schema is not watched. None without a lease
+    queue.
+    """
 
     def _look(self) -> list[LeaseLocks]:
         if queue_database().dialect.leases is None:

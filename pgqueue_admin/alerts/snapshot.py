@@ -34,25 +34,25 @@ CRASH_WINDOW = timedelta(minutes=5)
 
 @dataclass
 class AlertSnapshot:
-    """The console's own tables at one moment, and what the alerter knows beside them."""
+    """The console's own tables at one moment, and the alerter's other knowledge."""
 
     now: datetime
     watching_since: datetime
-    answering_since: datetime | None = None  # the console's database, without a break; None: as long as we watch
-    queues: list[Queue] = field(default_factory=list)  # with .latest, where there was a sample
+    answering_since: datetime | None = None  # the console's database, without interruption; None: as long as we watch
+    queues: list[Queue] = field(default_factory=list)  # with .latest, if sampled
     endpoints: list[Endpoint] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)  # running, or ended within the crash window
     ttbrs: dict[tuple[str, str], list[MinimumTtbr]] = field(default_factory=dict)  # by schema and table
-    lying: list[DeadGroup] | None = None  # what lies dead now by queue and cause; None: the archive cannot be read
-    deaths: list[NewDeaths] = field(default_factory=list)  # since the last look
-    piles: list[OldDeaths] = field(default_factory=list)  # of these, by where they came from
+    lying: list[DeadGroup] | None = None  # dead messages by queue and cause; None: the archive cannot be read
+    deaths: list[NewDeaths] = field(default_factory=list)  # since the last pass
+    piles: list[OldDeaths] = field(default_factory=list)  # old ones of these, by origin
     archive_error: str = ""
     silent: list[Reader] = field(default_factory=list)
     failed_mails: list[AlertMail] = field(default_factory=list)
     mail: mail_settings.MailSettings = field(default_factory=mail_settings.MailSettings)
     crashing: list[CrashingMessage] = field(
         default_factory=list
-    )  # messages that end their process, and are still in their queue
+    )  # messages that crash their process, and are still in their queue
     exposed: list[Finding] | None = None  # None: not known
     outboxes: list[OutboxState] | None = None  # None: not known
     in_doubt: list[InDoubt] | None = None  # None: not known
@@ -65,12 +65,12 @@ class AlertSnapshot:
     colour: str = "plum"
 
     def is_outbox_away(self, alias: str) -> bool:
-        """Whether nothing is known now of the outboxes of this database; empty: of that of the queues, which is."""
+        """Whether this database's outboxes are unknown now; always False for the queues' database (empty)."""
         return bool(alias) and (self.outboxes_elsewhere is None or alias in self.outboxes_elsewhere.unlooked)
 
     @staticmethod
     def open_subjects(kind: str) -> list[str]:
-        """Of warnings that are open."""
+        """Subjects of open warnings."""
         return list(Alert.objects.filter(kind=kind, resolved_at=None).values_list("subject", flat=True))
 
     def address(self, queue: Queue | Endpoint) -> str:
@@ -86,7 +86,7 @@ class AlertSnapshot:
         return {(endpoint.schema, endpoint.table): endpoint for endpoint in self.endpoints if endpoint.ours}
 
     def is_paused(self, queue: Queue) -> bool:
-        """Whether the endpoint of ours that receives there was told to wait."""
+        """Whether our endpoint that receives there is paused."""
         endpoint = self.ours.get((queue.schema, queue.table))
         return endpoint is not None and endpoint.paused
 
@@ -94,15 +94,15 @@ class AlertSnapshot:
         return self.by_address.get(alert.queue)
 
     def target_dead(self, address: str) -> int | None:
-        """None: no target is set, or there is no such queue."""
+        """None: no target is set, or the queue is unknown."""
         queue = self.by_address.get(address)
         return queue.target_dead if queue else None
 
     @cached_property
     def dead_in(self) -> Counter[str]:
-        """By queue: what lies there, and what has died and lies there no longer. The newest deaths are among what lies.
+        """By queue: messages dead now, and new deaths that are dead no longer. New deaths are counted among the former.
 
-        Counted once for all causes: whoever writes an exception's type may write thousands.
+        Counted once for all causes: senders choose exception types, and may create thousands.
         """
         groups = {(group.queue, group.cause): group for group in [*self.deaths, *(self.lying or [])]}
         found: Counter[str] = Counter()
@@ -111,11 +111,11 @@ class AlertSnapshot:
         return found
 
     def sampled(self) -> Iterator[Queue]:
-        """Those that are there and were ever looked at."""
+        """Existing queues that were ever sampled."""
         return (queue for queue in self.queues if hasattr(queue, "latest") and not queue.gone_since)
 
     def read(self) -> Iterator[Queue]:
-        """Those whose newest look was answered: nothing is judged by the figures of an older one."""
+        """Queues whose newest sample succeeded: older figures are not judged."""
         return (queue for queue in self.sampled() if not queue.latest.error)
 
     def unreadable(self, address: str) -> bool:
@@ -131,12 +131,12 @@ class AlertSnapshot:
         return any(self.hears_of(each) for each in self._samplers(""))
 
     def _samplers(self, alias: str) -> list[Process]:
-        """Of the first database, or of one that is looked at beside it."""
+        """Samplers of the first database, or of a further watched one."""
         role = "source-sampler" if alias else "sampler"
         return [each for each in self.processes if (each.role, each.endpoint) == (role, alias)]
 
     def silent_samplers(self) -> Iterator[tuple[str, datetime]]:
-        """Of each database that is looked at beside the first and that nobody has looked at: since when."""
+        """Further watched databases without a recent sample, and since when."""
         for of in looked_at():
             newest = self._newest(of)
             since = max(newest or self.watching_since, self.watching_since)
@@ -147,21 +147,21 @@ class AlertSnapshot:
         return [each for each in self.processes if each.role == "endpoint" and each.endpoint == endpoint.name]
 
     def hears_of(self, process: Process) -> bool:
-        """Whether it runs, and has lately said so: as ``models.processes`` asks the database."""
+        """Whether it runs and reported recently, by the rule of ``models.processes``."""
         return process.ended_at is None and self.now - process.heartbeat_at < HEARTBEAT_LOST
 
     @property
     def heard_for(self) -> timedelta:
-        """How long whoever lives could have told so."""
+        """For how long live processes could have reported."""
         return self.now - max(self.watching_since, self.answering_since or self.watching_since)
 
     @property
     def newest_sample(self) -> datetime | None:
-        """Of the first database: what is said of all is said of it."""
+        """Of the first database, which statements about all queues refer to."""
         return self._newest(queue_database())
 
     def _newest(self, of: QueueDatabase) -> datetime | None:
-        """Where no queue is there, or none can be read, the heartbeat of a sampler that is answered stands for it."""
+        """If there is no queue, or none can be read, the heartbeat of a sampler that gets answers counts instead."""
         sampled = [each for each in self.sampled() if database_of(Address(each.schema, each.table)).alias == of.alias]
         answered = (each.heartbeat_at for each in self._samplers(of.alias) if not each.last_error)
         read = [queue.latest.at for queue in sampled if not queue.latest.error]
@@ -169,7 +169,7 @@ class AlertSnapshot:
 
     @property
     def misses_samples(self) -> bool:
-        """Counted from our own start at most, or each restart would cry stale."""
+        """Counted from our own start at the earliest, or each restart would report stale samples."""
         newest = self.newest_sample or self.watching_since
         return staleness.is_stale(max(newest, self.watching_since), self.now)
 
@@ -185,7 +185,7 @@ def look(
     answering_since: datetime | None = None,
     **watched: Any,
 ) -> AlertSnapshot:
-    """``watched``: what the alerter's periodic looks saw last, by the snapshot's own names."""
+    """``watched``: latest results of the alerter's periodic looks, by the snapshot's field names."""
     return AlertSnapshot(
         now=now,
         watching_since=watching_since,
@@ -209,7 +209,7 @@ def look(
 
 
 def _failed_mails(now: datetime) -> list[AlertMail]:
-    """Those of a day, which are tried again; and the newest of all, while the server has taken none since."""
+    """Failed mails of a day, which are retried; else the newest of all, while the server has accepted none since."""
     of_a_day = list(AlertMail.objects.filter(state=AlertMail.State.FAILED, created_at__gt=now - TRIED_FOR))
     tried = AlertMail.objects.exclude(tried_at=None).order_by("-tried_at", "-pk")[:1]
     return of_a_day or [mail for mail in tried if mail.state == AlertMail.State.FAILED]
@@ -222,12 +222,12 @@ def smallest_ttbrs() -> dict[tuple[str, str], list[MinimumTtbr]]:
     return dict(found)
 
 
-# Messages that end their process: those that have left their queue since are settled, the others warned of.
+# Messages that crash their process: those that have left their queue are settled, the others cause a warning.
 log = logging.getLogger("pgqueue.alerts")
 
 
 def still_crashing() -> list[CrashingMessage]:
-    """While their queues cannot be looked at, all of them stay."""
+    """Return them; all of them while their queues cannot be read."""
     suspects = crashing_messages.suspects()
     try:
         return [each for each in suspects if _is_there(each)]

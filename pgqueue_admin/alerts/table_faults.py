@@ -1,4 +1,6 @@
-"""Whether queue tables have what receivers and senders need: for a queue's page, a warning and ``manage.py check``."""
+"""Checks that queue tables have what receivers and senders need: for a queue's page, a warning and
+``manage.py check``.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -32,13 +34,13 @@ _LOOKS: dict[str, Callable[[Dialect, Address, Connection], Iterator[TableFault]]
 
 
 def faults(of: QueueDatabase, session: Connection, address: Address, kind: str) -> list[TableFault]:
-    """Of one table that was found; none of a kind that nobody receives from. Reads the catalog."""
+    """Return faults of one table; none for a kind that nobody receives from. Reads the catalog."""
     look = _LOOKS.get(kind)
     return list(look(of.dialect, address, session)) if look else []
 
 
 def of_endpoint(of: QueueDatabase, session: Connection, row: Endpoint) -> list[TableFault]:
-    """What its processes would say at their start, of every table they use."""
+    """Return the faults that its processes would report at start, of every table they use."""
     if row.kind == Endpoint.Kind.LEASE:
         return _of_lease_queue(of, session)
     try:
@@ -54,7 +56,9 @@ def _of_lease_queue(of: QueueDatabase, session: Connection) -> list[TableFault]:
 
 
 def every_fault(of: QueueDatabase, session: Connection, ours: list[Endpoint]) -> list[TableFault]:
-    """Of every endpoint of ours, and of every other table found: each once, first what stops one of ours."""
+    """Return faults of our endpoints' tables and of all others, each once; first those that stop an endpoint
+    of ours.
+    """
     own = [fault for row in ours for fault in of_endpoint(of, session, row)]
     found = discovery.find(session, of.schemas)
     others = [fault for table in found for fault in faults(of, session, table.address, table.kind)]
@@ -64,21 +68,21 @@ def every_fault(of: QueueDatabase, session: Connection, ours: list[Endpoint]) ->
 
 
 class FaultyTable(NamedTuple):
-    """``table``: its canonical address, with the alias of its database."""
+    """``table``: the canonical address, with the alias of its database."""
 
     table: str
     faults: tuple[TableFault, ...]
 
 
 class TableFaultWatch(PeriodicLook[list[FaultyTable]]):
-    """A database that does not answer keeps what was last seen there: another warning says that it is away."""
+    """A database that does not answer keeps its last result: another warning reports the outage."""
 
     def __init__(self) -> None:
         super().__init__(EVERY)
         self._seen: dict[str, list[FaultyTable]] = {}
 
     def _look(self) -> list[FaultyTable]:
-        """Raises DatabaseError of a database of which nothing was ever seen: then nothing is judged."""
+        """Raises DatabaseError of a database that never answered: then nothing is judged."""
         databases = {of.alias: of for of in (queue_database(), *looked_at())}
         self._seen = {alias: found for alias, found in self._seen.items() if alias in databases}
         for alias, of in databases.items():
