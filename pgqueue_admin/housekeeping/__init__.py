@@ -1,1 +1,1 @@
-"""Celery tasks, each one call downwards; what they work on is rows in PostgreSQL, never what a message says."""
+"""Celery tasks, each one call downwards. They work on rows in PostgreSQL, never on the content of a task message."""

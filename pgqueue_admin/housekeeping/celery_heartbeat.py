@@ -1,4 +1,4 @@
-"""Celery's worker and beat report as every other process of ours does: a row that beats, and their log."""
+"""Celery's worker and beat report like every other process of ours: a row with heartbeats, and their log."""
 
 import atexit
 import logging
@@ -20,12 +20,12 @@ from pgqueue_admin.workers.supervisor import process_recorder
 
 log = logging.getLogger(__name__)
 EVERY = 2.0
-LAST_BEAT = 5.0  # seconds that one which is under way may take before the end is told
+LAST_BEAT = 5.0  # seconds that a heartbeat in progress may take before the end is reported
 State = Process.State
 
 
 class RunningTasks:
-    """What a worker counts, from the threads that run its tasks."""
+    """Counters of a worker, called from the threads that run its tasks."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -61,7 +61,7 @@ class RunningTasks:
 
 
 class HeartbeatThread(threading.Thread):
-    """No outage ends it; what it could not say is said with the next beat."""
+    """No outage ends it; the next heartbeat reports what an earlier one could not."""
 
     def __init__(self, role: str, tasks: RunningTasks | None = None, slots: int = 0):
         super().__init__(name=f"pgqueue {role} reports", daemon=True)
@@ -107,7 +107,7 @@ def report(role: str, tasks: RunningTasks | None = None, slots: int = 0) -> Hear
 @worker_init.connect
 @beat_init.connect
 def _lives(**signal: Any) -> None:
-    """From before the broker answers: a worker that waits for it is none that hangs."""
+    """Begin before the broker answers: a worker that waits for it does not hang."""
     liveness_file.keep_beating()
 
 
@@ -116,11 +116,11 @@ def _worker_is_ready(sender: Any, **signal: Any) -> None:
     tasks = RunningTasks()
     for connected, told in ((task_prerun, tasks.began), (task_postrun, tasks.ended), (task_failure, tasks.broke)):
         connected.connect(told, weak=False)
-    report("celery-worker", tasks, sender.pool.limit)  # the consumer sends it, which has the worker's pool
+    report("celery-worker", tasks, sender.pool.limit)  # the sender is the consumer, which has the worker's pool
 
 
 @beat_init.connect
 def _beat_begins(**signal: Any) -> None:
-    only_short_ones_here()  # in the thread that looks what is due
+    only_short_ones_here()  # in the thread that checks what is due
     connections["default"].close()
     report("celery-beat")

@@ -1,4 +1,4 @@
-"""Tells of which failure each dead message is, where others archived it; keeps causes and adds up counts."""
+"""Computes fingerprints of dead messages that others archived; stores causes and adds up counts."""
 
 import logging
 import time
@@ -11,11 +11,11 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import failure_groups
 
 log = logging.getLogger(__name__)
-SECONDS = 5.0  # then the worker is free for others; the next task goes on
+SECONDS = 5.0  # then the worker is free for other tasks; the next run continues
 
 
 def catch_up() -> int:
-    """How many were told; none where the role may not write, or without the engine's tables."""
+    """Return how many fingerprints were computed; 0 if the role may not write, or without the engine's tables."""
     try:
         told = _tell()
         _remember()
@@ -42,7 +42,7 @@ def _tell() -> int:
 
 
 def add_up() -> int:
-    """How many sums became others; none where the role may not write, or without the engine's tables."""
+    """Return how many sums changed; 0 if the role may not write, or without the engine's tables."""
     try:
         with queue_database().write_session() as connection:
             return failure_tallies.fold(connection)
@@ -52,7 +52,7 @@ def add_up() -> int:
 
 
 def recount() -> int:
-    """How many sums were wrong; none where the role may not write, or without the engine's tables."""
+    """Return how many sums were wrong; 0 if the role may not write, or without the engine's tables."""
     try:
         with queue_database().write_session() as connection:
             found = failure_tallies.recount(connection)

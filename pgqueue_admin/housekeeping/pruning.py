@@ -1,4 +1,4 @@
-"""Deletes decided messages older than PGQUEUE_ARCHIVE_RETENTION_DAYS, once history has read them where it is kept."""
+"""Deletes decided messages older than PGQUEUE_ARCHIVE_RETENTION_DAYS, after history, if kept, has read them."""
 
 import logging
 import time
@@ -17,11 +17,11 @@ from pgqueue_admin.models import HistorySource, database_clock
 from pgqueue_admin.models.queue_database import queue_database
 
 log = logging.getLogger(__name__)
-SECONDS = 10.0  # then the worker is free for others; the next task goes on
+SECONDS = 10.0  # then the worker is free for other tasks; the next run continues
 
 
 def prune_archive(seconds: float = SECONDS) -> int:
-    """How many rows went."""
+    """Prune, and return how many rows were deleted."""
     days, keeps_history = settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"], bool(settings.PGQUEUE["SPARK_MASTER"])
     if not (days or keeps_history):
         return 0
@@ -38,7 +38,7 @@ def prune_archive(seconds: float = SECONDS) -> int:
 
 
 class PruneCursor(NamedTuple):
-    """How far history has read the archive (``read`` empty: nothing of this one), and which events are in files."""
+    """How far history has read this archive (``read`` empty: not at all), and which events are in files."""
 
     archive: str
     read: str
@@ -46,14 +46,14 @@ class PruneCursor(NamedTuple):
 
 
 def _place(connection: Connection) -> PruneCursor:
-    """Asked before anything goes: the ledger moves on, never back."""
+    """Read before anything is deleted: the ledger only moves forward."""
     (now,) = connection.all(postgresql().history.instant())
     known = freshness.of_archive(now.cluster, now.archive)
     return PruneCursor(as_of(now.cluster, now.archive), known.snapshot, FiledEvents(known.events, known.events_before))
 
 
 def _tell_others(connection: Connection, place: PruneCursor) -> None:
-    """Other consoles, which may have no history or another: they prune the same archive."""
+    """Notify other consoles, which prune the same archive with another history or none."""
     archive = HistorySource.objects.filter(table=ARCHIVE).first()
     if archive is None:
         return

@@ -1,4 +1,4 @@
-"""Finds operations that were started and goes on with them, whoever began."""
+"""Finds operations that were started and continues them, whichever process began."""
 
 import logging
 import time
@@ -15,13 +15,13 @@ from pgqueue_admin.services.operations import runner, staged_retry
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 _PACING = Lock()
-SECONDS = 10.0  # then the worker is free to stop; the next task goes on
+SECONDS = 10.0  # then the worker is free to stop; the next run continues
 
 
 def run_started(seconds: float = SECONDS) -> None:
-    """Every started operation, oldest first, until all are done or the time is over."""
+    """Run every started operation, oldest first, until all are done or the time is over."""
     deadline = time.monotonic() + seconds
-    _go_by_plan(0.0)  # a step of each, before those that take all the time
+    _go_by_plan(0.0)  # a step of each, before the unplanned ones take all the time
     unplanned = Operation.objects.filter(state__in=runner.UNFINISHED, plan=None)
     for pk in unplanned.order_by("pk").values_list("pk", flat=True):
         _try(pk, lambda number: runner.run(number, until=lambda: time.monotonic() > deadline))
@@ -29,8 +29,8 @@ def run_started(seconds: float = SECONDS) -> None:
 
 
 def _go_by_plan(deadline: float) -> None:
-    """Each due step of staged retries, until the time is over or none sends. One thread of a process waits for the next
-    step: another is free for other tasks.
+    """Run each due step of staged retries, until the time is over or none sends. Only one thread of a process waits for
+    the next step: the others stay free for other tasks.
     """
     if not _PACING.acquire(blocking=False):
         return
@@ -42,27 +42,27 @@ def _go_by_plan(deadline: float) -> None:
 
 
 def _soonest() -> float:
-    """Take a step of each; in how many seconds the next one is due."""
+    """Run a step of each; return in how many seconds the next is due."""
     waits = [_try(pk, staged_retry.step) for pk in staged_retry.open_plans()]
     return min((each for each in waits if each is not None), default=staged_retry.LOOK_EVERY)
 
 
 def _try(pk: int, act: Callable[[int], T]) -> T | None:
-    """None where it is in trouble, which its page says."""
+    """Return None if the operation failed, which its page shows."""
     try:
         return act(pk)
     except DatabaseError as error:
         _trouble(pk, str(error))
     except django.db.Error:
         raise
-    except Exception as error:  # a fault of ours: no other operation may wait for it
+    except Exception as error:  # our bug must not delay other operations
         log.exception("Operation %s stumbled.", pk)
         _trouble(pk, f"{type(error).__name__}: {error}")
     return None
 
 
 def _trouble(pk: int, error: str) -> None:
-    """The operation stays as it is and is tried again; its page says what is in the way."""
+    """Record the error for its page. The operation stays unchanged and is retried."""
     said = f"{database_clock.now():%Y-%m-%d %H:%M:%S} UTC: {error}"
     if Operation.objects.filter(pk=pk, last_error="").update(last_error=said):
         log.warning("Operation %s waits: %s", pk, error)
