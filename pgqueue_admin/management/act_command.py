@@ -1,4 +1,4 @@
-"""What commands that act have in common: whose name is kept, how they ask, which queue is meant, how they end."""
+"""Shared parts of commands that act: the name audited, the confirmation, the queue, the exit code."""
 
 import getpass
 import os
@@ -34,10 +34,10 @@ _YES = ("y", "Y", "yes", "Yes")
 
 
 def caller() -> str:
-    """The account's name; its number where it has none, as in a container that runs under a number of its own."""
+    """Return the account's name, or its number if it has none, as in a container with a numeric user."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # which of them depends on Python's version
+    except (KeyError, OSError):  # which one depends on Python's version
         return f"uid {os.getuid()}"
 
 
@@ -62,7 +62,7 @@ def listing(parser: ArgumentParser) -> ArgumentParser:
 
 
 def no_text(given: Iterable[Any]) -> str:
-    """Why these arguments cannot be taken; empty: they can. What a shell gives in other bytes comes with surrogates."""
+    """Why these arguments are refused; empty: they are valid. Bytes that are no UTF-8 arrive as surrogates."""
     for each in given:
         if isinstance(each, list) and (fault := no_text(each)):
             return fault
@@ -72,12 +72,14 @@ def no_text(given: Iterable[Any]) -> str:
 
 
 def line(*words: Any) -> str:
-    """Of a list, whatever strangers wrote: it breaks no line, turns no text around and steers no terminal."""
+    """Format a line of a list safely: untrusted text breaks no line, reverses no text and sends the terminal no
+    commands.
+    """
     return escape_invisible.plain("  ".join(map(str, words)).replace("\n", " "))
 
 
 def covered(looked_at: int, has_more: bool, place: str = "") -> str:
-    """Of a search, behind its count: how far it looked, and with which ``place`` the next look begins."""
+    """Say behind a search's count how far it looked, and at which ``place`` the next look begins."""
     said = f" Looked through {pluralize(looked_at, 'row')}"
     if not has_more:
         return f"{said}, which are all from there."
@@ -86,7 +88,7 @@ def covered(looked_at: int, has_more: bool, place: str = "") -> str:
 
 @contextmanager
 def ending(options: dict[str, Any]) -> Iterator[None]:
-    """What went wrong, in words, with its exit code. ``options``: of the command; what is no text is not taken."""
+    """Turn errors into sentences with exit codes. ``options``: of the command; checked to be text."""
     if fault := no_text(options.values()):
         raise CommandError(f"Nothing was done. {fault}", returncode=WRONG)
     try:
@@ -97,13 +99,13 @@ def ending(options: dict[str, Any]) -> Iterator[None]:
         raise CommandError(str(error), returncode=WRONG) from error
     except DatabaseError as error:
         raise CommandError(describe(error), returncode=NO_DATABASE) from error
-    except django.db.Error as error:  # the console's own
+    except django.db.Error as error:  # the console's own database
         said = f"The console's database {outage.describe(error)}. {error}".strip()
         raise CommandError(said, returncode=NO_DATABASE) from error
 
 
 def confirmed(err: Any, question: str, yes: bool) -> None:
-    """Asked on stderr: stdout may be read by a program."""
+    """Ask on stderr: a program may read stdout."""
     if yes:
         return
     err.write(question)
@@ -116,5 +118,5 @@ def confirmed(err: Any, question: str, yes: bool) -> None:
 
 
 def address_of(text: str) -> Address:
-    """``Billing``, or ``"public"."Billing"``. Raises AddressUnreadable."""
+    """Parse ``Billing``, or ``"public"."Billing"``. Raises AddressUnreadable."""
     return queue_database().dialect.parse_address(queue_lookup.canonical(text))

@@ -1,4 +1,4 @@
-"""What every command says where a database refuses, or does not answer."""
+"""What every command prints if a database refuses or does not answer."""
 
 from django.conf import settings
 
@@ -8,6 +8,6 @@ START_IT = "The embedded database runs while `make run` does; DATABASE_URL and Q
 
 
 def describe(error: Exception) -> str:
-    """Its words; of the embedded database, when it does not answer, also what starts it."""
+    """Return the error's words and, if the embedded database does not answer, how to start it."""
     is_ours = isinstance(error, DatabaseDown) and settings.PGQUEUE["EMBEDDED"]
     return f"{error}\n{START_IT}" if is_ours else str(error)

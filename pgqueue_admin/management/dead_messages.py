@@ -1,4 +1,4 @@
-"""How `manage.py dead` reads its arguments and says what it found and did."""
+"""Reads the arguments of `manage.py dead`, and prints what it found and did."""
 
 import json
 import time
@@ -50,7 +50,7 @@ def add_filters(parser: ArgumentParser) -> None:
 
 
 def filter_of(options: dict[str, Any], state: str) -> ArchiveFilter:
-    """``state`` also of a search that names none. Raises OperationRefused where a search cannot be read."""
+    """``state``: used if a search names none. Raises OperationRefused if a search cannot be read."""
     if options["search"]:
         found = search.read(options["search"], content_access.ALL)
         if found.error:
@@ -64,7 +64,9 @@ def filter_of(options: dict[str, Any], state: str) -> ArchiveFilter:
 
 
 def narrows(options: dict[str, Any]) -> bool:
-    """Raises OperationRefused. Of a search the state alone leaves none out: an act is for one state in any case."""
+    """Whether options exclude any message. A search for a state alone does not: an act is for one state in any case.
+    Raises OperationRefused.
+    """
     if _has_filters(options):
         return True
     return bool(options["search"]) and replace(filter_of(options, ""), state="") != ArchiveFilter(state="")
@@ -76,7 +78,7 @@ def _has_filters(options: dict[str, Any]) -> bool:
 
 
 def fault(options: dict[str, Any]) -> str:
-    """Why these arguments cannot be taken; empty: they can."""
+    """Why these arguments are refused; empty: they are valid."""
     if said := act_command.no_text(options.values()):
         return said
     if not 1 <= options.get("limit", 1) <= MOST:
@@ -103,7 +105,7 @@ def print_messages(out: Any, messages: list[ArchivedMessage], more: bool, as_jso
 
 
 def print_question(out: Any, operation: Operation, targets: RetryTargets | None, named: Collection[str]) -> None:
-    """What would happen, by queue, in the words of the pages: nothing has happened yet. ``named``: with ``--into``."""
+    """Print what would happen, by queue, in the words of the pages. ``named``: targets of ``--into``."""
     out.write(confirmations.question(operation.kind, operation.count, settings.PGQUEUE["ENVIRONMENT"]))
     for queue, count in operation.queues.items():
         out.write(f"{count:>8}  {queue or 'lease queue'}")
@@ -156,13 +158,13 @@ def _one_line(text: str | None) -> str:
     return " ".join((text or "").split())[:120]
 
 
-# How `manage.py dead try` waits for a trial, which the supervisor's process runs, and says what came of it.
+# `manage.py dead try`: waits for a trial, which a process of the supervisor runs, and prints its results.
 LOOK_EVERY = 0.5  # seconds
 _TRIED = ("archive_id", "endpoint", "message_type", "outcome", "raised", "why", "same_cause", "sends")
 
 
 def wait_for_trial(trial: Trial) -> list[TrialItem]:
-    """Until each is tried, or it is too late for the rest."""
+    """Wait until each is tried, or it is too late for the rest."""
     items = trials.results(trial)
     while any(each.outcome == TrialItem.Outcome.WAITING for each in items):
         time.sleep(LOOK_EVERY)
@@ -181,7 +183,7 @@ def print_trial(out: Any, trial: Trial, items: list[TrialItem], as_json: bool) -
     out.write(words.NOT_COVERED)
 
 
-# How `manage.py dead retry` changes one header or field of each message, and says how many change.
+# `manage.py dead retry`: changes one header or field of each message, and prints how many change.
 def add_edit_arguments(parser: ArgumentParser) -> None:
     one = parser.add_mutually_exclusive_group()
     one.add_argument("--set-header", nargs=2, metavar=("NAME", "VALUE"), help="In each: a header. New message ids.")
@@ -194,7 +196,7 @@ def add_edit_arguments(parser: ArgumentParser) -> None:
 
 
 def edit_of(options: dict[str, Any]) -> MessageEdit | None:
-    """Raises OperationRefused where it is none."""
+    """Return the edit. Raises OperationRefused if it is invalid."""
     found = _named(options)
     more = options["where_value"] is not None, options["or_add"], options["as_json"]
     if found is None:
@@ -221,7 +223,7 @@ def _named(options: dict[str, Any]) -> tuple[str, str, str | None] | None:
 
 
 def print_edit(out: Any, connection: Connection, operation: Operation) -> None:
-    """By the function that does it; nothing has happened yet."""
+    """Preview the edit with the function that applies it; nothing is changed yet."""
     kept = edits.of(operation)
     if kept is None:
         return

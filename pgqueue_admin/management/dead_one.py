@@ -1,4 +1,4 @@
-"""How `manage.py dead` edits one message and retries it, also to another queue, and copies one."""
+"""`manage.py dead`: edits one message and retries it, also to another queue; copies one."""
 
 import json
 from argparse import ArgumentParser
@@ -47,7 +47,7 @@ def add_edits(edit: ArgumentParser) -> None:
 
 
 def edit(out: Any, options: dict[str, Any]) -> None:
-    """Raises OperationRefused, OutcomeUnknown, DatabaseError."""
+    """Send it edited. Raises OperationRefused, OutcomeUnknown, DatabaseError."""
     message, was, body_was = _read(options["archive_id"])
     now = {**was, **dict(options["header"])}
     for name in options["no_header"]:
@@ -64,7 +64,7 @@ def edit(out: Any, options: dict[str, Any]) -> None:
         raise OperationRefused(f"{NOTHING}: give --reason.")
     changes = _changes(was, now, body_was, body)
     about = (options["who"], "command", options["reason"], changes)
-    queue = message.queue or (LEASE_NAME if message.kind == "lease" else "")  # original clients name none
+    queue = message.queue or (LEASE_NAME if message.kind == "lease" else "")  # clients of the original name none
     sent = retry_edited(message.id, queue, EditedMessage(now, body), target, *about)
     if sent.is_on_its_way:
         raise OutcomeUnknown(f"Whether it was sent is not known yet. {sent.outcome.why} Its id is {sent.message_id}.")
@@ -74,7 +74,7 @@ def edit(out: Any, options: dict[str, Any]) -> None:
 
 
 def copy(out: Any, options: dict[str, Any]) -> None:
-    """Likewise."""
+    """Send a copy. Raises likewise."""
     with queue_database().read_session() as connection:
         message = store.get(connection, options["archive_id"])
     if message is None:
@@ -85,7 +85,7 @@ def copy(out: Any, options: dict[str, Any]) -> None:
 
 
 def _read(archive_id: int) -> tuple[ArchivedMessage, dict[str, str | None], bytes]:
-    """With its own headers, and its body as far as one is edited."""
+    """Return the message with its own headers and the editable part of its body."""
     with queue_database().read_session() as connection:
         message = store.get(connection, archive_id)
         if message is None:

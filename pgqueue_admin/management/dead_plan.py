@@ -1,4 +1,4 @@
-"""How `manage.py dead` plans a staged retry, follows it, and steers one that runs."""
+"""`manage.py dead`: plans a staged retry, follows it, and controls a running one."""
 
 import time
 from argparse import ArgumentParser
@@ -14,7 +14,7 @@ from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.plans import Planned
 
 VERB, ACTS = "plan", ("show", "pause", "resume", "rate", "cancel")
-_MOVES = runner.UNFINISHED  # nobody has to decide, and there is something to send
+_MOVES = runner.UNFINISHED  # no decision is awaited, and messages are left to send
 _OPTIONS = {
     "try_first": ("--try", int, "K", "Send so many first, and watch them. 0: no trial."),
     "watch_seconds": ("--watch", str, "LENGTH", "How long, such as 60s or 2min."),
@@ -44,7 +44,7 @@ def add_verb(parser: ArgumentParser) -> None:
 
 
 def planned(operation: Operation, options: dict[str, Any]) -> Planned | None:
-    """None: as fast as it goes. Raises OperationRefused."""
+    """Return the plan; None: as fast as possible. Raises OperationRefused."""
     given = {name: options[name] for name in _OPTIONS if options.get(name) is not None}
     if not options.get("plan") and not given and not options.get("now"):
         return None
@@ -68,7 +68,7 @@ def _seconds(name: str, text: str) -> int:
 
 
 def follow(out: Any, operation: Operation) -> None:
-    """Housekeeping may be at it as well. Until all is sent, or somebody has to decide; what happens is told once."""
+    """Run steps, as housekeeping may too, until all is sent or a person must decide. Print each new sentence once."""
     told = ""
     while operation.state in _MOVES:
         wait = staged_retry.step(operation.pk)
@@ -102,7 +102,7 @@ def do(out: Any, act: str, number: int, rate: float | None, who: str, reason: st
 def show(out: Any, number: int, as_json: bool) -> None:
     plan = RetryPlan.objects.select_related("operation").get(pk=number)
     operation, counts = plan.operation, _counts(plan)
-    sent = sum(count for word, count in counts.items() if word not in _NOT_SENT)  # the row follows a look later
+    sent = sum(count for word, count in counts.items() if word not in _NOT_SENT)  # the row is updated one look later
     if as_json:
         figures = {"state": operation.state, "count": operation.count, "sent": sent}
         now = {"dead_now": plan.dead_now, "ready_now": plan.ready_now, "says": plan.says}
@@ -126,7 +126,7 @@ _NOT_SENT = {_CLASSES[each] for each in ("skipped", "failed", "open")}
 
 
 def _counts(plan: RetryPlan) -> dict[str, int]:
-    """Counted now, by what is known of each."""
+    """Count outcomes now, by class."""
     found: dict[str, int] = {}
     with queue_database().read_session() as connection:
         is_over = plan.operation.state not in staged_retry.FOLLOWED

@@ -1,4 +1,4 @@
-"""How `manage.py lease` lists, publishes, releases and ends messages of the lease queue, as its pages do."""
+"""`manage.py lease`: lists, publishes, releases and ends lease messages, as the pages do."""
 
 import sys
 from collections.abc import Sequence
@@ -111,7 +111,7 @@ def _act(name: ActName, out: Any, err: Any, options: dict[str, Any]) -> None:
 
 
 def _seen(numbers: Sequence[int]) -> list[SeenLease]:
-    """With the locks that they have before anybody is asked: who locks one meanwhile keeps it."""
+    """Return them with their locks before the question: a lock taken afterwards is kept."""
     with queue_database().read_session() as connection:
         found = lease_messages.listed(connection, _table(connection), numbers)
     locks = {each.id: each.seen for each in found}

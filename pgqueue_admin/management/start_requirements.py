@@ -1,4 +1,4 @@
-"""What a program insists on before it begins."""
+"""Conditions that a program checks before it starts."""
 
 from django.core.management.base import CommandError
 
@@ -7,7 +7,7 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import pooler_check
 from pgqueue_admin.models.queue_database import queue_database
 
-WAITED = 5.0  # seconds; a table that somebody keeps locked is no reason to stay away
+WAITED = 5.0  # seconds; a locked table does not prevent a start
 
 
 def insist_on_own_sessions(*beside: str) -> None:
@@ -16,7 +16,7 @@ def insist_on_own_sessions(*beside: str) -> None:
 
 
 def insist_on_tables() -> None:
-    """Raises CommandError where the engine's tables are older or newer. Nobody waits here, either."""
+    """Raises CommandError if the engine's tables are older or newer. It does not wait for a database, either."""
     of = queue_database()
     try:
         with of.dialect.connect(

@@ -1,4 +1,6 @@
-"""manage.py engine_schema --index-text, --drop-text-index: the index of the archive's texts, its cost said before."""
+"""manage.py engine_schema --index-text, --drop-text-index: the index of the archive's texts; its cost is
+printed first.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +17,7 @@ CUT = "A build that is cut leaves an index that nothing uses: run this again, or
 
 
 def build(say: Callable[[str], None], warn: Callable[[str], None], agrees: Callable[[], bool]) -> None:
-    """Raises SchemaRefused, and what a database may raise."""
+    """Build the index. Raises SchemaRefused and errors of the database."""
     with _session() as connection:
         found = text_index.facts(connection)
         if found.is_valid:
@@ -34,7 +36,7 @@ def build(say: Callable[[str], None], warn: Callable[[str], None], agrees: Calla
 
 
 def drop(say: Callable[[str], None]) -> None:
-    """Likewise."""
+    """Drop the index. Raises likewise."""
     with _session() as connection:
         dropped = text_index.drop(connection)
     say(
@@ -55,7 +57,7 @@ def _said(cost: Cost, archive_bytes: int) -> str:
 
 @contextmanager
 def _session() -> Iterator[Connection]:
-    """Of its own: a build takes as long as it takes, and waits for transactions that began before it."""
+    """A session of its own: a build has no time limit, and waits for transactions that began before it."""
     database = queue_database()
     with database.dialect.connect(database.dsn, application_name="pgqueue-admin text index") as connection:
         yield connection

@@ -1,4 +1,4 @@
-"""manage.py api_token create|list|revoke: tokens with which programs post marks and read metrics from elsewhere."""
+"""manage.py api_token create|list|revoke: tokens with which remote programs post marks and read metrics."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""manage.py crossings: what is on its way between two databases, and what a person says became of it."""
+"""manage.py crossings: messages whose arrival in another database is unknown, and a person's decision on them."""
 
 from typing import Any
 

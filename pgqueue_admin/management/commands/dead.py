@@ -113,7 +113,7 @@ class Command(BaseCommand):
             raise CommandError(f"{error} {hint}", returncode=NO_DATABASE) from error
         except DatabaseError as error:
             raise CommandError(describe(error), returncode=NO_DATABASE) from error
-        except django.db.Error as error:  # the console's own
+        except django.db.Error as error:  # the console's own database
             said_by_it = f"The console's database {outage.describe(error)}. {error}".strip()
             raise CommandError(said_by_it, returncode=NO_DATABASE) from error
         except EmptySelection as error:
@@ -172,7 +172,7 @@ class Command(BaseCommand):
             sys.exit(NOT_ALL)
 
     def _planned(self, operation: Operation, options: dict[str, Any]) -> Planned | None:
-        """A plan that is none is told before the question; then the frozen set is given up."""
+        """Return the plan. An invalid plan is reported before the question, and the frozen set is given up."""
         try:
             return dead_plan.planned(operation, options) if operation.kind == Operation.Kind.RETRY else None
         except OperationRefused:
@@ -205,7 +205,7 @@ class Command(BaseCommand):
         return options["ids"] or dead_messages.filter_of(options, NEEDS.get(verb, "dead"))
 
     def _confirm(self, operation: Operation, options: dict[str, Any], staged: Planned | None) -> str:
-        """The set is fixed before the question, so that what is confirmed is what is done. Return the reason given."""
+        """Ask after the set is frozen, so that exactly what is confirmed is done. Return the reason given."""
         if options["yes"]:
             return ""
         with queue_database().read_session() as connection:
@@ -231,7 +231,7 @@ class Command(BaseCommand):
         return reason
 
     def _typed(self, question: str) -> str:
-        """Asked on stderr: stdout may be read by a program."""
+        """Ask on stderr: a program may read stdout."""
         self.stderr.write(question, ending="")
         self.stderr.flush()
         return sys.stdin.readline().strip()
@@ -241,7 +241,7 @@ class Command(BaseCommand):
         raise CommandError(why, returncode=NOT_CONFIRMED)
 
     def _run(self, operation: Operation) -> None:
-        """Housekeeping may be at it as well: then this waits for what it has in hand."""
+        """Run the operation; if housekeeping runs it too, wait for its chunk."""
         with notify.listen(notify.OPERATION) as heard:
             runner.run(operation.pk)
             operation.refresh_from_db()

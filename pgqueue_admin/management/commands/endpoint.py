@@ -1,4 +1,4 @@
-"""manage.py endpoint NAME: make an endpoint's queues and let the supervisor run it."""
+"""manage.py endpoint NAME: create an endpoint's queues and let the supervisor run it."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,4 @@
-"""manage.py engine_schema: make the engine's tables beside the queues, by hand, once."""
+"""manage.py engine_schema: create the engine's tables beside the queues, by hand, once."""
 
 import sys
 from typing import Any

@@ -1,4 +1,4 @@
-"""manage.py failure: what kinds of failure there are, whose each is, and until when somebody knows."""
+"""manage.py failure: lists failures; sets owner, ticket and note; acknowledges them."""
 
 import sys
 from collections.abc import Callable
@@ -106,7 +106,7 @@ class Command(BaseCommand):
         seconds = durations.parse(options["lasts"]) if options["lasts"] else None
         if options["lasts"] and seconds is None:
             raise CommandError(f"Nothing was acknowledged. {options['lasts']} is no length: try 4h.", returncode=WRONG)
-        longest = groups.LONGEST.total_seconds() + 1  # is refused, and so is what is longer
+        longest = groups.LONGEST.total_seconds() + 1  # refused, like anything longer
         lasts = timedelta(seconds=min(seconds, longest)) if seconds is not None else None if count else groups.LASTS
         end = AcknowledgementEnd(lasts, count)
         return lambda connection, each: groups.acknowledge(connection, each, end, who, "command", reason)

@@ -1,4 +1,4 @@
-"""manage.py history: read what finished and died into the history, on Spark."""
+"""manage.py history: read finished and dead messages into the history, on Spark."""
 
 from argparse import ArgumentParser
 from typing import Any

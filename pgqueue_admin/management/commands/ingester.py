@@ -1,4 +1,4 @@
-"""manage.py ingester: empty the error queues that are to be, into the archive."""
+"""manage.py ingester: move messages of error queues with ingestion into the archive."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""manage.py lease: its messages from a shell; expire does once what beat does each minute, watch goes on doing it."""
+"""manage.py lease: acts on lease messages; expire does once what beat does each minute, watch does it continuously."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""``manage.py migrate``: Django's, in a schema of the console's own."""
+"""``manage.py migrate``: Django's command, in the console's own schema."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""manage.py outbox_script: what a DBA runs for an endpoint's outbox, as text."""
+"""manage.py outbox_script: print the SQL that a DBA runs for an endpoint's outbox."""
 
 from typing import Any
 

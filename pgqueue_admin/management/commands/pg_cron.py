@@ -1,4 +1,4 @@
-"""manage.py pg_cron install|remove|status: have the queues' server do itself what has to be done each minute."""
+"""manage.py pg_cron install|remove|status: let the queues' server itself run the work of each minute."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             getattr(self, f"_{verb}")(options.get("who", ""))
         except (CronMissing, ActRefused, DatabaseError) as error:
             raise CommandError(describe(error)) from error
-        except django.db.Error as error:  # the console's own
+        except django.db.Error as error:  # the console's own database
             raise CommandError(f"The console's database {outage.describe(error)}. {error}".strip()) from error
 
     def _install(self, who: str) -> None:

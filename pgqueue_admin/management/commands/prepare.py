@@ -1,4 +1,4 @@
-"""``manage.py prepare``: what has to be in the databases before the console runs on them."""
+"""``manage.py prepare``: create what the databases need before the console runs on them."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ class Command(BaseCommand):
                 f"A login: `{_typed('createsuperuser')}`."
             )
 
-    @transaction.atomic  # told, then kept: a login that was made and never told would be nobody's
+    @transaction.atomic  # print, then commit: nobody could use a login that was never printed
     def _tell_login(self) -> None:
         if login := first_login():
             self.stdout.write(f"\n  Login: {login.name}  password: {login.password}  (shown this once)\n")
@@ -50,5 +50,5 @@ class Command(BaseCommand):
 
 
 def _typed(words: str) -> str:
-    """A command as it is typed here."""
+    """Format a command as it is typed here."""
     return f"{settings.PGQUEUE['COMMAND_LINE']} {words}"

@@ -1,4 +1,6 @@
-"""manage.py retry_rule: which dead messages are retried elsewhere, and which lease messages by themselves."""
+"""manage.py retry_rule: rules that redirect retries of dead messages, and rules that retry lease messages
+automatically.
+"""
 
 from typing import Any
 

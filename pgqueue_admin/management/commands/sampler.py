@@ -1,4 +1,4 @@
-"""``manage.py sampler``: look at all queues every second. The supervisor keeps one running."""
+"""``manage.py sampler``: measure all queues every second. The supervisor keeps one running."""
 
 from typing import Any
 

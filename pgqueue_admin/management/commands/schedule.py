@@ -1,4 +1,4 @@
-"""manage.py schedule: what is sent by the clock, from a shell, through the same service as the pages."""
+"""manage.py schedule: schedules from a shell, through the same service as the pages."""
 
 import json
 from typing import Any
@@ -75,7 +75,7 @@ class Command(BaseCommand):
             getattr(self, f"_{verb}", self._act)(verb=verb, **options)
         except (ScheduleRefused, ActRefused, DatabaseError) as error:
             raise CommandError(describe(error)) from error
-        except django.db.Error as error:  # the console's own
+        except django.db.Error as error:  # the console's own database
             raise CommandError(f"The console's database {outage.describe(error)}. {error}".strip()) from error
 
     def _add(self, *, name: str, expression: str, who: str, reason: str, **options: Any) -> None:

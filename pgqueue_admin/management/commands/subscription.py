@@ -1,4 +1,4 @@
-"""manage.py subscription: who receives which event, and ending one, through the same service as the page."""
+"""manage.py subscription: lists subscriptions, ends one or restores it, through the same service as the page."""
 
 from typing import Any
 

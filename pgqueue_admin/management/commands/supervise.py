@@ -1,4 +1,4 @@
-"""manage.py supervise: keep this host's processes as they are wanted."""
+"""manage.py supervise: keep this host's processes in their desired state."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,4 @@
-"""``manage.py trial``: try dead messages without effect, as the console asks. The supervisor starts it when needed."""
+"""``manage.py trial``: run requested trials of dead messages, without effect. The supervisor starts it when needed."""
 
 from typing import Any
 

@@ -11,7 +11,7 @@ from pgqueue_admin.workers.supervisor.up import Up
 
 class Command(BaseCommand):
     help = "Start PostgreSQL, Valkey, the console, workers and Celery, and keep them running until Ctrl-C."
-    requires_system_checks: list[str] = []  # the database that checks want to ask is started here
+    requires_system_checks: list[str] = []  # this command starts the database that checks query
 
     def handle(self, *args: Any, **options: Any) -> None:
         init_process.stay_behind()

@@ -1,4 +1,4 @@
-"""manage.py waiting: messages that wait or are delayed, from a shell, through the same services as the pages."""
+"""manage.py waiting: waiting and delayed messages from a shell, through the same services as the pages."""
 
 import sys
 from collections.abc import Sequence
@@ -128,7 +128,9 @@ class Command(BaseCommand):
         self._say(name, address, target, outcomes, gone)
 
     def _seen(self, address: Address, rows: Sequence[UUID]) -> tuple[list[SeenRow], list[UUID]]:
-        """As they are now, and those that are not there: an act is refused where one has changed meanwhile."""
+        """Return the rows as they are now, and those that are gone: an act is refused on rows that change
+        afterwards.
+        """
         with database_of(address).read_session(address) as connection:
             table = acts_allowed.table_of(connection, address)
             found = {row: _one(connection, table, row) for row in rows}
