@@ -132,9 +132,7 @@ class Alerter:
             return False
 
     def _open_ears(self) -> None:
-        """Open the listening session. It only speeds things up: without it, passes go on, and none waits for a
-        connection.
-        """
+        """Open the listening session. It only speeds things up: without it passes go on, and none waits for it."""
         if (self._ears is not None and not self._ears.closed) or time.monotonic() < self._ears_at:
             return
         try:

@@ -99,9 +99,7 @@ def others_code(databases: Sequence[str] | None = None, **options: Any) -> list[
 
 
 def _open(creator: Any) -> CheckMessage:
-    """Report an open schema. The console resolves no functions there; sessions of handlers, and of other
-    programs, may.
-    """
+    """Report an open schema. The console resolves no functions there; sessions of handlers and other programs may."""
     return Info(
         f"{f'The role {creator.name}' if creator.name else 'Everybody'} may create in the schema {creator.schema} of "
         "QUEUES_URL.",

@@ -49,7 +49,7 @@ def of_queues() -> Iterator[Finding]:
 
 
 def of_looked_at() -> Iterator[Finding]:
-    """Judge watched databases. One that is down is skipped: its queues report it. Creating objects there harms nobody
+    """Judge watched databases; skip those that are down, which their queues report. Objects made there harm nobody
     here.
     """
     for database in (each for each in looked_at() if each.dialect.lists_roles):

@@ -119,7 +119,7 @@ class Evaluation:
         return self.look.now - alert.last_seen_at >= kind.linger
 
     def start(self, found: Finding, count: int, told: int) -> Alert:
-        """Open a warning. Messages found dead without a death having been read (also restored ones) count as
+        """Open a warning. Messages found dead without their deaths having been read (also restored ones) count as
         notified.
         """
         alert = Alert(
@@ -150,7 +150,7 @@ class Evaluation:
         self.reopen(alert, graver=before[-1] == Alert.Severity.WARNING != alert.severity)
 
     def reopen(self, alert: Alert, graver: bool = False) -> None:
-        """End an acknowledgement given for fewer or less severe: the warning notifies again."""
+        """End an acknowledgement that is over, or given before the warning became graver: it notifies again."""
         if alert.acknowledged_at and (graver or acknowledgements.is_over(alert, self.look.now)):
             acknowledgements.lapse(alert)
             self.changes.updated.append(alert)

@@ -29,8 +29,8 @@ class Failures(NamedTuple):
 
 
 def find(alerts: Sequence[Alert]) -> dict[int, Failures]:
-    """Return failures by warning number. If a database is down, only what is known of the error is returned, so that
-    the page still works.
+    """Return failures by warning number. If a database is down, return only what is known of the error: the
+    page works.
     """
     told = _told([alert for alert in alerts if 0 < len(alert.cause) < LONGEST])
     known = failure_group.said_of_fingerprints({digest for of in told.values() for digest in of.fingerprints})

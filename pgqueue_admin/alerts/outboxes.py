@@ -81,8 +81,8 @@ class OutboxState:
 
     @property
     def age(self) -> timedelta | None:
-        """The age of the oldest waiting record, at least; None: nothing waits, or it is unknown. Never negative: a
-        clock may be ahead.
+        """The age of the oldest waiting record, at least; None: none waits, or unknown. Not negative if a clock is
+        ahead.
         """
         since = self.figures.oldest_pending or self.seen_since
         return max(timedelta(), self.now - since) if since else None
@@ -94,14 +94,12 @@ class OutboxState:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether a record waits longer than its relay would allow. A record being sent has a small age, or
-        none known.
-        """
+        """Whether a record waits longer than its relay would allow. One being sent has a small age, or none known."""
         return bool(self.figures.pending) and self.age is not None and self.age > 2 * self.grace
 
     @property
     def keep(self) -> timedelta | None:
-        """How long dispatched records are kept; None: nothing here deletes them, and their program's retention is
+        """How long dispatched records are kept; None: nothing here deletes them, and their program's time is
         unknown.
         """
         if self.endpoint:

@@ -16,9 +16,7 @@ ALLOWED = 1 - SAFE
 
 
 class PeekSettings(Protocol):
-    """An endpoint's row, a form's cleaned values, or anything with these three. ``ours`` False: only declared here
-    (T18).
-    """
+    """An endpoint's row, a form's cleaned values, anything with these three. Not ``ours``: only declared here (T18)."""
 
     @property
     def name(self) -> str: ...

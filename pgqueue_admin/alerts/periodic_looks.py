@@ -57,8 +57,8 @@ class CrossingWatch(PeriodicLook[list[Any]]):
 
 
 class ScheduleWatch(PeriodicLook[list[Any]]):
-    """Schedules whose message is overdue: rows of ``unsent`` (schedule.sql). None if the database has no tables for
-    schedules.
+    """Schedules whose message is overdue: rows of ``unsent`` (schedule.sql). A database without tables for schedules
+    has none.
     """
 
     def _look(self) -> list[Any]:
@@ -81,8 +81,8 @@ class LeaseLocks:
 
 
 class LeaseLockWatch(PeriodicLook[list[LeaseLocks]]):
-    """Expired locks of the lease queue that nothing ends, even if its schema is not watched. None without a lease
-    queue.
+    """Expired locks of the lease queue that nothing ends, even if its schema is not watched. A database without one has
+    none.
     """
 
     def _look(self) -> list[LeaseLocks]:

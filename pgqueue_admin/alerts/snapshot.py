@@ -100,7 +100,7 @@ class AlertSnapshot:
 
     @cached_property
     def dead_in(self) -> Counter[str]:
-        """By queue: messages dead now, and new deaths that are dead no longer. New deaths are counted among the former.
+        """By queue: messages dead now, which include new deaths, and new deaths that are dead no longer.
 
         Counted once for all causes: senders choose exception types, and may create thousands.
         """

@@ -1,6 +1,4 @@
-"""Checks that queue tables have what receivers and senders need: for a queue's page, a warning and
-``manage.py check``.
-"""
+"""Checks that queue tables have what receivers and senders need: for queue pages, a warning and ``manage.py check``."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -56,9 +54,7 @@ def _of_lease_queue(of: QueueDatabase, session: Connection) -> list[TableFault]:
 
 
 def every_fault(of: QueueDatabase, session: Connection, ours: list[Endpoint]) -> list[TableFault]:
-    """Return faults of our endpoints' tables and of all others, each once; first those that stop an endpoint
-    of ours.
-    """
+    """Return faults of our endpoints' tables and of all others, each once; first those that stop one of ours."""
     own = [fault for row in ours for fault in of_endpoint(of, session, row)]
     found = discovery.find(session, of.schemas)
     others = [fault for table in found for fault in faults(of, session, table.address, table.kind)]

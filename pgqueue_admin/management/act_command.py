@@ -72,9 +72,7 @@ def no_text(given: Iterable[Any]) -> str:
 
 
 def line(*words: Any) -> str:
-    """Format a line of a list safely: untrusted text breaks no line, reverses no text and sends the terminal no
-    commands.
-    """
+    """Format a line of a list: untrusted text breaks no line, reverses no text and sends the terminal no commands."""
     return escape_invisible.plain("  ".join(map(str, words)).replace("\n", " "))
 
 

@@ -1,6 +1,4 @@
-"""manage.py engine_schema --index-text, --drop-text-index: the index of the archive's texts; its cost is
-printed first.
-"""
+"""manage.py engine_schema --index-text, --drop-text-index: the index of the archive's texts; prints its cost first."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,1 +1,1 @@
-"""What people do: each act with its right, its guard, its audit entry and its result."""
+"""Acts of people: each with its right, guard, audit entry and result."""

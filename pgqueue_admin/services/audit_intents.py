@@ -35,14 +35,12 @@ def keep(crossing: int, **entry: Any) -> AuditIntent:
 
 
 def keep_act(entry: dict[str, Any]) -> AuditIntent:
-    """Store the intent of an act without a crossing before it starts. If it raises django.db.Error, it must
-    not start.
-    """
+    """Store the intent of an act without a crossing before it starts; if this raises django.db.Error, it must not."""
     return AuditIntent.objects.create(crossing=NO_CROSSING, entry=entry)
 
 
 def hold(intent: AuditIntent) -> None:
-    """Lock the intent until the transaction or its process ends. Raises django.db.Error, also if it was taken for
+    """Lock the intent until the transaction or its process ends. Raises django.db.Error, also if taken for
     abandoned.
     """
     if not AuditIntent.objects.select_for_update().filter(pk=intent.pk):
@@ -59,8 +57,8 @@ def write(crossing: int, **after: Any) -> None:
 
 
 def not_known(crossing: int) -> None:
-    """Record an unknown outcome; the person gets no further answer. If the audit fails too, ``settle`` finds the
-    intent.
+    """Record an unknown outcome; the person gets no other answer. If the audit fails too, ``settle`` finds
+    the intent.
     """
     with suppress(AuditSilent):
         write(crossing, **NOT_KNOWN)

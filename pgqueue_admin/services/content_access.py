@@ -192,9 +192,7 @@ class ContentAccess:
         return headers.hidden(dict(found)) if self.refusal else headers.masked(found, self.rules, types)
 
     def hides_in(self, text: str | None, length: int | None) -> bool:
-        """Whether a part of these headers is hidden, so that their text must not be exported. ``length``: of all
-        headers.
-        """
+        """Whether a part of these headers is hidden, so their text must not be exported. ``length``: of all headers."""
         return headers.hides_in(text, length, self.rules)
 
     def error(self, text: str | None, types: Collection[str] = ()) -> str | None:
@@ -206,9 +204,7 @@ class ContentAccess:
         return headers.value(name, value, self.rules, types) != value
 
     def hides_field(self, name: str, value: str, types: Collection[str] = (), *, is_single: bool) -> bool:
-        """Whether a top-level field of a JSON body is hidden. ``is_single``: it is no object or list, which may hold
-        hidden parts.
-        """
+        """Whether a top-level field of a JSON body is hidden. ``is_single``: it is no object or list."""
         return fields.hides(name, value, of_types(self.rules, types), is_single=is_single)
 
     def hides_edited(self, part: str, name: str) -> bool:

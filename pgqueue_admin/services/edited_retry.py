@@ -86,9 +86,7 @@ def _put(
 def _cross(
     connection: Connection, archive_id: int, edited: EditedMessage, target: Address, about: dict[str, Any]
 ) -> EditedRetry:
-    """Send it into another database, which is checked before the message is locked. ``about``: columns of the audit
-    entry.
-    """
+    """Send it into another database, which is checked before the message is locked. ``about``: of the audit entry."""
     if why := judge(connection, [target])[target].refusal():
         return EditedRetry(Outcome(archive_id, "failed", why), "")
     with crossings.all_let_go(connection):

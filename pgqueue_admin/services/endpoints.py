@@ -31,9 +31,7 @@ SETTINGS = frozenset[str]().union(*endpoint_kinds.SETTINGS.values())
 def save_settings(
     name: str, changes: Mapping[str, Any], person: Any, origin: str, *, version: int | None = None, reason: str = ""
 ) -> Endpoint:
-    """Change settings (C5). Those of a foreign endpoint are declared values: warnings use them, no process follows
-    them.
-    """
+    """Change settings (C5). Those of a foreign endpoint are declared: warnings use them, no process follows them."""
     refuse_unknown(changes)
     return change(name, changes, EndpointAction("set", person, origin, version, reason))
 

@@ -49,9 +49,7 @@ class AcknowledgementEnd:
 
 
 def refusal(person: Any) -> Refusal | None:
-    """Why this person may not annotate failures; None: they may. A person who sees some queues only writes their team's
-    row.
-    """
+    """Why this person may not annotate failures; None: they may. People of some queues only annotate for their team."""
     return refusal_for(person, "acknowledge")
 
 

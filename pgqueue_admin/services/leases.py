@@ -127,8 +127,8 @@ def end(
 def act(
     name: ActName, queue: Address, seen: Sequence[SeenLease], person: Any, origin: str, reason: str = ""
 ) -> list[LeaseOutcome]:
-    """Act on each message in the order given. Raises OperationRefused or DatabaseError, then nothing was
-    done to any.
+    """Act on each message in the order given. Raises OperationRefused or DatabaseError: nothing was done to
+    any then.
     """
     kind = ACTS[name]
     _allow(kind, queue, person)

@@ -38,8 +38,8 @@ class SignInAttempt:
         return network(self.address)
 
     def begin(self) -> tuple[FailedSignIn, datetime | None]:
-        """Count the attempt before its password is checked, or many at once would all pass; return also the end of its
-        wait.
+        """Count the attempt before its password is checked, or many at once would all pass. Return also its waiting
+        time.
         """
         mine = FailedSignIn.objects.create(name=self.name[:150], place=self.place, address=self.address[:60])
         until = self._until(mine)

@@ -23,8 +23,8 @@ class JobState(NamedTuple):
 
 
 def install(person: str, origin: str) -> list[str]:
-    """Install the jobs and return their names. Raises CronMissing, SchedulesMissing and errors of the database: nothing
-    was done then.
+    """Install the jobs; return their names. Raises CronMissing, SchedulesMissing, database errors: nothing was done
+    then.
     """
     with _home() as (session, home, wanted), _audited("create", person, origin, len(wanted)):
         cron_jobs.install(session, home, postgresql(), wanted)

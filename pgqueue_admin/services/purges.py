@@ -18,7 +18,7 @@ _NOTHING = "Nothing was purged"
 
 
 def prepare(queue: Address, person: Any, origin: str, reason: str = "") -> Operation:
-    """Count waiting messages and fix the highest row number. Nothing is taken yet. Raises OperationRefused,
+    """Count waiting messages and fix the highest row number; take nothing yet. Raises OperationRefused,
     DatabaseError.
     """
     if refusal := refusal_for(person, KIND):

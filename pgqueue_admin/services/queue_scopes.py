@@ -1,6 +1,4 @@
-"""Queue scopes of groups, which limit the queues that people see: given, changed and removed here, with
-audit entries.
-"""
+"""Queue scopes, which limit the queues that a group's people see: given, changed and removed, with audit entries."""
 
 from typing import Any
 
@@ -27,8 +25,8 @@ class ScopeNotAllowed(ScopeRefused):
 
 
 def refusal(person: Any, group: Group | None = None) -> Refusal | None:
-    """Why this person may not change scopes. They need the right to change groups, see every queue, and have every
-    right that the group gives.
+    """Why this person may not change scopes. It takes the right to change groups, sight of every queue, and every right
+    that the group gives.
     """
     if isinstance(person, str):
         return None

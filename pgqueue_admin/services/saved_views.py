@@ -30,9 +30,7 @@ class ViewRefused(Exception):
 
 
 def visible(person: Any) -> QuerySet[SavedView]:
-    """The person's own views, and shared ones. Shared ones may name hidden queues: people of some queues see only their
-    own.
-    """
+    """The person's own views, and shared ones. These may name hidden queues: people of some queues do not get them."""
     own = Q(person=person)
     return SavedView.objects.filter(own if queue_access.of(person) else own | Q(is_shared=True))
 
@@ -131,7 +129,7 @@ def _named(name: str, what: str) -> str:
 
 
 def _slug(name: str, shared: bool) -> str:
-    """Make a slug of the name; shared views of equal slugs are numbered. Private ones end at random: a number would
+    """Make a slug of the name. Equal slugs of shared views are numbered; private ones end at random, as a number would
     reveal others' views.
     """
     start = slugify(name)[:LONGEST_NAME] or "view"

@@ -71,9 +71,7 @@ class Act:
 
 
 def add(draft: ScheduleDraft, act: Act) -> int:
-    """Add a schedule and return its id. Raises ScheduleRefused, ActRefused and errors of the database: nothing was
-    saved then.
-    """
+    """Add a schedule; return its id. Raises ScheduleRefused, ActRefused, database errors: nothing was saved then."""
     with _writing() as (session, store):
         _refuse_probing(draft)
         message, plan = checked(session, store, draft)
@@ -144,9 +142,7 @@ def listed(session: Connection, store: ScheduleStore, schedule: int | None = Non
 
 
 def past(session: Connection, store: ScheduleStore, schedule: int) -> list[Any]:
-    """Return the latest runs, except those into queues that the person may not see: the target may have
-    changed since.
-    """
+    """Return the latest runs, except those into queues that the person may not see: the target may have changed."""
     runs = store.past(session, schedule)
     if visible_queues.current() is None:
         return runs
@@ -205,9 +201,7 @@ def facts(draft: ScheduleDraft) -> dict[str, Any]:
 
 
 def history(name: str) -> QuerySet[AuditEntry]:
-    """Audit entries, newest first. People of some queues see only the latest ones, back to a removal or a hidden
-    target.
-    """
+    """Audit entries, newest first. People of some queues see the latest ones, back to a removal or a hidden target."""
     found = AuditEntry._base_manager.filter(noun="schedule", subject=name).defer("bodies")
     return (
         found if visible_queues.current() is None else found.filter(pk__in=list(_since_theirs(found[:MOST_SEARCHED])))

@@ -20,7 +20,7 @@ NOT_AGAIN = "Nothing was subscribed again"
 
 
 def unsubscribe(row: SubscriptionRow, person: Any, origin: str, reason: str = "") -> AuditEntry:
-    """Delete the row if it is still as seen; its audit entry allows undoing. Raises OperationRefused, or
+    """Delete the row if it is still as seen; its audit entry can undo it. Raises OperationRefused, or
     OutcomeUnknown.
     """
     if refusal := refusal_for(person, "unsubscribe"):
@@ -53,7 +53,7 @@ def unsubscribe(row: SubscriptionRow, person: Any, origin: str, reason: str = ""
 
 
 def subscribe_again(entry: AuditEntry, person: Any, origin: str) -> None:
-    """Restore the row that an audit entry ended, unless another took its place. Raises OperationRefused, or
+    """Restore the row that an audit entry ended, unless another replaced it. Raises OperationRefused, or
     OutcomeUnknown.
     """
     if refusal := refusal_for(person, "unsubscribe"):

@@ -139,9 +139,7 @@ def _own(text: str) -> h.Headers:
 
 
 def _put(queue: Address, headers: h.Headers, body: bytes, about: dict[str, Any], form: str) -> str:
-    """Insert the message; return the error if its outcome is unknown, else "". ``about``: columns of the
-    audit entry.
-    """
+    """Insert the message; return the error if its outcome is unknown, else "". ``about``: of the audit entry."""
     lost = ""
     with audited(None, lambda intent: sent_forms.claim(form, intent, about), **about) as act:
         act.note(**sent_forms.noted(form))

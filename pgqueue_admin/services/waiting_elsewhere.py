@@ -74,8 +74,8 @@ class _Act:
         return rows
 
     def hold(self, there: Session) -> list[TakenRow]:
-        """Lock the rows. Raises DatabaseError if code of others would run: checked under the locks, so that it stays
-        true.
+        """Lock the rows. Raises DatabaseError if code of others would run: checked under the locks, so it
+        stays true.
         """
         found = [row for each in dict.fromkeys(self._seen) if (row := self._hold(there, each))]
         if found and (why := others_code(self.rows.runs(there, self.queue))):

@@ -14,9 +14,7 @@ from pgqueue_admin.models import staleness
 
 
 def find(look: AlertSnapshot) -> Iterator[Finding]:
-    """Find queues unread for longer than one slow look while others were read. If most are unread, ``blind``
-    says so.
-    """
+    """Find queues unread for longer than a slow look while others were read. If most are unread, ``blind`` says so."""
     if look.sight.is_blind:
         return
     patience = timedelta(seconds=staleness.limit())

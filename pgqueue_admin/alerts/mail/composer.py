@@ -139,9 +139,7 @@ _ADDRESS = re.compile(r"(?<=\w):(?=//)|(?<=\bmailto):|(?<=\bwww)\.|(?<=\w)@(?=\w
 
 
 def one_line(text: str) -> str:
-    """Replace controls, line ends, separators and bidi marks by spaces: a name can add no header and reverse
-    no line.
-    """
+    """Replace controls, line ends, separators and bidi marks by spaces: no name adds a header or reverses a line."""
     kept = "".join(" " if unicodedata.category(mark)[0] == "C" or mark in "\u2028\u2029" else mark for mark in text)
     return " ".join(kept.split())
 

@@ -37,7 +37,7 @@ class _Telling(smtplib.SMTP):
         return super().helo(name or self._greeting())
 
     def _greeting(self) -> str:
-        """Return the name for EHLO as in RFC 5321 (4.1.1.1): a full name, else the address that the server sees, in
+        """Return the name for EHLO by RFC 5321 (4.1.1.1): a full name, else the address that the server sees, in
         brackets.
         """
         return settings.PGQUEUE["EMAIL_HELO"] or _literal(self.sock)

@@ -56,9 +56,7 @@ def in_turn(found: Iterable[tuple[Alert, AlertMail.About]]) -> list[tuple[Alert,
 
 
 def due_for(alert: Alert, now: datetime) -> AlertMail.About | None:
-    """Return which mail is due. An acknowledged warning mails only its end; one that has grown is not acknowledged any
-    more.
-    """
+    """Return which mail is due. An acknowledged warning mails only its end; growth ends an acknowledgement."""
     mails = list(alert.mails.all())
     if alert.acknowledged_at or alert.count <= alert.notified_count:
         return None
@@ -92,9 +90,7 @@ class RateLimit:
         self._now = now
 
     def takes(self, alert: Alert) -> bool:
-        """Whether a mail is allowed. An existing queue's first critical mail of a kind in the hour is always
-        allowed.
-        """
+        """Whether a mail is allowed. An existing queue's first critical one of a kind in the hour is always allowed."""
         if self.of(alert) >= SHARE:
             return False
         return len(self._written) < CAP or (self.of(alert) == 0 and self._must_be_told(alert))

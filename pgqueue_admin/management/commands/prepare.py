@@ -1,4 +1,4 @@
-"""``manage.py prepare``: create what the databases need before the console runs on them."""
+"""``manage.py prepare``: prepare the embedded databases before the console runs, and check those given by URL."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""manage.py retry_rule: rules that redirect retries of dead messages, and rules that retry lease messages
-automatically.
-"""
+"""manage.py retry_rule: rules that redirect retries of dead messages, and rules that retry lease messages."""
 
 from typing import Any
 

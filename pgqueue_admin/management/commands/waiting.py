@@ -128,9 +128,7 @@ class Command(BaseCommand):
         self._say(name, address, target, outcomes, gone)
 
     def _seen(self, address: Address, rows: Sequence[UUID]) -> tuple[list[SeenRow], list[UUID]]:
-        """Return the rows as they are now, and those that are gone: an act is refused on rows that change
-        afterwards.
-        """
+        """Return the rows as they are now, and those that are gone: acts are refused on rows that change afterwards."""
         with database_of(address).read_session(address) as connection:
             table = acts_allowed.table_of(connection, address)
             found = {row: _one(connection, table, row) for row in rows}

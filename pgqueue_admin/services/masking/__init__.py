@@ -1,1 +1,1 @@
-"""Masking: rules that hide parts of what messages say, and where each of them finds its part."""
+"""Masking: rules that hide parts of messages, and how each finds its part."""

@@ -54,8 +54,8 @@ def error(
     is_folded: bool = False,
     is_cut: bool = False,
 ) -> str | None:
-    """Mask an exception text, also of a column of its own. A cut text may end within a hidden part: it is hidden as a
-    whole.
+    """Mask an exception text, also of a column of its own. A cut text is hidden whole: it may end within a
+    hidden part.
     """
     rules = of_types(rules, types)
     if not text or not rules:
@@ -69,7 +69,7 @@ def error(
 
 
 def masked_text(text: str | None, length: int | None, rules: Sequence[Rule]) -> str | None:
-    """Mask stored headers. ``length``: of the whole, if ``text`` may be its start. .."""
+    """Mask stored headers. ``length``: of the whole, if ``text`` may be its start."""
     if not looks_into(rules) or not text:
         return text
     found, trouble = long_headers.read(text, length)
@@ -86,9 +86,7 @@ def written(found: h.Headers, text: str | None, rules: Sequence[Rule], *, is_who
 
 
 def hides_in(text: str | None, length: int | None, rules: Sequence[Rule]) -> bool:
-    """Whether a part of these headers is hidden, so that their text must not be exported. ``length``: of all
-    headers.
-    """
+    """Whether a part of these headers is hidden, so their text must not be exported. ``length``: of all headers."""
     if not looks_into(rules) or not text:
         return False
     found, trouble = long_headers.read(text, length)
@@ -119,8 +117,8 @@ def _is_all_of(text: str, headers: h.Headers) -> bool:
 
 
 def named(rules: Iterable[Rule], name: str) -> Rule | None:
-    """Return the rule that hides this header. A stack trace begins with its exception's message, so that rule counts
-    too.
+    """Return the rule that hides this header. A stack trace begins with its exception's message: that rule
+    counts too.
     """
     names = (name, h.EXCEPTION_MESSAGE) if name == h.EXCEPTION_STACK_TRACE else (name,)
     return next((rule for rule in rules if rule.header and any(map(rule.header.fullmatch, names))), None)

@@ -105,8 +105,8 @@ class _Walk:
         self._next = COLON
 
     def _step(self, places: tuple[Places, ...], name: str) -> tuple[tuple[Places, ...], Rule | None]:
-        """Return the places of each path within such a field, and the rule that hides it. All names in no path share a
-        cache key.
+        """Return each path's places within such a field, and the rule that hides it. Names in no path share a cache
+        key.
         """
         folded = name.casefold()
         key = places, folded if folded in self._names else None

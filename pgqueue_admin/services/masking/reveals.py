@@ -60,8 +60,7 @@ def opened_waiting(person: Any, queue: Address, row_id: Any) -> None:
 
 
 def opened(person: Any, queue: str, key: str, origin: str = "console", **about: Any) -> None:
-    """Audit that a message was opened unmasked: one entry per message, up to MOST_OPENED. Nothing is revealed: no
-    entry.
+    """Audit that a message was opened unmasked: one entry per message, up to MOST_OPENED. Without a reveal do nothing.
     ``key``: identifies the message among all.
     """
     if content_access.of(person).revealed_until is None:

@@ -1,1 +1,1 @@
-"""Acts on dead messages: page, Django admin and command line all come here (DESIGN decision 5)."""
+"""Acts on dead messages, for page, Django admin and command line (DESIGN decision 5)."""

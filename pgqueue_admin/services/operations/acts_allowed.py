@@ -32,8 +32,8 @@ _NOT_ALLOWED = (
 
 
 def table_of(connection: Connection, address: Address) -> QueueTable:
-    """Return the table if acts on its messages are possible. ``connection``: to its database. Raises OperationRefused
-    if not, or DatabaseError.
+    """Return the table. Raises OperationRefused if no act on its messages is possible, DatabaseError.
+    ``connection``: to its database.
     """
     if beyond := queue_access.refusal_for(address):
         raise OperationRefused(f"It {beyond}.")
@@ -72,9 +72,7 @@ def _insist_on_messages(table: QueueTable) -> None:
 
 
 def why_foreign(table: QueueTable) -> str:
-    """Why acts are refused on a foreign queue; empty: an endpoint of ours receives from it, or somebody
-    allowed acts.
-    """
+    """Why acts are refused on a foreign queue; empty: an endpoint of ours receives from it, or acts are allowed."""
     return foreign_refusal(table.delayed_of or table.address)
 
 

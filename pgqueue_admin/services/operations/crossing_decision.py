@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 
 
 def decide(number: int, arrived: bool, person: Any, origin: str, reason: str) -> int:
-    """Record whether it arrived; return the number of messages. Raises OperationRefused, DatabaseError: nothing is
-    decided then.
+    """Record whether it arrived; return how many messages. Raises OperationRefused, DatabaseError with
+    nothing decided.
     """
     if refusal := refusal_for(person, "decide"):
         raise OperationNotAllowed(f"Nothing was decided: {refusal}.")

@@ -44,9 +44,7 @@ class SettledCrossing(NamedTuple):
 
 
 def carry(here: Connection, operation: int) -> None:
-    """Carry the crossings that a chunk has just committed. Raises DatabaseError if one did not arrive, or is not known
-    yet.
-    """
+    """Carry the crossings that a chunk has just committed. Raises DatabaseError if one failed, or is not known yet."""
     for crossing in crossings.open_ones(here, operation):
         with crossings.held(here, crossing.id) as mine:
             if mine and mine.mark is None:

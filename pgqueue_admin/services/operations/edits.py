@@ -49,9 +49,7 @@ def seen(operation: Operation) -> str:
 
 
 def propose(pk: int, edit: MessageEdit | None, person: Any) -> Operation:
-    """Set the edit of a frozen retry; None: messages are sent unchanged. Nothing is sent yet. Raises
-    OperationRefused.
-    """
+    """Set the edit of a frozen retry; None: messages are sent unchanged. Sends nothing yet. Raises OperationRefused."""
     for verb in (Operation.Kind.RETRY, "read"):
         if refusal := refusal_for(person, verb):
             raise OperationNotAllowed(f"{_NOTHING}: it {refusal}.")
@@ -115,8 +113,8 @@ class EditSample(NamedTuple):
 
 @dataclass(slots=True)
 class EditLook:
-    """Preview of an edit. ``counts``: messages by outcome: changed, lacks, other, same, unread. ``whys``: of the
-    unread.
+    """Preview of an edit. ``counts``: messages by outcome: changed, lacks, other, same, unread. ``whys``: of unread
+    ones.
     ``looked_at``: messages previewed; the others are judged on sending. ``new_kinds``: values whose kind changes.
     """
 

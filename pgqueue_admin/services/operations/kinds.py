@@ -47,9 +47,7 @@ def _nothing(connection: Connection, ids: list[int], who: str, operation: int) -
 
 
 def ours() -> dead_messages.Asked:
-    """Return a function that tells whether an endpoint of ours receives from an address; the endpoints are
-    read once.
-    """
+    """Return a function that tells whether an endpoint of ours receives from an address; endpoints are read once."""
     known = {Address(*names) for names in Endpoint.objects.filter(ours=True).values_list("schema", "table")}
     return known.__contains__
 

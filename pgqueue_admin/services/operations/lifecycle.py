@@ -112,8 +112,7 @@ def _follows(asked: QuerySet[Operation], person: Any) -> int:
 
 
 def _ruled(operation: Operation, numbers: Collection[int]) -> dict[str, Any]:
-    """Freeze the rules. A message whose first fitting rule was not chosen stays with its queue, whatever later rules
-    say.
+    """Freeze the rules. A message whose first fitting rule was not chosen stays with its queue, whatever others say.
 
     Raises OperationRefused if one was removed since it was seen.
     """

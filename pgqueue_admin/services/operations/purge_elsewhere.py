@@ -41,7 +41,7 @@ def left(queue: Address, counted: CountedQueue) -> int:
 
 
 def chunk(operation: Operation, size: int) -> bool:
-    """Take one chunk; return whether there may be more. Raises DatabaseError if the purge must wait for that
+    """Take one chunk; return whether there may be more. Raises DatabaseError if the purge must wait for the
     database.
     """
     crossings.settle(operation.pk)

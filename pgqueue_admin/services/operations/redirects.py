@@ -29,8 +29,8 @@ class Rule(NamedTuple):
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Match a pattern in which ``*`` stands for any text. Each part is sought once, without backtracking: the text is
-    not trusted.
+    """Match a pattern; ``*`` stands for any text. Each part is sought once, without backtracking: senders choose the
+    text.
     """
     start, *parts = pattern.split("*")
     if not parts:

@@ -44,9 +44,7 @@ Chosen = Collection[int] | ArchiveFilter | SentBy | WaitingIn
 
 
 def freeze_discarded(ids: Collection[int], person: Any, origin: str, reason: str = "") -> Operation:
-    """Freeze a retry of messages in the bin: each is restored and retried in one transaction. Raises
-    OperationRefused.
-    """
+    """Freeze a retry of messages in the bin, each restored and retried in one transaction. Raises OperationRefused."""
     if refusal := refusal_for(person, Operation.Kind.RESTORE):
         raise OperationNotAllowed(f"Nothing was retried: {refusal}.")
     operation = freeze(Operation.Kind.RETRY, ids, person, origin, reason)

@@ -54,9 +54,7 @@ def act(
 
 
 def _refused(kind: str, archive_id: int, targets: Collection[str]) -> Outcome | None:
-    """Refuse a second click before an operation is created, naming who was first. Checked in a session that
-    could act.
-    """
+    """Refuse a second click before an operation is created, naming who was first. Uses a session that could act."""
     with queue_database().write_session() as connection:
         message = store.get(connection, archive_id)
         seen = visible_queues.current()

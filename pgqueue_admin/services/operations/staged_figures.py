@@ -21,9 +21,7 @@ _PAGES = 10  # looked up for an operation's page
 
 @dataclass(frozen=True, slots=True)
 class Deaths:
-    """``of_the_tried``: in the first stage. ``worst``: the most deaths in any run of so many sent, in all or to one
-    queue.
-    """
+    """``of_the_tried``: in the first stage. ``worst``: the most in any run of so many sent, in all or to one queue."""
 
     of_the_tried: int
     worst: int
@@ -133,9 +131,7 @@ def _ready(address: Address, cap: int) -> ReadyInTarget:
 
 
 def _raise_for_the_first(error: DatabaseError, queue: Address) -> None:
-    """Raise if the first database is down: without it nothing is known. Other databases trouble only their
-    own queues.
-    """
+    """Raise if the first database is down: without it nothing is known. Others concern only their own queues."""
     if isinstance(error, DatabaseDown) and not database_of(queue).alias:
         raise error
 

@@ -229,9 +229,7 @@ def _watched(plan: RetryPlan) -> bool:
 
 
 def _waits(plan: RetryPlan, seen: staged_figures.FirstStage, troubles: list[str]) -> bool:
-    """Wait until somebody receives the trial, up to a limit. If its queue cannot be read, it is not known whether they
-    did.
-    """
+    """Wait until somebody receives the trial, up to a limit. If its queue cannot be read, this remains unknown."""
     first = f"the first {pluralize(seen.sent, 'message')}"
     waiting = f"{seen.waiting:,} of {first} wait in the queue"
     if troubles:
@@ -279,7 +277,7 @@ def tally(connection: Connection, plan: RetryPlan, given_up: bool = False) -> li
 def items(
     connection: Connection, plan: RetryPlan, given_up: bool, after: int, classes: list[str] | None, limit: int
 ) -> list[Any]:
-    """Return a page of the set after a position, of these classes or all: rows with the outcome ``what``, and
+    """Return a page of the set after a position, of these classes or all: rows with outcome ``what``, and
     ``again_…``.
     """
     sql = postgresql().operation

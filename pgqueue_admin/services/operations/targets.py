@@ -190,9 +190,7 @@ def _judged(address: Address, row: Any, known: TableKind | None) -> Target:
 
 
 def _shape(row: Any) -> TableKind | None:
-    """Classify by columns and name; None for a table into which no message can be put, or from which none
-    can be taken.
-    """
+    """Classify by columns and name; None for a table that messages cannot be put into, or taken from."""
     judged = table_classifier.judge(row) if row.columns else None
     return judged[0] if judged and (judged[0] is TableKind.LEASE or table_classifier.is_queue(row.columns)) else None
 
@@ -209,9 +207,7 @@ def _refused(address: Address, row: Any) -> str:
 
 
 def _kinds(addresses: Collection[Address]) -> dict[Address, TableKind]:
-    """Return kinds as the sampler knows them. Error and audit queues of our endpoints may have any name, and
-    be empty.
-    """
+    """Return kinds as the sampler knows them. Error and audit queues of ours may have any name, and be empty."""
     rows = queue_lookup.near(addresses).filter(gone_since=None).values_list("schema", "table", "kind")
     known = {Address(schema, table): TableKind(kind) for schema, table, kind in rows}
     for schema, error, audit in Endpoint.objects.values_list("schema", "error_queue", "audit_queue"):

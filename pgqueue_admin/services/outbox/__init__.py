@@ -1,1 +1,1 @@
-"""Outboxes: sent by hand, switches of foreign ones, since when records wait, what they hold."""
+"""Outboxes: sending by hand, switches of foreign ones, first-seen times, contents of records."""

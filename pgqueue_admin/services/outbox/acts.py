@@ -27,9 +27,7 @@ _IN_DOUBT = "{} record(s) were sent; of the one after them it is not known: look
 
 
 class DispatchableOutbox(Protocol):
-    """Implemented by ``outbox.endpoint_outbox.EndpointOutbox`` for endpoints of ours, whose settings know
-    their queues.
-    """
+    """Implemented by ``outbox.endpoint_outbox.EndpointOutbox`` for our endpoints, whose settings name their queues."""
 
     def relay(self, session: Connection, record_id: str) -> int | None: ...
 
