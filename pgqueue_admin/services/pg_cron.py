@@ -23,9 +23,7 @@ class JobState(NamedTuple):
 
 
 def install(person: str, origin: str) -> list[str]:
-    """Install the jobs; return their names. Raises CronMissing, SchedulesMissing, database errors: nothing was done
-    then.
-    """
+    """Install the jobs; return their names. Raises CronMissing, SchedulesMissing, database errors: nothing was done."""
     with _home() as (session, home, wanted), _audited("create", person, origin, len(wanted)):
         cron_jobs.install(session, home, postgresql(), wanted)
     return [job.name for job in wanted]

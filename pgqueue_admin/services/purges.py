@@ -18,9 +18,7 @@ _NOTHING = "Nothing was purged"
 
 
 def prepare(queue: Address, person: Any, origin: str, reason: str = "") -> Operation:
-    """Count waiting messages and fix the highest row number; take nothing yet. Raises OperationRefused,
-    DatabaseError.
-    """
+    """Count waiting messages and fix the highest row number; take nothing. Raises OperationRefused, DatabaseError."""
     if refusal := refusal_for(person, KIND):
         raise OperationNotAllowed(f"{_NOTHING}: {refusal}.")
     try:

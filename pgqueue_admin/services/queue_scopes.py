@@ -42,7 +42,7 @@ def refusal(person: Any, group: Group | None = None) -> Refusal | None:
 def give(
     group: Group, pattern: str, person: Any, origin: str, reason: str = "", *, may_act: bool = False
 ) -> QueueScope:
-    """Limit the group's people to queues that match. Raises ScopeRefused."""
+    """Let the group's people see queues that match, and no longer all. Raises ScopeRefused."""
     _allowed(person, group)
     said = "".join(pattern.split())
     if fault := _fault(said):

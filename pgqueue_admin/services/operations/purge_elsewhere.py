@@ -41,9 +41,7 @@ def left(queue: Address, counted: CountedQueue) -> int:
 
 
 def chunk(operation: Operation, size: int) -> bool:
-    """Take one chunk; return whether there may be more. Raises DatabaseError if the purge must wait for the
-    database.
-    """
+    """Take one chunk; return whether there may be more. Raises DatabaseError if it must wait for that database."""
     crossings.settle(operation.pk)
     with queue_database().write_session() as guard, guard.transaction():
         alone = guard.value(postgresql().purge.begin_chunk(), {"operation_id": operation.pk})

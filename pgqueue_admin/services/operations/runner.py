@@ -119,9 +119,7 @@ def _took_from(pk: int) -> Collection[int]:
 
 
 def _purged(operation: Operation, counted: Any) -> int:
-    """Set the figures of a purge: its items are what it took, and one open item until it ends. Return how many are
-    lost.
-    """
+    """Set a purge's figures: its items are what it took, and one open item until it ends. Return how many are lost."""
     lost = 0 if counted.count else operation.count
     rest = 0 if counted.open or lost else max(0, operation.count - counted.done)
     operation.skipped, operation.failed = (0, rest) if counted.failed else (rest, 0)

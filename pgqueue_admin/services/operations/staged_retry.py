@@ -125,8 +125,7 @@ def _judge(
 
 
 def _stop(plan: RetryPlan, sentence: str, **more: Any) -> bool:
-    """Stop a running operation; return whether it was running. The audit names the console: nobody chose to keep the
-    rest.
+    """Stop a running operation; return whether it ran. The audit names the console: nobody chose to keep the rest.
 
     A look begun before a person resumed is void: it counted deaths that do not count any more.
     """
@@ -277,7 +276,7 @@ def tally(connection: Connection, plan: RetryPlan, given_up: bool = False) -> li
 def items(
     connection: Connection, plan: RetryPlan, given_up: bool, after: int, classes: list[str] | None, limit: int
 ) -> list[Any]:
-    """Return a page of the set after a position, of these classes or all: rows with outcome ``what``, and
+    """Return a page of the set after a position, of these classes or all: rows with ``what``, the outcome, and
     ``again_…``.
     """
     sql = postgresql().operation

@@ -71,9 +71,7 @@ class CheckedOutbox:
         return self._outbox.store
 
     def relay(self, session: Connection, record_id: str) -> int | None:
-        """Send one record; return how many messages, or None if it was sent or is gone. Raises ValueError if
-        refused.
-        """
+        """Send one record; return how many messages; None: it was sent, or is gone. Raises ValueError if refused."""
         with session.transaction():
             self._hold(session, MARK)
             row = session.one(*self._outbox.finding(record_id))
