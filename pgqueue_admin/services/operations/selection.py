@@ -24,7 +24,6 @@ from pgqueue_admin.services.permissions import name_of, refusal_for
 log = logging.getLogger(__name__)
 LAPSES_AFTER = timedelta(minutes=30)
 MOST_TICKED = 100_000
-NOT_DROPPED = "Its set is not dropped yet."  # in last_error until then
 
 
 class SentBy(NamedTuple):
@@ -104,20 +103,20 @@ def forget(pk: int) -> None:
 
     Drop it only once: if an older version dropped the set, its number is free, and another console's set may have it.
     """
-    given_up = Operation.objects.filter(pk=pk, started_at=None, last_error=NOT_DROPPED)
+    given_up = Operation.objects.filter(pk=pk, started_at=None, keeps_set=True)
     if not given_up.exists():
         return
     try:
         with queue_database().write_session() as connection:
             connection.run(postgresql().operation.forget(), {"operation_id": pk})
-        given_up.update(last_error="")
+        given_up.update(keeps_set=False)
     except DatabaseError as error:
         log.warning("The set of operation %s stays for now: %s", pk, error)
 
 
 def _lapse_one(pk: int) -> int:
     frozen = Operation.objects.filter(pk=pk, state=Operation.State.FROZEN)
-    if not frozen.update(state=Operation.State.LAPSED, ended_at=database_clock.now(), last_error=NOT_DROPPED):
+    if not frozen.update(state=Operation.State.LAPSED, ended_at=database_clock.now(), keeps_set=True):
         return 0
     forget(pk)
     notify.announce(notify.OPERATION, str(pk))
