@@ -37,7 +37,7 @@ def audited(
     ``asked``: the request, stored in ``after`` of such an entry. ``claim``: called before the act; raises if the form
     was claimed by another (sent_forms). ``about``: columns of the entry.
 
-    Raises what the act raises, and then there is no entry.
+    Raises what the act raises. Then there is no entry; raised after ``done`` was set, one of unknown outcome follows.
     """
     intent = audit_intents.keep_act({**about, "after": {**(about.get("after") or {}), **(asked or {})} or None})
     act = AuditedAct(AuditEntry(**about))
@@ -55,7 +55,8 @@ def audited(
         said = f"{about['who']}: {about['verb']} {act.done} {about['noun']} of {about['subject']}, {act.entry.after}"
         log.error("What was done has no audit entry yet, and will have one of an unknown outcome. %s. %s", said, error)
     except Exception:
-        _forget(intent)
+        if not act.done:  # else its entry is rolled back, and the intent says that something was done
+            _forget(intent)
         raise
 
 

@@ -167,3 +167,16 @@ def test_of_what_was_not_done_nothing_stays(archive: str, fails: bool) -> None:
         if fails:
             raise ValueError("refused")
     assert (AuditIntent.objects.count(), AuditEntry.objects.filter(who="ana").count()) == (0, 0)
+
+
+@pytest.mark.parametrize("done", [0, 1])
+def test_an_act_that_raises_after_it_was_done_has_an_entry(archive: str, done: int) -> None:
+    """The session that did it may fail only as it is given back."""
+    with suppress(ConnectionError), audited(who="ana", verb="send", noun="queue", subject="Billing") as act:
+        act.done = done
+        raise ConnectionError
+    reconcile.settle(database_clock.now() + LATER)
+    assert not AuditIntent.objects.exists()
+    assert [(each.subject, (each.after or {})["outcome"]) for each in AuditEntry.objects.all()] == [
+        ("Billing", "not known")
+    ] * done
