@@ -7,7 +7,7 @@ from pgqueue_admin.models.scoped_managers import OfSeenAlerts, OfSeenNames
 
 
 class Alert(models.Model):
-    """One open or closed warning. The room says alert, the screen says Warning."""
+    """One open or closed warning. The code calls it an alert, the screen a Warning."""
 
     class Severity(models.TextChoices):
         CRITICAL = "critical"
@@ -45,7 +45,7 @@ class Alert(models.Model):
 
 
 class AlertMail(models.Model):
-    """Written before it is sent, so that a killed alerter sends it again under the same Message-ID."""
+    """Stored before it is sent, so that a killed alerter sends it again under the same Message-ID."""
 
     class State(models.TextChoices):
         WAITING = "waiting"
@@ -82,13 +82,13 @@ class AlertMail(models.Model):
 
     @property
     def left(self) -> list[str]:
-        """Whom the server has not taken it for."""
+        """Recipients whose mail the server has not accepted."""
         taken = self.accepted_recipients.split(", ")
         return [to for to in self.to.split(", ") if to not in taken]
 
 
 class Cursor(models.Model):
-    """How far a reader of the archive has read: a replayable position, never a time."""
+    """How far a consumer has read the archive: a replayable position, never a time."""
 
     name = models.CharField(max_length=50, primary_key=True)
     position = models.JSONField(default=dict)

@@ -1,4 +1,4 @@
-"""What a program shows instead of a sign-in. Only a digest of it is kept, so nobody can read it again."""
+"""Tokens with which programs authenticate. Only a digest is kept, so nobody can read a token again."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ RIGHTS = {"metrics": "read /metrics from elsewhere", "marks": "post marks to /ap
 
 
 class ApiToken(models.Model):
-    """Good until it expires or is revoked; a revoked one is kept, as marks and the audit name it."""
+    """Valid until it expires or is revoked. Revoked tokens are kept, because marks and the audit name them."""
 
     name = models.CharField(max_length=60)
     digest = models.CharField(max_length=64, unique=True, editable=False, help_text="SHA-256 in hex.")

@@ -1,10 +1,10 @@
-"""The archive as Django sees it: a table of the engine's in ``queues``, looked at and never migrated."""
+"""The archive as Django sees it: an engine table in ``queues``, read and never migrated."""
 
 from django.db import models
 
 
 class ArchivedMessage(models.Model):
-    """A row of ``messages.message_archive`` (``archive.messages`` tells what the columns mean), without its body."""
+    """A row of ``messages.message_archive`` without its body. ``archive.messages`` explains the columns."""
 
     class State(models.TextChoices):
         DEAD = "dead", "dead"

@@ -1,4 +1,4 @@
-"""Who did what: entries are never edited or deleted. An intent is what will be said of an act on queues."""
+"""Audit of acts: entries are never edited or deleted. An intent is the entry of an unfinished act."""
 
 from django.db import models
 
@@ -7,7 +7,7 @@ from pgqueue_admin.models.scoped_managers import AboutSeenQueues
 
 
 class AuditEntryManager(AboutSeenQueues["AuditEntry"]):
-    """Without bodies, until one is asked for: a list of entries must not read them all."""
+    """Defers bodies: a list of entries must not read them all."""
 
     def get_queryset(self) -> models.QuerySet["AuditEntry"]:
         return super().get_queryset().defer("bodies")
@@ -16,7 +16,7 @@ class AuditEntryManager(AboutSeenQueues["AuditEntry"]):
 class AuditEntry(models.Model):
     at = TimestampField(auto_now_add=True)
     who = models.CharField(max_length=150)
-    verb = models.CharField(max_length=30)  # wording.acts has them all
+    verb = models.CharField(max_length=30)  # formatting.audit_verbs lists them all
     # message, operation, endpoint, queue, alert, mail, history, host, person, schedule, outbox, failure,
     # token, subscription, audit, archive, view, masking, scope, retry rule, lease rule
     noun = models.CharField(max_length=30)
@@ -26,7 +26,7 @@ class AuditEntry(models.Model):
     after = models.JSONField(null=True)
     bodies = models.JSONField(null=True, help_text="Of an edited message, before and after, where that was changed.")
     reason = models.TextField(blank=True)
-    origin = models.CharField(max_length=20)  # console, admin, command, relay, alerter; plan: a staged retry's own
+    origin = models.CharField(max_length=20)  # console, admin, command, relay, alerter; plan: a stage of a retry plan
     operation_id = models.BigIntegerField(null=True)
 
     objects = AuditEntryManager()
@@ -38,8 +38,8 @@ class AuditEntry(models.Model):
 
 
 class AuditIntent(models.Model):
-    """Written down before the act sets out. Whoever finds out what came of it, the process that did it or a later one,
-    makes an entry of it, or drops it where nothing arrived."""
+    """The audit entry of an act, stored before the act begins. The process that learns the outcome, this one or a later
+    one, turns it into an entry, or drops it if nothing arrived."""
 
     at = TimestampField(auto_now_add=True)
     crossing = models.BigIntegerField(db_index=True)

@@ -1,11 +1,11 @@
-"""What was seen of each kind of message by hour and day, to be compared with the weeks before, and what was unusual."""
+"""Message statistics by hour and day, the baseline that later weeks are compared with, and the anomalies found."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 
 class BaselineSubject(models.Model):
-    """An endpoint (its queue), or a queue whose endpoint nobody knows, and a type; an empty name means all."""
+    """An endpoint (its queue), or a queue of unknown endpoint, and a message type; an empty name means all."""
 
     at = models.DateTimeField(help_text="When the step begins.")
     queue = models.TextField()
@@ -17,7 +17,8 @@ class BaselineSubject(models.Model):
 
 
 class BaselineBucket(BaselineSubject):
-    """One hour or day. Spans are buckets: of half, of 19 in 20, of the latter or the fifth slowest, of 99 in 100."""
+    """One hour or day. Each span lists histogram buckets: median, 95th percentile, the lower of that and the fifth
+    slowest, 99th percentile."""
 
     grain = models.CharField(max_length=6)
     messages = models.BigIntegerField()
@@ -35,7 +36,7 @@ class BaselineBucket(BaselineSubject):
 
 
 class Anomaly(BaselineSubject):
-    """One hour that was far from what is usual, with the numbers behind it: milliseconds (slower), or messages."""
+    """One hour far outside the usual band, with its numbers: milliseconds (slower), or messages."""
 
     class Kind(models.TextChoices):
         SLOWER = "slower"

@@ -1,4 +1,4 @@
-"""How many duplicates the outbox of an endpoint caught: as its processes here told, whatever became of them since."""
+"""How many duplicates each endpoint's outbox caught, as its processes here reported; kept when these are gone."""
 
 from django.db import models
 from django.db.models import F
@@ -8,7 +8,7 @@ from pgqueue_admin.models.fields import TimestampField
 
 
 class CaughtDuplicates(models.Model):
-    """By name: an endpoint that is withdrawn and comes again goes on counting."""
+    """Keyed by name: an endpoint that is withdrawn and created again continues its count."""
 
     endpoint = models.CharField(max_length=200, unique=True)
     number = models.BigIntegerField(default=0)
@@ -20,7 +20,7 @@ class CaughtDuplicates(models.Model):
 
 
 def add(endpoint: str, number: int) -> None:
-    """Also none: then it is known since when they are counted."""
+    """Add to the count. A zero creates the row, so that ``since`` is known."""
     row, _ = CaughtDuplicates.objects.get_or_create(endpoint=endpoint)
     if number:
         CaughtDuplicates.objects.filter(pk=row.pk).update(number=F("number") + number, last_at=Now())

@@ -1,4 +1,4 @@
-"""Crashing messages: those that were in flight at several deaths of a process, and are not known to have left."""
+"""Crashing messages: in flight at several crashes of a process, and not known to have left their queue."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,13 +13,13 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.models import InFlightAtCrash
 
-SHOWN = 50  # deaths on its page: an endpoint that is restarted for a day has thousands
-LIMIT = 3  # a process may die of many things; a third time with the same message in flight is no accident
+SHOWN = 50  # crashes on a message's page: an endpoint restarted for a day has thousands
+LIMIT = 3  # a process can crash for many reasons; a third crash with the same message in flight is no accident
 
 
 @dataclass(frozen=True)
 class CrashingMessage:
-    """``deaths``: newest first, never empty."""
+    """``deaths``: crashes, newest first, never empty."""
 
     deaths: list[InFlightAtCrash]
 
@@ -53,12 +53,12 @@ class CrashingMessage:
 
     @property
     def more(self) -> int:
-        """Deaths before those that are shown."""
+        """Number of crashes that are not shown."""
         return self.count - len(self.shown)
 
     @property
     def alone(self) -> int:
-        """At how many deaths it was the only message in flight: then it is to blame, or no message is."""
+        """Crashes with no other message in flight: either this message is to blame, or no message is."""
         return sum(not death.others_in_flight for death in self.deaths)
 
     @property
@@ -67,9 +67,8 @@ class CrashingMessage:
 
 
 def suspects(endpoint: str = "") -> list[CrashingMessage]:
-    """Of one endpoint or of all, the most recent first. None of the lease queue: there each attempt is counted in the
-    row, and the last one ends it.
-    """
+    """Of one endpoint or of all, the most recent first. Excludes the lease queue: its rows count their attempts, and
+    the last attempt ends the message."""
     unsettled = InFlightAtCrash.objects.filter(resolved_at=None, **({"endpoint": endpoint} if endpoint else {}))
     unsettled = unsettled.exclude(schema=QUEUE.schema, table=QUEUE.table)
     often = unsettled.values("row_id").annotate(deaths=Count("pk")).filter(deaths__gte=LIMIT).values("row_id")
@@ -77,13 +76,13 @@ def suspects(endpoint: str = "") -> list[CrashingMessage]:
 
 
 def suspect(row_id: UUID) -> CrashingMessage | None:
-    """Also one that has left since."""
+    """Also finds a message that has left its queue since."""
     found = _grouped(InFlightAtCrash.objects.filter(row_id=row_id))
     return found[0] if found else None
 
 
 def settle(row_id: UUID) -> None:
-    """It is in its queue no more."""
+    """Mark a message that has left its queue."""
     InFlightAtCrash.objects.filter(row_id=row_id, resolved_at=None).update(resolved_at=Now())
 
 

@@ -1,4 +1,4 @@
-"""The role the queues are read with, and whether it may act at all. Asked beside pages, never by one: it may hang."""
+"""The role that reads the queues, and whether it may write. Queried in a thread: the query may hang, a page not."""
 
 import threading
 import time
@@ -8,18 +8,18 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models.queue_database import QueueDatabase, queue_database
 
 FRESH_SECONDS = 30.0
-FIRST_WAIT = 0.5  # the page that asks waits so long for the answer, no other waits at all
+FIRST_WAIT = 0.5  # the page that starts the query waits this long for the answer; other pages do not wait
 
 
 class DatabaseRole(NamedTuple):
     name: str
     read_only: bool
     standby: bool = False
-    refuses_writes: bool = False  # as whoever keeps the database has set it
+    refuses_writes: bool = False  # default_transaction_read_only is on
 
     @property
     def refusal(self) -> str:
-        """Why no act can work, or nothing."""
+        """Why no act can work, or ""."""
         if self.standby:
             return "the database is a standby and takes no writes"
         if self.refuses_writes:
@@ -38,7 +38,7 @@ _asked: dict[str, _Asked] = {}
 
 
 def current() -> DatabaseRole | None:
-    """As it is now, or was lately; None while that is not known. Who finds it old waits for the answer, nobody else."""
+    """The role, at most FRESH_SECONDS old; None if unknown. Only the caller that starts a query waits for it."""
     of = queue_database()
     known = _asked.setdefault(of.dsn, _Asked())
     if time.monotonic() - known.at > FRESH_SECONDS:
@@ -51,12 +51,12 @@ def current() -> DatabaseRole | None:
 
 def _ask(of: QueueDatabase, known: _Asked) -> None:
     try:
-        with of.write_session() as connection:  # as an act would: a session that only reads is refused by itself
+        with of.write_session() as connection:  # a write session, as acts use: a read-only session would look refused
             row = connection.one(of.dialect.rights.role(), {"schemas": list(of.schemas)})
         known.role = (
             DatabaseRole(row.name, row.read_only or row.standby, row.standby, row.refuses_writes) if row else None
         )
     except DatabaseError:
-        known.role = None  # an old refusal may hold no more; the page says by itself that the database does not answer
+        known.role = None  # an old refusal may no longer hold; the page itself shows that the database does not answer
     finally:
         known.answered.set()

@@ -18,7 +18,7 @@ class Endpoint(models.Model):
     """
 
     class Kind(models.TextChoices):
-        """Which queue it works on. ``endpoint_kinds`` has the settings of each."""
+        """The kind of queue it receives from. ``endpoint_kinds`` lists the settings of each."""
 
         TRANSPORT = "transport", "queue of its own"
         LEASE = "lease", "lease queue"
@@ -41,14 +41,14 @@ class Endpoint(models.Model):
         RELEASE = "release", "released for another go"
 
     class Outbox(models.TextChoices):
-        """How two copies of one message that come at once are kept from each other (O3, O4)."""
+        """How the outbox keeps apart two copies of one message received at once (O3, O4)."""
 
         OFF = "off", "off"
         OPTIMISTIC = "optimistic", "optimistic: both may run, one is undone"
         PESSIMISTIC = "pessimistic", "pessimistic: the second waits"
 
     class Isolation(models.TextChoices):
-        """``default``: the engine's, which is another where several databases commit together (O6)."""
+        """``default``: the engine's default, a stricter one if several databases commit together (O6)."""
 
         DEFAULT = "default", "default"
         READ_COMMITTED = "read_committed", "Read Committed"
@@ -57,7 +57,7 @@ class Endpoint(models.Model):
         SNAPSHOT = "snapshot", "Snapshot"
 
     name = models.CharField(max_length=200, unique=True)
-    # what is told with db_default may be written by a program of the version before, which does not know it
+    # db_default: during an upgrade, processes of the previous version insert rows without these columns
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.TRANSPORT, db_default=Kind.TRANSPORT)
     ours = models.BooleanField(default=True)
     schema = models.CharField(max_length=63, default="public")
@@ -97,7 +97,7 @@ class Endpoint(models.Model):
         help_text="An address; empty: SubscriptionRouting in its own schema.",
     )
     purge_expired_at_start = models.BooleanField(default=False, db_default=False)
-    # of the outbox (O3 to O9); its table lies beside the queues
+    # outbox settings (O3 to O9); the outbox table is beside the queues
     outbox = models.CharField(max_length=12, choices=Outbox.choices, default=Outbox.OFF, db_default=Outbox.OFF)
     outbox_isolation = models.CharField(
         max_length=16, choices=Isolation.choices, default=Isolation.DEFAULT, db_default=Isolation.DEFAULT
@@ -105,7 +105,7 @@ class Endpoint(models.Model):
     outbox_keep_seconds = models.PositiveIntegerField(default=7 * 24 * 3600, db_default=7 * 24 * 3600)
     outbox_clean_seconds = models.PositiveIntegerField(null=True, blank=True, default=60, db_default=60)
     outbox_relay_seconds = models.PositiveIntegerField(null=True, blank=True, default=60, db_default=60)
-    # of the lease queue
+    # lease queue settings
     lock_seconds = models.PositiveIntegerField(default=60, db_default=60)
     renewed_for_seconds = models.PositiveIntegerField(null=True, blank=True)
     on_lock_expired = models.CharField(
@@ -120,7 +120,8 @@ class Endpoint(models.Model):
     class Meta:
         ordering = ["name"]
         constraints = [
-            # whoever claims takes messages of every kind, and rejects those that it has no handler for
+            # a claim takes messages of every kind, and rejects those without a handler: two endpoints would reject each
+            # other's
             models.UniqueConstraint(
                 fields=["kind"], condition=models.Q(kind="lease", ours=True), name="one_lease_endpoint"
             )
@@ -131,10 +132,10 @@ class Endpoint(models.Model):
 
     @property
     def has_outbox(self) -> bool:
-        """In the mode none the one that is set is off: a message is gone before it is handled (O10)."""
+        """False in the mode none, whatever is set: the message is gone before its handler runs (O10)."""
         return self.outbox != self.Outbox.OFF and self.transaction_mode != self.Mode.NONE
 
     @property
     def why_no_outbox(self) -> str:
-        """Of one that is set and off; else empty."""
+        """Why the chosen outbox is off, or "" if it is on or none was chosen."""
         return "" if self.has_outbox or self.outbox == self.Outbox.OFF else OUTBOX_OFF

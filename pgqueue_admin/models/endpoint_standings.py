@@ -1,6 +1,6 @@
 """The state of each managed endpoint: running, short of processes, stopped or paused, and by whom.
 
-The one judgement of it, for the verdicts of pages, the rail's counts and warnings.
+Verdicts on pages, counts in the navigation and warnings all use this judgement.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from pgqueue_admin.models.processes import EndpointProcesses
 
 
 class State(IntEnum):
-    """The worst last."""
+    """Worst last."""
 
     RUNNING = 0
     PAUSED = 1
@@ -22,7 +22,7 @@ class State(IntEnum):
 
 
 def state(want: int, have: int, paused: bool) -> State:
-    """One that is paused and stopped is paused: somebody decided that its messages wait."""
+    """Paused wins over stopped: a person decided that its messages wait."""
     if want > have:
         return State.SHORT
     if paused:
@@ -35,8 +35,8 @@ _VERBS = {State.PAUSED: "pause", State.STOPPED: "stop"}
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """``who``, ``at``: of the act that stopped or paused it, where the audit has it. ``waiting``: messages ready in its
-    queue, and ``how`` that is known; None: not known, or it runs."""
+    """``who``, ``at``: of the act that stopped or paused it, if the audit has it. ``waiting``: ready messages in its
+    queue, ``how``: how that count is known; None: unknown, or the endpoint runs."""
 
     team: EndpointProcesses
     state: State
@@ -51,17 +51,17 @@ class Standing:
 
     @property
     def is_cause(self) -> bool:
-        """Whether messages wait because nobody takes them, and nobody decided that they wait."""
+        """Whether messages wait for a stopped endpoint that nobody paused."""
         return self.state is State.STOPPED and bool(self.waiting)
 
     @property
     def badness(self) -> tuple[bool, State, int]:
-        """Sorts worst first when reversed: what holds messages up stands before all else."""
+        """Sort key, worst first when reversed: a stopped endpoint with waiting messages outranks all else."""
         return self.is_cause, self.state, self.waiting or 0
 
 
 def of(teams: Iterable[EndpointProcesses]) -> list[Standing]:
-    """Of every one, the worst first. Who stopped it, and what waits, are asked for only where somebody did."""
+    """All standings, worst first. Queries acts and waiting messages only for stopped or paused endpoints."""
     found = [(team, state(team.want, team.have, team.endpoint.paused)) for team in teams]
     halted = [(team, how) for team, how in found if how in _VERBS]
     acts, ready = (_acts(halted), _ready(halted)) if halted else ({}, {})
@@ -83,7 +83,7 @@ def _standing(team: EndpointProcesses, how: State, acts: Acts, ready: Ready) -> 
 
 
 def _acts(halted: Sequence[tuple[EndpointProcesses, State]]) -> Acts:
-    """The newest stop and pause of each."""
+    """The newest stop and pause of each endpoint."""
     names, verbs = [team.endpoint.name for team, _ in halted], {_VERBS[how] for _, how in halted}
     entries = AuditEntry.objects.filter(noun="endpoint", subject__in=names, verb__in=verbs)
     newest = entries.order_by("subject", "verb", "-id").distinct("subject", "verb")

@@ -15,16 +15,16 @@ from pgqueue_admin.models.queue_database import queue_database
 
 MOST_PROCESSES = 64
 MOST_CONCURRENCY = 64
-MOST_BATCH = 1000  # they are held in memory, and handled again after a crash
+MOST_BATCH = 1000  # a batch is held in memory, and handled again after a crash
 LONGEST_PEEK_DELAY_MS = 24 * 3600 * 1000
 LONGEST_DRAIN_SECONDS = 3600
 MOST_MEMORY_MB = 1_000_000
-LONGEST_RETRY_STEP_MS = 24 * 3600 * 1000  # a message whose last delayed retry is older than a day gets no other
+LONGEST_RETRY_STEP_MS = 24 * 3600 * 1000  # none follows a delayed retry older than a day
 LONGEST_LOCK_SECONDS = 24 * 3600
 LONGEST_KEEP_SECONDS = 365 * 24 * 3600
-LONGEST_WAIT_MS = 365 * 24 * 3600 * 1000  # of a lease message, for its last retry
+LONGEST_WAIT_MS = 365 * 24 * 3600 * 1000  # longest wait of a lease message before its last retry
 LONGEST_AUDIT_SECONDS = 10 * 365 * 24 * 3600
-PEEK_RANGE_MS = (100, 10_000)  # T15: the recommended range; outside it only strict_peek_range refuses
+PEEK_RANGE_MS = (100, 10_000)  # T15: the recommended range; only strict_peek_range enforces it
 
 
 class _Range(NamedTuple):
@@ -86,13 +86,13 @@ _OWN = {
 
 
 def allowed(field: str) -> str:
-    """``1 to 64``: for whoever is about to say it, by the same numbers that it is judged by."""
+    """The range as text, ``1 to 64``, by the numbers that ``faults`` checks."""
     _, least, most, said, _ = _NUMBERS[field]
     return f"{said(least)} to {said(most)}"
 
 
 def faults(row: Endpoint) -> dict[str, str]:
-    """A sentence for each field that cannot stay as it is."""
+    """A sentence for each invalid field."""
     found = {field: fault for field in _NUMBERS if (fault := _number(row, field))}
     found |= {field: fault for field in _CHOICES if (fault := _choice(row, field))}
     together = _strict_range(row) | _memory(row) | _deleted_first(row) | _last_retry(row) | _outbox(row)
@@ -143,7 +143,7 @@ def _last_retry(row: Endpoint) -> dict[str, str]:
 
 
 def _outbox(row: Endpoint) -> dict[str, str]:
-    """What it was to send could be rolled back with an atomic receive. The mode none switches it off (O10)."""
+    """An atomic receive could roll back what the outbox was to send. The mode none switches the outbox off (O10)."""
     if row.outbox == Endpoint.Outbox.OFF:
         return {}
     found = {}
@@ -158,7 +158,7 @@ def _outbox(row: Endpoint) -> dict[str, str]:
 
 
 def _isolation(row: Endpoint) -> dict[str, str]:
-    """Every database that its handlers write in must have it, as far as its dialect is known here."""
+    """Every database that its handlers write to must support the level, as far as its dialect is known here."""
     wanted = row.outbox_isolation
     if row.outbox == Endpoint.Outbox.OFF or wanted == Endpoint.Isolation.DEFAULT:
         return {}
@@ -173,7 +173,7 @@ def _isolation(row: Endpoint) -> dict[str, str]:
 
 
 def _dialect(dsn: str) -> Dialect | None:
-    """None: the engine says at its start why there is none."""
+    """None: unknown scheme; the engine reports it at its start."""
     try:
         return dialect_for(dsn)
     except ValueError:
@@ -181,7 +181,7 @@ def _dialect(dsn: str) -> Dialect | None:
 
 
 def _deleted_first(row: Endpoint) -> dict[str, str]:
-    """What the mode none cannot keep."""
+    """Settings that the mode none cannot honour."""
     if row.transaction_mode != Endpoint.Mode.NONE:
         return {}
     once = "With the mode none a message is deleted before its handler runs and cannot be retried: 0, or another mode."
@@ -192,7 +192,7 @@ def _deleted_first(row: Endpoint) -> dict[str, str]:
 
 
 def _destinations(row: Endpoint) -> dict[str, str]:
-    """What it writes to besides, judged by name alone."""
+    """The other queues and tables it writes to, checked by name alone."""
     found = {field: fault for field in _OWN if (fault := _address(row, field))}
     if row.on_exhausted == Endpoint.Exhausted.ERROR_QUEUE and not row.error_queue:
         found["error_queue"] = "Name the error queue that exhausted messages are sent to."

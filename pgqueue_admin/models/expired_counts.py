@@ -10,11 +10,11 @@ from pgqueue_admin.models import Endpoint, ExpiredCount
 
 class ExpiredTotal(NamedTuple):
     number: int
-    at: datetime | None  # when the last was told of
-    day: date | None  # of the last: before times were kept, all that is known
+    at: datetime | None  # when the last were reported
+    day: date | None  # of the last: rows from before ``last_at`` was kept have only the day
 
 
 def of(endpoint: Endpoint) -> ExpiredTotal:
-    """Of all days: what processes say of it is gone with them."""
+    """Sum over all days: the counters of processes end with them."""
     counts = ExpiredCount.objects.filter(queue__schema=endpoint.schema, queue__table=endpoint.table)
     return ExpiredTotal(**counts.aggregate(number=Sum("number", default=0), at=Max("last_at"), day=Max("day")))

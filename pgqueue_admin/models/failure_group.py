@@ -1,4 +1,4 @@
-"""What people know of a failure: owner, note, ticket, and until when somebody knows. Kept for ever, by fingerprint."""
+"""What people noted of a failure: owner, note, ticket, acknowledgement. Kept for ever, by fingerprint."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -21,7 +21,7 @@ LONGEST_REASON = 200
 
 
 class FailureWords(models.Model):
-    """Whose a failure is, what is noted, and until when somebody knows."""
+    """A failure's owner, note, ticket and acknowledgement."""
 
     first_at: datetime | None
 
@@ -41,7 +41,7 @@ class FailureWords(models.Model):
         abstract = True
 
     def is_acknowledged(self, dead: int, now: datetime) -> bool:
-        """Not past its end, in time or by count, nor at twice what was known."""
+        """True until the acknowledgement ends: at its time, its count, or by default twice the dead known then."""
         if self.acknowledged_at is None:
             return False
         is_late = self.acknowledged_until is not None and self.acknowledged_until <= now
@@ -49,19 +49,19 @@ class FailureWords(models.Model):
 
     @property
     def opens_at(self) -> int:
-        """How many dead ones open it again, whenever that is."""
+        """Number of dead messages that ends the acknowledgement, whatever its time."""
         return max(2 * self.acknowledged_dead, 2) if self.acknowledged_to is None else self.acknowledged_to
 
     @property
     def ticket_url(self) -> str:
-        """Where the ticket is an address of the web, else nothing: a number is no link."""
+        """The ticket if it is a web address, else "": a number is no link."""
         return self.ticket if self.ticket.startswith(("https://", "http://")) else ""
 
 
 class FailureGroup(FailureWords):
-    """The first part is told by the archive, and stays when its messages are gone; the rest is what people said.
+    """What the archive knows of a failure, kept when its messages are gone, and what people noted.
 
-    Both are of a failure, in whichever queues it happens.
+    Both apply to the failure in every queue.
     """
 
     fingerprint = models.CharField(max_length=16, primary_key=True)
@@ -81,17 +81,17 @@ class FailureGroup(FailureWords):
 
     @property
     def said(self) -> str:
-        """Its message for reading."""
+        """The message in readable form."""
         return failures.readable(self.message)
 
 
 class TeamFailure(FailureWords):
-    """What people who see some queues say of a failure there. ``team``: their groups with scopes, by number, in order.
+    """Notes by people who see only some queues. ``team``: the ids of their groups with scopes, in order.
 
-    Read and written by people of exactly these groups, who all see the same, and read by who sees every queue.
+    Read and written by members of exactly these groups, who all see the same queues; read by those who see every queue.
     """
 
-    first_at = None  # of all queues, and not told
+    first_at = None  # the first death in any queue: not shown to a team
 
     fingerprint = models.CharField(max_length=16)
     team = ArrayField(models.BigIntegerField())
@@ -107,14 +107,14 @@ class TeamFailure(FailureWords):
 
 
 def words_of(fingerprints: Collection[str]) -> dict[str, FailureWords]:
-    """What is said of these: of all queues to who sees all, else by the team of who asks."""
+    """Notes on these failures: the general ones for those who see every queue, else those of the viewer's team."""
     if visible_queues.current() is None:
         return dict(FailureGroup.objects.in_bulk(list(fingerprints)))
     return {each.fingerprint: each for each in TeamFailure.objects.filter(fingerprint__in=fingerprints)}
 
 
 def decided() -> dict[str, FailureWords]:
-    """Of failures that somebody owns or has acknowledged, likewise: few, however many there are."""
+    """Owned or acknowledged failures, likewise by viewer. They are few, however many failures there are."""
     of: type[FailureWords] = FailureGroup if visible_queues.current() is None else TeamFailure
     said = models.Q(acknowledged_at__isnull=False) | ~models.Q(owner="")
     rows: list[Any] = list(of._default_manager.filter(said))
@@ -122,14 +122,14 @@ def decided() -> dict[str, FailureWords]:
 
 
 def owned_by(owner: str) -> list[str]:
-    """Fingerprints of the failures whose owner this is, likewise."""
+    """Fingerprints of the failures that this person owns, likewise by viewer."""
     if visible_queues.current() is None:
         return list(FailureGroup.objects.filter(owner=owner).order_by("pk").values_list("pk", flat=True))
     return list(TeamFailure.objects.filter(owner=owner).order_by("fingerprint").values_list("fingerprint", flat=True))
 
 
 def owners(beginning: str) -> QuerySet[Any, str]:
-    """Names that begin so, likewise."""
+    """Owners' names with this beginning, likewise by viewer."""
     of: type[FailureWords] = FailureGroup if visible_queues.current() is None else TeamFailure
     rows = of._default_manager.filter(owner__istartswith=beginning).exclude(owner="").order_by("owner")
     return rows.values_list("owner", flat=True).distinct()
@@ -143,12 +143,12 @@ class TeamWords(NamedTuple):
 
 
 def of_teams(fingerprints: Collection[str]) -> dict[str, list[TeamWords]]:
-    """What teams say of these, for who sees every queue."""
+    """Teams' notes on these failures, for those who see every queue."""
     if not fingerprints or visible_queues.current() is not None:
         return {}
     if not (found := list(TeamFailure.objects.filter(fingerprint__in=fingerprints))):
         return {}
-    groups = apps.get_model("auth", "Group").objects  # models of others cannot be imported while our backend is
+    groups = apps.get_model("auth", "Group").objects  # other apps' models cannot be imported with our backend
     names = dict(groups.filter(pk__in={each for row in found for each in row.team}).values_list("pk", "name"))
     told: dict[str, list[TeamWords]] = {}
     for row in found:
@@ -157,11 +157,11 @@ def of_teams(fingerprints: Collection[str]) -> dict[str, list[TeamWords]]:
     return told
 
 
-MOST_SAID = 3  # of one error, or of one warning
+MOST_SAID = 3  # per error, or per warning
 
 
 def said_of_fingerprints(fingerprints: Collection[str]) -> dict[str, FailureGroup]:
-    """Those of these failures of which somebody said something; the latest note first."""
+    """Those of these failures that have an owner, a ticket or a note; the latest note first."""
     if not fingerprints:
         return {}
     known = FailureGroup.objects.filter(pk__in=fingerprints).exclude(owner="", ticket="", note="")
@@ -169,7 +169,7 @@ def said_of_fingerprints(fingerprints: Collection[str]) -> dict[str, FailureGrou
 
 
 def said_of(exceptions: Collection[str]) -> list[FailureGroup]:
-    """Failures with these errors of which somebody said something, at most three of each; the latest note first."""
+    """Failures with these errors that have an owner, ticket or note: at most three per error, latest note first."""
     if not any(exceptions):
         return []
     latest = _latest()

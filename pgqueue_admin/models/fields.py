@@ -1,4 +1,4 @@
-"""An instant that is written by itself when a row is: by the one clock, not by the host that writes."""
+"""A timestamp field filled by the database's clock, not by the host that writes."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from pgqueue_admin.models import database_clock
 
 
 class TimestampField(models.DateTimeField):
-    """As ``DateTimeField`` with ``auto_now_add`` or ``auto_now``."""
+    """``DateTimeField`` with ``auto_now_add`` or ``auto_now``, by ``database_clock``."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> datetime | None:
         if not (self.auto_now or (self.auto_now_add and add)):

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class ForeignOutbox(models.Model):
-    """A row where somebody decided; without one such a table is only looked at."""
+    """One row per decision; a table without a row is only monitored."""
 
     schema = models.CharField(max_length=63)
     table = models.CharField(max_length=63)
@@ -42,5 +42,5 @@ class ForeignOutbox(models.Model):
 
 
 def kept() -> models.QuerySet[ForeignOutbox]:
-    """Those with a relay or a clean-up switched on."""
+    """Outboxes with a relay or a clean-up switched on."""
     return ForeignOutbox.objects.exclude(relay_seconds=None, keep_seconds=None)

@@ -1,1 +1,1 @@
-"""Django's PostgreSQL, with sessions as those of the source are: see ``base``, a name Django asks for."""
+"""Django's PostgreSQL backend with the source's session rules: see ``base``, a module name that Django requires."""

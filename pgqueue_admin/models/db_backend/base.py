@@ -1,7 +1,6 @@
-"""Django's sessions: in the web server, while a database is down, every page says so at once (docs/decisions/006);
-an answer that does not come ends the session: soon in programs that ask only what is short, else where statements have
-a time limit, a little after that.
-"""
+"""Django's sessions. While a database is down, every page of the web server fails at once (docs/decisions/006). A
+session whose answer is late is closed: after PGQUEUE_ANSWER_SECONDS in programs that run only short statements, else
+shortly after the statement timeout, if there is one."""
 
 import threading
 from collections.abc import Iterator
@@ -21,13 +20,13 @@ _probes: ContextVar[bool] = ContextVar("probes", default=False)
 
 
 def only_short_ones_here() -> None:
-    """What this thread asks through Django from now on is given up without an answer for PGQUEUE_ANSWER_SECONDS."""
+    """Limit this thread's Django statements to PGQUEUE_ANSWER_SECONDS; afterwards their session is closed."""
     _here.seconds = settings.PGQUEUE["ANSWER_SECONDS"]
 
 
 @contextmanager
 def of_its_own(wrapper: Any) -> Iterator[None]:
-    """What is asked meanwhile takes none of the pages' sessions: a probe answers however many pages wait."""
+    """Use a separate session inside, none of the pages': a probe answers however many pages wait."""
     wrapper.close()
     token = _probes.set(True)
     try:
@@ -38,7 +37,7 @@ def of_its_own(wrapper: Any) -> Iterator[None]:
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """``OPTIONS["pool"]["max_size"]``: how many sessions a process keeps at most."""
+    """``OPTIONS["pool"]["max_size"]``: the most sessions that a process keeps."""
 
     Database = answer_limit.DRIVER  # type: ignore[assignment]
 
@@ -53,7 +52,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         key = (self.alias, is_probe)
         if key not in self._lenders:
             made = ConnectionPool(self._open_session, 1 if is_probe else options["max_size"])
-            self._lenders.setdefault(key, made)  # several threads may come at once: the first one's counts
+            self._lenders.setdefault(key, made)  # several threads may arrive at once: the first one's pool wins
         return self._lenders[key]
 
     def close_pool(self) -> None:
@@ -67,7 +66,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return made
 
     def _patience(self) -> float | None:
-        """Where the server ends what takes longer, no answer is awaited long after that, lest it never comes."""
+        """Seconds to wait for an answer: a little longer than the server's statement timeout, if it has one."""
         limit = session_settings.statement_seconds(self.settings_dict["OPTIONS"].get("options") or "")
         answer: float = settings.PGQUEUE["ANSWER_SECONDS"]
         return max(answer, limit + liveness.FIRST_SECONDS) if limit else None
