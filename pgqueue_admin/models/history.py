@@ -1,4 +1,4 @@
-"""The ledger of message history: what was read up to where, in which batches, into which files."""
+"""The ledger of message history: how far each table was read, in which batches, into which files."""
 
 from datetime import datetime
 from uuid import uuid4
@@ -12,7 +12,7 @@ from pgqueue_admin.models.time_grains import midnight
 
 
 class HistorySource(models.Model):
-    """A table that history is read from, and how far. ``cursor_kind``: snapshots, or numbers (an audit queue)."""
+    """A table that history is read from, and how far. ``cursor_kind``: by snapshots, or by numbers (audit queues)."""
 
     table = models.CharField(max_length=200, unique=True, help_text="Its canonical address.")
     reader = models.UUIDField(
@@ -42,9 +42,9 @@ class HistorySource(models.Model):
     requested_at = models.DateTimeField(null=True, help_text="When somebody asked for it to be read now.")
     blocked_reason = models.TextField(blank=True, help_text="What keeps it back, if anything.")
     first_seen_at = TimestampField(auto_now_add=True)
-    exists = models.BooleanField(default=True, help_text="A table that is gone keeps nothing back.")
+    is_there = models.BooleanField(default=True, help_text="A table that is gone keeps nothing back.")
     paused_until = models.DateTimeField(null=True, help_text="Somebody cancelled: not read before then, unless asked.")
-    # by the database, too: a driver of the version before goes on finding tables until it is restarted
+    # db_default: during an upgrade, a driver of the previous version inserts sources until it is restarted
     events_snapshot = models.TextField(
         blank=True, default="", db_default="", help_text="Of the archive: events that were visible in it, and ..."
     )
@@ -52,7 +52,7 @@ class HistorySource(models.Model):
 
 
 class HistoryBatch(models.Model):
-    """A range to be read once. Replayed as planned until an attempt commits; only then the source moves on."""
+    """A range to be read once. Retried as planned until an attempt commits; only then the source moves on."""
 
     class State(models.TextChoices):
         PLANNED = "planned"
@@ -61,7 +61,7 @@ class HistoryBatch(models.Model):
         ABANDONED = "abandoned"
 
     class Step(models.TextChoices):
-        """What an attempt has behind it."""
+        """The last step that the running attempt finished."""
 
         WRITTEN = "written", "read and written"
         COMPARED = "compared", "read back and compared"
@@ -76,7 +76,7 @@ class HistoryBatch(models.Model):
     seq_hi = models.BigIntegerField()
     rows = models.BigIntegerField()
     seq_checksum = models.DecimalField(max_digits=40, decimal_places=0)
-    # by the database, too: a driver of the version before goes on planning until it is restarted
+    # db_default: during an upgrade, a driver of the previous version plans batches until it is restarted
     relfilenodes = models.TextField(
         blank=True, default="", db_default="", help_text="Of numbers: where its table lay; elsewhere once rewritten."
     )
@@ -84,7 +84,7 @@ class HistoryBatch(models.Model):
     watermark = models.DateTimeField()
     attempt = models.PositiveIntegerField(default=0)
     token = models.UUIDField(null=True, help_text="Of the attempt that runs: another one cannot commit in its place.")
-    # by the database, too: a driver of the version before goes on planning until it is restarted
+    # db_default, as above
     attempt_tokens = ArrayField(
         models.UUIDField(), default=list, db_default=models.Value([], output_field=ArrayField(models.UUIDField())),
         help_text="Of all its attempts: a folder with any other was written by another ledger.",
@@ -113,7 +113,7 @@ class HistoryBatch(models.Model):
 
     @property
     def seconds(self) -> float | None:
-        """What the attempt took that ended it."""
+        """Duration of the attempt that finished the batch."""
         if self.state != self.State.DONE or self.started_at is None or self.ended_at is None:
             return None
         return (self.ended_at - self.started_at).total_seconds()
@@ -124,7 +124,7 @@ class HistoryBatch(models.Model):
 
 
 class DataFile(models.Model):
-    """The manifest: a Parquet file that is part of history. A file that has no row here is none."""
+    """The manifest of Parquet files in history. A file without a row here is not part of it."""
 
     class Dataset(models.TextChoices):
         HISTORY = "history"
@@ -149,14 +149,14 @@ class DataFile(models.Model):
 
 
 class FileToken(models.Model):
-    """Of a file of depth or of events, noted before there is one: a file with any other was written by another ledger.
-    Attempts and compactions have theirs in their own rows."""
+    """Token of a depth or events file, stored before the file exists: a file with an unknown token is another ledger's.
+    Attempts and compactions keep theirs in their own rows."""
 
     token = models.UUIDField(unique=True)
 
 
 class FileBatch(models.Model):
-    """How many rows of a batch are in a file. Files that were compacted hold those of many."""
+    """How many rows of a batch a file holds. A compacted file holds rows of many batches."""
 
     file = models.ForeignKey(DataFile, on_delete=models.CASCADE, related_name="parts")
     batch = models.ForeignKey(HistoryBatch, on_delete=models.CASCADE, related_name="parts")
@@ -167,7 +167,7 @@ class FileBatch(models.Model):
 
 
 class RecomputeRequest(models.Model):
-    """A day (UTC) whose figures somebody wanted anew, from its files."""
+    """A day (UTC) whose figures a person asked to recompute from its files."""
 
     day = models.DateField(unique=True)
     asked_at = models.DateTimeField(help_text="Last.")
@@ -182,7 +182,7 @@ class RecomputeRequest(models.Model):
 
 
 class HistoryCompaction(models.Model):
-    """Small files of a day that become one: while it runs, what they were is history; once it is done, the new one."""
+    """Small files of a day merged into one: they are history until the merge is done, and the new file afterwards."""
 
     class State(models.TextChoices):
         RUNNING = "running"

@@ -1,4 +1,4 @@
-"""What people ask of the history: read now, cancel, recompute. Marks in the ledger, picked up by whoever reads."""
+"""Requests to history: read now, cancel, recompute. Stored in the ledger; the history process picks them up."""
 
 from datetime import date, timedelta
 from typing import Any, NamedTuple
@@ -23,30 +23,30 @@ _OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
 
 
 class FilesLost(Exception):
-    """Not all that was counted of a day is in files any more: counted anew, it would be less."""
+    """A day's files hold fewer rows than were counted: recomputed, its figures would shrink."""
 
 
 class RecomputeResult(NamedTuple):
-    """The days that are counted anew, and how many cannot be: not all of their files are kept."""
+    """Days to recompute, and the number of days left out because their files are not all kept."""
 
     days: list[date]
     left_out: int
 
 
 class CancelResult(NamedTuple):
-    """What was ended, or was about to begin."""
+    """How much running or planned work was ended."""
 
     batches: int
     compactions: int
-    days: int  # whose figures were to be made anew
+    days: int  # to be recomputed
 
 
 class OpenWork(NamedTuple):
-    """What runs or is planned."""
+    """Running or planned work."""
 
     batches: QuerySet[HistoryBatch]
     compactions: QuerySet[HistoryCompaction]
-    days: QuerySet[RecomputeRequest]  # whose figures are to be made anew
+    days: QuerySet[RecomputeRequest]  # to be recomputed
 
 
 def going_on() -> OpenWork:
@@ -59,18 +59,18 @@ def going_on() -> OpenWork:
 
 @transaction.atomic
 def read_now(person: Any, origin: str) -> None:
-    there = HistorySource.objects.filter(exists=True)
-    there.exclude(paused_until=None).update(blocked_reason="")  # it said that reading rests: now it does not
+    there = HistorySource.objects.filter(is_there=True)
+    there.exclude(paused_until=None).update(blocked_reason="")  # it said that reading is paused
     there.update(requested_at=Now(), paused_until=None)
     _audit(person, origin, "run")
 
 
 @transaction.atomic
 def cancel(person: Any, origin: str) -> CancelResult:
-    """End what runs or is planned, and rest for an hour. Rows of batches are planned anew."""
+    """End running and planned work, and pause reading for an hour. Rows of ended batches are planned anew."""
     why = f"Cancelled by {person.get_username()}."
     found = going_on()
-    batches = list(found.batches.select_for_update())  # one that is just ending is waited for, and is none of them then
+    batches = list(found.batches.select_for_update())  # waits for a batch that is committing: it is done then
     ended = CancelResult(
         HistoryBatch.objects.filter(pk__in=[each.pk for each in batches]).update(
             state=HistoryBatch.State.ABANDONED, token=None, step="", ended_at=Now(), error=why
@@ -88,7 +88,7 @@ def cancel(person: Any, origin: str) -> CancelResult:
 
 @transaction.atomic
 def recompute(person: Any, origin: str, since: date, until: date) -> RecomputeResult:
-    """Have the figures of these days made anew, from their files."""
+    """Request that these days' figures be recomputed from their files."""
     found = recomputable(since, until)
     for day in found.days:
         RecomputeRequest.objects.update_or_create(day=day, defaults={"asked_at": Now(), "is_wanted": True, "error": ""})
@@ -99,7 +99,7 @@ def recompute(person: Any, origin: str, since: date, until: date) -> RecomputeRe
 
 
 def recomputable(since: date, until: date) -> RecomputeResult:
-    """What ``recompute`` would do."""
+    """What ``recompute`` would request."""
     days = _days(since, until)
     chosen = sorted(day for day, is_whole in days.items() if is_whole)
     return RecomputeResult(chosen, len(days) - len(chosen))
@@ -112,17 +112,17 @@ def needs_files(day: date) -> None:
 
 
 def files() -> QuerySet[DataFile]:
-    """Of messages."""
+    """Files of messages."""
     return DataFile.objects.filter(dataset=DataFile.Dataset.HISTORY)
 
 
 def other_files() -> QuerySet[DataFile]:
-    """Of all else: what was rejected, depths, events."""
+    """Files of everything else: rejected rows, depths, events."""
     return DataFile.objects.exclude(dataset=DataFile.Dataset.HISTORY)
 
 
 def _days(since: date, until: date) -> dict[date, bool]:
-    """Of which anything is known, and whether all that was counted of them is in files."""
+    """The days with files or figures, and whether their files hold every row that was counted."""
     filed = dict(files().filter(day__range=(since, until)).values_list("day").annotate(rows=Sum("rows")))
     figures = Rollup.objects.filter(grain="day", at__range=(midnight(since), midnight(until)))
     counted = {at.date(): number for at, number in figures.values_list("at").annotate(number=Sum("messages"))}
@@ -130,9 +130,9 @@ def _days(since: date, until: date) -> dict[date, bool]:
 
 
 def wanted_now() -> bool:
-    """Whether somebody asked since it was last looked at."""
+    """Whether a person asked for a read or a recompute that is still open."""
     asked = (
-        HistorySource.objects.filter(exists=True).exclude(requested_at=None).exclude(looked_at__gte=F("requested_at"))
+        HistorySource.objects.filter(is_there=True).exclude(requested_at=None).exclude(looked_at__gte=F("requested_at"))
     )
     return asked.exists() or RecomputeRequest.objects.filter(is_wanted=True).exists()
 

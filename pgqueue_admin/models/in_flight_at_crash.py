@@ -1,4 +1,4 @@
-"""What a process had in flight when it ended unasked: one row a message and death."""
+"""Messages that were in flight when a process crashed: one row per message and crash."""
 
 from django.db import models
 
@@ -6,9 +6,9 @@ from pgqueue_admin.models.scoped_managers import OfSeenAddresses
 
 
 class InFlightAtCrash(models.Model):
-    """A message that ends its process never fails: it rolls back and is received again. Only these rows know it.
+    """A message that crashes its process never fails: it rolls back and is received again. Only these rows record it.
 
-    ``seq`` and ``row_id`` stay the same through every rollback, so they tell that it is the same message.
+    ``seq`` and ``row_id`` survive each rollback, so they identify the message.
     """
 
     endpoint = models.CharField(max_length=200)

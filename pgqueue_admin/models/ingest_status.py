@@ -6,12 +6,12 @@ from pgqueue_admin.models.queue_database import database_of
 
 
 def cannot_empty(where: Address | None) -> str:
-    """How that begins; None: of all of them."""
+    """The beginning of that report; None: the one about all error queues."""
     return f"Cannot empty {'.'.join(where) if where else 'the error queues'}:"
 
 
 def trouble(queue: Address) -> str:
-    """All that it said, if this queue is among it; else empty."""
+    """The ingester's whole report if it names this queue or all queues; else ""."""
     alias = database_of(queue).alias
     by = {"role": "source-ingester", "endpoint": alias} if alias else {"role": "ingester"}
     told = processes.heard_of().filter(**by).exclude(last_error="").values_list("last_error", flat=True)

@@ -1,11 +1,11 @@
-"""Rules of the lease queue as Django sees them: a table of the engine's in ``queues``, looked at and never migrated."""
+"""Rules of the lease queue as Django sees them: an engine table in ``queues``, read and never migrated."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 
 class LeaseRule(models.Model):
-    """A row of ``messages.lease_rule``: what dies of a kind and is retried (docs/reference/lease-queue.md)."""
+    """A row of ``messages.lease_rule``: which dead messages of a kind are retried (docs/reference/lease-queue.md)."""
 
     id = models.BigIntegerField(primary_key=True)
     message_type = models.TextField("kind of message")

@@ -1,4 +1,4 @@
-"""Which parts of messages are masked, and who has asked to see them for a while."""
+"""Which parts of messages are masked, and who may see them unmasked for a while."""
 
 from django.conf import settings
 from django.db import models
@@ -6,7 +6,7 @@ from django.db.models.functions import Lower
 
 
 class MaskingRule(models.Model):
-    """Checked by ``services.masking.rule_changes`` before it is kept."""
+    """Validated by ``services.masking.rule_changes`` before it is saved."""
 
     class Kind(models.TextChoices):
         HEADER = "header", "Header"
@@ -28,7 +28,7 @@ class MaskingRule(models.Model):
 
 
 class MaskingReveal(models.Model):
-    """While it lasts, this person is shown what the rules mask. One row a person: the audit has the others."""
+    """While it lasts, this person sees masked parts. One row per person; the audit keeps earlier ones."""
 
     person = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True)
     began_at = models.DateTimeField()

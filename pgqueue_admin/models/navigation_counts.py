@@ -12,42 +12,40 @@ from pgqueue_admin.models.raw_sql import console_sql, rows_of
 
 
 class NavigationCounts(NamedTuple):
-    """``warnings`` are open and acknowledged by nobody; ``critical`` are some of them; ``dead`` lie in the archive."""
+    """``warnings``: open and not acknowledged; ``critical``: the critical ones of these; ``dead``: in the archive."""
 
     newest: datetime | None
-    blind: str | None  # why nothing is read, as a sampler says that runs
+    blind: str | None  # why queues cannot be read, as a live sampler reports
     queues: int
     warnings: int
     critical: int
     dead: int | None
     operations: int
     endpoints: int
-    teams: list[
-        tuple[int, int, bool]
-    ]  # of each endpoint of ours: processes wanted and running, and whether it is paused
-    broken: int  # of the console's own programs, sampler, alerter, Celery and others: kinds of which none works
-    delayed: int  # all delayed tables together
-    delayed_how: list[str] | None  # how each of these is known; None without any
-    unmoved: int  # how many of those tables nobody seems to move from
+    teams: list[tuple[int, int, bool]]  # per endpoint of ours: desired and running processes, whether paused
+    broken: int  # the console's own programs (sampler, alerter, Celery and others): kinds with no live process
+    delayed: int  # messages in all delayed tables together
+    delayed_how: list[str] | None  # how their counts are known; None without delayed tables
+    unmoved: int  # delayed tables that nothing seems to move messages out of
 
     @property
     def halted(self) -> int:
-        """Endpoints of ours that do not run as they should, whoever it was that stopped them."""
+        """Endpoints of ours that are paused, stopped or short of processes, for whatever reason."""
         return sum(endpoint_standings.state(*team) is not State.RUNNING for team in self.teams)
 
     @property
     def up(self) -> int:
-        """As OfEndpoint.filled counts them."""
+        """Running processes that are desired, as EndpointProcesses.filled counts them."""
         return sum(min(want, have) for want, have, _ in self.teams)
 
     @property
     def should_run(self) -> int:
-        """What is wanted, and one of each endpoint that was stopped."""
+        """Desired processes, counting one for each stopped endpoint."""
         return sum(max(want, 1) for want, _, _ in self.teams)
 
 
 def counts(late: timedelta) -> NavigationCounts:
-    """``late``: what is due for longer than that and still there, nobody seems to move."""
+    """``late``: how long a message may be overdue before its delayed table counts as unmoved."""
     about = {"late": late.total_seconds(), "lost": HEARTBEAT_LOST.total_seconds(), "others": _others()}
     parts = {"newest": console_sql.navigation_counts.newest, "blind": console_sql.navigation_counts.blind}
     found = NavigationCounts(*rows_of(console_sql.navigation_counts.counts(**parts), about)[0])
@@ -55,7 +53,7 @@ def counts(late: timedelta) -> NavigationCounts:
 
 
 def _of_some(found: NavigationCounts) -> NavigationCounts:
-    """Of the queues that somebody may see. What was counted of all together stays unsaid."""
+    """Counts of the queues that the viewer may see. Totals over all queues are left out."""
     visible = visible_queues.current()
     assert visible is not None
     told = Alert.objects.filter(resolved_at=None, acknowledged_at=None)
@@ -77,19 +75,19 @@ def _of_some(found: NavigationCounts) -> NavigationCounts:
 
 
 def newest() -> datetime | None:
-    """When queues of the first database were last looked at; None: never."""
+    """When queues of the first database were last sampled; None: never."""
     asked = console_sql.navigation_counts.how_new(newest=console_sql.navigation_counts.newest)
     ((found,),) = rows_of(asked, {"others": _others()})
     return found
 
 
 def _others() -> list[str]:
-    r"""Patterns of schemas in other databases, in which ``_`` is no wildcard."""
+    r"""LIKE patterns of the other databases' schemas, with ``_`` escaped."""
     return [each.alias.replace("_", r"\_") + ":%" for each in looked_at()]
 
 
 def blind() -> str:
-    """Why nothing is read, as a sampler says that runs."""
+    """Why queues cannot be read, as a live sampler reports; else ""."""
     asked = console_sql.navigation_counts.why_blind(blind=console_sql.navigation_counts.blind)
     ((said,),) = rows_of(asked, {"lost": HEARTBEAT_LOST.total_seconds()})
     return said or ""

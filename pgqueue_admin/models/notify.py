@@ -1,4 +1,4 @@
-"""Wake-ups on the console's own database. They carry names, never data: whoever hears one reads the rows."""
+"""Wake-ups on the console's own database. They carry names, never data: listeners read the rows."""
 
 from django.conf import settings
 
@@ -20,7 +20,7 @@ def announce(channel: str, payload: str = "") -> None:
 
 
 def listen(*channels: str, application_name: str = "pgqueue-admin") -> Connection:
-    """A session on ``default`` that hears these channels."""
+    """A session on ``default`` that listens to these channels."""
     answer_seconds = settings.PGQUEUE["ANSWER_SECONDS"]
     connection = postgresql().connect(console_dsn(), application_name=application_name, answer_seconds=answer_seconds)
     connection.listen(*channels)

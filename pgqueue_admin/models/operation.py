@@ -1,4 +1,4 @@
-"""An act on one or many dead messages: frozen, started, finished. Its items live beside the queues."""
+"""An act on one or many dead messages: frozen, started, finished. Its items are beside the queues."""
 
 from django.db import models
 
@@ -7,7 +7,7 @@ from pgqueue_admin.models.scoped_managers import WhollySeen
 
 
 class Operation(models.Model):
-    """The intent; what really happened to each message is in ``messages.operation_item`` and ``archive_event``."""
+    """The intent. What happened to each message is in ``messages.operation_item`` and ``archive_event``."""
 
     class Kind(models.TextChoices):
         RETRY = "retry"
@@ -21,8 +21,8 @@ class Operation(models.Model):
         WAITING = "waiting"
         RUNNING = "running"
         PAUSED = "paused"
-        STOPPED = "stopped"  # by itself
-        FOLLOWING = "following"  # all that will be sent is sent, and not of each it is known what came of it
+        STOPPED = "stopped"  # by the operation itself
+        FOLLOWING = "following"  # all is sent, but the outcome of some messages is not known yet
         DONE = "done"
         CANCELLED = "cancelled"
         LAPSED = "lapsed"

@@ -1,10 +1,10 @@
-"""Describes outages of the console's own database, and tells each cause once."""
+"""Describes outages of the console's own database, and logs each cause once."""
 
 import django.db
 
 from pgqueue_admin.dialects.errors import ReadOnly
 
-NO_WRITES = "25006"  # a standby, or read-only as somebody has set it
+NO_WRITES = "25006"  # a standby, or default_transaction_read_only
 
 
 def takes_no_writes(error: BaseException) -> bool:
@@ -12,7 +12,7 @@ def takes_no_writes(error: BaseException) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """What the database does: goes on after "The console's database"."""
+    """The predicate of a sentence that begins with "The console's database"."""
     if takes_no_writes(error):
         return "takes no writes now"
     refuses = isinstance(error, django.db.Error) and not isinstance(
@@ -22,7 +22,7 @@ def describe(error: BaseException) -> str:
 
 
 class DatabaseOutage:
-    """Each cause is told once, until the outage is over: what is met first is seldom why it lasts."""
+    """Reports each cause once per outage: the first cause met is seldom the one that lasts."""
 
     def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()
@@ -33,13 +33,13 @@ class DatabaseOutage:
         return is_news
 
     def is_over(self) -> bool:
-        """Whether there was one, until now."""
+        """End the outage; return whether there was one."""
         was_told, self._told = bool(self._told), set()
         return was_told
 
 
 def _sqlstate(error: BaseException) -> str:
-    """Django's errors have the driver's as their cause."""
+    """The driver's SQLSTATE: Django's errors have the driver's error as their cause."""
     for each in (error, error.__cause__):
         if state := getattr(each, "sqlstate", None):
             return str(state)

@@ -1,4 +1,4 @@
-"""Databases beside the queues' where outboxes may lie, and parts of transactions over several: by their aliases."""
+"""Databases beside the queues' that may hold outboxes, or join multi-database transactions: by alias."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from pgqueue_admin.models.queue_database import QueueDatabase
 
 
 class OutboxDatabase(NamedTuple):
-    """Only looked at from here. ``of``: None where it cannot be asked at all, and ``blocking_reason`` says why."""
+    """Read-only from here. ``of`` is None if it cannot be queried at all; ``blocking_reason`` says why."""
 
     alias: str
     of: QueueDatabase | None
@@ -29,24 +29,24 @@ class OutboxDatabase(NamedTuple):
 
     @property
     def schemas(self) -> list[str]:
-        """Those that may be looked into; none: all. Only of what is looked at for its queues somebody has said it."""
+        """Schemas that may be read; empty: all. Only databases monitored for their queues have a list."""
         return list(self.of.schemas) if self.of else []
 
     @property
     def key(self) -> str:
-        """Of what is remembered about it: an alias belongs to one database for ever."""
+        """Key for what is kept about it: an alias belongs to one database for ever."""
         return f"outbox database {self.alias}"
 
 
 def elsewhere() -> list[OutboxDatabase]:
-    """Those that handlers enlist, by name; then those whose queues are looked at, unless they are the same."""
+    """Databases that handlers enlist, by name; then databases monitored for their queues, unless already listed."""
     enlisted: dict[str, str] = settings.PGQUEUE["OUTBOX_DATABASES"]
     found = [_enlisted(alias, url) for alias, url in enlisted.items()]
     return found + [_looked_at(of, enlisted.get(of.alias)) for of in queue_database.looked_at() if _is_new(of)]
 
 
 def of_table(address: Address) -> OutboxDatabase | None:
-    """Where it lies, by the alias before its schema; None: beside the queues, or nowhere."""
+    """The database of this table, by the alias in its schema; None: the queues' database, or unknown."""
     alias = aliases.alias_of(address)
     return next((each for each in elsewhere() if alias and each.alias == alias and each.of), None)
 
@@ -60,7 +60,7 @@ def _enlisted(alias: str, url: str) -> OutboxDatabase:
         return OutboxDatabase(alias, None, "its name is no alias: a letter, then at most 29 letters, digits and _")
     try:
         of = queue_database.only_looked_into(url, alias)
-    except (ValueError, DatabaseError) as error:  # it cannot be read, or its driver is not installed here
+    except (ValueError, DatabaseError) as error:  # the URL is malformed, or its driver is not installed
         return OutboxDatabase(alias, None, str(error))
     return _readable(OutboxDatabase(alias, of))
 

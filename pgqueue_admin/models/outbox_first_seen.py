@@ -1,6 +1,4 @@
-"""Since when records wait in outbox tables that do not say it: as whoever looked saw them first, here and by the clock
-of this database.
-"""
+"""When pending outbox records were first seen, for tables without that time, by the clock of this database."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -11,14 +9,14 @@ from django.db.models import QuerySet
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.models import database_clock
 
-MOST = 10_000  # records of a table: what comes after them is followed once some of these are gone
-LONGEST = 200  # characters of a record's id, as the original's column has it
+MOST = 10_000  # records of a table; further ones are tracked once some of these are gone
+LONGEST = 200  # characters of a record's id, as in the original's column
 
 
 class OutboxFirstSeen(models.Model):
-    """A record that waits. It outlives whoever saw it, and goes when the record is dispatched or gone.
+    """A pending record. The row outlives the process that saw it, and is deleted when the record is dispatched or gone.
 
-    ``database``: as ``ForeignOutbox`` says it; a table of the same name in another one is somebody else's.
+    ``database``: as in ``ForeignOutbox``; a table of the same name in another database is another table.
     """
 
     database = models.CharField(max_length=100)
@@ -37,20 +35,20 @@ class OutboxFirstSeen(models.Model):
 
 
 def since(database: str, table: Address, records: Collection[str] | None = None) -> dict[str, datetime]:
-    """When each was seen first; None: all of that table that are known."""
+    """When each record was first seen; None: all known records of the table."""
     rows = _of(database, table)
     found = rows if records is None else rows.filter(record__in=records)
     return dict(found.values_list("record", "first_seen_at"))
 
 
 def oldest(database: str, table: Address, most: int) -> dict[str, datetime]:
-    """The first so many."""
+    """The first ``most`` records by time."""
     rows = _of(database, table).order_by("first_seen_at", "record")
     return dict(rows.values_list("record", "first_seen_at")[:most])
 
 
 def note(database: str, table: Address, records: Collection[str]) -> dict[str, datetime]:
-    """As ``since``: those that nobody saw yet are seen now, as far as there is room."""
+    """As ``since``, after recording new records as seen now, up to MOST per table."""
     known = since(database, table)
     room, now = MOST - len(known), database_clock.now()
     new = [each for each in dict.fromkeys(records) if each not in known and len(each) <= LONGEST][: max(0, room)]
@@ -58,7 +56,7 @@ def note(database: str, table: Address, records: Collection[str]) -> dict[str, d
         of = {"database": database, "schema": table.schema, "table": table.table, "first_seen_at": now}
         rows = [OutboxFirstSeen(**of, record=each) for each in new]
         OutboxFirstSeen.objects.bulk_create(rows, batch_size=1_000, ignore_conflicts=True)
-        known = since(database, table)  # somebody else may have been quicker
+        known = since(database, table)  # another process may have inserted first
     return {each: known[each] for each in records if each in known}
 
 
@@ -68,7 +66,7 @@ def forget(database: str, table: Address, records: Collection[str]) -> None:
 
 
 def tables(database: str) -> set[Address]:
-    """Those with records that are followed."""
+    """Tables with tracked records."""
     rows = OutboxFirstSeen.objects.filter(database=database).order_by()
     return {Address(*each) for each in rows.values_list("schema", "table").distinct()}
 
@@ -78,7 +76,7 @@ def forget_all(database: str, table: Address) -> None:
 
 
 def forget_other_databases(databases: Collection[str]) -> None:
-    """Than these: nobody looks there any more."""
+    """Delete records of databases that are no longer read."""
     OutboxFirstSeen.objects.exclude(database__in=databases).delete()
 
 

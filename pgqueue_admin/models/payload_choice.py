@@ -1,4 +1,4 @@
-"""Which fields of bodies a person wants as columns, by message type."""
+"""The body fields that each person shows as columns, by message type."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -9,11 +9,11 @@ from django.db import models, transaction
 from pgqueue_admin.models.fields import TimestampField
 
 LONGEST_TYPE = 500
-MOST = 500  # of a person; those that were chosen longest ago go first
+MOST = 500  # per person; the oldest choices are deleted first
 
 
 class PayloadChoice(models.Model):
-    """``fields``: paths as a search writes them; none: no column."""
+    """``fields``: paths in search syntax; empty: no column."""
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     type = models.CharField(max_length=LONGEST_TYPE, help_text="Full name; of a lease message its kind.")
@@ -28,7 +28,7 @@ class PayloadChoice(models.Model):
 
 
 def of(person: Any, types: Collection[str]) -> dict[str, list[str]]:
-    """Of each type that this person chose for."""
+    """Fields by type, for the types that this person chose for."""
     found = PayloadChoice.objects.filter(person=person, type__in=types)
     return {each.type: list(map(str, each.fields)) for each in found}
 

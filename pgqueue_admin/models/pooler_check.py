@@ -1,4 +1,4 @@
-"""Whether the databases' addresses lead to sessions of one's own, which locks, LISTEN and settings need."""
+"""Whether database addresses lead to sessions of their own, as locks, LISTEN and settings need, or to a pooler."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,18 +10,19 @@ from pgqueue_admin.models.queue_database import console_dsn, looked_at, queue_da
 
 
 def refusals(aliases: list[str]) -> list[str]:
-    """A sentence for each database, unless it is one of ours, or one that does not answer.
+    """A sentence for each pooled database, except embedded ones and those that do not answer.
 
-    ``aliases``: those of Django, and ``history``: from where its rows are read. With ``queues`` come those beside it.
+    ``aliases``: Django's, and ``history``, the URL that history rows are read from. ``queues`` includes the monitored
+    databases.
     """
     asked = _asked(aliases)
-    with ThreadPoolExecutor(max(1, len(asked))) as pool:  # one that does not answer takes its time
+    with ThreadPoolExecutor(max(1, len(asked))) as pool:  # a database that does not answer takes until its timeout
         shared = pool.map(_is_shared, asked)
         return [sentence(name) for name, is_shared in zip(asked.values(), shared, strict=True) if is_shared]
 
 
 def insist(*beside: str, refusal: type[BaseException] = SystemExit) -> None:
-    """Raises ``refusal``. A database that does not answer is not waited for: pages say so, programs wait.
+    """Raises ``refusal``. Does not wait for a database that is down: pages report it, programs wait for it themselves.
 
     ``beside``: aliases beside Django's own.
     """
@@ -30,7 +31,7 @@ def insist(*beside: str, refusal: type[BaseException] = SystemExit) -> None:
 
 
 def _asked(aliases: list[str]) -> dict[str, str]:
-    """The variable that names it, by the address."""
+    """DSN to environment variable, for the databases to check."""
     named = {"default": ("DATABASE_URL", console_dsn()), "queues": ("QUEUES_URL", queue_database().dsn)}
     asked = {dsn: name for alias, (name, dsn) in reversed(named.items()) if alias in aliases and not _is_ours(alias)}
     others = {each.dsn: f"QUEUES_URL_{each.alias.upper()}" for each in looked_at() if each.dialect.supports_notify}

@@ -1,4 +1,4 @@
-"""What a deploy or another program said that it did, and when: a line among the changes on Overview."""
+"""A mark: what a deploy or another program reports it did, and when; shown among the changes on Overview."""
 
 from django.db import models
 
@@ -8,7 +8,7 @@ LONGEST = 200
 
 
 class PostedMark(models.Model):
-    """``who``: the name of the token, which may be revoked since."""
+    """``who``: the token's name; the token may be revoked since."""
 
     at = models.DateTimeField(db_index=True, help_text="When it happened, as the program says.")
     who = models.CharField(max_length=60)

@@ -36,18 +36,18 @@ class Process(models.Model):
     received_at = models.DateTimeField(null=True, help_text="When it last received a message.")
     handled = models.BigIntegerField(default=0)
     handled_per_second = models.FloatField(null=True)
-    critical_p50_ms = models.FloatField(null=True)  # of the last minute, or of its last 2,000: sent until handled
+    critical_p50_ms = models.FloatField(null=True)  # over the last minute, or its last 2,000: from sending to handled
     critical_p95_ms = models.FloatField(null=True)
     processing_p95_ms = models.FloatField(null=True)
     failed = models.BigIntegerField(default=0)
     retried = models.BigIntegerField(default=0)
-    expired = models.BigIntegerField(default=0)  # T3: counted, never silently
+    expired = models.BigIntegerField(default=0)  # T3: expired messages are counted, never dropped silently
     last_expired_at = models.DateTimeField(null=True)
     memory_bytes = models.BigIntegerField(default=0)
     last_error = models.TextField(blank=True)
     last_error_at = models.DateTimeField(null=True, help_text="When that was. Null: it was not told.")
-    # Apart from last_error, which everybody is shown: a line of a log may hold what only some may read. The database's
-    # default is for supervisors of the version before, which do not know the column.
+    # Apart from last_error, which everybody sees: a log line may hold what only some may read. db_default: during an
+    # upgrade, supervisors of the previous version insert rows without this column.
     last_line = models.TextField(blank=True, default="", db_default="", help_text="Of its log, when it ended.")
     breakers = models.JSONField(default=list, blank=True, help_text="Circuit breakers that are open.")
     started_at = models.DateTimeField()
@@ -64,7 +64,7 @@ class Process(models.Model):
 
     @property
     def label(self) -> str:
-        """What people call it: an endpoint's by its name, others by what they do."""
+        """Name for people: an endpoint's name, else the role."""
         if self.role.startswith("source-"):
             return f"{self.role.removeprefix('source-')} of {self.endpoint}"
         return self.endpoint or self.role

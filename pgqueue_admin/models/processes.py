@@ -1,4 +1,4 @@
-"""What pages ask about processes: who runs, who is missing, who has not been heard of."""
+"""Queries about processes: which run, which are missing, which have lost their heartbeat."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ State = Process.State
 
 
 def known() -> QuerySet[Process]:
-    """Every process with the age of its heartbeat, whether that is too old, and whether a warning calls it deaf."""
+    """All processes with the age of their heartbeat, whether it is lost, and whether a ``deaf`` warning names them."""
     return _known().all()
 
 
 @cache
 def _known() -> QuerySet[Process]:
-    """Only built, never read: putting it together costs more than asking."""
+    """Cached because building the query costs more than running it; never evaluated itself."""
     age = ExpressionWrapper(Now() - F("heartbeat_at"), output_field=DurationField())
     silent = Q(ended_at=None, heartbeat_at__lt=Now() - HEARTBEAT_LOST)
     place = Concat(OuterRef("host"), Value(" pid "), Cast(OuterRef("pid"), CharField()))
@@ -44,7 +44,7 @@ def _known() -> QuerySet[Process]:
 
 
 def heard_of() -> QuerySet[Process]:
-    """Those that run, and have lately said so."""
+    """Running processes with a recent heartbeat."""
     return known().filter(_heard_of())
 
 
@@ -53,7 +53,7 @@ def _heard_of() -> Q:
 
 
 def current() -> QuerySet[Process]:
-    """Those that run, and those that wait to be started again: by a supervisor that is there to do it."""
+    """Running processes, and those in back-off whose supervisor is alive to restart them."""
     return _current().all()
 
 
@@ -69,7 +69,7 @@ def supervisors() -> QuerySet[Process]:
 
 
 def begun_before(endpoint: Endpoint) -> QuerySet[Process]:
-    """Those that run and began with settings older than the newest rolling restart."""
+    """Running processes that started with settings older than the newest rolling restart."""
     return _of(endpoint).filter(started_version__lt=endpoint.restart_version)
 
 
@@ -79,7 +79,7 @@ def _of(endpoint: Endpoint) -> QuerySet[Process]:
 
 @dataclass(frozen=True)
 class EndpointProcesses:
-    """An endpoint of ours beside its processes."""
+    """An endpoint of ours with its processes."""
 
     endpoint: Endpoint
     processes: list[Any]  # Process, annotated as by ``known``
@@ -98,7 +98,7 @@ class EndpointProcesses:
 
     @property
     def filled(self) -> int:
-        """How many of those wanted run: too many of one endpoint stand in for none of another."""
+        """Running processes that are desired: a surplus at one endpoint does not offset a shortage at another."""
         return min(self.want, self.have)
 
     @property
@@ -107,7 +107,7 @@ class EndpointProcesses:
 
     @property
     def waiting(self) -> Any | None:
-        """The one in back-off, with ``last_error`` and ``next_start_at``."""
+        """The process in back-off, with ``last_error`` and ``next_start_at``."""
         return next((p for p in self.processes if p.state == State.BACK_OFF), None)
 
     @property
@@ -124,21 +124,21 @@ class EndpointProcesses:
 
     @property
     def not_restarted(self) -> int:
-        """How many still run that began before the newest rolling restart."""
+        """Running processes that started before the newest rolling restart."""
         return sum(p.started_version < self.endpoint.restart_version for p in self.running)
 
     @property
     def versions(self) -> list[str]:
-        """Of the code that runs: more than one while it is being replaced, or where hosts differ."""
+        """Code versions of running processes: several during an upgrade, or when hosts differ."""
         return sorted({p.code_version for p in self.running if p.code_version})
 
     @property
     def breakers(self) -> list[tuple[Any, dict[str, Any]]]:
-        """Circuit breakers that are open, each with its process."""
+        """Open circuit breakers, each with its process."""
         return [(process, breaker) for process in self.running for breaker in process.breakers]
 
     def total(self, field: str) -> Any:
-        """Of the processes that run, since each began; None where none of them says it."""
+        """Sum over the running processes, since each started; None if none reports the field."""
         known = self._known(field)
         return sum(known) if known else None
 
@@ -154,7 +154,7 @@ def of_endpoint(name: str) -> EndpointProcesses:
 
 
 def by_endpoint(names: Collection[str] | None = None) -> list[EndpointProcesses]:
-    """Every endpoint of ours, or those named, in order of name: two statements, however many there are."""
+    """All endpoints of ours, or those named, ordered by name: two statements, however many there are."""
     processes, endpoints = current().filter(role="endpoint"), Endpoint.objects.filter(ours=True)
     if names is not None:
         processes, endpoints = processes.filter(endpoint__in=names), endpoints.filter(name__in=names)
@@ -166,7 +166,7 @@ def by_endpoint(names: Collection[str] | None = None) -> list[EndpointProcesses]
 
 @dataclass(frozen=True)
 class InFlightMessage:
-    """How many processes work with an endpoint's newest settings, and how quickly the last of them took those."""
+    """How many of an endpoint's processes run with its newest settings, and how soon the last of them adopted these."""
 
     by: int
     of: int

@@ -1,4 +1,4 @@
-"""A queue table that was found, what is wanted of it, and the smallest TTBR seen in it."""
+"""A discovered queue table, its targets and settings, and the smallest TTBR seen in it."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -8,9 +8,9 @@ from pgqueue_admin.models.scoped_managers import OfSeenQueues, SeenQueues
 
 
 class Queue(models.Model):
-    """Targets judge it: past one, it is off target. NULL means none."""
+    """A queue past a target is off target. NULL means no target."""
 
-    # with an alias before it, billing:public, where it lies in a database that is looked at beside the first
+    # prefixed by an alias, billing:public, if it is in a monitored database beside the first
     schema = models.CharField(max_length=300)
     table = models.CharField(max_length=128)
     kind = models.CharField(max_length=20)  # monitor.tables.Kind
@@ -42,13 +42,13 @@ class Queue(models.Model):
 
 
 class MinimumTtbr(models.Model):
-    """T16: kept while the queue is empty, so that a warning does not vanish with the messages."""
+    """T16: kept while the queue is empty, so that the warning does not vanish with the messages."""
 
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="ttbrs")
     message_type = models.CharField(max_length=512)
     ttbr_ms = models.BigIntegerField()
     last_seen_at = models.DateTimeField()
-    # of the last seven days, kept up to date by history: how long they waited for a handler, how many in vain
+    # last seven days, updated by history: how long these waited for a handler, how many expired
     delivery_buckets = ArrayField(
         models.IntegerField(), default=list, help_text="Buckets of history.rollups.histogram."
     )
@@ -62,7 +62,7 @@ class MinimumTtbr(models.Model):
 
 
 class ExpiredCount(models.Model):
-    """How many messages of a type our receivers found too late, by day."""
+    """How many messages of a type had expired when our receivers got them, by day."""
 
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="expired_counts")
     message_type = models.CharField(max_length=512)

@@ -25,22 +25,20 @@ _READS: dict[str, Any] = {
     "lock_timeout": LOCK_SECONDS,
 }
 _SESSIONS = 8
-_OF_A_PERSON, _OF_A_QUEUE, _SEARCHES = 4, 2, 3  # at most, of those
-# A chunk may move large bodies; but on a table that somebody has locked it holds up nobody who wants the rows it has.
+_OF_A_PERSON, _OF_A_QUEUE, _SEARCHES = 4, 2, 3  # limits on concurrent sessions
+# A chunk may move large bodies. But if its table is locked, a short lock timeout frees the rows it has locked itself.
 _ACTS: dict[str, Any] = {"application_name": "pgqueue-admin acts", "statement_timeout": 300.0, "lock_timeout": 5.0}
-# columns of the engine's tables since version 8; of other tables the console asks for none of these
-_NAMED_LAST = re.compile(
-    r"\b(resolution|resolved_by|resolved_at|ingested_from|retry_blocked_reason|position|previous_actor|previous_at)\b"
-)
+# columns that the engine's tables have since version 8; the console queries no other table for them
+_NAMED_LAST = re.compile(r"\b(resolution|resolved_by|resolved_at|ingested_from|retry_blocked_reason|position)\b")
 
 
 @dataclass(frozen=True)
 class QueueDatabase:
     dsn: str
     schemas: tuple[str, ...]
-    is_ours: bool  # the embedded database; otherwise given by URL, and somebody's production
-    alias: str  # of one that is looked at beside the first; the first has none
-    is_writable: bool  # acts may write there: in one with an alias only what crosses (services/operations/crossings)
+    is_ours: bool  # the embedded database; otherwise given by URL: production
+    alias: str  # set for monitored databases beside the first; the first has none
+    is_writable: bool  # acts may write here: with an alias, only crossings (services/operations/crossings)
     dialect: Dialect = field(compare=False)
     _read_pool: Pool = field(compare=False, repr=False)
     _write_pool: Pool = field(compare=False, repr=False)
@@ -52,7 +50,7 @@ class QueueDatabase:
         return self.schemas[0] if self.schemas else self.dialect.default_schema
 
     def allows(self, address: Address) -> bool:
-        """Only these schemas are looked into and written to, whatever a path or a header says."""
+        """Whether the schema may be read and written: only the listed ones, whatever a path or a header says."""
         try:
             return self.dialect.native(address).schema in self.schemas
         except AddressUnreadable:
@@ -60,15 +58,16 @@ class QueueDatabase:
 
     @contextmanager
     def read_session(self, of: Address | None = None, *, searching: bool = False) -> Iterator[Connection]:
-        """Borrow a session that can only read, and a statement never longer than LOOK_SECONDS. Raises DatabaseDown.
+        """Borrow a read-only session whose statements end after LOOK_SECONDS. Raises DatabaseDown.
 
-        ``of``: the queue that is to be looked into. A queue and a person have so many at most; beyond them: Busy.
-        ``searching``: texts are to be read row by row, for which a person has one in all web processes, and all people
-        of this process together a few.
-        The console's own session is given back before, where it is of a pool: others need it while this one waits.
+        ``of``: the queue to be read. Sessions per queue and per person are limited; beyond the limit: Busy.
+        ``searching``: the caller reads texts row by row. A person has one search at a time over all web processes; this
+        process has a few at a time for all.
+
+        Returns a pooled session on the console's own database first: others need it while this caller waits.
         """
         if of and (seen := visible_queues.current()) and not seen.sees(of):
-            raise TableMissing("There is no such queue.")  # of those that may be seen
+            raise TableMissing("There is no such queue.")  # visible to this person
         _give_back()
         most: dict[Hashable, int] = {of: _OF_A_QUEUE} if of else {}
         if (who := session_shares.person.get()) is not None:
@@ -80,19 +79,18 @@ class QueueDatabase:
             yield session
 
     def exporting(self) -> AbstractContextManager[None]:
-        """For as long as somebody's export lasts, which holds no session between its reads: a person has one. Raises
-        Busy."""
+        """Hold this person's one export slot; an export holds no session between its reads. Raises Busy."""
         return self._shares.of({(EXPORT, session_shares.person.get()): 1})
 
     def probe_session(self) -> AbstractContextManager[Connection]:
-        """As ``read_session``, kept apart: to ask whether the database answers, and who holds a lock."""
+        """As ``read_session``, from a separate pool: to check that the database answers, and who holds a lock."""
         return self._probe_pool.connection()
 
     @contextmanager
     def write_session(self, answer_seconds: float | None = None) -> Iterator[Connection]:
-        """Borrow a session for an act. ``answer_seconds``: for one that is short. Raises DatabaseDown.
+        """Borrow a session for an act. ``answer_seconds``: a shorter answer timeout. Raises DatabaseDown.
 
-        Raises PermissionError for a database that is only looked at.
+        Raises PermissionError if acts may not write to this database.
         """
         if not self.is_writable:
             raise PermissionError(f"The database {self.alias} is only looked at.")
@@ -107,7 +105,8 @@ class QueueDatabase:
 
 @contextmanager
 def _told_if_older() -> Iterator[None]:
-    """Not where handlers run statements of their own: tables of theirs may have such columns."""
+    """Turn a missing engine column into EngineTablesOlder. Not used where handlers run their own statements, whose
+    tables may have such columns."""
     try:
         yield
     except TableChanged as error:
@@ -117,50 +116,50 @@ def _told_if_older() -> Iterator[None]:
 
 
 def queue_database() -> QueueDatabase:
-    """The first, of the ``queues`` alias as it stands now: the one that is written to."""
+    """The first database, by the current settings of the ``queues`` alias: the one that is written to."""
     return _source(_dsn(connections["queues"].settings_dict), tuple(settings.PGQUEUE["SCHEMAS"]))
 
 
 def looked_at() -> list[QueueDatabase]:
-    """Those beside the first, by their aliases."""
+    """The monitored databases beside the first, by alias."""
     return [_of_alias(alias) for alias in _others()]
 
 
 def of_alias(alias: str) -> QueueDatabase | None:
-    """None where the environment names no such database (any more)."""
+    """None if the environment names no such database (any more)."""
     return _of_alias(alias) if alias in _others() else None
 
 
 def only_looked_into(dsn: str, alias: str) -> QueueDatabase:
-    """One that has none of our queues. Raises ValueError where no dialect knows the URL."""
+    """A database without queues of ours. Raises ValueError if no dialect knows the URL."""
     return _source(dsn, (), alias)
 
 
 def schemas_looked_at() -> list[str]:
-    """With their aliases, as pages name them."""
+    """Monitored schemas with their aliases, as pages name them."""
     return [of.dialect.address(schema, "").schema for of in looked_at() for schema in of.schemas]
 
 
 def database_of(address: Address) -> QueueDatabase:
-    """Where this table lies: a schema of another database has its alias before it."""
+    """The database of this table: a schema of another database is prefixed by its alias."""
     alias, said, _ = address.schema.partition(":")
     return (of_alias(alias) if said else None) or queue_database()
 
 
 def is_watched(address: Address) -> bool:
-    """Whether its schema is one that is looked into, in whichever database."""
+    """Whether its database allows its schema."""
     return database_of(address).allows(address)
 
 
 def lies_elsewhere(address: Address) -> str:
-    """Why an act within the first database does not go there, in a sentence; empty: it is in that."""
+    """Why an act within the first database cannot reach this table, as a sentence; "" if it can."""
     alias = database_of(address).alias
     within = f"It is in the database {alias}: this is done within the first one only."
     return (write_refusal(address) or within) if alias else ""
 
 
 def write_refusal(address: Address) -> str:
-    """Why nothing is put into a queue there, nor taken out of its error queues, in a sentence; empty: it may be."""
+    """Why nothing may be sent to a queue there, or taken out of its error queues, as a sentence; "" if it may."""
     database = database_of(address)
     return "" if database.is_writable else only_looked(database.alias)
 
@@ -170,12 +169,12 @@ def only_looked(alias: str) -> str:
 
 
 def sees_locked_rows(address: Address) -> bool:
-    """Whether a look at this table sees what somebody has in hand."""
+    """Whether reading this table sees the rows that are in flight."""
     return database_of(address).dialect.sees_locked_rows
 
 
 def queues_in(alias: str) -> QuerySet[Queue]:
-    """The rows of one database's queues. Those of one that is looked at no more are taken for the first's, and gone."""
+    """The rows of one database's queues. Queues of a database no longer monitored count as the first's, and as gone."""
     if alias:
         return Queue.objects.filter(schema__startswith=f"{alias}:")
     found = Queue.objects.all()
@@ -196,8 +195,8 @@ def _others() -> dict[str, Any]:
 
 @contextmanager
 def through_django() -> Iterator[None]:
-    """Errors of Django on the ``queues`` alias become DatabaseError, as in ``read_session``: Django's own do not name
-    their database, and would be taken for an outage of the console's."""
+    """Turn Django's errors on the ``queues`` alias into DatabaseError, as ``read_session`` raises: Django's do not name
+    their database, and would count as an outage of the console's own."""
     try:
         yield
     except Error as error:
@@ -214,12 +213,12 @@ def _give_back() -> None:
 
 
 def console_dsn() -> str:
-    """The DSN of the console's own database, for whoever listens there."""
+    """The DSN of the console's own database, for listeners."""
     return _dsn(connections["default"].settings_dict)
 
 
 def close() -> None:
-    """Close the sessions that are kept open (tests; before a fork)."""
+    """Close the pooled sessions (tests; before a fork)."""
     for made in _made:
         made.close()
     _made.clear()
@@ -260,5 +259,5 @@ def _dsn(entry: dict[str, Any]) -> str:
 
 @lru_cache(maxsize=64)
 def _written(said: tuple[tuple[str, str | int], ...]) -> str:
-    """Once: each name of a queue that a page draws asks for it."""
+    """Cached: every queue name on a page needs it."""
     return address(dict(said))

@@ -1,4 +1,4 @@
-"""Resolves a queue name or address that a person or an endpoint wrote, and finds the rows of many addresses."""
+"""Resolves a queue name or address written by a person or an endpoint, and finds the rows of many addresses."""
 
 from collections.abc import Collection
 
@@ -12,7 +12,7 @@ from pgqueue_admin.models.queue_database import queue_database, queues_in
 
 
 class AmbiguousQueueName(AddressUnreadable):
-    """A table's name alone does not say which."""
+    """Several schemas have a table of this name."""
 
     def __init__(self, name: str, found: list[Address]):
         schemas = listed([each.schema for each in found])
@@ -20,9 +20,9 @@ class AmbiguousQueueName(AddressUnreadable):
 
 
 def canonical(name: str) -> str:
-    """Its address in full. A bare table name is enough while only one schema has it, whatever it is made of.
+    """The full address. A bare table name suffices while only one schema has it, whatever characters it has.
 
-    A whole address is never taken for a table that somebody named like one. Raises AddressUnreadable.
+    A full address is never read as a table of that name. Raises AddressUnreadable.
     """
     dialect = queue_database().dialect
     address = dialect.parse_address(name, queue_database().default_schema)
@@ -35,9 +35,9 @@ def canonical(name: str) -> str:
 
 
 def near(addresses: Collection[Address]) -> QuerySet[Queue]:
-    """Rows of these, also of tables that are gone, and of tables with one's schema and another's name: compare.
+    """A superset of these queues' rows, gone ones included: also one's schema with another's table. Compare them.
 
-    Ten thousand pairs would be planned for longer than all of these rows take to read.
+    Planning ten thousand pairs would take longer than reading all of these rows.
     """
     return Queue.objects.filter(
         schema__in={each.schema for each in addresses}, table__in={each.table for each in addresses}

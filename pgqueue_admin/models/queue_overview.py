@@ -12,7 +12,7 @@ from pgqueue_admin.models.raw_sql import console_sql, rows_of
 
 @dataclass(slots=True)
 class QueueFacts:
-    """Of a Queue what its row shows and is judged by."""
+    """The columns of Queue that a row shows and is judged by."""
 
     pk: int
     schema: str
@@ -28,7 +28,7 @@ class QueueFacts:
 
 @dataclass(slots=True)
 class QueueFigures:
-    """Of a LatestSample the same."""
+    """The same of LatestSample."""
 
     ready: int | None
     in_flight: int | None
@@ -52,24 +52,24 @@ class QueueFigures:
     last_departure_at: datetime | None
 
 
-# a page of one queue has the models
+# the page of one queue uses the models
 Known: TypeAlias = Queue | QueueFacts
 Newest: TypeAlias = LatestSample | QueueFigures
 
 
 class DeadCount(NamedTuple):
-    """How many lay dead: in the archive now and an hour ago, and in error queues an hour ago."""
+    """Dead messages: in the archive now and an hour ago, and in error queues an hour ago."""
 
     archived: int | None
     archived_then: int | None
     lying_then: int | None
 
 
-FACTS, INSTANTS = 10, 5  # columns, from the left and from the right
+FACTS, INSTANTS = 10, 5  # number of columns, from the left and from the right
 
 
 def rows() -> list[tuple[QueueFacts, QueueFigures | None]]:
-    """In order of address, those that may be seen; a queue that was never sampled has no figures."""
+    """Visible queues ordered by address; a queue never sampled has no figures."""
     found = rows_of(console_sql.queue_overview.rows(), _seen())
     return [(QueueFacts(*row[:FACTS]), _figures(row[FACTS:])) for row in found]
 
@@ -89,11 +89,11 @@ def _instant(seconds: float | None) -> datetime | None:
 
 
 def dead(now: datetime) -> DeadCount:
-    """Those of the archive are counted of all queues together: of some of them they are not known."""
+    """The archive's counts cover all queues together: None for a person who sees only some."""
     found = DeadCount(*rows_of(console_sql.queue_overview.dead(), {"then": now - timedelta(hours=1), **_seen()})[0])
     return found._replace(archived=None, archived_then=None) if visible_queues.current() else found
 
 
 def dead_then(queue_ids: Iterable[int], then: datetime) -> dict[int, int]:
-    """How many lay dead in these queues at that time, by queue; those of which that is not known are not in it."""
+    """Dead messages in each of these queues at that time; queues whose number is unknown are absent."""
     return dict(rows_of(console_sql.queue_overview.dead_then(), {"queues": list(queue_ids), "then": then}))

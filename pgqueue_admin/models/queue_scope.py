@@ -1,4 +1,4 @@
-"""Which queues the people of a group see: patterns. A person without any sees all."""
+"""Which queues members of a group see: patterns. A person without any sees all."""
 
 from django.db import models
 
@@ -6,9 +6,8 @@ LONGEST = 300
 
 
 class QueueScope(models.Model):
-    """Checked by ``services.queue_scopes`` before it is kept. A group that has some is not deleted: without them its
-    people would see every queue.
-    """
+    """Validated by ``services.queue_scopes`` before it is saved. A group with scopes cannot be deleted: without them
+    its members would see every queue."""
 
     group = models.ForeignKey("auth.Group", on_delete=models.PROTECT, related_name="queue_scopes")
     pattern = models.CharField(max_length=LONGEST, help_text="schema.queue, with * for any text.")

@@ -1,4 +1,4 @@
-"""Whether the console sees its queues: one judgement for pages, ``/readyz`` and the warning ``blind``."""
+"""Whether the console can read its queues: one judgement for pages, ``/readyz`` and the warning ``blind``."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ LOCKED = "55P03"
 
 
 class LastRead(Protocol):
-    """``at``: when the queue was last read. ``error``, ``sqlstate``: why it could not be read since; empty: it was."""
+    """``at``: when the queue was last read. ``error``, ``sqlstate``: why later reads failed; empty if none did."""
 
     at: datetime
     error: str
@@ -19,17 +19,18 @@ class LastRead(Protocol):
 
 
 class UnreadQueues(NamedTuple):
-    """``unread``: how many of ``of`` queues were not read for three samples; ``why``, ``sqlstate``: of most of them."""
+    """``unread``: how many of ``of`` queues were not read for three samples; ``why``, ``sqlstate``: the commonest
+    reason."""
 
     unread: int
     of: int
-    since: datetime | None  # since when it is more than half of them
+    since: datetime | None  # since when more than half are unread
     why: str
     sqlstate: str
 
     @property
     def is_blind(self) -> bool:
-        """More than half are unread. One queue that somebody has locked blinds nobody, not even the only one."""
+        """Whether more than half are unread. A single locked queue does not count, even if it is the only queue."""
         return 2 * self.unread > self.of and (self.unread > 1 or self.sqlstate != LOCKED)
 
 
@@ -46,6 +47,6 @@ def of(looks: Iterable[LastRead], now: datetime) -> UnreadQueues:
 
 
 def current() -> UnreadQueues:
-    """Of the newest samples, now."""
+    """Judges the newest samples, now."""
     there = LatestSample.objects.filter(queue__gone_since=None)
     return of(there.only("at", "error", "sqlstate"), database_clock.now())

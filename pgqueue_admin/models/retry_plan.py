@@ -1,4 +1,4 @@
-"""How a staged retry goes: try a few, watch, some more slowly, the rest; when it stops, holds, and waits by itself."""
+"""A staged retry: try a few, watch, send some slowly, then the rest; and when it stops, holds and waits."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from pgqueue_admin.models.operation import Operation
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Places of the frozen set, from the first to the last, and how many a second of them are sent; None: at once."""
+    """First and last position in the frozen set, and messages sent per second; None: all at once."""
 
     name: str  # try, some, rest
     first: int
@@ -22,7 +22,7 @@ class Stage:
 
 
 class RetryPlan(models.Model):
-    """What was planned, and where it stands. What became of each message is told by its item, never by this row."""
+    """The plan and its progress. The outcome of each message is in its item, not in this row."""
 
     operation = models.OneToOneField(Operation, on_delete=models.CASCADE, primary_key=True, related_name="plan")
     try_first = models.PositiveIntegerField(default=5, help_text="Sent at once, and watched. 0: no trial.")
@@ -52,7 +52,7 @@ class RetryPlan(models.Model):
 
     @property
     def stages(self) -> list[Stage]:
-        """Those that the set has messages for."""
+        """The stages that have messages."""
         last_tried = min(self.try_first, self.operation.count)
         last_of_some = min(last_tried + self.then_some, self.operation.count)
         parts = [
@@ -67,5 +67,5 @@ class RetryPlan(models.Model):
 
     @property
     def tried(self) -> int:
-        """The last place of the trial."""
+        """The last position of the trial."""
         return min(self.try_first, self.operation.count)

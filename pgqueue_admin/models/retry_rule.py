@@ -1,4 +1,4 @@
-"""Where messages of a type, or that died in a queue, are retried to instead: for queues that were renamed."""
+"""Where messages of a type, or dead in a queue, are retried to instead: for renamed queues."""
 
 from django.db import models
 from django.db.models import Q
@@ -7,7 +7,7 @@ from pgqueue_admin.models.fields import TimestampField
 
 
 class RetryRule(models.Model):
-    """Never changed: another one takes its place, so that an operation's rule says what it said."""
+    """Never changed, only replaced: the rule that an operation names stays as it was."""
 
     message_type = models.CharField(max_length=400, blank=True, help_text="* stands for anything. Empty: any.")
     queue = models.CharField(max_length=400, blank=True, help_text="Canonical address where it died. Empty: any.")

@@ -1,4 +1,4 @@
-"""Figures of history, by batch or of several: they add up, and those of a day are made anew from its files."""
+"""Figures of history, per batch or merged: they add up; a day's are recomputed from its files."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -8,13 +8,13 @@ from pgqueue_admin.models.history import HistoryBatch
 
 
 def of_batch(name: str) -> "models.ForeignKey[HistoryBatch | None]":
-    """Whose figures these are."""
+    """The batch whose figures these are."""
     which = "Empty: of several, folded or made anew."
     return models.ForeignKey(HistoryBatch, null=True, on_delete=models.CASCADE, related_name=name, help_text=which)
 
 
 class Rollup(models.Model):
-    """What finished in one minute, hour or day. Adds up over batches, histograms too: values counted by bucket."""
+    """Messages finished in one minute, hour or day. Rows of batches add up, as do histograms: counts by bucket."""
 
     batch = of_batch("rollups")
     grain = models.CharField(max_length=6)
@@ -45,7 +45,7 @@ class Rollup(models.Model):
 
 
 class TimeBucket(BaselineSubject):
-    """An hour or a day over all batches, once it is over: of a queue, an endpoint or a type; without a name of all."""
+    """A finished hour or day over all batches: of a queue, an endpoint or a type; of all if nothing is named."""
 
     grain = models.CharField(max_length=6)
 
@@ -54,7 +54,7 @@ class TimeBucket(BaselineSubject):
 
 
 class CountBucket(TimeBucket):
-    """What finished in it. The row of all is there of each step that was counted, and cut."""
+    """Messages finished. The row of all exists for every step counted, and marks it as done."""
 
     succeeded = models.BigIntegerField()
     failed = models.BigIntegerField()
@@ -69,7 +69,7 @@ class CountBucket(TimeBucket):
 
 
 class LatencyBucket(TimeBucket):
-    """How long it took, in buckets; of what was not timed there is none."""
+    """Durations in buckets; no row if nothing was timed."""
 
     measure = models.CharField(max_length=10)
     p50 = models.IntegerField()
@@ -88,7 +88,7 @@ class LatencyBucket(TimeBucket):
 
 
 class FailureFields(models.Model):
-    """What failed in the same way in one step, by its fingerprint (docs/reference/history-data.md)."""
+    """Failures of the same fingerprint in one step (docs/reference/history-data.md)."""
 
     at = models.DateTimeField()
     fingerprint = models.CharField(max_length=16)
@@ -106,7 +106,7 @@ class FailureFields(models.Model):
 
 
 class FailureBucket(FailureFields):
-    """In an hour or a day over all batches, once it is over and its CountedStep of all is there."""
+    """A finished hour or day over all batches, written once the step's CountBucket of all exists."""
 
     grain = models.CharField(max_length=6)
 
@@ -115,7 +115,7 @@ class FailureBucket(FailureFields):
 
 
 class FailureRollup(FailureFields):
-    """In one minute."""
+    """Per minute."""
 
     batch = of_batch("failures")
 
@@ -124,7 +124,8 @@ class FailureRollup(FailureFields):
 
 
 class RetryOutcome(models.Model):
-    """What one batch knows of a minute of a message that failed or was retried: all at one endpoint are a story."""
+    """One batch's outcome of a message that failed or was retried in a minute. All rows at one endpoint are its
+    story."""
 
     batch = of_batch("stories")
     message_id = models.TextField()
@@ -143,9 +144,9 @@ class RetryOutcome(models.Model):
 
 
 class DepthBucket(models.Model):
-    """What samples told of a queue in one minute, hour or day. Of hours and days the median is of minutes.
+    """Samples of a queue in one minute, hour or day. In hours and days the median is that of the minutes.
 
-    Rates and age are null where samples did not know them, and in steps folded before these were kept.
+    Rates and age are null if no sample knew them, and in steps folded before these were kept.
     """
 
     grain = models.CharField(max_length=6)

@@ -1,4 +1,4 @@
-"""Which database a model lives in: records in ``default``; unmanaged models look at engine tables in ``queues``."""
+"""Database of each model: ``default`` for records; ``queues`` for unmanaged models of engine tables."""
 
 from typing import Any
 
@@ -12,5 +12,5 @@ class Router:
     db_for_write = db_for_read
 
     def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool:
-        """Nothing is ever migrated on a queue database: it may be somebody's production."""
+        """Never migrate a queue database: it may be production."""
         return db == "default"

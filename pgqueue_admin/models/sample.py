@@ -6,7 +6,7 @@ from pgqueue_admin.models.scoped_managers import OfSeenQueues
 
 
 class SampleFields(models.Model):
-    """One queue at one instant. ``how`` says how depth, ready and expired are known: counted, capped, estimate."""
+    """One queue at one instant. ``how``: how depth, ready and expired are known: counted, capped, estimate."""
 
     at = models.DateTimeField()
     ready = models.BigIntegerField(null=True)
@@ -23,7 +23,7 @@ class SampleFields(models.Model):
     in_per_second = models.FloatField(null=True)
     out_per_second = models.FloatField(null=True)
     oldest_at = models.DateTimeField(null=True, help_text="When the head arrived.")
-    oldest_how = models.CharField(max_length=10, default="exact")  # to a sample; estimate (TimeSent); least
+    oldest_how = models.CharField(max_length=10, default="exact")  # exact to one sample; estimate (TimeSent); least
     next_due_at = models.DateTimeField(null=True)
     error = models.TextField(blank=True, help_text="Why this queue could not be read this time.")
 
@@ -32,7 +32,7 @@ class SampleFields(models.Model):
 
 
 class LatestSample(SampleFields):
-    """One row a queue, updated in place."""
+    """One row per queue, updated in place."""
 
     queue = models.OneToOneField("Queue", on_delete=models.CASCADE, primary_key=True, related_name="latest")
     changed_at = models.DateTimeField(help_text="When depth last differed from the sample before.")
@@ -62,7 +62,7 @@ class Sample(SampleFields):
 
 
 class ArchiveSample(models.Model):
-    """How many lay dead in the archive, whichever queue they died in: also those whose queue is gone."""
+    """Dead messages in the archive, whichever queue they died in, also if that queue is gone."""
 
     at = models.DateTimeField(db_index=True)
     dead = models.BigIntegerField()

@@ -1,4 +1,4 @@
-"""Samples as they are kept: the newest of each queue, ten-second history for charts, and its thinning."""
+"""Storage of samples: the newest of each queue, ten-second history for charts, and its thinning."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -14,9 +14,9 @@ from pgqueue_admin.models.sample import SampleFields
 HISTORY_EVERY = timedelta(seconds=10)
 FINE_FOR = timedelta(hours=2)
 KEPT_FOR = timedelta(days=8)
-_THINNED_BACK = timedelta(days=1)  # what is older was thinned by earlier runs
+_THINNED_BACK = timedelta(days=1)  # earlier runs have thinned what is older
 SILENT = "Nobody has looked since: the process that looks at this database is silent. See Workers."
-_CHUNK = 100  # queues a statement: a transaction of its own, which holds up nobody for long
+_CHUNK = 100  # queues per statement: a short transaction of its own
 
 _FIGURES = [field.name for field in SampleFields._meta.get_fields()]
 _LATEST = [field.name for field in LatestSample._meta.concrete_fields if not field.primary_key]
@@ -29,15 +29,15 @@ def store(
     history: bool,
     unread: Mapping[int, str] | None = None,
 ) -> None:
-    """Write one look at all queues and wake whoever shows it, in one transaction.
+    """Store one sample of all queues and wake the pages, in one transaction.
 
-    ``unchanged``: ids of queues whose figures are those of the look before; only their time moves on. ``unread``: why
-    others could not be read; history has a row without figures of them, so that nobody takes a sum for that of all.
+    ``unchanged``: ids of queues whose figures equal the sample before; only their time is updated. ``unread``: why
+    other queues could not be read; history gets a row without figures for each, so that no sum counts as complete.
     """
     with transaction.atomic():
         LatestSample.objects.bulk_create(changed, update_conflicts=True, unique_fields=["queue"], update_fields=_LATEST)
         still = list(unchanged)
-        # another sampler may have said meanwhile that this one is silent
+        # clears the error if another sampler has marked this one silent
         LatestSample.objects.filter(queue__in=still).update(at=at, error="", sqlstate="")
         if history:
             latest = LatestSample.objects.filter(queue__in=[*still, *(each.queue_id for each in changed)])
@@ -47,19 +47,19 @@ def store(
 
 
 def store_archive(dead: int, at: datetime, history: bool) -> None:
-    """How many lie dead in the archive: written when it changed, and for the history."""
+    """Store the number of dead messages in the archive if it changed, and for history."""
     newest = archive()
     if history or newest is None or newest.dead != dead:
         ArchiveSample.objects.create(at=at, dead=dead)
 
 
 def archive() -> ArchiveSample | None:
-    """The newest count of the archive's dead: the one written last, for a clock may step back."""
+    """The newest count of the archive's dead, by insertion: a clock may step back."""
     return ArchiveSample.objects.order_by("-pk").first()
 
 
 def mark_unreadable(error: str, queues: Iterable[int] | None = None, *, sqlstate: str = "") -> None:
-    """Say why no new figures come, and by which code of the server; the last ones and their time stay."""
+    """Record why there are no new figures, with the server's SQLSTATE. The last figures and their time stay."""
     rows = LatestSample.objects.filter(queue__gone_since=None)
     rows = rows if queues is None else rows.filter(queue__in=list(queues))
     if rows.exclude(error=error, sqlstate=sqlstate).update(error=error, sqlstate=sqlstate):
@@ -67,29 +67,29 @@ def mark_unreadable(error: str, queues: Iterable[int] | None = None, *, sqlstate
 
 
 def mark_silent(queues: QuerySet[Queue], since: datetime) -> None:
-    """Say of queues that another sampler looks at that it has not done so since: their figures are old."""
+    """Mark the queues of a silent sampler, those without a sample since ``since``: their figures are old."""
     old = LatestSample.objects.filter(queue__gone_since=None, queue__in=queues, at__lt=since, error="")
     if old.update(error=SILENT, sqlstate=""):
         notify.announce(notify.SAMPLE, "error")
 
 
 def number(at: datetime) -> int:
-    """Counts up with time, across restarts of the sampler."""
+    """Sample number: increases with time, across restarts of the sampler."""
     return round(at.timestamp() * 1000)
 
 
 def latest() -> dict[int, LatestSample]:
-    """The newest figures by queue id, of queues that are there."""
+    """The newest figures by queue id, of queues that exist."""
     return {each.queue_id: each for each in LatestSample.objects.filter(queue__gone_since=None)}
 
 
 def history(queue: Queue, window: timedelta, until: datetime) -> list[Sample]:
-    """One queue's samples of a window, oldest first. A gap in time is a gap in samples: draw nothing through it."""
+    """One queue's samples of a window, oldest first. Draw no line through a gap in time."""
     return list(queue.samples.filter(at__gt=until - window, at__lte=until).order_by("at"))
 
 
 def steps(queue_id: int, since: datetime, step: int) -> dict[int, tuple[Any, ...]]:
-    """One queue's ready, in flight, delayed, expired, in, out, dead, and how its depth is known, by number of the step.
+    """One queue's ready, in flight, delayed, expired, in, out, dead, and how its depth is known, by step number.
 
     ``step``: seconds.
     """
@@ -99,12 +99,12 @@ def steps(queue_id: int, since: datetime, step: int) -> dict[int, tuple[Any, ...
 
 
 def most_ready(queue_ids: Iterable[int], since: datetime, step: int) -> list[tuple[int, int, int | None]]:
-    """Queue, number of the step, the most that was ready in it."""
+    """Queue, step number, most ready messages in the step."""
     return rows_of(console_sql.samples.most_ready(), {"queues": list(queue_ids), "since": since, "step": step})
 
 
 def thin(now: datetime) -> int:
-    """Keep one sample a minute of what is older than two hours and nothing older than eight days; how many went."""
+    """Keep one sample a minute after two hours and none after eight days; return how many were deleted."""
     gone = sum(model.objects.filter(at__lt=now - KEPT_FOR).delete()[0] for model in (Sample, ArchiveSample))
     until, queues = now - FINE_FOR, list(Queue.objects.order_by("pk").values_list("pk", flat=True))
     about = {"since": until - _THINNED_BACK, "until": until}

@@ -1,4 +1,4 @@
-"""A page's address that somebody gave a name: a noun and the query behind it, never an address as such."""
+"""A named view of a page: its noun and its query, never a URL."""
 
 from typing import Any
 
@@ -13,15 +13,14 @@ LONGEST_QUERY = 4_000
 
 
 def leave_shared(collector: Any, field: Any, views: Any, using: str) -> None:
-    """With a person go their own; what they shared is everybody's and stays."""
+    """Delete a person's own views with the person; keep shared ones, which belong to everybody."""
     models.CASCADE(collector, field, views.filter(is_shared=False), using)
     models.SET_NULL(collector, field, views.filter(is_shared=True), using)
 
 
 class SavedView(models.Model):
-    """``person``: whose it is; others see it only where it ``is_shared``. ``owner``: what they were called then, which
-    somebody else may be called later.
-    """
+    """``person``: the owner; others see the view only if ``is_shared``. ``owner``: the owner's name at that time, which
+    another person may get later."""
 
     slug = models.SlugField(max_length=80, unique=True, help_text="Stays as it is when the view is renamed.")
     name = models.CharField(max_length=LONGEST_NAME)
@@ -34,7 +33,7 @@ class SavedView(models.Model):
 
     class Meta:
         ordering = ["page", "name", "id"]
-        constraints = [  # own and shared ones apart: who renames a shared one is not told of its owner's others
+        constraints = [  # shared apart from own: renaming a shared view must not reveal its owner's other names
             models.UniqueConstraint("person", "is_shared", "page", Lower("name"), name="pgqueue_savedview_name")
         ]
 
@@ -43,7 +42,7 @@ class SavedView(models.Model):
 
 
 class DefaultView(models.Model):
-    """Which view a person's list opens with, where its address asks for nothing. It goes with the view."""
+    """The view that a person's list opens with if the URL has no query. Deleted with the view."""
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     page = models.CharField(max_length=20, help_text="The view's.")

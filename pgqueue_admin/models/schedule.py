@@ -1,10 +1,10 @@
-"""Schedules as Django sees them: a table of the engine's in ``queues``, looked at and never migrated."""
+"""Schedules as Django sees them: an engine table in ``queues``, read and never migrated."""
 
 from django.db import models
 
 
 class Schedule(models.Model):
-    """A row of ``messages.schedule``: what is sent by the clock, and when (docs/reference/schedules.md)."""
+    """A row of ``messages.schedule``: what is sent on schedule, and when (docs/reference/schedules.md)."""
 
     id = models.BigIntegerField(primary_key=True)
     name = models.TextField()

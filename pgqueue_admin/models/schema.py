@@ -1,4 +1,4 @@
-"""The schema of the console's own tables: who else may create there could have code of theirs run by our statements."""
+"""The schema of the console's own tables: another role that may create in it could have our statements run its code."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +11,12 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.search_paths import CONSOLE_SCHEMA
 from pgqueue_admin.models.raw_sql import console_sql, rows_of, run
 
-_MAKING = f"{CONSOLE_SCHEMA}, pg_catalog, pg_temp"  # what is made comes to be in the first
+_MAKING = f"{CONSOLE_SCHEMA}, pg_catalog, pg_temp"  # new objects are created in the first
 _APP = "pgqueue"
 
 
 class NotReady(Exception):
-    """The console's own tables cannot be made; says why, and the statement that somebody has to run."""
+    """The console's own tables cannot be created; says why, and the statement that an administrator must run."""
 
 
 class SchemaStanding(NamedTuple):
@@ -28,7 +28,7 @@ class SchemaStanding(NamedTuple):
 
 
 class SchemaCreator(NamedTuple):
-    """Somebody who may create in a schema; without a name everybody may."""
+    """A role that may create in a schema; without a name: every role."""
 
     schema: str
     name: str | None
@@ -43,14 +43,14 @@ class SchemaCreator(NamedTuple):
 
 @contextmanager
 def for_migrating() -> Iterator[None]:
-    """The schema exists, is ours alone, and tables are made in it. Raises NotReady."""
+    """Ensure that the schema exists and is ours alone; create tables in it inside the block. Raises NotReady."""
     try:
         _make()
         _refuse_earlier()
         rows_of(console_sql.console_schema.set_path(), {"path": _MAKING})
         yield
     finally:
-        connections[DEFAULT_DB_ALIAS].close()  # the next session has the path of all others
+        connections[DEFAULT_DB_ALIAS].close()  # the next session has the usual search_path
 
 
 def _make() -> None:
@@ -77,7 +77,7 @@ def _make() -> None:
 
 
 def creators(schemas: list[str]) -> list[SchemaCreator]:
-    """Of the console's database: who else may create in these."""
+    """Other roles that may create in these schemas of the console's database."""
     return [SchemaCreator(*row) for row in rows_of(console_sql.console_schema.creators(), {"schemas": schemas})]
 
 
@@ -86,7 +86,7 @@ def _standing() -> SchemaStanding:
 
 
 def _refuse_earlier() -> None:
-    """Unreleased versions had other migrations, at first in ``public``. None of their tables is read."""
+    """Refuse tables of unreleased versions, which had other migrations, at first in ``public``; none is read."""
     known = {name for app, name in MigrationLoader(None).disk_migrations if app == _APP}
     for schema in (CONSOLE_SCHEMA, "public"):
         if _has_ledger(schema) and _applied(schema) - known:
@@ -110,7 +110,7 @@ def _has_ledger(schema: str) -> bool:
 
 
 def written(query: Any) -> str:
-    """A statement as an administrator runs it."""
+    """The statement as text, for an administrator to run."""
     return f"{postgresql().written(query)};"
 
 

@@ -1,6 +1,6 @@
 """Managers that return only rows of queues in the current scope.
 
-Rows that belong to no queue are of none that is seen. ``_base_manager`` stays whole: by it one row leads to another.
+Rows without a queue are hidden from a scoped person. ``_base_manager`` is unfiltered: related rows are followed by it.
 """
 
 from typing import TypeVar, cast
@@ -32,42 +32,42 @@ class SeenQueues(_Seen[M]):
 
 
 class OfSeenQueues(_Seen[M]):
-    """By their queue's row."""
+    """Filters by the queue's row."""
 
     def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
         return rows.filter(queue__in=seen.ids)
 
 
 class OfSeenNames(_Seen[M]):
-    """By a queue's canonical address."""
+    """Filters by the queue's canonical address."""
 
     def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
         return rows.filter(queue__in=seen.names)
 
 
 class OfAllQueues(_Seen[M]):
-    """What is said of all queues together: nobody who sees some of them is told it."""
+    """Hides rows about all queues together from people who see only some."""
 
     def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
         return rows.none()
 
 
 class OfOwnTeam(_Seen[M]):
-    """What people of exactly the same groups said: nobody else is known to see the same."""
+    """Rows by people of exactly the same groups: no others are known to see the same queues."""
 
     def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
         return rows.filter(team=list(seen.team)) if seen.team else rows.none()
 
 
 class OfSeenAlerts(_Seen[M]):
-    """By the queue of their warning."""
+    """Filters by the queue of the warning."""
 
     def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
         return rows.filter(alert__queue__in=seen.names)
 
 
 class OfSeenAddresses(_Seen[M]):
-    """By schema and table."""
+    """Filters by schema and table."""
 
     def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
         schemas = {each.schema for each in seen.seen}
@@ -78,9 +78,9 @@ class OfSeenAddresses(_Seen[M]):
 
 
 class WhollySeen(_Seen[M]):
-    """By a count for each queue: of an operation that reaches further nothing is told.
+    """Filters operations by their counts per queue: one that reaches beyond the scope is hidden.
 
-    That count is by target where rules were followed or messages called back: then it says nothing of where they died.
+    After retry rules or a call-back the counts are per target, and do not say where the messages died.
     """
 
     def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
@@ -92,9 +92,9 @@ class WhollySeen(_Seen[M]):
 
 
 class AboutSeenQueues(_Seen[M]):
-    """By what an entry of the audit is about: a queue, its messages, the endpoint that receives it now.
+    """Filters audit entries by subject: a queue, its messages, the endpoint that receives from it now.
 
-    People and other settings are of no queue. An endpoint may have been of another one before it was withdrawn.
+    Entries about people and other settings belong to no queue. A withdrawn endpoint may have had another queue.
     """
 
     def narrowed(self, rows: models.QuerySet[M], seen: VisibleQueues) -> models.QuerySet[M]:
@@ -108,6 +108,6 @@ class AboutSeenQueues(_Seen[M]):
         return about.exclude(before__has_any_keys=_WHERE_ELSE).exclude(after__has_any_keys=_WHERE_ELSE)
 
 
-# What names further queues is not told, as nobody knows which.
+# Hidden because these entries name further queues, maybe outside the scope.
 _ELSEWHERE = ("move", "copy", "edit")
 _WHERE_ELSE = ["queue", "target", "targets", "rules", "to", "error_queue", "audit_queue", "subscription_table"]

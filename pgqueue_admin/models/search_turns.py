@@ -1,4 +1,4 @@
-"""Lets each person run one text search at a time, over all web processes."""
+"""Limits each person to one text search at a time, over all web processes."""
 
 import time
 from collections.abc import Hashable, Iterator
@@ -16,9 +16,8 @@ BETWEEN = 0.05  # seconds
 
 @contextmanager
 def turn(person: Hashable) -> Iterator[None]:
-    """Held in a transaction of the console's database: it ends with whoever has it, also behind a pooler, and nobody
-    waits in the database for it. None: a command's, which is nobody's. Raises Busy.
-    """
+    """An advisory lock in a transaction on the console's database: it ends with its process, also behind a pooler.
+    Waiters poll, so none waits in the database. None: a command, unlimited. Raises Busy."""
     if person is None:
         yield
         return

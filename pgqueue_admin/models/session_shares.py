@@ -1,4 +1,4 @@
-"""Limits the sessions of a pool that one queue or one person may use, so that a lock does not block all others."""
+"""Limits the sessions of a pool that one queue or one person may use, so that one lock does not block all others."""
 
 import threading
 from collections import Counter
@@ -9,19 +9,19 @@ from contextvars import ContextVar
 from pgqueue_admin.dialects import deadline
 from pgqueue_admin.dialects.errors import Busy
 
-WAIT_SECONDS = 1.0  # for a share; the deadline of who waits may come before
+WAIT_SECONDS = 1.0  # for a share; the caller's deadline may end earlier
 
-SEARCH = "search"  # of texts, by a person
-EXPORT = "export"  # of the archive, likewise
+SEARCH = "search"  # a text search, by person
+EXPORT = "export"  # an archive export, by person
 ANOTHER_SEARCH = (
     "Another search of yours still reads texts, maybe in another window. It ends within seconds: search again then."
 )
 
-person: ContextVar[Hashable] = ContextVar("person", default=None)  # on whose behalf this thread looks
+person: ContextVar[Hashable] = ContextVar("person", default=None)  # the person this thread reads for
 
 
 class Shares:
-    """Shares are taken all or none, so that nobody holds one while waiting for another."""
+    """Takes all shares or none, so that no caller holds one while it waits for another."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -29,7 +29,7 @@ class Shares:
 
     @contextmanager
     def of(self, most: Mapping[Hashable, int]) -> Iterator[None]:
-        """``most``: by whom or what a session is taken for, how many it may have. Raises Busy."""
+        """``most``: session limit per key (a person, a queue, a purpose). Raises Busy."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._fit(most), min(WAIT_SECONDS, deadline.left())):
                 raise Busy(self._why(most))
@@ -39,7 +39,7 @@ class Shares:
         finally:
             with self._changed:
                 self._taken.subtract(most.keys())
-                self._taken += Counter()  # those at nothing go
+                self._taken += Counter()  # drops zero counts
                 self._changed.notify_all()
 
     def _why(self, most: Mapping[Hashable, int]) -> str:

@@ -1,4 +1,4 @@
-"""How setting values are written, in tables, histories and sentences."""
+"""How setting values are written in tables, histories and sentences."""
 
 from typing import Any
 
@@ -101,7 +101,7 @@ def change(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
 
 
 def did(verb: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
-    """``set peek delay 1 s → 12 s``, ``stopped it: processes 2 → 0``, ``paused it``; of an outbox what was sent."""
+    """``set peek delay 1 s → 12 s``, ``stopped it: processes 2 → 0``, ``paused it``; for an outbox, what was sent."""
     if verb == "dispatch":
         of = after or {}
         sent = f"{pluralize(of.get('messages', 0), 'message')} of {pluralize(of.get('records', 0), 'record')}"

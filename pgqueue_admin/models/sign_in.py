@@ -1,4 +1,4 @@
-"""Sign-ins that failed lately: what a brake is judged by, and forgotten within a day."""
+"""Recent failed sign-ins, which throttle further ones; deleted within a day."""
 
 from django.db import models
 

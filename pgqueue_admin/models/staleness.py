@@ -1,4 +1,4 @@
-"""When figures are stale: the one limit of pages, ``/readyz`` and the warning (CONSOLE L6)."""
+"""When figures are stale: the one limit for pages, ``/readyz`` and the warning (CONSOLE L6)."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ MISSED_SAMPLES = 3
 
 
 def limit() -> float:
-    """Seconds after which a newest sample means that samples are missing."""
+    """Seconds after which the newest sample counts as stale: three samples."""
     return MISSED_SAMPLES * max(1.0, float(settings.PGQUEUE["SAMPLE_SECONDS"]))
 
 
@@ -20,5 +20,5 @@ def age(newest: datetime, now: datetime | None = None) -> float:
 
 
 def is_stale(newest: datetime | None, now: datetime | None = None) -> bool:
-    """Whether so many samples are missing that every figure must say its age."""
+    """Whether so many samples are missing that every figure must show its age."""
     return newest is None or age(newest, now) > limit()

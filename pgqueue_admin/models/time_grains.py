@@ -7,13 +7,13 @@ STEPS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": time
 
 
 def floor(at: datetime, grain: str) -> datetime:
-    """When the step began in which it lies."""
+    """The start of the step that contains ``at``."""
     seconds = int(STEPS[grain].total_seconds())
     return datetime.fromtimestamp(int(at.timestamp()) // seconds * seconds, UTC)
 
 
 def few(grain: str, since: datetime, until: datetime) -> Iterator[tuple[str, datetime, datetime]]:
-    """A stretch of whole steps in as few as there are: coarser ones, and finer ones before and after them."""
+    """Split a range of whole steps into as few as possible: coarser ones, with finer ones before and after."""
     coarser = dict(zip(STEPS, list(STEPS)[1:], strict=False)).get(grain)
     if coarser:
         first = floor(since + STEPS[coarser] - timedelta(microseconds=1), coarser)

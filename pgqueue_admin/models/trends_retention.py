@@ -8,12 +8,12 @@ _DAYS = {"minute": "TRENDS_MINUTE_RETENTION_DAYS", "hour": "TRENDS_HOUR_RETENTIO
 
 
 def kept_for() -> dict[str, timedelta]:
-    """By grain; a grain that is absent is kept for ever."""
+    """By grain; an absent grain is kept for ever."""
     days = {grain: settings.PGQUEUE[name] for grain, name in _DAYS.items()}
     return {grain: timedelta(days=number) for grain, number in days.items() if number}
 
 
 def failures_from(now: datetime) -> datetime | None:
-    """Since when each failure and story is kept, as long as hours are; None: for ever. Numbers stay as days."""
+    """Start of the kept failures and stories, which last as long as hours do; None: for ever. Counts stay as days."""
     kept = kept_for().get("hour")
     return now - kept if kept else None

@@ -1,4 +1,4 @@
-"""A trial of dead messages: handlers run in transactions that are always rolled back. What came of each is kept."""
+"""Trials of dead messages: handlers run in transactions that are always rolled back. Outcomes are kept."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ KEPT = timedelta(days=7)
 
 
 class Trial(models.Model):
-    """Who asked for it. What was not tried by ``until`` is not tried any more, and is not known."""
+    """One request. Items not tried by ``until`` are never tried, and their outcome stays unknown."""
 
     who = models.CharField(max_length=150)
     reason = models.TextField(blank=True)
@@ -31,19 +31,19 @@ class Trial(models.Model):
 
 class TrialItems(models.QuerySet["TrialItem"]):
     def to_try(self) -> "TrialItems":
-        """What waits, or is being tried, and may still be; in order."""
+        """Items that wait or are being tried, and are not too old, in order."""
         return self.filter(outcome="", trial__until__gt=Now()).order_by("trial", "position")
 
 
 class TrialItem(models.Model):
-    """One message of it. It is written before its handlers run, and after: who finds it begun knows a process ended."""
+    """One message of a trial. Saved before and after its handlers run: if begun without outcome, its process ended."""
 
     class Outcome(models.TextChoices):
         WAITING = ""
         SUCCEEDS = "succeeds"
         RAISES = "raises"
         REFUSED = "refused"  # it cannot be tried
-        LEFT = "left"  # its handler left the transaction
+        LEFT = "left"  # the handler ended the transaction
         UNKNOWN = "unknown"
 
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="items")
