@@ -1,4 +1,4 @@
-"""Message history on Spark: what left the queues, kept for years.
+"""Message history on Spark: finished and dead messages, kept for years.
 
-pyspark is imported in ``spark`` only, and ``spark`` by ``driver`` only.
+Only ``spark`` imports pyspark, and only ``batch_loop`` imports ``spark``.
 """

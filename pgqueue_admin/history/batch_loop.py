@@ -1,4 +1,4 @@
-"""Runs batches one after the other. Spark starts with the first and stays."""
+"""Runs batches one after the other. Spark starts with the first batch and stays."""
 
 import logging
 import time
@@ -27,13 +27,13 @@ from pgqueue_admin.models.queue_database import queue_database
 
 log = logging.getLogger(__name__)
 MEASURE_EVERY = 300.0
-MUCH = 50_000  # messages: so many are read before their time
-_HUNG_UP = 10.0  # seconds until a Java that does not answer any more has ended, where it does
-_SMALL = 20_000  # rows: what is less is no faster in two halves
+MUCH = 50_000  # messages: this many are read before the regular time
+_HUNG_UP = 10.0  # seconds to wait for an unresponsive Java process to end
+_SMALL = 20_000  # rows: a smaller batch is no faster in two parts
 
 
 class BatchLoop:
-    """Reads batches until ``ending`` says so. ``is_busy``: do others need this machine? Asked before each batch.
+    """Reads batches until ``ending`` is true. ``is_busy``: do others need this machine? Called before each batch.
     ``has_read``: called after each."""
 
     def __init__(
@@ -48,15 +48,15 @@ class BatchLoop:
         self._is_busy, self._has_read = is_busy, has_read
         self._code_version, self._most, self._many, self._spark = code_version, most, many, spark
         self._measure_at = 0.0
-        self._given_out: int | None = None  # when the last turn began
-        self._not_ready: Exception | None = None  # in this turn: a cluster that is away is waited for once
+        self._given_out: int | None = None  # numbers given out when the last turn began
+        self._not_ready: Exception | None = None  # in this turn: an unreachable cluster is waited for only once
         self._watch: jvm_watchdog.JvmWatchdog | None = None
 
     def run_once(self, ending: Callable[[], bool] = lambda: False) -> int:
-        """All that was there when it began, source by source; how many batches were done.
+        """Read all that existed at the start, source by source; return how many batches were done.
 
-        What one source raises keeps back neither the others nor what follows; the first of it is raised at the end.
-        Raises JavaLost, too. Nothing is done while the folder is not that of the manifest.
+        An error at one source stops neither the others nor the later steps; the first one is raised at the end.
+        Raises JavaLost, too. Does nothing while the folder is not the manifest's.
         """
         java.check()
         self._not_ready = None
@@ -76,7 +76,7 @@ class BatchLoop:
         return done
 
     def much_came(self) -> bool:
-        """Whether MUCH has, at most, since the last turn began. What is wrong with a table, a turn says."""
+        """Whether MUCH messages may have arrived since the last turn began. Errors are left for the turn to report."""
         try:
             with queue_database().read_session() as connection:
                 return self._given_out is not None and given_out(connection) - self._given_out >= MUCH
@@ -99,18 +99,18 @@ class BatchLoop:
             except Exception as error:
                 faults.append(error)
                 ledger.went_wrong(each, java.describe(error))
-                if java.ended() is not None:  # in this process no other can be read
+                if java.ended() is not None:  # without Java this process can read no other source
                     break
         return done
 
     def _read(self, connection: Connection, each: HistorySource, began: datetime, ending: Callable[[], bool]) -> int:
-        """What comes meanwhile is left to the next turn: where something always comes, this one would never end.
+        """Rows that arrive meanwhile wait for the next turn: under constant load this turn would never end.
 
-        Half as much at once while others need this machine: with one processor, too, a batch is to end within a minute.
+        Halves the batch while others need this machine: even with one processor, a batch should end within a minute.
         """
         done, is_complete = 0, False
         while not (ending() or is_complete or is_held(each) or retry_backoff.is_resting(each)):
-            is_busy = self._is_busy()  # of each batch: it begins with this question
+            is_busy = self._is_busy()  # asked per batch, before it is planned
             batch = planning.plan_batch(connection, each, self._most // 2 if is_busy else self._most)
             if batch is None or not self._run(connection, batch, is_busy):
                 break
@@ -120,7 +120,7 @@ class BatchLoop:
         return done
 
     def _run(self, connection: Connection, batch: HistoryBatch, is_busy: bool) -> bool:
-        """False: it was cancelled, another driver has it, or what is to be read is not as planned, or not there yet."""
+        """False: cancelled, taken by another driver, not readable yet, or no longer as planned."""
         from pgqueue_admin.history.spark import session as starting  # the first import of pyspark in this process
         from pgqueue_admin.history.spark.jobs import batch as job
 
@@ -143,7 +143,7 @@ class BatchLoop:
         return True
 
     def _recompute(self) -> int:
-        """A day whose figures somebody wants anew: one a turn, so that a year of them keeps nothing else waiting."""
+        """Recompute one requested day per turn: a year of requests must not delay all else."""
         if (day := recompute_requests.due()) is None:
             return 0
         from pgqueue_admin.history.spark import cluster_check
@@ -155,9 +155,9 @@ class BatchLoop:
             ledger.Superseded,
             recompute_requests.FilesMoved,
             cluster_check.ClusterNotReady,
-        ) as other:  # asked for once more, say: it stays wanted
+        ) as other:  # e.g. requested once more: the request stays open
             log.info("History: %s", other)
-        except Exception as error:  # a file that somebody took away must not hold back what is to be read
+        except Exception as error:  # a missing file must not stop the reading
             log.warning("History: %s was not recomputed: %s", day.day, error)
             recompute_requests.failed(day, f"{type(error).__name__}: {error}")
         else:
@@ -165,14 +165,14 @@ class BatchLoop:
         return 0
 
     def _compact(self) -> None:
-        """One day's small files, now that nothing is left to be read."""
+        """Compact one day's small files, once nothing is left to read."""
         if (found := compactions.due(database_clock.now(), self._many)) is None:
             return
         from pgqueue_admin.history.spark.jobs import compaction
 
         try:
             compaction.run(self._session(), found, folder())
-        except Exception as error:  # it counts for nothing, and is tried again in an hour
+        except Exception as error:  # without effect on history; retried in an hour
             log.warning("History: files of %s were not compacted: %s", found.day, error)
         else:
             log.info("History: %s files of %s became one.", len(found.files), found.day)
@@ -196,7 +196,7 @@ class BatchLoop:
             try:
                 if not starting.is_local(master):
                     cluster_check.ready(started, folder())
-            except Exception as error:  # whoever asks in the next turn asks this of it, too
+            except Exception as error:  # further calls in this turn raise it at once; the next turn checks again
                 self._not_ready = error
                 started.stop()
                 raise
@@ -204,7 +204,7 @@ class BatchLoop:
         return self._spark
 
     def close(self) -> None:
-        """Spark is started anew with the next batch. Raises JavaLost: not in this process."""
+        """Stop Spark; the next batch starts it anew. Raises JavaLost if this process cannot."""
         session, self._spark = self._spark, None
         try:
             if session is not None:
@@ -224,5 +224,5 @@ def _keep_events(connection: Connection, faults: list[Exception]) -> None:
 
 
 def _parts(rows: int, is_local: bool, is_busy: bool) -> int:
-    """One where two are no faster: few rows, or one processor, on one machine."""
+    """One part if two are no faster: few rows, or one processor, on one machine."""
     return 1 if is_local and (is_busy or rows < _SMALL) else 2

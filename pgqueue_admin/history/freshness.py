@@ -1,4 +1,4 @@
-"""How far history is complete, what keeps it back, and what could not be kept."""
+"""How far history is complete, what blocks it, and which rows were rejected."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ from pgqueue_admin.models.queue_database import queues_in
 from pgqueue_admin.models.raw_sql import console_sql, rows_of
 
 
-# How far history has read the archive, for those who may take away only what is behind that.
+# How far history has read the archive. Retention may delete only what is older.
 class Watermark(NamedTuple):
-    """Every row that is visible in ``snapshot`` (empty: none) is in history; events that are visible in ``events``, and
-    from before ``events_before``, are in files."""
+    """History holds every row visible in ``snapshot`` (empty: none). Files hold the events that are visible in
+    ``events`` and older than ``events_before``."""
 
     snapshot: str = ""
     events: str = BEFORE_ALL
@@ -41,7 +41,7 @@ class Watermark(NamedTuple):
 
 
 def of_archive(cluster: str, oid: int | None) -> Watermark:
-    """Of this very table in this cluster; of another one nothing. A driver of the version before noted no oid."""
+    """For exactly this table in this cluster, else empty. A source whose oid was never recorded matches any table."""
     known = HistorySource.objects.filter(Q(oid=oid) | Q(oid=None), table=ARCHIVE, cluster=cluster).first()
     return Watermark(known.snapshot, known.events_snapshot or BEFORE_ALL, known.events_before) if known else Watermark()
 
@@ -50,22 +50,22 @@ LIMIT = timedelta(minutes=15)
 
 
 class HistoryFreshness:
-    """Each asked for once, by who shows it."""
+    """Each figure is queried once, by the page that shows it."""
 
     @cached_property
     def watermark(self) -> datetime | None:
-        """None: something has never been read to its end."""
+        """None: some table was never read to its end."""
         complete = [watermark for watermark, _ in self._sources]
         return min(filter(None, complete), default=None) if all(complete) else None
 
     @cached_property
     def rests_until(self) -> datetime | None:
-        """Somebody cancelled: until when not all tables are read, unless asked."""
+        """After a cancel: until when some tables are not read, unless requested."""
         return max(self._held, default=None)
 
     @property
     def rests_in_part(self) -> str:
-        """Of how many tables that is said; empty: of all."""
+        """How many of the tables that concerns; empty: all."""
         held, known = len(self._held), len(self._sources)
         return f"{held} of {known} tables" if held < known else ""
 
@@ -83,17 +83,17 @@ class HistoryFreshness:
 
     @cached_property
     def _sources(self) -> list[tuple[datetime | None, datetime | None]]:
-        """Where no table is there any more, history is as complete as it ever was: to the end of the last to go."""
+        """If no table is left, history is as complete as it ever was: up to the end of the last one to go."""
         known = HistorySource.objects.values_list("watermark", "paused_until")
-        return list(known.filter(exists=True)) or list(known.exclude(watermark=None).order_by("-watermark")[:1])
+        return list(known.filter(is_there=True)) or list(known.exclude(watermark=None).order_by("-watermark")[:1])
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryStall:
-    """A table that history is not read from any more, or was never begun with.
+    """A table that history no longer reads, or never began to read.
 
-    ``since``: up to when it is complete; while it is read for the first time, when it last moved; where it was not
-    begun, when it could have been read.
+    ``since``: up to when it is complete; during the first read, when it last advanced; if never begun, since when it
+    could have been read.
     """
 
     class How(StrEnum):
@@ -108,9 +108,9 @@ class HistoryStall:
 
 
 def stalls(now: datetime) -> list[HistoryStall]:
-    """The sources that are further behind than LIMIT. One that is read for the first time moves with every batch. Then
-    tables that nobody has begun with for as long, although messages lie there."""
-    there = HistorySource.objects.filter(exists=True).order_by("table")
+    """Sources further behind than LIMIT; a first read advances with every batch. Then tables with messages that nothing
+    began to read for as long."""
+    there = HistorySource.objects.filter(is_there=True).order_by("table")
     behind = [(each, since) for each in there if now - (since := _moved(each)) > LIMIT]
     left = [(table, since) for table, since in unbegun(LIMIT) if now - since > LIMIT]
     return [
@@ -139,7 +139,7 @@ def _error_of(source: HistorySource) -> str:
     return last.error if last else ""
 
 
-# What was read and could not be kept, by reason: the ledger knows.
+# Rows that were read but rejected, by reason, from the ledger.
 class RejectedRow(NamedTuple):
     reason: str
     rows: int
@@ -151,14 +151,13 @@ def rejections() -> list[RejectedRow]:
     return [RejectedRow(*row) for row in rows_of(console_sql.trends.rejected())]
 
 
-# Tables in which messages lie and that history was never begun with: the ledger has no row for them.
+# Tables with messages that history never began to read: the ledger has no row for them.
 _NEVER = "No process for history has ever run."
 
 
 def unbegun(gap: timedelta) -> list[tuple[str, datetime]]:
-    """Each with the time from which on it could have been read: when somebody first saw a message there, and processes
-    for history ran, with no longer a ``gap`` since. As the sampler sees it: dead messages in the archive, any in an
-    audit queue."""
+    """Each table with the time from which it could have been read: a message was first seen there, and history
+    processes ran, with no longer ``gap`` since. As sampled: dead messages in the archive, any in an audit queue."""
     known = set(HistorySource.objects.values_list("table", flat=True))
     found = [*_archive(known), *_audits(known)]
     if found and (started := _started(gap)):
@@ -167,9 +166,9 @@ def unbegun(gap: timedelta) -> list[tuple[str, datetime]]:
 
 
 def _started(gap: timedelta) -> datetime | None:
-    """When the first of those processes did that followed one another up to now; None: there was never any.
+    """Start of the present unbroken run of history processes; None: there was never one.
 
-    After a longer gap history had been switched off: who ran before it says nothing of what could be read since.
+    A gap longer than ``gap`` means that history was switched off: earlier processes could not read what came later.
     """
     started: datetime | None = None
     ran = Process.objects.filter(role="history").annotate(last=Coalesce("ended_at", "heartbeat_at"))
@@ -181,7 +180,7 @@ def _started(gap: timedelta) -> datetime | None:
 
 
 def why_unread() -> str:
-    """What the process says that should read them now; of those that are over, the last."""
+    """The error of the running history process, else of the last one that ended."""
     runs = processes.heard_of().filter(role="history").order_by("-heartbeat_at").first()
     last = runs or Process.objects.filter(role="history").order_by("-heartbeat_at").first()
     if last is None:

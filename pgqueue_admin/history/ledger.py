@@ -1,4 +1,4 @@
-"""The ledger of batches: planned, tried, done. Exactly once: one transaction ends a batch."""
+"""The ledger of batches: planned, tried, done. Exactly once: one transaction completes a batch."""
 
 import logging
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ _NO_HEAD: dict[str, Any] = {"candidate_max_seq": None, "candidate_at": None, "op
 
 
 class Superseded(Exception):
-    """Another attempt has this batch, or it was ended meanwhile: nothing of this one was committed."""
+    """Another attempt owns this batch, or it was ended meanwhile: nothing of this attempt was committed."""
 
 
 def open_batch(source: HistorySource) -> HistoryBatch | None:
@@ -35,7 +35,7 @@ def open_batch(source: HistorySource) -> HistoryBatch | None:
 
 @transaction.atomic
 def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | None:
-    """The batch that is open now, maybe another driver's. None: the source was moved on since it was looked at."""
+    """The open batch, maybe another driver's. None: the source has moved since it was read."""
     if _unmoved(source).select_for_update().first() is None:
         return None
     _unmoved(source).update(**_log(found.written, found.at))
@@ -54,14 +54,14 @@ def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | 
 
 
 def nothing_came(source: HistorySource, found: Any) -> None:
-    """The source is complete up to now."""
+    """Mark the source complete up to now."""
     changes = {"snapshot": found.snapshot_to, "snapshot_target": "", "seq_done": 0} if found.snapshot_to else {}
     changes |= _log(found.written, found.at)
     _unmoved(source).update(watermark=found.at, looked_at=Now(), blocked_reason="", **_NO_HEAD, **changes)
 
 
 def _log(written: int, at: datetime) -> dict[str, Any]:
-    """Up to where its server's log was written when all that is known of a source had been seen; it never goes back."""
+    """The server's WAL position once all that is known of a source had been seen; it never goes back."""
     return {"wal_flush_lsn": Greatest(F("wal_flush_lsn"), written), "wal_flush_at": Greatest(F("wal_flush_at"), at)}
 
 
@@ -76,13 +76,13 @@ def _unmoved(source: HistorySource) -> QuerySet[HistorySource]:
 
 
 def _same(source: HistorySource) -> QuerySet[HistorySource]:
-    """Its row, if nobody has said or seen since that its table, or its server, is another one."""
+    """Its row, unless its table or server was found, or declared by a person, to be another one."""
     same = {name: getattr(source, name) for name in ("cursor_kind", "oid", "sequence_file", "cluster")}
     return HistorySource.objects.filter(pk=source.pk, **same)
 
 
 def to_go_on(source: HistorySource, where: str = "nothing was lost (pg_upgrade, a switchover)") -> str:
-    """What somebody says there, to be copied."""
+    """The statement with which a person resumes the source, ready to copy."""
     change, table = "cluster = ''" if source.cursor_kind == SNAPSHOTS else "oid = null", source.table.replace("'", "''")
     statement = f"""update pgqueue_console.pgqueue_historysource set {change} where "table" = '{table}';"""
     return f"Where {where}, run this on the console's database: {statement}"
@@ -93,21 +93,21 @@ def held_back(source: HistorySource, why: str) -> None:
 
 
 def went_wrong(source: HistorySource, why: str) -> None:
-    """Nothing of it is read now, and where a batch of it failed before, not soon either."""
+    """Record that the source is not read in this turn and, after repeated failures, not until its backoff ends."""
     then = retry_backoff.said(source)
     held_back(source, f"{why[:500].rstrip('.')}. {then}" if then else why[:500])
 
 
 def head_seen(source: HistorySource, head: int, at: datetime, writers: list[str]) -> None:
-    """The highest number of a table, and who was writing then: all up to it is decided when these have ended."""
+    """Store the highest number and the transactions then writing: numbers up to it are final once these have ended."""
     source.candidate_max_seq, source.candidate_at, source.open_transactions = head, at, writers
     _unmoved(source).update(candidate_max_seq=head, candidate_at=at, open_transactions=writers)
 
 
 @transaction.atomic
 def is_of(source: HistorySource, oid: int, sequence_file: int | None, line: Timeline) -> None:
-    """Which table the numbers of a source are of, which start of its sequence, and on which server. What was planned or
-    seen of another one, before somebody said how to go on, is given up; what was only seen, with its timeline, too."""
+    """Record which table, sequence start and server the source's numbers belong to. After a person's resume, earlier
+    batches are abandoned; the head seen is dropped then, and on a new timeline."""
     if (source.oid, source.sequence_file, source.cluster, source.timeline_start_lsn) == (oid, sequence_file, *line):
         return
     said, is_other = source.oid is None, source.cluster != line.cluster
@@ -117,7 +117,7 @@ def is_of(source: HistorySource, oid: int, sequence_file: int | None, line: Time
 
 
 def was_renamed(source: HistorySource, oid: int, sequence_file: int | None, server: str) -> None:
-    """What was read of the same table by another name is not read again by this one. ``server``: as in its cluster."""
+    """Skip what was read of the same table under another name. ``server``: as at the beginning of ``cluster``."""
     same = HistorySource.objects.filter(oid=oid, sequence_file=sequence_file, cluster__startswith=f"{server}/")
     furthest = same.exclude(pk=source.pk).order_by("seq_done").last()
     if furthest is None or furthest.seq_done <= source.seq_done:
@@ -129,8 +129,8 @@ def was_renamed(source: HistorySource, oid: int, sequence_file: int | None, serv
 
 @transaction.atomic
 def comes_from(source: HistorySource, line: Timeline, oid: int | None) -> None:
-    """Which server the transaction ids of a source are of, or that they are no server's, and which table they are in.
-    What was planned of another one, before somebody said how to go on, is given up."""
+    """Record which server the source's transaction ids belong to, if any, and which table holds them. If a person
+    resumed the source, open batches are abandoned."""
     if (source.cluster, source.timeline_start_lsn, source.oid) == (*line, oid):
         return
     said = not source.cluster
@@ -138,26 +138,26 @@ def comes_from(source: HistorySource, line: Timeline, oid: int | None) -> None:
 
 
 def _on(line: Timeline, said: bool) -> dict[str, Any]:
-    """What somebody said is true as the log of this line stands now, wherever that of another one was."""
+    """A person's resume holds for this timeline's WAL: a position recorded on another one is dropped."""
     known = {"cluster": line.cluster, "timeline_start_lsn": line.began}
     return {**known, "wal_flush_lsn": None, "wal_flush_at": None} if said else known
 
 
 @transaction.atomic
 def adopted(source: HistorySource) -> None:
-    """Its rows have transactions from now on. Those up to ``seq_done`` were read: they are left out of the first
-    difference, and whatever came later has higher numbers."""
+    """Read the source by transaction from now on. Rows up to ``seq_done`` were read: the first difference leaves them
+    out, and every later row has a higher number."""
     why = "engine_schema has adopted its table: it is planned anew, by transaction."
     _became(source, {"cursor_kind": SNAPSHOTS, **_NO_HEAD}, _left(source), why)
 
 
 def _left(source: HistorySource) -> list[HistoryBatch]:
-    """What is open of it; locked before the source, as in done."""
+    """Its open batches, locked before the source, as in ``done``."""
     return list(source.batches.filter(state__in=OPEN).select_for_update())
 
 
 def _became(source: HistorySource, known: dict[str, Any], left: list[HistoryBatch], why: str) -> None:
-    """This is known of it from now on, and batches ``left`` from before are given up: unless it was moved meanwhile."""
+    """Update the source and abandon the batches ``left``, unless the source has moved meanwhile."""
     if _unmoved(source).update(**known):
         for name, value in known.items():
             setattr(source, name, value)
@@ -165,7 +165,7 @@ def _became(source: HistorySource, known: dict[str, Any], left: list[HistoryBatc
 
 
 def begin(batch: HistoryBatch, code_version: str) -> UUID:
-    """A new attempt: whoever tried before can no longer commit."""
+    """Start a new attempt: earlier attempts can no longer commit."""
     token = uuid4()
     changed = HistoryBatch.objects.filter(pk=batch.pk, state__in=OPEN).update(
         state=HistoryBatch.State.RUNNING,
@@ -184,26 +184,26 @@ def begin(batch: HistoryBatch, code_version: str) -> UUID:
 
 
 def reached(batch: HistoryBatch, token: UUID, step: str) -> None:
-    """How far the attempt is, for whoever looks at it. Raises Superseded where it can no longer commit."""
+    """Record the attempt's progress, for display. Raises Superseded if it can no longer commit."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
     if not mine.update(step=step):
         raise Superseded(f"Batch {batch.pk} has another attempt, or was ended.")
 
 
 def is_mine(batch: HistoryBatch, token: UUID) -> bool:
-    """Whether this attempt may still commit: nobody cancelled it or began another."""
+    """Whether this attempt may still commit: it was not cancelled, and no other attempt began."""
     return HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING).exists()
 
 
 def failed(batch: HistoryBatch, token: UUID, error: str) -> None:
-    """It stays planned, to be tried again; where that comes to nothing each time, after a rest."""
+    """Leave the batch planned, to be tried again; after repeated failures, with a backoff."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
     mine.update(state=HistoryBatch.State.PLANNED, step="", ended_at=Now(), error=error[:2000])
 
 
 @transaction.atomic
 def not_as_planned(batch: HistoryBatch, token: UUID, why: str) -> None:
-    """It can never end: its table is not what it was when it was planned. What is there now is planned anew."""
+    """Abandon a batch that can never end because its table has changed. The present rows are planned anew."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
     if _give_up(mine.select_for_update().values_list("pk", flat=True), why):
         held_back(batch.source, f"{why} {retry_backoff.said(batch.source) or 'What is there now is read soon.'}")
@@ -211,8 +211,8 @@ def not_as_planned(batch: HistoryBatch, token: UUID, why: str) -> None:
 
 @transaction.atomic
 def of_gone_tables() -> None:
-    """What was planned of tables that are gone can never be read: where one comes back, it is planned anew."""
-    left = HistoryBatch.objects.filter(source__exists=False, state__in=OPEN).select_for_update(of=("self",))
+    """Abandon batches of gone tables: they can never be read. If a table comes back, it is planned anew."""
+    left = HistoryBatch.objects.filter(source__is_there=False, state__in=OPEN).select_for_update(of=("self",))
     _give_up(left.values_list("pk", flat=True), "Its table was dropped or renamed, or is no audit queue now.")
 
 
@@ -230,7 +230,7 @@ def done(
     files: Iterable[DataFile],
     figures: Iterable[BatchRollups],
 ) -> None:
-    """Ledger, manifest, figures and the source's place, or none of them. Raises Superseded."""
+    """Commit ledger, manifest, figures and the source's position together. Raises Superseded."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
     if not mine.update(state=HistoryBatch.State.DONE, step="", ended_at=Now(), kept=kept, rejected=rejected, error=""):
         raise Superseded(f"Batch {batch.pk} has another attempt, or was ended.")
@@ -246,7 +246,7 @@ def _name(batch: HistoryBatch, files: Iterable[DataFile]) -> None:
 
 
 def count(batch: HistoryBatch | None, figures: Iterable[BatchRollups]) -> None:
-    """By COPY: a batch has thousands of them, and a source's next batch waits meanwhile."""
+    """Insert by COPY: a batch has thousands of figures, and the source's next batch waits for them."""
     number = batch.pk if batch else None
     for each in figures:
         table, columns = each.model._meta.db_table, ("batch_id", *each.names)
@@ -268,7 +268,7 @@ def _move_on(batch: HistoryBatch) -> None:
 
 
 def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
-    """Within one difference the numbers go on; with the next one they begin anew, for what committed late."""
+    """Within one snapshot difference numbers continue; the next one starts at 0, for rows that committed late."""
     if batch.is_last:
         return {"snapshot": batch.snapshot_to, "snapshot_target": "", "seq_done": 0}
     return {"snapshot": batch.snapshot_from, "snapshot_target": batch.snapshot_to, "candidate_at": batch.watermark}
@@ -276,7 +276,7 @@ def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
 
 @transaction.atomic
 def filed(source: HistorySource, to: Any, before: datetime, files: Iterable[DataFile]) -> None:
-    """What became of archived messages: these events are in these files now, or none of both. Raises Superseded."""
+    """Record archive events and the files that hold them, in one transaction. Raises Superseded."""
     unmoved = _same(source).filter(events_snapshot=source.events_snapshot, events_before=source.events_before)
     if not unmoved.update(events_snapshot=to.snapshot, events_before=before, **_log(to.written, to.at)):
         raise Superseded("Another driver has put the same events into files.")
@@ -284,7 +284,7 @@ def filed(source: HistorySource, to: Any, before: datetime, files: Iterable[Data
 
 
 def watermark() -> datetime | None:
-    """Up to when history is whole: of the sources that were ever read to their end, the one that is furthest behind.
-    What another one brings one day is counted and judged then."""
-    known = HistorySource.objects.filter(exists=True).exclude(watermark=None)
+    """Up to when history is complete: the least of all sources that were ever read to their end. A source still in its
+    first read is counted and judged later."""
+    known = HistorySource.objects.filter(is_there=True).exclude(watermark=None)
     return known.aggregate(least=Min("watermark"))["least"]

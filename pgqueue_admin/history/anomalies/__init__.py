@@ -1,1 +1,1 @@
-"""What figures say: which hours were unusual, and whether messages are received before they expire."""
+"""Judgements on figures: which hours were unusual, and whether messages are received before they expire."""

@@ -10,9 +10,9 @@ SLOWER, FAILURES, SILENCE, GROWTH = "slower", "failures", "silence", "growth"
 
 
 class ObservedHour(NamedTuple):
-    """One hour of one kind. ``p95`` and ``fifth`` slowest: milliseconds of critical time; None: too few.
+    """One hour of one kind. ``p95`` and ``fifth`` slowest: milliseconds of critical time; None: too few messages.
 
-    ``timed``: of how many that is known; None: nobody counted them.
+    ``timed``: how many of them have a critical time; None: not counted.
     """
 
     messages: int = 0
@@ -38,7 +38,7 @@ def of_messages(seen: ObservedHour, known: BaselineSet) -> Iterator[Detection]:
 
 
 def of_depth(median: int, known: Baseline | None) -> Iterator[Detection]:
-    """For half of the hour it was deeper than the band is high."""
+    """Growth: for half of the hour the queue was deeper than the band."""
     if known is None:
         return
     band = baseline.of_depth(known)
@@ -47,7 +47,7 @@ def of_depth(median: int, known: Baseline | None) -> Iterator[Detection]:
 
 
 def _slower(seen: ObservedHour, known: Baseline | None) -> Iterator[Detection]:
-    """19 in 20 took longer than the band is high, and five messages at least did: one or two are chance."""
+    """The 95th percentile is above the band, and at least five messages are: one or two are chance."""
     if known is None or seen.p95 is None or seen.fifth is None:
         return
     band = baseline.of_span(known)
@@ -56,7 +56,7 @@ def _slower(seen: ObservedHour, known: Baseline | None) -> Iterator[Detection]:
 
 
 def _failures(seen: ObservedHour, known: BaselineSet) -> Iterator[Detection]:
-    """More than the band holds, and a larger share: where twice as many come, twice as many may fail."""
+    """Failures above the band in number and in share: twice the messages may bring twice the failures."""
     if known.failures is None or not seen.failed:
         return
     band = baseline.of_messages(known.failures)
@@ -65,14 +65,14 @@ def _failures(seen: ObservedHour, known: BaselineSet) -> Iterator[Detection]:
 
 
 def _is_larger_share(seen: ObservedHour, known: Baseline | None) -> bool:
-    """Where only failures are read, as a rule or in that hour of the week, their number alone has to tell."""
+    """If only failures are read, always or in that hour of the week, their number alone decides."""
     if known is None or known.lower == 1:
         return seen.failed == seen.messages
     return seen.failed / seen.messages > baseline.of_share(known, seen.messages).high
 
 
 def _silence(seen: ObservedHour, known: BaselineSet) -> Iterator[Detection]:
-    """Nothing at all, where the band does not reach down to nothing. That failures have ended is no silence."""
+    """No messages at all, while the band excludes zero. An end of failures is no silence."""
     if known.messages is None or known.failed is None or known.failed.lower == 1 or seen.messages:
         return
     band = baseline.of_messages(known.messages)

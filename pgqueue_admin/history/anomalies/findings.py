@@ -19,13 +19,13 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.models.raw_sql import console_sql, rows_of
 
 HOUR, WEEK = timedelta(hours=1), timedelta(days=7)
-LASTING = timedelta(minutes=75)  # after its end: the next hour has to end, too, and to be judged
-LOOKED_BACK = timedelta(days=7)  # for where a stretch began that reaches into a window
+LASTING = timedelta(minutes=75)  # after its end: the next hour must end and be judged
+LOOKED_BACK = timedelta(days=7)  # to find the beginning of a period that reaches into a window
 
 
 @dataclass(frozen=True, slots=True)
 class AnomalyPeriod:
-    """Hours in a row that were unusual in one way; ``worst`` has the numbers of that hour which was furthest off."""
+    """Consecutive hours with one kind of anomaly; ``worst`` is the hour furthest outside its band."""
 
     since: datetime
     until: datetime
@@ -33,24 +33,24 @@ class AnomalyPeriod:
 
 
 def judge_messages(hours: Sequence[datetime]) -> None:
-    """Hours that were summed; what was said of them before is forgotten."""
+    """Judge summed hours; replaces their earlier findings."""
     _keep(hours, ~Q(kind=GROWTH), list(_narrowed(_of_messages(hours))))
 
 
 def judge_depths(hours: Sequence[datetime]) -> None:
-    """Input queues, by what their samples were folded to. Other tables may grow."""
+    """Judge the depths of input queues, by folded samples. Other tables may grow."""
     _keep(hours, Q(kind=GROWTH), list(_of_depths(hours)))
 
 
 def stretches(since: datetime, until: datetime, which: Q) -> list[AnomalyPeriod]:
-    """Those of ``which`` that reach into a window, the last to begin first."""
+    """Periods of ``which`` that reach into a window, the latest beginning first."""
     rows = Anomaly.objects.filter(which, at__gte=since - LOOKED_BACK, at__lt=until)
     found = [each for _, same in groupby(rows.order_by(*_KEY, "at"), _key) for each in _joined(same)]
     return sorted((each for each in found if each.until > since), key=lambda each: each.since, reverse=True)
 
 
 def lasting(now: datetime) -> list[AnomalyPeriod]:
-    """Those that no hour has ended yet."""
+    """Periods that no later hour has ended yet."""
     return stretches(now - LASTING, now, Q())
 
 
@@ -62,14 +62,14 @@ def _key(row: Anomaly) -> tuple[str, ...]:
 
 
 def _joined(rows: Iterable[Anomaly]) -> Iterator[AnomalyPeriod]:
-    """Hour after hour without a gap."""
+    """Merge consecutive hours."""
     for _, run in groupby(enumerate(rows), lambda numbered: numbered[1].at - numbered[0] * HOUR):
         hours = [row for _, row in run]
         yield AnomalyPeriod(hours[0].at, hours[-1].at + HOUR, max(hours, key=_excess))
 
 
 def _excess(row: Anomaly) -> float:
-    """How far off; of silences, what is missing."""
+    """Distance outside the band; for a silence, the messages missing."""
     return row.median if row.kind == SILENCE else row.observed / max(row.high, 1)
 
 
@@ -88,7 +88,7 @@ def _of_messages(hours: Sequence[datetime]) -> Iterator[Anomaly]:
 
 
 def _ends_of_gone() -> list[datetime]:
-    """Up to when tables were read that are gone, and told something: since then nobody knows what finished there."""
+    """End of history for each gone table that once had messages: what finished there later is unknown."""
     told = Q(batches__state=HistoryBatch.State.DONE, batches__kept__gt=0)
     last = Coalesce("watermark", Max("batches__watermark", filter=told))
     gone = HistorySource.objects.filter(told, exists=False).annotate(last=last)
@@ -96,7 +96,7 @@ def _ends_of_gone() -> list[datetime]:
 
 
 def _is_without(last: datetime, hour: datetime) -> bool:
-    """Whether the weeks that this hour is compared with have what a table told that is gone, and the hour has not."""
+    """Whether the weeks compared with this hour include a gone table's messages, and this hour does not."""
     return hour - WEEKS * WEEK <= last < hour + HOUR
 
 
@@ -116,7 +116,7 @@ def _of_depths(hours: Sequence[datetime]) -> Iterator[Anomaly]:
 
 
 def _subject(queue: Queue, names: Mapping[tuple[str, str], str]) -> BaselineSubject:
-    """Of a depth the queue is known for certain, and its endpoint where somebody named it."""
+    """The queue of a depth is certain; its endpoint is known only if one is declared."""
     place = queue.schema, queue.table
     return BaselineSubject(queue_database().dialect.canonical(Address(*place)), names.get(place, ""))
 
@@ -130,7 +130,7 @@ def _row(found: Detection, at: int, subject: BaselineSubject, seen: ObservedHour
 
 
 def _narrowed(rows: Iterable[Anomaly]) -> Iterator[Anomaly]:
-    """Once is enough: the types where some are found, of a silence the whole queue where all of it is silent."""
+    """Report each anomaly once: by types if any are found; a silence by the whole queue if all of it is silent."""
     ordered = sorted(rows, key=lambda row: (row.kind, row.at, row.queue, row.endpoint, row.type))
     for (kind, *_), same in groupby(ordered, lambda row: (row.kind, row.at, row.queue, row.endpoint)):
         rows_here = list(same)

@@ -1,4 +1,4 @@
-"""Totals of finished hours and days for baselines, summed from rollups; again where batches add to them."""
+"""Totals of finished hours and days for baselines, summed from rollups; summed again when batches add to them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from pgqueue_admin.models.trends_retention import kept_for
 
 NONE, HOUR, DAY = timedelta(), timedelta(hours=1), timedelta(days=1)
 KEPT_FOR = {"hour": timedelta(days=182), "day": timedelta(days=800)}
-AT_ONCE = 24  # hours a transaction: with many queues of many types one takes a second
-SAMPLED = timedelta(hours=48)  # depths are folded without any batch: looked at again and again
+AT_ONCE = 24  # hours per transaction: with many queues and types an hour takes a second
+SAMPLED = timedelta(hours=48)  # depths are folded without batches, so these hours are judged again and again
 
 
 @dataclass(frozen=True, slots=True)
 class _DueHours:
-    """``hours`` until where history ends: those that no look has summed, and those of ``batches`` and ``days``."""
+    """``hours`` to sum, up to where history ends: new ones, and those touched by ``batches`` and ``days``."""
 
     until: datetime
     hours: list[datetime]
@@ -33,13 +33,13 @@ class _DueHours:
     days: list[RecomputeRequest]
 
     def parts(self) -> Iterator[list[datetime]]:
-        """The oldest first, since later ones are compared with them."""
+        """Oldest first, because later hours are compared with them."""
         for place in range(0, len(self.hours), AT_ONCE):
             yield self.hours[place : place + AT_ONCE]
 
 
 def see(now: datetime) -> int:
-    """Sum and judge what is over and was not, up to where history is complete; how many hours."""
+    """Sum and judge due hours that are over, up to where history is complete; return how many."""
     seen = 0
     if due := _due(now):
         for hours in due.parts():
@@ -55,13 +55,13 @@ def see(now: datetime) -> int:
 
 
 def newest() -> datetime | None:
-    """Up to where hours were judged: all kinds together have a row in each."""
+    """Up to which time hours were judged: the row of all kinds exists for each."""
     last = _of_all().order_by("-at").values_list("at", flat=True).first()
     return last + HOUR if last else None
 
 
 def oldest() -> datetime | None:
-    """The first hour that is kept; enough weeks later hours can be judged."""
+    """The first kept hour; hours enough weeks later can be judged."""
     return _of_all().order_by("at").values_list("at", flat=True).first()
 
 
@@ -84,20 +84,21 @@ def _due(now: datetime) -> _DueHours | None:
 
 
 def _summed(due: _DueHours, now: datetime) -> None:
-    """Hours of theirs that are not over yet are due by themselves."""
+    """Unfinished hours of these batches and days become due by themselves."""
     HistoryBatch.objects.filter(pk__in=due.batches).update(aggregated_at=now)
     for day in due.days:
         RecomputeRequest.objects.filter(pk=day.pk, recomputed_at=day.recomputed_at).update(aggregated_at=now)
 
 
 def _earliest(now: datetime) -> datetime:
-    """Of an hour whose rollups were forgotten a late batch brings back a part only: it stays as it was summed."""
+    """The first hour that may be summed again. If its rollups were deleted, a late batch restores only a part of an
+    hour: such an hour keeps its sums."""
     return floor(now - min(KEPT_FOR["hour"], kept_for().get("hour", KEPT_FOR["hour"])) + HOUR, "hour")
 
 
 @transaction.atomic
 def _some(hours: list[datetime], until: datetime) -> bool:
-    """False: another process is at it, and what is left is due again."""
+    """False: another process is summing; the rest is due again."""
     if not rows_of(console_sql.baseline.alone(), {})[0][0]:
         return False
     before = newest() or hours[0]
@@ -115,10 +116,9 @@ def _sum(grain: str, at: list[datetime]) -> None:
 
 
 def _later(hour: datetime) -> Iterator[datetime]:
-    """The hours that are compared with this one, as the statement ``weeks`` has it where clocks change: both that are
-    shown alike when they are set back; where they are set forward, the first stands for the one that is skipped; and
-    where that is by half an hour, those that begin within this one.
-    """
+    """The hours compared with this one, as in the statement ``weeks``. When clocks change: both hours shown alike after
+    setting back; after setting forward, the first hour in place of the skipped one; and for half-hour changes, those
+    that begin within this hour."""
     zone = ZoneInfo(settings.PGQUEUE["BASELINE_TIME_ZONE"])
     local, skipped = _shown(hour, zone), _shown(hour, zone) - _shown(hour - HOUR, zone) - HOUR
     begins = {local, local - max(skipped, NONE)}

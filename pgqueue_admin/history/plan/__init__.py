@@ -1,1 +1,1 @@
-"""What is done next, exactly: rows, each of them once whatever a server does meanwhile; and days to be counted anew."""
+"""Plans the next work exactly: each row once, whatever a server does meanwhile; and days to recompute."""

@@ -16,20 +16,20 @@ from pgqueue_admin.history.sources.tables import ARCHIVE, NUMBERS, SNAPSHOTS, nu
 from pgqueue_admin.models import HistoryBatch, HistorySource
 
 MOST = 500_000
-BYTES = 2_000_000_000  # of a batch: while it is sorted, about as much lies on the disk beside history
+BYTES = 2_000_000_000  # of a batch: sorting takes about as much disk beside history
 
 
 @dataclass(frozen=True)
 class RowRange:
-    """Rows that are decided: no transaction that still runs can add one among them."""
+    """Rows that are final: no running transaction can add one among them."""
 
     seq_lo: int | None
     seq_hi: int | None
     rows: int
     seq_checksum: str
-    bytes: int  # at most, of what is read of them
-    most: int  # rows that could have been found
-    written: int  # bytes of the server's log: all of it lies before
+    bytes: int  # at most, of what is read
+    most: int  # limit on rows when this was counted
+    written: int  # WAL position in bytes, after all of these rows
     snapshot_from: str = ""
     snapshot_to: str = ""
     at: datetime | None = None
@@ -37,7 +37,7 @@ class RowRange:
 
 
 def plan_batch(connection: Connection, source: HistorySource, most: int = MOST) -> HistoryBatch | None:
-    """The batch to run now, or None when nothing came. Writes to the ledger only."""
+    """The batch to run now, or None if there are no new rows. Writes to the ledger only."""
     while _is_known(connection, source):
         if left := ledger.open_batch(source):
             return left
@@ -49,12 +49,12 @@ def plan_batch(connection: Connection, source: HistorySource, most: int = MOST) 
             return None
         if batch := ledger.planned(source, found, is_last=found.rows < found.most):
             return batch
-        source.refresh_from_db()  # another driver moved it on since it was looked at
+        source.refresh_from_db()  # another driver has moved it since it was read
     return None
 
 
 def _is_known(connection: Connection, source: HistorySource) -> bool:
-    """Both are asked of an archive that is adopted in between. False: the ledger says why."""
+    """Checks both kinds for an archive that is adopted in between. False: the ledger says why."""
     if source.cursor_kind == NUMBERS and not safe_upper_bound.is_known(connection, source):
         return False
     return source.cursor_kind != SNAPSHOTS or xid_continuity.is_known(connection, source)
@@ -66,9 +66,9 @@ def by_snapshots(connection: Connection, source: HistorySource, most: int) -> Ro
     params = {"a": begin, "b": end, "done": source.seq_done, "most": most}
     statements = postgresql().history
     query = statements.archive_next(between=statements.between_snapshots, bytes=statements.bytes_read)
-    is_first = bool(source.snapshot) and not source.seq_done  # of a stretch: then it goes on at a number
+    is_first = bool(source.snapshot) and not source.seq_done  # later batches go on at a number
     counted = _counted(connection, query, params, [postgresql().history.by_transactions()] if is_first else [])
-    at = (source.snapshot_target and source.candidate_at) or now.at  # when the snapshot was taken that is read up to
+    at = (source.snapshot_target and source.candidate_at) or now.at  # the time of the snapshot that is read up to
     return RowRange(**counted, snapshot_from=begin, snapshot_to=end, at=at)
 
 
@@ -84,7 +84,7 @@ def by_numbers(connection: Connection, source: HistorySource, most: int) -> RowR
 
 
 def _counted(connection: Connection, query: Any, params: dict[str, Any], told: Sequence[Any] = ()) -> dict[str, Any]:
-    """As many rows as ``most`` says, and no more than BYTES of them, but for one that is larger by itself."""
+    """Count at most ``most`` rows of at most BYTES, or a single larger row."""
     known = {**params, "headers_most": HEADERS_MOST, "body_read": body_read(settings.PGQUEUE["HISTORY_BODIES"])}
     while True:
         with connection.transaction():
@@ -93,5 +93,5 @@ def _counted(connection: Connection, query: Any, params: dict[str, Any], told: S
             counted: dict[str, Any] = connection.all(query, known)[0]._asdict()
         if counted["bytes"] <= BYTES or known["most"] == 1:
             return {**counted, "most": known["most"], "written": xid_continuity.written(connection)}
-        half = min(counted["rows"], known["most"]) // 2  # rows of one number come all together, whatever is asked for
+        half = min(counted["rows"], known["most"]) // 2  # rows of one number come together, whatever the limit
         known["most"] = max(1, min(half, counted["rows"] * BYTES // counted["bytes"]))

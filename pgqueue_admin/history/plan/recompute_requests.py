@@ -16,16 +16,16 @@ from pgqueue_admin.models.time_grains import STEPS
 
 
 class FilesMoved(Exception):
-    """Files of the day came or went meanwhile: what was counted is not what is there."""
+    """Files of the day were added or removed meanwhile: the figures do not match them."""
 
 
 def due() -> RecomputeRequest | None:
-    """The oldest."""
+    """The oldest request."""
     return RecomputeRequest.objects.filter(is_wanted=True).order_by("day").first()
 
 
 def is_wanted(day: RecomputeRequest) -> bool:
-    """Whether somebody still asks for it, and did not ask once more."""
+    """Whether the request is still open and was not made once more."""
     return _wanted(day).exists()
 
 
@@ -35,7 +35,7 @@ def files(day: RecomputeRequest) -> list[DataFile]:
 
 @transaction.atomic
 def recomputed(day: RecomputeRequest, read: Sequence[DataFile], figures: Iterable[BatchRollups]) -> None:
-    """The figures of these files in place of all of that day, or none. Raises Superseded, FilesMoved, FilesLost."""
+    """Replace the day's figures by these files' in one transaction. Raises Superseded, FilesMoved, FilesLost."""
     closed_periods.alone()
     if not _wanted(day).update(is_wanted=False, recomputed_at=Now(), aggregated_at=None, error=""):
         raise ledger.Superseded(f"{day.day} is not to be recomputed any more.")
@@ -49,8 +49,8 @@ def recomputed(day: RecomputeRequest, read: Sequence[DataFile], figures: Iterabl
 
 
 def figures_of(day: RecomputeRequest) -> Iterator[QuerySet[Any]]:
-    """All that was counted of it. By indexes, which the grain and ``told_since`` are for: who ends a batch waits until
-    these rows are gone."""
+    """All figures of the day. ``grain`` and ``told_since`` make these queries use indexes: a batch that ends waits
+    until the rows are deleted."""
     begin, end = day.begin, day.begin + timedelta(days=1)
     yield Rollup.objects.filter(grain__in=STEPS, at__gte=begin, at__lt=end)
     yield FailureRollup.objects.filter(at__gte=begin, at__lt=end)
@@ -59,7 +59,7 @@ def figures_of(day: RecomputeRequest) -> Iterator[QuerySet[Any]]:
 
 
 def failed(day: RecomputeRequest, error: str) -> None:
-    """Its figures stay as they were, and nobody tries again by themselves."""
+    """Close the request: the figures stay as they were, and nothing retries by itself."""
     _wanted(day).update(is_wanted=False, error=error[:2000])
 
 

@@ -1,4 +1,4 @@
-"""The safe upper bound of a table: below it, no running transaction can still add a row."""
+"""The safe upper bound of a table: no running transaction can still add a row below it."""
 
 import time
 from datetime import datetime
@@ -12,21 +12,21 @@ from pgqueue_admin.history.sources import timelines
 from pgqueue_admin.history.sources.tables import ARCHIVE, NUMBERS, number_of
 from pgqueue_admin.models import HistoryBatch, HistorySource
 
-PATIENCE, BETWEEN = 1.0, 0.05  # seconds: most who write have ended by then; the others are looked for in the next turn
-WENT_BACK = -1  # in place of its sequence's file: noticed once, it stays until somebody says what was read
+PATIENCE, BETWEEN = 1.0, 0.05  # seconds: most writers have ended by then; the next turn checks the others
+WENT_BACK = -1  # stored as the sequence's file: once noticed, it stays until a person resumes the source
 _SAY = "Nothing of it is read before somebody says which (docs/how-to/resume-history.md)."
 
 
 class UpperBound(NamedTuple):
-    """Every number up to ``to``; what was committed by ``at`` is among them."""
+    """All numbers up to ``to`` are final, and include everything committed by ``at``."""
 
     to: int
     at: datetime
 
 
 def decided(connection: Connection, source: HistorySource) -> UpperBound | None:
-    """As CREATE INDEX CONCURRENTLY has it: those who were writing when the highest number was seen have ended. Whoever
-    began later has a higher one, so a table that is never left alone is read, too. None: the ledger says why."""
+    """As in CREATE INDEX CONCURRENTLY: waits until the writers open when the highest number was seen have ended. Later
+    transactions draw higher numbers, so even a busy table is read. None: the ledger says why."""
     if source.candidate_max_seq is None:
         _look(connection, source)
     if left := _left(connection, source):
@@ -38,7 +38,7 @@ def decided(connection: Connection, source: HistorySource) -> UpperBound | None:
 
 
 def is_known(connection: Connection, source: HistorySource) -> bool:
-    """Whether its numbers are those that the ledger goes by, or somebody has said how to go on. False: it says why."""
+    """Whether its numbers are still those the ledger knows, or a person has resumed it. False: the ledger says why."""
     numbers, cluster = _numbers(connection, source), xid_continuity.cluster(connection)
     if source.oid is not None and _went_back(numbers, source):
         ledger.is_of(source, source.oid, WENT_BACK, timelines.Timeline(source.cluster, source.timeline_start_lsn))
@@ -56,12 +56,12 @@ def is_known(connection: Connection, source: HistorySource) -> bool:
 
 
 def is_adopted(connection: Connection, source: HistorySource) -> bool:
-    """Whether the archive, known as the original's, has our columns now: its rows kept their numbers (schema.sql)."""
+    """Whether the archive, first read as the original's, has our columns now. Rows kept their numbers (schema.sql)."""
     return source.table == ARCHIVE and bool(connection.value(_sql().has_archive()))
 
 
 def batch_blocking_reason(connection: Connection, batch: HistoryBatch, read: int) -> str:
-    """Why the ``read`` rows may not be what there is of a batch; empty: they are. Asked when it was read."""
+    """Why the ``read`` rows may not be all of a batch, or "". Checked after reading."""
     source = batch.source
     if source.cursor_kind != NUMBERS:
         return xid_continuity.blocking_reason(connection, source)
@@ -75,7 +75,7 @@ def batch_blocking_reason(connection: Connection, batch: HistoryBatch, read: int
 
 
 def _why_short(connection: Connection, batch: HistoryBatch, read: int) -> str:
-    """Its owner may have taken what is missing, at any time; what is there now was there when it was read."""
+    """The table's owner may delete rows at any time; rows that are there now were there when the batch was read."""
     table = batch.source.table
     if batch.relfilenodes != connection.value(_sql().relfilenodes(), {"table": table}):
         return "While it was read, its table was rewritten (alter, truncate, vacuum full): rows may have been unseen."
@@ -102,12 +102,12 @@ def _look(connection: Connection, source: HistorySource) -> None:
         ledger.head_seen(source, source.seq_done, at, [])
     else:
         writers = [row.writer for row in connection.all(statements.writers(), table)]
-        xid_continuity.written(connection)  # a number that a crash takes back is no head: it would be given out again
+        xid_continuity.written(connection)  # flush first: a number lost in a crash would be given out again
         ledger.head_seen(source, head, at, writers)
 
 
 def _went_back(numbers: Any, source: HistorySource) -> bool:
-    """In the same sequence: setval, or a standby that lagged behind and was promoted."""
+    """In the same sequence: setval, or promotion of a lagging standby."""
     is_same = source.oid == numbers.oid and source.sequence_file in (None, numbers.sequence_file)
     return is_same and _is_behind(numbers, source)
 
@@ -117,7 +117,7 @@ def _is_behind(numbers: Any, source: HistorySource) -> bool:
 
 
 def _blocking_reason(numbers: Any, source: HistorySource) -> str:
-    """Why what is below the highest may never be decided, or was read of another table; empty: nothing is wrong."""
+    """Why numbers below the highest may never be final, or were read from another table; "" if all is well."""
     if not numbers.has_number:
         return f"It has no column {number_of(source.table)} any more: that is what it is read by."
     if (numbers.cached or 1) > 1:
@@ -136,7 +136,7 @@ def _blocking_reason(numbers: Any, source: HistorySource) -> str:
 
 
 def _is_another(numbers: Any, source: HistorySource) -> str:
-    """Than the table, or the start of its sequence, that the ledger knows; empty: it is the same."""
+    """Why it is not the table, or not the start of the sequence, that the ledger knows; "" if it is."""
     read = f"was read up to number {source.seq_done}"
     if source.oid != numbers.oid:
         return f"It is another table than the one that {read}: it was made anew, or restored. {_SAY}"
@@ -151,7 +151,7 @@ def _is_another(numbers: Any, source: HistorySource) -> str:
 
 
 def _was_promoted(cluster: str, source: HistorySource) -> str:
-    """Its sequence may be past what was read by now, with numbers that were given out twice; empty: it is the same."""
+    """Why the sequence, even if past what was read, may have given out numbers twice; "" on the same timeline."""
     if source.oid is None or not xid_continuity.is_other_line(source.cluster, cluster):
         return ""
     return (
@@ -161,12 +161,12 @@ def _was_promoted(cluster: str, source: HistorySource) -> str:
 
 
 def _lost_nothing(connection: Connection, cluster: str, numbers: Any, source: HistorySource) -> bool:
-    """A sequence that is not in the log begins anew with a server that is promoted."""
+    """Requires a logged sequence: an unlogged one restarts when a standby is promoted."""
     return bool(numbers.is_logged) and timelines.has_all(connection, cluster, source)
 
 
 def _left(connection: Connection, source: HistorySource) -> list[Any]:
-    """Those of the writers who are still at it, the oldest first: and who may be one of them by another name."""
+    """Writers still open, the oldest first, and transactions that may be one of them under another id."""
     deadline, left = time.monotonic() + PATIENCE, list[Any]()
     while source.open_transactions:
         now = connection.all(_sql().writers(), {"table": source.table})

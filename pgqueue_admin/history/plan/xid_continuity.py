@@ -10,13 +10,13 @@ from pgqueue_admin.history.sources import timelines
 from pgqueue_admin.models import HistorySource
 
 BETWEEN = 0.05  # seconds
-WENT_BACK = "went back"  # in place of its server: noticed once, it stays until somebody says what was read
+WENT_BACK = "went back"  # stored as its server: once noticed, it stays until a person resumes the source
 _NOTHING_NEW = "it was made anew, or dumped on this very server"
 _SAY = "Nothing of it is read before somebody says how to go on (docs/how-to/resume-history.md)."
 
 
 def is_known(connection: Connection, source: HistorySource) -> bool:
-    """Whether what the ledger read of the archive is what its server calls read. False: the ledger says why."""
+    """Whether the server's snapshots still cover what the ledger has read. False: the ledger says why."""
     now = _now(connection)
     if (why := _blocking_reason(now, source)) and not _lost_nothing(connection, now, source):
         if _is_behind(now, source) and not _is_elsewhere(now, source):
@@ -28,21 +28,21 @@ def is_known(connection: Connection, source: HistorySource) -> bool:
 
 
 def cluster(connection: Connection) -> str:
-    """Which server it is, and which timeline of its log."""
+    """The server's system identifier and WAL timeline."""
     known: str = _now(connection).cluster
     return known
 
 
 def is_other_line(before: str, now: str) -> bool:
-    """Of one server: a standby of it, or a backup, goes on in its place since then."""
+    """Same server, other timeline: a promoted standby or a restored backup has taken its place."""
     return server(before) == server(now) and timelines.number(before) not in ("", timelines.number(now))
 
 
 def written(connection: Connection) -> int:
-    """How many bytes of the server's log are written: all that was seen until now lies before.
+    """The WAL position in bytes; everything seen so far lies before it.
 
-    What of it had ended is on the disk: a rollback is seen before it is (a commit, too, where it is asynchronous), and
-    after a crash its id is given out again. What goes on may wait for its place there for long, and is in no snapshot.
+    Waits until finished transactions are flushed. A rollback (or an asynchronous commit) is visible before it is on
+    disk, and after a crash its id is reused. Open transactions may be flushed much later; no snapshot includes them.
     """
     log = connection.all(postgresql().history.written())[0]
     deadline = time.monotonic() + log.within
@@ -53,7 +53,7 @@ def written(connection: Connection) -> int:
 
 
 def blocking_reason(connection: Connection, source: HistorySource) -> str:
-    """Why what was read of the archive may not be what was planned; empty: it is."""
+    """Why the archive rows read may not be those planned, or ""."""
     why = _blocking_reason(_now(connection), source)
     return f"While it was read: {why}" if why else ""
 
@@ -84,7 +84,7 @@ def _blocking_reason(now: Any, source: HistorySource) -> str:
 
 
 def _lost_nothing(connection: Connection, now: Any, source: HistorySource) -> bool:
-    """Another timeline is all that is wrong, and it is proven that it begins behind all that was seen."""
+    """Whether only the timeline differs, and it provably branched off behind everything seen."""
     if _is_elsewhere(now, source) or source.cluster == WENT_BACK or _is_behind(now, source) or _is_another(now, source):
         return False
     return timelines.has_all(connection, now.cluster, source)
@@ -95,12 +95,12 @@ def _is_elsewhere(now: Any, source: HistorySource) -> bool:
 
 
 def _is_another(now: Any, source: HistorySource) -> bool:
-    """Where somebody has said how to go on, it is the one that is there now."""
+    """False after a person's resume: the present table counts."""
     return bool(source.cluster) and source.oid not in (None, now.archive)
 
 
 def _is_behind(now: Any, source: HistorySource) -> bool:
-    """Ids that come now were given out before: a standby that lagged was promoted, or an older copy put in place."""
+    """Transaction ids are being reused: a lagging standby was promoted, or an older copy was put in place."""
     read = [
         _next(snapshot) for snapshot in (source.snapshot, source.snapshot_target, source.events_snapshot) if snapshot
     ]
@@ -108,10 +108,10 @@ def _is_behind(now: Any, source: HistorySource) -> bool:
 
 
 def _next(snapshot: str) -> int:
-    """The first transaction id that had not been given out."""
+    """The first transaction id not assigned yet."""
     return int(snapshot.split(":")[1])
 
 
 def server(cluster: str) -> str:
-    """Whichever its timeline."""
+    """The system identifier, without the timeline."""
     return cluster.partition("/")[0]

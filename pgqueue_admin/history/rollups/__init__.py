@@ -1,1 +1,1 @@
-"""What was counted: how it is kept, cut, folded and forgotten, and how Trends reads it. Without Spark."""
+"""Rollups: how they are stored, finalized, folded and deleted, and how Trends reads them. Without Spark."""

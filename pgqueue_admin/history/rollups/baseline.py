@@ -10,11 +10,11 @@ from django.conf import settings
 from pgqueue_admin.history.rollups.histogram import value
 from pgqueue_admin.models.raw_sql import console_sql, rows_of
 
-WEEKS = 8  # looked back on
-LEAST_WEEKS = 3  # before anything is said
-FENCE = 3  # times the distance of the quartiles: beyond that, Tukey calls a value far out
-SPAN_MS, DEPTH = 20.0, 20.0  # differences below that are nobody's concern
-CHANCE = 4  # times the square root of a count: how far chance alone takes it
+WEEKS = 8  # weeks compared
+LEAST_WEEKS = 3  # before anything is judged
+FENCE = 3  # times the interquartile range: Tukey calls a value beyond that far out
+SPAN_MS, DEPTH = 20.0, 20.0  # smaller differences do not matter
+CHANCE = 4  # times the square root of a count: the spread of chance alone
 
 
 class BaselineRange(NamedTuple):
@@ -23,7 +23,7 @@ class BaselineRange(NamedTuple):
 
 
 class Baseline(NamedTuple):
-    """Quartiles of so many weeks, each a value that was seen: a quarter of them lay at or below ``lower``."""
+    """Quartiles of ``weeks`` weeks, each an observed value: a quarter of the weeks is at or below ``lower``."""
 
     lower: float
     median: float
@@ -31,7 +31,7 @@ class Baseline(NamedTuple):
     weeks: int
 
     def band(self, least: float) -> BaselineRange:
-        """As wide as the weeks differed, at least half of the median and ``least`` to either side; never below 0."""
+        """As wide as the weeks differ, at least half the median and ``least`` to either side; never below 0."""
         far, wide = FENCE * (self.upper - self.lower), max(self.median / 2, least)
         return BaselineRange(
             max(0.0, min(self.lower - far, self.median - wide)), max(self.upper + far, self.median + wide)
@@ -39,23 +39,23 @@ class Baseline(NamedTuple):
 
 
 class BaselineSet(NamedTuple):
-    """Of one kind in one step; None: too few weeks. Spans in milliseconds, ``failed`` is a share of 0 to 1."""
+    """One kind in one step; None: too few weeks. Spans in milliseconds; ``failed`` is a share of 0 to 1."""
 
     messages: Baseline | None
     failures: Baseline | None
-    failed: Baseline | None  # of the weeks in which anything finished
-    half: Baseline | None  # of those in which anything was timed
+    failed: Baseline | None  # of weeks with finished messages
+    half: Baseline | None  # of weeks with timed messages
     nearly_all: Baseline | None
-    all_but_one: Baseline | None  # 99 in 100
+    all_but_one: Baseline | None  # 99th percentile
 
 
 def of_messages(usual: Baseline) -> BaselineRange:
-    """One more is given: where nothing is usual, five are needed."""
+    """Adds one to the median: if zero is usual, five messages are outside the band."""
     return usual.band(CHANCE * math.sqrt(usual.median + 1))
 
 
 def of_share(usual: Baseline, messages: int) -> BaselineRange:
-    """Of so many messages: one failure more says nothing of one, little of ten, and much of a thousand."""
+    """Depends on ``messages``: one more failure means nothing of one, little of ten, and much of a thousand."""
     band = usual.band(CHANCE * math.sqrt(usual.median * messages + 1) / messages)
     return band._replace(high=min(1.0, band.high))
 
@@ -68,9 +68,9 @@ def of_depth(usual: Baseline) -> BaselineRange:
     return usual.band(DEPTH)
 
 
-# What is usual at an hour or day: read from what was seen in the same step of the weeks before.
+# Baselines of an hour or day, read from the same step of the weeks before.
 class BaselineSubject(NamedTuple):
-    """An endpoint, or a queue whose endpoint nobody knows, and a type; empty means all."""
+    """An endpoint, or a queue of unknown endpoint, and a message type; empty means all."""
 
     queue: str = ""
     endpoint: str = ""
@@ -78,9 +78,9 @@ class BaselineSubject(NamedTuple):
 
 
 def of_one(subject: BaselineSubject, grain: str, at: Sequence[datetime], measure: str) -> dict[int, BaselineSet]:
-    """By the second (Unix) at which a step begins; steps before which the subject was never seen are absent.
+    """By the Unix second at which a step begins; steps before the subject was first seen are absent.
 
-    Nothing of a queue where the endpoint of some of its messages is known: their usual is the endpoint's.
+    Empty for a queue whose messages name their endpoint: the baseline is the endpoint's.
     """
     if subject.queue and _names_endpoints(subject, grain, at):
         return {}
@@ -89,12 +89,12 @@ def of_one(subject: BaselineSubject, grain: str, at: Sequence[datetime], measure
 
 
 def of_each(at: Iterable[datetime]) -> dict[tuple[int, BaselineSubject], BaselineSet]:
-    """Of these hours, each queue with all of its types and each type of each queue: critical time."""
+    """Critical time in these hours, for each queue with all its types, and for each type of each queue."""
     return _ask(console_sql.baseline.of_each, "hour", at, "critical", {})
 
 
 def of_depths(grain: str, at: Iterable[datetime], queues: Iterable[int]) -> dict[tuple[int, int], Baseline]:
-    """By second and queue, where enough weeks are known."""
+    """By Unix second and queue, where enough weeks are known."""
     sql = console_sql.baseline
     query = sql.depth_ranges(weeks=sql.weeks, quartiles=sql.quartiles)
     rows = rows_of(query, {**_weeks(grain, at), "queues": list(queues)})
@@ -117,13 +117,13 @@ def _ask(of: Any, grain: str, at: Iterable[datetime], measure: str, values: dict
 
 
 def _weeks(grain: str, at: Iterable[datetime]) -> dict[str, Any]:
-    """Days are those of UTC, whatever the zone: so they were counted."""
+    """Days are UTC days, whatever the zone, because they were counted so."""
     zone = settings.PGQUEUE["BASELINE_TIME_ZONE"] if grain == "hour" else "UTC"
     return {"grain": grain, "at": list(at), "zone": zone, "weeks": WEEKS}
 
 
 def _usuals(weeks: int, busy: int, timed: int, cut: int, *quartiles: Any) -> BaselineSet:
-    """``cut``: weeks of which 99 in 100 is known; versions before did not ask."""
+    """``cut``: weeks with a 99th percentile; older weeks may lack it."""
     messages, failures, failed, half, nearly_all, all_but_one = quartiles
     return BaselineSet(
         _usual(weeks, messages),

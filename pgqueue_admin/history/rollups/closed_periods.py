@@ -10,30 +10,30 @@ from pgqueue_admin.models import HistoryBatch
 from pgqueue_admin.models.raw_sql import console_sql, rows_of, run
 from pgqueue_admin.models.time_grains import STEPS
 
-AT_ONCE = {"hour": 48, "day": 31}  # a call; the next one goes on
+AT_ONCE = {"hour": 48, "day": 31}  # steps per call; the next call goes on
 
 
 def finalize(watermark: datetime | None) -> int:
-    """Count and cut steps that are over, that history is complete for, and that are new or in doubt; how many."""
+    """Finalize finished steps that are new or in doubt, up to where history is complete; return how many."""
     if watermark is None:
         return 0
     return sum(_finalize_due(grain, watermark) for grain in AT_ONCE)
 
 
 def alone() -> None:
-    """Until this transaction ends nobody else changes figures, or cuts or folds them."""
+    """Lock out all others who change, finalize or fold figures, until this transaction ends."""
     run(console_sql.closed_periods.alone(), {})
 
 
 def doubt(batch: HistoryBatch) -> None:
-    """In the transaction that brings a batch's figures: until its steps are cut anew, whoever asks sums them."""
+    """In the transaction of a batch's figures: invalidate its steps, so that queries sum them until finalized anew."""
     alone()
     steps = console_sql.closed_periods
     run(steps.doubt(doubted=steps.of_batch), {"batch": batch.pk})
 
 
 def doubt_day(at: datetime) -> None:
-    """The same of all steps of a day, by one who is alone."""
+    """The same for all steps of a day. The caller holds ``alone``."""
     steps = console_sql.closed_periods
     run(steps.doubt(doubted=steps.of_day), {"at": at})
 
@@ -56,12 +56,13 @@ def _cut(step: dict[str, Any]) -> None:
     run(steps.finalize(percentiles=trends.percentiles, **parts), {**step, "starts": latency_bands.STARTS})
 
 
-# Figures of hours and days become a row a kind: else each batch leaves one for ever. Their sums stay the same.
-FOLDED_AT_ONCE = 100  # steps a call; the next one goes on
+# Folding merges the batches' rows of hours and days into one per kind, or each batch would leave one for ever. Sums
+# stay the same.
+FOLDED_AT_ONCE = 100  # steps per call; the next call goes on
 
 
 def fold() -> int:
-    """The oldest steps first, and also those that go on; how many. Minutes are forgotten before that would pay."""
+    """Fold the oldest steps first, also unfinished ones; return how many. Minutes are deleted before it would pay."""
     due = rows_of(console_sql.rollup_compaction.due(), {"most": FOLDED_AT_ONCE})
     for grain, at in due:
         _fold(grain, at)

@@ -1,4 +1,4 @@
-"""A batch's figures in COPY format, written by columns: by rows it would cost as much as counting."""
+"""A batch's figures in COPY format, built by columns: by rows it would cost as much as counting."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ _NULL = r"\N"
 
 
 class BatchRollups(NamedTuple):
-    """Rows of ``model``; ``table`` (of Arrow) has its columns, without the batch."""
+    """Rows of ``model``; the Arrow ``table`` has its columns except the batch."""
 
     model: type[Model]
     table: Any
@@ -21,8 +21,8 @@ class BatchRollups(NamedTuple):
         return list(self.table.column_names)
 
     def lines(self, batch: int | None) -> Iterator[str]:
-        """Whole lines of COPY's text form; the batch's number before the columns of ``names``."""
-        import pyarrow.compute as pc  # installed last, and needed by none but the driver
+        """Lines in COPY's text format: the batch's number, then the columns of ``names``."""
+        import pyarrow.compute as pc  # only the driver needs it, and it is installed last
 
         number = _NULL if batch is None else str(batch)
         for part in self.table.to_batches(max_chunksize=_AT_ONCE):
@@ -39,7 +39,7 @@ def _text(column: Any) -> Any:
     if pa.types.is_list(column.type):
         members = pc.binary_join(column.cast(pa.list_(pa.string())), ",")
         return pc.binary_join_element_wise("{", members, "}", "")
-    if pa.types.is_timestamp(column.type):  # of UTC; asked for in a zone each would take 20 times as long
+    if pa.types.is_timestamp(column.type):  # UTC; formatting with a zone takes 20 times as long
         return pc.binary_join_element_wise(column.cast(pa.timestamp("us")).cast(pa.string()), "Z", "")
     text = column.cast(pa.string())
     if pa.types.is_string(column.type):

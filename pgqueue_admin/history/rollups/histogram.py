@@ -1,4 +1,4 @@
-"""Percentiles that merge: values counted in buckets of one per cent, so that two histograms add up exactly."""
+"""Mergeable percentiles: counts in buckets of one per cent, so that two histograms add up exactly."""
 
 import math
 from collections.abc import Mapping
@@ -10,17 +10,16 @@ NOTHING = -1  # the bucket of zero and below
 
 
 def bucket(value: float) -> int:
-    """The number of the bucket that ``value`` falls into."""
     return NOTHING if value <= 0 else math.ceil(math.log(value) / LOG_GAMMA)
 
 
 def value(number: int) -> float:
-    """What stands for all values of a bucket: within one per cent of each."""
+    """The value that represents a bucket: within one per cent of each of its values."""
     return 0.0 if number == NOTHING else 2 * GAMMA**number / (GAMMA + 1)
 
 
 def percentile(counts: Mapping[int, int], share: float) -> float | None:
-    """The value below which ``share`` (0 to 1) of the counted lie, as percentile_disc has it; None of nothing."""
+    """The value below which ``share`` (0 to 1) of the counts lie, as in percentile_disc; None if empty."""
     total = sum(counts.values())
     wanted, upto = max(1, math.ceil(total * share)), 0
     for number in sorted(counts):

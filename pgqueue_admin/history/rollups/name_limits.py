@@ -1,13 +1,13 @@
 """Limits names in rollups to what an index can hold. Pure."""
 
-BYTES, CHARACTERS = 800, 200  # three names are one row of an index, which has 2,704 bytes at most
+BYTES, CHARACTERS = 800, 200  # an index row holds three names and at most 2,704 bytes
 
 
 def counted(name: str) -> str:
-    """A name as figures have it: its beginning, where it has more than BYTES (UTF-8). Cut between two characters."""
+    """The name in figures: its beginning if it exceeds BYTES (UTF-8), cut between two characters."""
     return name[:CHARACTERS] if len(name.encode(errors="replace")) > BYTES else name
 
 
 def may_be_cut(name: str) -> bool:
-    """Whether a name of figures may stand for longer ones that begin with it."""
+    """Whether a name in figures may stand for several longer names."""
     return len(name) == CHARACTERS

@@ -1,4 +1,4 @@
-"""Figures of history for charts: read from the rollups, with no Spark."""
+"""Figures of history for charts, read from the rollups without Spark."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -14,14 +14,14 @@ from pgqueue_admin.models import Rollup
 from pgqueue_admin.models.raw_sql import console_sql, rows_of
 from pgqueue_admin.models.time_grains import STEPS, few
 
-STORIES = 1_000  # parts of them that are looked at
+STORIES = 1_000  # rows of retry outcomes read at most
 NAMES = ("queue", "endpoint", "type")
 MEASURES = ("critical", "processing", "delivery")
 
 
 @dataclass(frozen=True, slots=True)
 class TrendQuery:
-    """A window and what is meant in it. Empty names mean all; others are as figures count them, longer ones cut."""
+    """A window and a filter. Empty names mean all; long names are cut as figures cut them."""
 
     since: datetime
     until: datetime
@@ -36,7 +36,7 @@ class TrendQuery:
 
     @property
     def may_be_several(self) -> bool:
-        """Whether one of its names may be the beginning of longer ones, which figures count as one."""
+        """Whether a name may be the cut beginning of several, which figures count as one."""
         return any(name_limits.may_be_cut(getattr(self, name)) for name in NAMES)
 
     def params(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class TrendQuery:
 
 
 class MessageCounts(NamedTuple):
-    """``succeeded``: None where it is not known, since what succeeded names its endpoint and not its queue."""
+    """``succeeded``: None if unknown: a successful message names its endpoint, not its queue."""
 
     succeeded: int | None
     failed: int
@@ -56,7 +56,7 @@ class MessageCounts(NamedTuple):
 
     @property
     def share_failed(self) -> float | None:
-        """0 to 1; None where nothing finished, or nobody knows how much did."""
+        """0 to 1; None if nothing finished, or the number is unknown."""
         return self.failed / self.finished if self.finished else None
 
 
@@ -69,7 +69,7 @@ class Percentiles(NamedTuple):
 
 
 class Timings(NamedTuple):
-    """``bands``: how many in each band of latency_bands, those in which there are any."""
+    """``bands``: counts by band of latency_bands, empty ones left out."""
 
     percentiles: Percentiles
     bands: dict[int, int]
@@ -81,7 +81,7 @@ class MessageType(NamedTuple):
 
 
 class FailureCause(NamedTuple):
-    """All of one fingerprint: ``message`` is without ids, texts and numbers."""
+    """All failures of one fingerprint; ``message`` is without ids, texts and numbers."""
 
     fingerprint: str
     exception: str
@@ -89,12 +89,12 @@ class FailureCause(NamedTuple):
     first: datetime
     last: datetime
     messages: int
-    is_new: bool  # failures are known from before the window, and it was not among them
+    is_new: bool  # not among the failures known from before the window, of which there are some
 
 
 class SlowMessage(NamedTuple):
-    """One type in a window: how many were timed, within how many milliseconds half and 19 in 20 were done, and in the
-    window before (None: none was timed in it)."""
+    """One type in a window: how many messages were timed, the median and 95th percentile in milliseconds, and the
+    latter in the earlier window (None: none was timed there)."""
 
     type: str
     messages: int
@@ -104,8 +104,7 @@ class SlowMessage(NamedTuple):
 
 
 class RetryStory(NamedTuple):
-    """One message that failed at an endpoint, by all that any batch knows of it there. ``succeeded``: after its last
-    failure, or None."""
+    """One message that failed at an endpoint, from all batches. ``succeeded``: after its last failure, or None."""
 
     message_id: str
     endpoint: str
@@ -115,25 +114,25 @@ class RetryStory(NamedTuple):
     first: datetime
     last_failed: datetime
     succeeded: datetime | None
-    of_all: int  # how many such messages there are in the window, and how many of them succeeded
+    of_all: int  # such messages in the window, and how many of them succeeded
     of_succeeded: int
-    is_capped: bool  # only the newest were looked at, and there are more
+    is_capped: bool  # only the newest were read, and there are more
 
     @property
     def has_whole_id(self) -> bool:
-        """Whether its id is all of it, so that it can be looked for."""
+        """Whether its id is complete, so that it can be searched."""
         return not name_limits.may_be_cut(self.message_id)
 
 
 def counts(asked: TrendQuery) -> dict[int, MessageCounts]:
-    """By the second (Unix) at which a step begins; steps in which nothing finished are absent."""
+    """By the Unix second at which a step begins; steps without finished messages are absent."""
     trends, parts = console_sql.trends, _parts()
     rows = _ask(trends.counts_of_cut(**parts) if _is_cut(asked) else trends.counts(**parts), asked)
     return {at: MessageCounts(_known(asked, succeeded), *others) for at, succeeded, *others in rows}
 
 
 def nothing(asked: TrendQuery) -> MessageCounts:
-    """Of a step in which nothing finished."""
+    """The counts of a step in which nothing finished."""
     return MessageCounts(_known(asked, 0), 0, 0)
 
 
@@ -142,7 +141,7 @@ def _known(asked: TrendQuery, succeeded: int) -> int | None:
 
 
 def timings(asked: TrendQuery, measure: str) -> dict[int, Timings]:
-    """Of one of MEASURES, by step; steps in which nothing was measured are absent."""
+    """One of MEASURES, by step; steps without timings are absent."""
     rows = _ask(_timings(asked, measure), asked, measure=measure, starts=bands.STARTS)
     return {
         at: Timings(Percentiles(*map(value, cuts)), dict(zip(found, numbers, strict=True)))
@@ -158,7 +157,7 @@ def _timings(asked: TrendQuery, measure: str) -> Any:
 
 
 def kinds(asked: TrendQuery) -> dict[str, list[MessageType]]:
-    """The queues, endpoints and types (by that word, one of NAMES) that finished anything, the busiest first."""
+    """Queues, endpoints and types (keys: NAMES) with finished messages, the busiest first."""
     trends = console_sql.trends
     counted = trends.counted_steps if asked.grain == "minute" else trends.counted_cut
     found: dict[str, list[MessageType]] = {name: [] for name in NAMES}
@@ -168,7 +167,7 @@ def kinds(asked: TrendQuery) -> dict[str, list[MessageType]]:
 
 
 def last_day(chosen: dict[str, str]) -> datetime | None:
-    """The last day, in UTC, on which anything finished of these (NAMES), however long ago: days are kept for ever."""
+    """The last day (UTC) with finished messages of these NAMES, however long ago: days are kept for ever."""
     days = Rollup.objects.filter(grain="day")
     first, last = days.aggregate(first=Min("at"), last=Max("at")).values()
     if first is None:
@@ -181,29 +180,29 @@ def last_day(chosen: dict[str, str]) -> datetime | None:
 
 
 def _is_cut(asked: TrendQuery) -> bool:
-    """Hours and days are counted and cut when they are over, of all and of each name by itself (cut_steps)."""
+    """Whether finalized figures can answer: hours and days, of all or of one name (closed_periods)."""
     return asked.grain != "minute" and sum(bool(getattr(asked, name)) for name in NAMES) < 2
 
 
 def _parts() -> dict[str, Any]:
-    """What statements share; a part may hold those that follow."""
+    """Parts that statements share; a part may contain the ones after it."""
     trends = console_sql.trends
     shared = ("asked", "figures", "percentiles", "every_step", "between", "of", "again")
     return {"steps": trends.steps_to_sum, **{name: getattr(trends, name) for name in shared}}
 
 
 def failures(asked: TrendQuery, kept_from: datetime | None = None) -> list[FailureCause]:
-    """The most frequent first. ``kept_from``: what failed before is forgotten; None: all is known."""
+    """The most frequent first. ``kept_from``: earlier failures were deleted; None: none were."""
     trends = console_sql.trends
     query = trends.failures(failed=trends.failed_minutes if asked.grain == "minute" else trends.failed_cut, **_parts())
-    within = asked.queue if visible_queues.current() else ""  # whether it was elsewhere before is not for them
+    within = asked.queue if visible_queues.current() else ""  # failures elsewhere are hidden
     return [FailureCause(*row) for row in _ask(query, asked, kept_from=kept_from, within=within)]
 
 
 def slowest(asked: TrendQuery, until: datetime, earlier: timedelta, measure: str) -> list[SlowMessage]:
-    """Twenty types at most, those first of which 19 in 20 took longest, by one of MEASURES.
+    """At most twenty types, those with the highest 95th percentile first, by one of MEASURES.
 
-    ``until``: no later than that of the window; ``earlier``: how much earlier that began which they are compared with.
+    ``until``: not after the window's end; ``earlier``: how much earlier the window compared with began.
     """
     statements = console_sql.trends
     query = statements.slowest(
@@ -222,7 +221,8 @@ def slowest(asked: TrendQuery, until: datetime, earlier: timedelta, measure: str
 
 
 def _maybe_slowest(asked: TrendQuery, measure: str) -> list[str] | None:
-    """All others cannot be: years have too many buckets to sum them all. None: any may be, nothing is cut of them."""
+    """Types that may be among the slowest: summing all buckets of years would take too long. None: any type may be,
+    because nothing is finalized for this query."""
     if not _is_cut(asked) or any(getattr(asked, name) for name in NAMES):
         return None
     query = console_sql.trends.maybe_slowest(**_parts(), buckets=f"{measure}_buckets", numbers=f"{measure}_counts")
@@ -230,13 +230,13 @@ def _maybe_slowest(asked: TrendQuery, measure: str) -> list[str] | None:
 
 
 def stories(asked: TrendQuery) -> list[RetryStory]:
-    """Those that failed last come first."""
+    """Retry stories, the last to fail first."""
     stories = console_sql.trends.stories(of=console_sql.trends.of)
     return [RetryStory(*row) for row in _ask(stories, asked, most=STORIES)]
 
 
 def retried(asked: TrendQuery) -> dict[int, int]:
-    """Messages that succeeded after they had failed, by step. Of a queue nobody knows: see ``Counts.succeeded``."""
+    """Messages that succeeded after a failure, by step. Unknown for a queue: see ``MessageCounts.succeeded``."""
     trends, parts = console_sql.trends, _parts()
     return dict(_ask(trends.retried_of_cut(**parts) if _is_cut(asked) else trends.retried(**parts), asked))
 

@@ -1,4 +1,4 @@
-"""How long figures of Trends are kept: old ones go a chunk at a time, finer grains first."""
+"""Retention of Trends' figures: old rows are deleted in chunks, finer grains first."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -11,18 +11,18 @@ from pgqueue_admin.models import CountBucket, FailureBucket, FailureRollup, Late
 from pgqueue_admin.models.time_grains import STEPS, floor
 from pgqueue_admin.models.trends_retention import failures_from, kept_for
 
-CHUNK = 5000  # rows a statement: a transaction of its own, which holds up nobody for long
+CHUNK = 5000  # rows per statement: a short transaction of its own
 
 
 def forget(now: datetime) -> int:
-    """A chunk of each kind of figures; how many rows went. Call it again until none does."""
+    """Delete a chunk of each kind of figures; return how many rows. Call again until it returns 0."""
     return sum(_chunk(rows) for rows in _too_old(now))
 
 
 def _too_old(now: datetime) -> Iterator[QuerySet[Any]]:
-    """Minutes, hours; and failures and stories, which know their minute, for as long as hours.
+    """Minutes and hours; failures and retry outcomes, which know their minute, for as long as hours.
 
-    The oldest first: in no order a chunk would be looked for in the whole table.
+    Ordered by time: without an order, a chunk would be searched in the whole table.
     """
     for grain, kept in kept_for().items():
         for model in (Rollup, CountBucket, LatencyBucket):
@@ -41,7 +41,7 @@ def _chunk(rows: QuerySet[Any]) -> int:
 
 
 def finest(grain: str, since: datetime, until: datetime) -> str:
-    """``grain``, or the next coarser one of which nothing in the window is forgotten that still coarser ones know."""
+    """``grain``, or the finest coarser one that has lost nothing in the window which coarser ones still have."""
     grains = list(STEPS)[list(STEPS).index(grain) :]
     for place, each in enumerate(grains):
         if not any(_is_forgotten(each, coarser, since, until) for coarser in grains[place + 1 :]):
@@ -50,13 +50,13 @@ def finest(grain: str, since: datetime, until: datetime) -> str:
 
 
 def reaches(grain: str, at: datetime) -> bool:
-    """Whether there are steps of this grain from then or before: what is not found after it was not there."""
+    """Whether steps of this grain go back to ``at``: what is missing after it did not happen."""
     first = _first(grain)
     return first is not None and first <= at
 
 
 def _is_forgotten(finer: str, coarser: str, since: datetime, until: datetime) -> bool:
-    """Whether there are coarser steps of the window from before all finer ones."""
+    """Whether the window has coarser steps from before all finer ones."""
     first = _first(finer)
     if first is not None and first <= since:
         return False
@@ -65,6 +65,6 @@ def _is_forgotten(finer: str, coarser: str, since: datetime, until: datetime) ->
 
 
 def _first(grain: str) -> datetime | None:
-    """At the end of its index: whether there is any before some time would be looked for in the whole table."""
+    """Read from the end of the index: whether one exists before a time would be searched in the whole table."""
     first: datetime | None = Rollup.objects.filter(grain=grain).aggregate(at=Min("at"))["at"]
     return first

@@ -1,1 +1,1 @@
-"""What Spark runs on: Java, Python, their folders, and whether they still answer. Without pyspark."""
+"""What Spark runs on: Java, Python, their folders, and a watchdog. Without pyspark."""
