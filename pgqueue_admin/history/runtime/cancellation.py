@@ -1,7 +1,7 @@
-"""Cancels Spark's work when the batch is cancelled in the ledger.
+"""Cancels Spark's work when its batch is cancelled in the ledger.
 
-And at the clock: one that got no processor for long takes its share, or its snapshot would lie in the way of vacuum.
-Where Spark's tasks stand still, Java ends.
+Also watches the time: a batch long without processor time gets a full share, because its snapshot holds back vacuum. If
+Spark's tasks stop ending, Java is killed.
 """
 
 import threading
@@ -16,13 +16,13 @@ from django.db import connections
 from pgqueue_admin.history.runtime import jvm_watchdog
 from pgqueue_admin.osproc import idle_cgroup
 
-# Whether Spark's tasks go on: Java may answer while what it waits for stands still, a worker that was stopped, say.
-LOOK_EVERY = 30.0  # seconds from one look to the next
-STILL = 1800.0  # seconds in which some task of those at work has ended, however little processor they get
+# Whether Spark's tasks still end: Java may answer while it waits for a stopped worker.
+LOOK_EVERY = 30.0  # seconds between two checks
+STILL = 1800.0  # seconds in which at least one active task must end, however little processor time they get
 
 
 class BatchProgress:
-    """Of one act of Spark's, looked at beside it."""
+    """Progress of one Spark action, checked beside it."""
 
     def __init__(self, spark: Any):
         self._spark = spark
@@ -30,7 +30,7 @@ class BatchProgress:
         self._since = self._looked = time.monotonic()
 
     def is_stuck(self) -> bool:
-        """Looks now and then; what happens between two acts of Spark's is no standstill."""
+        """Checks every LOOK_EVERY seconds. Time between two Spark actions does not count."""
         now = time.monotonic()
         if now < self._looked + min(LOOK_EVERY, STILL / 2):
             return False
@@ -41,19 +41,19 @@ class BatchProgress:
         return now >= self._since + STILL
 
     def _ended(self) -> frozenset[tuple[int, int]]:
-        """How many tasks have ended of each stage at work."""
+        """Number of ended tasks for each active stage."""
         tracker = self._spark.sparkContext.statusTracker()
         known = ((stage, tracker.getStageInfo(stage)) for stage in tracker.getActiveStageIds())
         return frozenset((stage, info.numCompletedTasks) for stage, info in known if info)
 
 
 EVERY = 2.0  # seconds
-PATIENT = 60.0  # seconds in which only processors that nobody else wants are used
+PATIENT = 60.0  # seconds on idle processors only
 
 
 @contextmanager
 def cancelled_with(spark: Any, is_wanted: Callable[[], bool]) -> Iterator[None]:
-    """Within it, Spark's jobs are cancelled once ``is_wanted`` says no; what waits for them then raises."""
+    """Inside, cancel Spark's jobs once ``is_wanted`` returns False; the call that waits for them then raises."""
     over = threading.Event()
     watching = threading.Thread(target=_watch, args=(spark, is_wanted, over), name="cancelling", daemon=True)
     watching.start()
@@ -70,7 +70,7 @@ def _watch(spark: Any, is_wanted: Callable[[], bool], over: threading.Event) -> 
         while not over.wait(EVERY):
             if time.monotonic() >= insists_at:
                 idle_cgroup.insist()
-            with suppress(django.db.Error):  # the attempt itself will tell
+            with suppress(django.db.Error):  # the attempt itself reports it
                 if not is_wanted():
                     spark.sparkContext.cancelAllJobs()
             if progress.is_stuck():

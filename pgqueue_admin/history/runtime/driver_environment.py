@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-# What Spark's Python workers on this machine are started with: our own Python, reading the pyspark that is installed.
-# Spark puts a zip of pyspark before it, and what comes from a zip is compiled anew by each process: a second of it.
+# The command of Spark's Python workers on this machine: our own Python with the installed pyspark. Spark puts a zip of
+# pyspark before it on the path; each process would compile modules from a zip anew, for a second.
 _WRAPPER = """#!/bin/bash
 export PYTHONPATH="${{PYTHONPATH//pyspark.zip/}}"
 exec {python} "$@"
@@ -20,7 +20,7 @@ exec {python} "$@"
 
 
 def executable(folder: Path) -> Path:
-    """``folder``: where it may be written; where nothing may be executed there, Python itself."""
+    """``folder``: writable; if nothing may be executed there, returns Python itself."""
     wrapper = folder / "bin/python"
     wrapper.parent.mkdir(parents=True, exist_ok=True)
     made = wrapper.with_suffix(f".{os.getpid()}")
@@ -30,20 +30,19 @@ def executable(folder: Path) -> Path:
     return wrapper if os.access(wrapper, os.X_OK) else Path(sys.executable)
 
 
-# Where a driver and its Java leave what they need only while they run: libraries, shuffles, what sorting spills.
+# Files that a driver and its Java need only while they run: libraries, shuffles, sort spills.
 _PREFIX = "driver-"
 
 
 @cache
 def scratch_folder(scratch: Path) -> Path:
-    """This process's until it ends, however it ends and however often it starts Spark; those of drivers that have ended
-    go.
+    """This process's scratch folder until its end, for any number of Spark starts. Deletes those of ended drivers.
 
-    Below ``scratch`` and not in /tmp: there nothing may be executed on many machines, and nobody would clean up.
+    Below ``scratch``, not /tmp: many machines forbid execution there, and nothing would clean up.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     with (scratch / "drivers.lock").open("w") as alone:
-        fcntl.flock(alone, fcntl.LOCK_EX)  # else another driver could take the new one for one that is over
+        fcntl.flock(alone, fcntl.LOCK_EX)  # else another driver could delete the new folder before it is locked
         for other in scratch.glob(f"{_PREFIX}*"):
             if not _is_held(other):
                 shutil.rmtree(other, ignore_errors=True)
@@ -53,7 +52,7 @@ def scratch_folder(scratch: Path) -> Path:
 
 
 def _is_held(place: Path) -> bool:
-    """By a process that lives: the kernel lets go of a lock whatever ends its owner."""
+    """Whether a living process holds it: the kernel releases a lock however its owner ends."""
     looked_at = os.open(place, os.O_RDONLY)
     try:
         fcntl.flock(looked_at, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -64,9 +63,9 @@ def _is_held(place: Path) -> bool:
     return False
 
 
-# An account that is only a number, as containers have it. Java and Hadoop want a name and a home: no file has them.
+# Numeric accounts, as in containers. Java and Hadoop need a user name and a home, which no passwd file gives.
 def account_name() -> str:
-    """What such an account is called here; empty for one that the system knows."""
+    """A name for a numeric account; empty for an account that the system knows."""
     try:
         pwd.getpwuid(os.geteuid())
     except KeyError:
@@ -75,7 +74,7 @@ def account_name() -> str:
 
 
 def account_options(scratch: Path) -> str:
-    """For Java, which would take ``?`` for both."""
+    """Java options: without them, both would be ``?``."""
     if not (called := account_name()):
         return ""
     os.environ.setdefault("SPARK_USER", called)
@@ -83,7 +82,7 @@ def account_options(scratch: Path) -> str:
 
 
 def sign_in(session: Any) -> None:
-    """Hadoop asks the system itself who this is, with each file, and refuses whoever has no name there."""
+    """Hadoop looks the user up in the system for each file, and refuses an account without a name."""
     if called := account_name():
         hadoop = session.sparkContext._jvm.org.apache.hadoop.security.UserGroupInformation
         hadoop.setLoginUser(hadoop.createRemoteUser(called))

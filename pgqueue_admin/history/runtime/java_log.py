@@ -1,4 +1,4 @@
-"""How Spark's Java logs: what went wrong, and nothing else, in lines like ours."""
+"""Logging of Spark's Java: errors only, in the format of our logs."""
 
 import json
 import os
@@ -28,7 +28,7 @@ _LAYOUTS = {
 
 
 def option(scratch: Path, log_format: str) -> str:
-    """For Java: where it is told so. Without a file of ours Spark says six lines at each start. ``log_format``:
+    """Java option for our log configuration, or Spark prints six lines per start. ``log_format``:
     PGQUEUE_LOG_FORMAT."""
     told = scratch / f"log4j2-{log_format}.properties"
     scratch.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def option(scratch: Path, log_format: str) -> str:
 def _properties(log_format: str) -> str:
     lines = [
         "rootLogger.level = error",
-        # what Spark takes for a shell: told nothing of its own, it says twice that it logs otherwise
+        # Spark's shell logger: without its own level, it reports twice that it changes the log level
         "logger.shell.name = org.apache.spark.api.python.PythonGatewayServer",
         "logger.shell.level = error",
         "rootLogger.appenderRef.out.ref = out",
@@ -51,16 +51,16 @@ def _properties(log_format: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-# What Spark's Java says on its standard error: passed on as it comes, its last lines kept for when it ends.
+# Standard error of Spark's Java: passed on unchanged; the last lines are kept to explain its end.
 _KEPT = 60  # lines: an error with its causes
 _IN_A_TRACE = ("\tat ", "\t... ", "Suppressed: ", "#\n")
-_NOTHING = ("WARNING: Using incubator modules", "WARNING: package sun.security.action not in")  # 25 has it no more
+_NOTHING = ("WARNING: Using incubator modules", "WARNING: package sun.security.action not in")  # absent from Java 25 on
 _lines: deque[str] = deque(maxlen=_KEPT)
 
 
 @contextmanager
 def heard() -> Iterator[None]:
-    """Whoever is started meanwhile is heard for as long as it lives."""
+    """Capture the standard error of processes started inside, for as long as they live."""
     _lines.clear()
     ours = os.dup(2)
     reads, writes = os.pipe()
@@ -70,7 +70,7 @@ def heard() -> Iterator[None]:
     try:
         yield
     finally:
-        os.dup2(ours, 2)  # the pipe ends with the last who was started
+        os.dup2(ours, 2)  # the pipe ends with the last process started inside
 
 
 def _pass_on(reads: int, on_to: int) -> None:
@@ -81,13 +81,13 @@ def _pass_on(reads: int, on_to: int) -> None:
 
 
 def fatal() -> str:
-    """Why a Java that ran has ended, where it says so; what else it said may be old, and is no cause."""
+    """Why a running Java ended, if it said so. Other output may be old and is no cause."""
     ends = [line.strip("# \n") for line in list(_lines) if "OutOfMemoryError" in line or line.startswith("# ")]
     return (ends or [""])[0]
 
 
 def cause() -> str:
-    """Of a start that failed the line that says most; empty if nothing was said."""
+    """The most telling line of a failed start; empty if there was no output."""
     told = [line.strip() for line in list(_lines) if line.strip() and not line.startswith((*_IN_A_TRACE, *_NOTHING))]
     found = [line for line in told if line.startswith("Caused by: ")] or [
         line for line in told if "Exception" in line or "Error" in line

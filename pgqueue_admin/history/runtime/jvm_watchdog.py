@@ -1,4 +1,4 @@
-"""Watchdog of the JVM: asks it each second, and ends one that hangs."""
+"""Watchdog of the JVM: calls it each second, and kills one that hangs."""
 
 import logging
 import os
@@ -13,22 +13,21 @@ from pgqueue_admin.osproc import idle_cgroup
 from pgqueue_admin.osproc.process_tree import children, family
 
 log = logging.getLogger(__name__)
-EVERY = 1.0  # seconds from one look to the next
-UP = 300  # looks until its first answer: a cold machine needs a tenth of them
-LOOKS = 300  # in a row without one, from then on; a long pause of its memory is a few
-PATIENT = 60  # of them, with nothing but processors that nobody else wants
-_STARTED_BY_SPARK = b"_PYSPARK_DRIVER_CONN_INFO_PATH="  # in the environment of Java, and of the script before it
+EVERY = 1.0  # seconds between two calls
+UP = 300  # checks until the first answer: a cold machine needs a tenth of them
+LOOKS = 300  # consecutive unanswered checks after that; a long garbage collection takes a few
+PATIENT = 60  # of them on idle processors only
+_STARTED_BY_SPARK = b"_PYSPARK_DRIVER_CONN_INFO_PATH="  # in the environment of Java, and of the script that starts it
 
 
 class JvmSilence:
-    """Looks are counted, not time: where this process gets no processor, or the machine sleeps, nothing is held against
-    Java, which gets none either."""
+    """Counts unanswered checks, not time: while this process has no processor, or the machine sleeps, Java has none."""
 
     def __init__(self) -> None:
         self.looks, self._most = 0, UP
 
     def is_too_long(self, is_answered: bool) -> bool:
-        """Told of each look. One that collects its garbage is given a share of a machine that is full."""
+        """Record one check. After PATIENT unanswered ones, Java gets a full processor share to collect its garbage."""
         if is_answered:
             if self.looks >= PATIENT:
                 idle_cgroup.stand_back()
@@ -41,7 +40,7 @@ class JvmSilence:
 
 
 class JvmWatchdog:
-    """Of this process's Java, until both end."""
+    """Watches this process's Java until both end."""
 
     def __init__(self) -> None:
         self._answered = threading.Event()
@@ -49,7 +48,7 @@ class JvmWatchdog:
             threading.Thread(target=work, name="hung", daemon=True).start()
 
     def _ask(self) -> None:
-        """Waits for as long as Java is silent, hence a thread of its own. One that has ended is found by java.check."""
+        """Blocks while Java is silent, hence a thread of its own. ``java.check`` finds a Java that has ended."""
         while java.ended() is None:
             with suppress(Exception):
                 if (gateway := java.gateway()) is not None:
@@ -65,17 +64,17 @@ class JvmWatchdog:
 
 
 def end(why: str) -> None:
-    """Java, with all that it started; who waits for it is told, and this process ends (java.check)."""
+    """Kill Java and all that it started. Calls waiting for it fail, and this process ends (``java.check``)."""
     log.error("%s", why)
     java.is_silent.set()
     for pid in _started_by_spark():
-        for each in reversed(list(family(pid))):  # a script that waits for Java, workers that wait for their Java
+        for each in reversed(list(family(pid))):  # a script waiting for Java, workers waiting for theirs
             with suppress(ProcessLookupError):
                 os.kill(each, signal.SIGKILL)
 
 
 def _started_by_spark() -> list[int]:
-    """Children of this process, those that make an archive of classes apart; none where /proc does not tell."""
+    """Children of this process except the builder of the class archive; empty if /proc shows none."""
     found = []
     for pid in children(os.getpid()):
         with suppress(OSError):  # it has ended meanwhile

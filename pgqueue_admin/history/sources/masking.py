@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-MASKED = "(masked)"  # stands in the place of each; the statements that put it there say so too
+MASKED = "(masked)"  # replaces each value; the statements spell it out too
 _TRACE = "NServiceBus.ExceptionInfo.StackTrace"
 _SAID_THERE = ("ExceptionType", "InnerExceptionType", "Message", "Source")
 _IN_TRACE = {f"NServiceBus.ExceptionInfo.{name}" for name in _SAID_THERE}
@@ -12,19 +12,19 @@ _VALUE = rf"(?:{_TEXT}|true|false|null|-?[0-9][0-9.eE+-]*)"
 _PAIR = rf"\s*{_TEXT}\s*:\s*{_VALUE}\s*"
 _LIKE, _BACKSLASHED = re.compile(r"[\\%_]"), r"\\\g<0>"
 _SHORT = {'"': '"', "\\": "\\", "/": "/", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
-# One object whose values hold no other, quoted as JSON quotes: of such a text alone it is known what in it is a name.
+# One object without nested values, in strict JSON: only there is it certain which texts are names.
 FLAT = rf"^\s*\{{(?:{_PAIR}(?:,{_PAIR})*|\s*)\}}\s*$"
 
 
 def meant(names: Sequence[str]) -> list[str]:
-    """A trace says type and message of the error once more, so it is masked with each of them."""
+    """Adds the stack trace to any masked name whose value it repeats (the error's type and message)."""
     return list(dict.fromkeys([*names, _TRACE])) if _IN_TRACE.intersection(names) else list(names)
 
 
 def signs(names: Sequence[str]) -> list[str]:
-    """Patterns for LIKE; a text that is like none of them holds none of the names, however they are written.
+    """LIKE patterns: a text that matches none contains none of the names, in any spelling.
 
-    In JSON a name stands as it is, or with letters as ``\\u0041``, a few also with a backslash before them.
+    JSON may write a name plainly, with letters as ``\\u0041``, and a few characters with a backslash.
     """
     letters = set("".join(names))
     escaped = {f"\\u{digits}" for letter in letters for digits in _first_two_digits(letter)}
@@ -33,12 +33,12 @@ def signs(names: Sequence[str]) -> list[str]:
 
 
 def masked(names: Sequence[str]) -> str:
-    """Of a text that is FLAT, these names with their values; the name, as it is spelled there, is its first group."""
+    """Pattern for these names with their values in FLAT text; group 1 is the name as spelled there."""
     return rf'"({"|".join("".join(map(_spelled, name)) for name in names)})"\s*:\s*{_VALUE}'
 
 
 def _spelled(letter: str) -> str:
-    """Each way in which JSON may write it."""
+    """Pattern for every JSON spelling of a letter."""
     ways = [_by_number(letter)]
     if letter in _SHORT:
         ways.append(rf"\\{_plain(_SHORT[letter])}")
@@ -48,7 +48,7 @@ def _spelled(letter: str) -> str:
 
 
 def _by_number(letter: str) -> str:
-    """One of sixteen bits, or a pair, in hexadecimal digits of either case."""
+    """One 16-bit escape, or a surrogate pair, with hexadecimal digits in either case."""
     return "".join(rf"\\u{''.join(_of_either_case(digit) for digit in unit)}" for unit in _units(letter))
 
 
@@ -57,7 +57,7 @@ def _units(letter: str) -> list[str]:
 
 
 def _first_two_digits(letter: str) -> set[str]:
-    """Each of either case: ``D8`` as well as ``d8``."""
+    """The first two digits, each in either case: ``D8`` and ``d8``."""
     first, second = ({digit, digit.upper()} for digit in list(_units(letter)[0])[:2])
     return {high + low for high in first for low in second}
 

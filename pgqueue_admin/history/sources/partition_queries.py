@@ -1,4 +1,4 @@
-"""The SELECTs of a batch, one a partition, finished as text: executors have no driver of ours to bind values with."""
+"""The SELECTs of a batch, one per partition, as finished text: executors lack our driver, which would bind values."""
 
 from django.conf import settings
 

@@ -1,4 +1,4 @@
-"""Sessions that Spark reads with: read-only, limited in time, ended by us where the server cannot."""
+"""Spark's read sessions: read-only, limited in time, and ended from here when the server cannot end them."""
 
 import logging
 import time
@@ -23,27 +23,26 @@ from pgqueue_admin.models.raw_sql import console_sql
 from pgqueue_admin.models.schema import SchemaCreator
 
 log = logging.getLogger(__name__)
-LIMIT = 600  # seconds a statement may take
-SPARE = 30  # more of them until it is ended from outside: most hear of their limit
-EVERY = 10.0  # seconds between two looks, from then on
+LIMIT = 600  # statement timeout, in seconds
+SPARE = 30  # further seconds until a session is ended from outside: most meet their timeout before
+EVERY = 10.0  # seconds between two checks after that
 NAME = "pgqueue-admin history"
 
 
 def for_looking(dsn: str, limit: int = LIMIT) -> str:
-    """Where to, for Arrow's driver, which knows none of our pools. Each batch has a name of its own there."""
+    """Connection URI for Arrow's driver, which cannot use our pools. Each batch gets its own application name."""
     asked = said_by(dsn)
     asked |= primary_for_lookers(asked)
     asked["options"] = f"{asked.get('options') or ''} {_only(limit)}".strip()
     asked["application_name"] = f"{NAME} {uuid4().hex[:12]}"
-    asked["client_encoding"] = "UTF8"  # whatever the database has: Arrow's texts, and those of files, are UTF-8
+    asked["client_encoding"] = "UTF8"  # whatever the database's encoding: Arrow and Parquet texts are UTF-8
     return address(asked)
 
 
 def _only(limit: int) -> str:
-    """Values are written into the statements, hence standard strings. A batch is read in parts of its own: workers of
-    the server's would be more of its processes, and wide rows cost more to hand on than to find. The last one is of
-    TCP, and needs nobody here.
-    """
+    """Standard strings, because values are written into the statements. No parallel workers: a batch is already split,
+    workers would be more processes, and wide rows cost more to pass on than to find. TCP's user timeout ends a lost
+    connection without our help."""
     return (
         f"{OWN_PATH} {ONLY_LOOKING} -c statement_timeout={limit}s -c timezone=UTC"
         f" -c standard_conforming_strings=on -c max_parallel_workers_per_gather=0 -c tcp_user_timeout={limit}s"
@@ -51,10 +50,10 @@ def _only(limit: int) -> str:
 
 
 class ReadOverdue:
-    """A session whose reader stands still waits in sending, where it hears of a time limit by luck alone: for as long
-    as it does, its snapshot keeps vacuum from all tables.
+    """Ends sessions whose reader has stopped. Such a session blocks in sending, where a statement timeout seldom takes
+    effect; meanwhile its snapshot holds back vacuum on all tables.
 
-    ``uri``: of ``for_looking``; no other batch's sessions have its name.
+    ``uri``: from ``for_looking``; its application name belongs to one batch.
     """
 
     def __init__(self, uri: str, limit: float = LIMIT + SPARE):
@@ -63,7 +62,7 @@ class ReadOverdue:
         self._look_at = time.monotonic() + limit
 
     def ended(self) -> bool:
-        """Whether any was, now. Call it again and again: before the first can be overdue nobody is asked."""
+        """Whether a session was ended now. Call repeatedly: nothing is queried before one can be overdue."""
         if time.monotonic() < self._look_at:
             return False
         self._look_at = time.monotonic() + EVERY
@@ -71,30 +70,29 @@ class ReadOverdue:
             with postgresql().connect(self._uri, application_name=f"{NAME} limits") as connection:
                 about = {"name": self._name, "limit": self._limit}
                 ended = connection.value(postgresql().history.end_overdue(), about)
-        except DatabaseError:  # the next look may find it, or there is nobody to be found
+        except DatabaseError:  # the next check may find it, or there is no session
             return False
         if ended:
             log.warning("History: %s sessions waited %.0f s for their reader and were ended.", ended, self._limit)
         return bool(ended)
 
 
-# Where rows are read: the queues' database, or a standby of it (PGQUEUE_HISTORY_URL) that has replayed the plan.
+# Where rows are read: the queues' database, or a standby (PGQUEUE_HISTORY_URL) that has replayed the plan.
 PATIENCE, BETWEEN = 10.0, 0.1  # seconds
 
 
 class StandbyUnreachable(Exception):
-    """The standby has not replayed what was planned, does not answer, or is none: nothing was read of it."""
+    """The standby is behind the plan, does not answer, or is no standby: nothing was read."""
 
 
 class PathOpen(Exception):
-    """Somebody could have code of theirs run by the first statements of Arrow's driver: nothing was read."""
+    """Another role could have the first statements of Arrow's driver run its code: nothing was read."""
 
 
 def read_from(connection: Connection) -> str:
-    """The DSN, once all that ``connection`` (of the queues' database) has seen can be seen there. Raises PathOpen, and
-    StandbyUnreachable.
+    """The DSN, once it shows all that ``connection`` (to the queues) has seen. Raises PathOpen, StandbyUnreachable.
 
-    Plans are never made there: a standby's snapshots do not name those who are still writing.
+    Batches are never planned on a standby: its snapshots do not list open writers.
     """
     dsn: str = settings.PGQUEUE["HISTORY_URL"]
     if not dsn:
@@ -111,7 +109,7 @@ def read_from(connection: Connection) -> str:
 
 
 def _refuse_strangers(connection: Connection, dsn: str) -> None:
-    """The driver asks for the types that there are before it can be told anything, and names ``<>`` without schema."""
+    """Before any setting, Arrow's driver queries the types, with an unqualified ``<>`` operator."""
     path = [each for each in first_path(for_looking(dsn)) if each != "pg_catalog"]
     asked = {"schemas": path}
     for schema, who in connection.all(console_sql.console_schema.granted(), asked) if path else []:

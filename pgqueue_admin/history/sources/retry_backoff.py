@@ -1,15 +1,15 @@
-"""Back-off of tables whose batches keep failing."""
+"""Backoff of tables whose batches keep failing."""
 
 from datetime import datetime, timedelta
 
 from pgqueue_admin.models import HistoryBatch, HistorySource, database_clock
 
-FIRST, MOST = timedelta(minutes=1), timedelta(minutes=10)  # from the second in a row on, doubled with each more
+FIRST, MOST = timedelta(minutes=1), timedelta(minutes=10)  # from the second failure in a row, doubled with each more
 State = HistoryBatch.State
 
 
 def until(source: HistorySource) -> datetime | None:
-    """When it is read again; None: it may be now. Somebody who pressed *Read now* since then is not kept waiting."""
+    """When the table is read again; None: now. *Read now* ends the backoff."""
     last = _last(source)
     if last is None or last.state not in (State.ABANDONED, State.PLANNED) or last.ended_at is None:
         return None
@@ -23,7 +23,7 @@ def _last(source: HistorySource) -> HistoryBatch | None:
 
 
 def _in_a_row(source: HistorySource, last: HistoryBatch) -> int:
-    """How many of its batches were given up since one was done, and how often one was tried that is open yet."""
+    """Batches abandoned since the last one done, plus attempts of the open one."""
     done = source.batches.filter(state=State.DONE).order_by("-pk").values_list("pk", flat=True).first()
     given_up = source.batches.filter(state=State.ABANDONED, pk__gt=done or 0).count()
     return given_up + (last.attempt if last.state == State.PLANNED else 0)
@@ -35,7 +35,7 @@ def is_resting(source: HistorySource) -> bool:
 
 
 def said(source: HistorySource) -> str:
-    """Until when, and since when it comes to nothing; empty: it does not rest."""
+    """Until when the backoff lasts and why, as a sentence; empty without backoff."""
     source.refresh_from_db(fields=["requested_at"])
     last, rests_until = _last(source), until(source)
     if last is None or rests_until is None:
@@ -49,6 +49,6 @@ def said(source: HistorySource) -> str:
 
 
 def last_error() -> str:
-    """What the last try of a batch met that is still to be read; empty: none failed."""
-    left = HistoryBatch.objects.filter(state=State.PLANNED, source__exists=True).exclude(ended_at=None)
+    """Error of the last failed attempt of an open batch; empty if none failed."""
+    left = HistoryBatch.objects.filter(state=State.PLANNED, source__is_there=True).exclude(ended_at=None)
     return left.order_by("pk").values_list("error", flat=True).first() or ""

@@ -1,4 +1,4 @@
-"""Which tables history is read from: the archive where it is, and audit queues that were found."""
+"""Tables that history is read from: the archive, if it exists, and discovered audit queues."""
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -10,17 +10,17 @@ SNAPSHOTS, NUMBERS = "snapshots", "numbers"
 
 
 def sources(connection: Connection) -> list[HistorySource]:
-    """A row of the ledger for each, made when a table is first seen; what is gone is marked so."""
+    """A ledger row for each table, created when it is first seen. Marks gone tables."""
     named = [(table, NUMBERS) for table in _audits(connection)]
     if way := _way_of_archive(connection):
         named.insert(0, (ARCHIVE, way))
-    HistorySource.objects.exclude(table__in=[table for table, _ in named]).update(exists=False)
-    HistorySource.objects.filter(exists=False, table__in=[table for table, _ in named]).update(exists=True)
+    HistorySource.objects.exclude(table__in=[table for table, _ in named]).update(is_there=False)
+    HistorySource.objects.filter(is_there=False, table__in=[table for table, _ in named]).update(is_there=True)
     return [HistorySource.objects.get_or_create(table=table, defaults={"cursor_kind": way})[0] for table, way in named]
 
 
 def _way_of_archive(connection: Connection) -> str | None:
-    """The original's is read by number until it is adopted; one that was read by transaction never is again."""
+    """The original's archive is read by number until adopted; one read by transaction never is again."""
     statements = postgresql().history
     if connection.value(statements.has_archive()):
         return SNAPSHOTS
@@ -29,12 +29,12 @@ def _way_of_archive(connection: Connection) -> str | None:
 
 
 def number_of(table: str) -> str:
-    """The column that numbers its rows, where they are read by number."""
+    """The column that numbers its rows, if read by number."""
     return "id" if table == ARCHIVE else "seq"
 
 
 def _audits(connection: Connection) -> list[str]:
-    """Audit queues that we may read. One that was read stays a source, and says so when it cannot be read any more."""
+    """Readable audit queues. One read before stays a source, and reports when it is no longer readable."""
     audits = list(queues_in("").filter(kind="audit", gone_since=None).values_list("schema", "table"))
     asked = dict(zip(("schemas", "tables"), map(list, zip(*audits, strict=True)), strict=False))
     allowed = {tuple(row) for row in connection.all(postgresql().history.readable(), asked)} if audits else set()
@@ -44,8 +44,8 @@ def _audits(connection: Connection) -> list[str]:
 
 
 def given_out(connection: Connection) -> int:
-    """How many numbers all of them have given out so far: what came since somebody looked is no more than that."""
-    there = list(HistorySource.objects.filter(exists=True))
+    """Sum of the numbers that their sequences gave out: its growth is an upper bound of new rows."""
+    there = list(HistorySource.objects.filter(is_there=True))
     places = [postgresql().parse_address(each.table) for each in there]
     asked = {
         "schemas": [place.schema for place in places],
@@ -58,5 +58,5 @@ def given_out(connection: Connection) -> int:
 
 
 def is_held(source: HistorySource) -> bool:
-    """Whether somebody cancelled, and has not asked for it again."""
+    """Whether a cancel pauses it and it was not requested since."""
     return source.paused_until is not None and source.paused_until > database_clock.now()

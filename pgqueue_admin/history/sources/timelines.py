@@ -1,4 +1,4 @@
-"""Whether a promoted server has all rows that were seen before, by its timelines."""
+"""Whether a promoted server has all rows seen before, proven by its timelines."""
 
 import logging
 from typing import NamedTuple
@@ -12,25 +12,25 @@ _FIRST = "00000001"
 
 
 class Timeline(NamedTuple):
-    """A server and its timeline, and at which byte of the log that began; None: nobody lets us know."""
+    """A server with its timeline, and the WAL byte at which that began; None: unknown."""
 
     cluster: str
     began: int | None
 
 
 def number(cluster: str) -> str:
-    """Its timeline, eight digits; empty where nobody noted it, and on a standby."""
+    """The timeline, eight digits; empty if not recorded, and on a standby."""
     return cluster.partition("/")[2]
 
 
 def position(lsn: str) -> int:
-    """In bytes, as pg_lsn says it."""
+    """A pg_lsn in bytes."""
     high, low = lsn.split("/")
     return int(high, 16) << 32 | int(low, 16)
 
 
 def of(connection: Connection, cluster: str, source: HistorySource) -> Timeline:
-    """The line that ``connection`` is on; what the ledger knows of it is not asked again."""
+    """The timeline of ``connection``; what the ledger knows is not queried again."""
     if cluster == source.cluster and source.timeline_start_lsn is not None:
         return Timeline(cluster, source.timeline_start_lsn)
     if number(cluster) == _FIRST:
@@ -39,10 +39,10 @@ def of(connection: Connection, cluster: str, source: HistorySource) -> Timeline:
 
 
 def has_all(connection: Connection, cluster: str, source: HistorySource) -> bool:
-    """Whether the line of ``cluster`` branched off the very line that was read, and behind all that was seen there.
+    """Whether the timeline of ``cluster`` branched off exactly the one that was read, behind all that was seen there.
 
-    Proven, not likely: what was committed before that byte of the log is there, and each transaction id and each number
-    that was seen is used up. False, too, where the server's timelines, or what was seen, are not known.
+    A proof: everything committed before that WAL byte is there, and every transaction id and number seen is used up.
+    False, too, if the server's timelines, or the position seen, are unknown.
     """
     before, ends = number(source.cluster), _ends(connection, cluster)
     if before not in ends or source.timeline_start_lsn != _began(ends, before) or not _is_noted(source):
@@ -58,7 +58,7 @@ def has_all(connection: Connection, cluster: str, source: HistorySource) -> bool
 
 
 def _ends(connection: Connection, cluster: str) -> dict[str, int]:
-    """Where each line ended that the one of ``cluster`` goes on from, the oldest first; empty: not known."""
+    """Where each earlier timeline of ``cluster`` ended, the oldest first; empty: unknown."""
     if not number(cluster) or not connection.value(postgresql().history.has_timelines()):
         return {}
     told = connection.value(postgresql().history.timelines()) or ""
@@ -72,8 +72,8 @@ def _began(ends: dict[str, int], line: str) -> int:
 
 
 def _is_noted(source: HistorySource) -> bool:
-    """Whether the log was looked at with all that is known; a driver of an older version did not. A highest number that
-    was only seen is given up."""
+    """Whether the WAL position was recorded with all that is known; older drivers did not. A highest number that was
+    only seen does not count: it is dropped."""
     if source.wal_flush_lsn is None or source.wal_flush_at is None:
         return False
     known = [source.watermark, source.candidate_at if source.snapshot_target else None]

@@ -1,1 +1,1 @@
-"""All that imports pyspark: a session, what is read with it, its jobs, and the steps they are made of."""
+"""Everything that imports pyspark: a session, its readers, its jobs, and their transforms."""

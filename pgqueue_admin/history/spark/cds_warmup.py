@@ -1,4 +1,4 @@
-"""An empty first batch: loads the classes that batches need, for the CDS archive."""
+"""A rehearsal batch that loads the classes which batches need, for the CDS archive."""
 
 import shutil
 import sys
@@ -21,7 +21,7 @@ _ONE = {"seq": 1, "result": "success", "headers": "{}", "is_twin": False, "ended
 
 
 def rehearse(session: Any, place: Path, uri: str = "", selects: list[str] | None = None) -> None:
-    """Read what is told, or a made-up row; parse, write to ``place``, read back, count."""
+    """Read ``selects``, or a made-up row; parse, write to ``place``, read back, count."""
     raw = of_queue(session, uri, selects) if selects else session.createDataFrame([_ONE], RAW)
     ordered(history(parsed(raw), "")).write.mode("overwrite").partitionBy("day").parquet(str(place))
     written = of_files(session, [place])
@@ -38,7 +38,7 @@ def main(scratch: Path, wanted: Path) -> None:
     session.stop()
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait()  # it writes the archive on its way out
+    gateway.proc.wait()  # it writes the archive at exit
     shutil.rmtree(scratch / "rehearsal")
     written.rename(wanted)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-PATIENCE = 300.0  # seconds until the first executor: a Java that starts, which takes a minute where others work
+PATIENCE = 300.0  # seconds until the first executor: Java takes a minute to start on a busy machine
 
 
 class ClusterNotReady(Exception):
@@ -15,13 +15,14 @@ class ClusterNotReady(Exception):
 
 
 def ready(spark: Any, folder: Path) -> None:
-    """``folder``: of history's files. Raises ClusterNotReady before a batch is begun on machines that cannot end it."""
+    """Check the cluster before a batch that it cannot finish. ``folder``: of history's files. Raises
+    ClusterNotReady."""
     _wait_for_executors(spark)
     all_see(spark, folder)
 
 
 def all_see(spark: Any, folder: Path) -> None:
-    """Every core of the cluster writes a file there, once. Raises ClusterNotReady."""
+    """Have every core of the cluster write a file there. Raises ClusterNotReady."""
     place = folder / f".seen-{uuid4()}"
     place.mkdir(parents=True)
     try:
@@ -40,7 +41,7 @@ def all_see(spark: Any, folder: Path) -> None:
 def _wait_for_executors(spark: Any) -> None:
     running = spark.sparkContext._jsc.sc()
     deadline = time.monotonic() + PATIENCE
-    while running.getExecutorMemoryStatus().size() < 2:  # the driver itself is one of them
+    while running.getExecutorMemoryStatus().size() < 2:  # the driver itself counts as one
         if time.monotonic() > deadline:
             raise ClusterNotReady(
                 f"{spark.sparkContext.master} gave no executor within {PATIENCE:.0f} s: its workers are gone, or have"
@@ -50,7 +51,7 @@ def _wait_for_executors(spark: Any) -> None:
 
 
 def _looking_at(place: str) -> Callable[[int], str]:
-    """Runs on executors: what is wrong there, or nothing."""
+    """A check that runs on executors: the problem there, or ""."""
 
     def look(number: int) -> str:
         import socket

@@ -1,4 +1,4 @@
-"""What Spark reads: rows of a queue's database, as they are, or history, as it lies in files. Knows no Django."""
+"""Spark's inputs: rows of a queue's database, unchanged, or history files. Independent of Django."""
 
 import json
 from pathlib import Path
@@ -12,12 +12,12 @@ from pgqueue_admin.history.spark.schemas import HISTORY, RAW
 
 
 def of_queue(spark: SparkSession, uri: str, selects: list[str], schema: StructType = RAW) -> DataFrame:
-    """Rows of ``schema``, a part for each of ``selects``."""
+    """Rows of ``schema``, one partition for each of ``selects``."""
     return spark.read.format("queue_history").schema(schema).options(**source_options(uri, selects)).load()
 
 
 def source_options(uri: str, selects: list[str]) -> dict[str, str]:
-    """The options of source.QueueHistory. A pooler drops what the address sets: each session sets it for itself."""
+    """Options of source.QueueHistory. A pooler drops the URI's settings, so each session sets them itself."""
     first = session_settings.setting(session_settings.started_with(said_by(uri)))
     return {"uri": uri, "first": first.as_string(None), "selects": json.dumps(selects)}
 

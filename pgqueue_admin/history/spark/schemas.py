@@ -1,4 +1,4 @@
-"""Columns: of raw rows, as the data source gives them; of history and of what was rejected, as Parquet keeps them."""
+"""Schemas: of raw rows from the data source; of history and rejected rows in Parquet."""
 
 from pyspark.sql.types import (
     BinaryType,

@@ -14,9 +14,9 @@ from pgqueue_admin.history.spark import cluster_check, source
 from pgqueue_admin.history.spark.transforms import rollups
 from pgqueue_admin.osproc import idle_cgroup
 
-# What Spark writes for a batch is one method of about the 8,000 bytes from which on Java would not compile it.
+# Spark generates one method per batch, around the 8,000 bytes above which Java would not compile it.
 _EVERYWHERE = "-XX:-DontCompileHugeMethods -Duser.timezone=UTC"
-# Java's second compiler is worth its time only for what a batch does for each row: six times its thresholds
+# Java's second compiler pays off only for code that runs for each row: six times its default thresholds
 _HOT = "-XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=3600 -XX:Tier4CompileThreshold=90000"
 _JVM = f"-XX:+UseSerialGC {_HOT} -XX:Tier4BackEdgeThreshold=240000 {_EVERYWHERE}"
 
@@ -24,8 +24,8 @@ _JVM = f"-XX:+UseSerialGC {_HOT} -XX:Tier4BackEdgeThreshold=240000 {_EVERYWHERE}
 def session(
     master: str, scratch: Path, jvm: str | None = None, logs: str = "line", memory: str = "512m"
 ) -> SparkSession:
-    """``scratch``: for what is run or spilled; ``jvm``: options in place of the archive of classes; ``logs`` and
-    ``memory``: PGQUEUE_LOG_FORMAT, SPARK_MEMORY. Raises JavaMissing."""
+    """``scratch``: for executables and spills; ``jvm``: options in place of the class archive; ``logs`` and ``memory``:
+    PGQUEUE_LOG_FORMAT, SPARK_MEMORY. Raises JavaMissing."""
     logging.getLogger("py4j").setLevel(logging.WARNING)
     if is_local(master):
         os.environ["PYSPARK_PYTHON"] = str(driver_environment.executable(scratch))
@@ -62,24 +62,24 @@ def _settings(scratch: Path, temporary: Path, jvm: str, memory: str) -> dict[str
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(temporary),
         "spark.sql.shuffle.partitions": "2",
-        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "16384",  # minutes by kinds of message
+        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "16384",  # groups: minutes times kinds of message
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        # Rows may have megabytes. In each part Java holds those of a batch of columns that is read, and of what it
-        # writes those that came since it last asked how much that is. Small ones are read and written no slower.
+        # Rows may have megabytes. Each partition holds one columnar batch in memory when reading, and when writing the
+        # rows since the last size check. Small rows are no slower.
         "spark.sql.parquet.columnarReaderBatchSize": "16",
         "spark.hadoop.parquet.page.size.row.check.min": "4",
         "spark.hadoop.parquet.block.size": str(32 * 1024 * 1024),
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.python.sql.dataFrameDebugging.enabled": "false",  # it asks where each column was written
+        "spark.python.sql.dataFrameDebugging.enabled": "false",  # it looks up where each column was written
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }
 
 
 def carry_our_code(spark: SparkSession) -> None:
-    """Executors have Python and Arrow, not this package."""
+    """Executors have Python and Arrow, but not this package."""
     for module in (source, rollups, cluster_check):
         cloudpickle.register_pickle_by_value(module)
     spark.dataSource.register(source.QueueHistory)

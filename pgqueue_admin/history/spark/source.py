@@ -1,6 +1,6 @@
 """The data source of a batch: each partition is one SELECT, answered in Arrow batches. Runs on Spark's executors.
 
-Spark carries this module to them by value, so it imports nothing of ours.
+Spark pickles this module by value, so it imports none of ours.
 """
 
 import json
@@ -37,7 +37,7 @@ class QueueReader(DataSourceReader):
         return [QueuePartition(select) for select in self.selects]
 
     def read(self, partition: Any) -> Iterator[Any]:
-        import adbc_driver_manager as adbc  # its dbapi would import pandas, for a third of a second
+        import adbc_driver_manager as adbc  # its dbapi imports pandas, for a third of a second
         import adbc_driver_postgresql
         import pyarrow
 

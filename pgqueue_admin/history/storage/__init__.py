@@ -1,1 +1,1 @@
-"""Files of history: where they lie, which of them count, how long they are kept, and what lies in them."""
+"""Files of history: where they are, which of them count, how long they are kept, and what they contain."""

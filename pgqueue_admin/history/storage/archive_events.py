@@ -1,4 +1,4 @@
-"""What became of a message of the archive, from files of events: they know it when the archive forgot the message."""
+"""Events of an archived message, from event files: available after the archive has deleted the message."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from pgqueue_admin.models import DataFile, HistorySource
 
 
 class Event(NamedTuple):
-    """An act on it, or what it led to: as a row of ``messages.archive_event``, with the reason of its operation."""
+    """An act on the message or its outcome: a row of ``messages.archive_event``, with the reason of its operation."""
 
     event: int
     archive_id: int
@@ -23,7 +23,7 @@ class Event(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """``last``: the last day (UTC) whose events are in files; ``unread``: files that took too long."""
+    """``last``: the last day (UTC) whose events are in files; ``unread``: files not read in time."""
 
     events: list[Event]  # newest first
     last: date
@@ -31,7 +31,7 @@ class Resolution(NamedTuple):
 
 
 def of(message: message_lookup.FinishedMessage) -> Resolution | None:
-    """None: it is of no archive of ours, or nothing that was done is in files yet. Raises FilesUnreadable."""
+    """None: not from our archive, or no events are in files yet. Raises FilesUnreadable."""
     source = HistorySource.objects.filter(table=ARCHIVE).exclude(events_before=None).first()
     if message.source != ARCHIVE or source is None or source.events_before is None:
         return None
@@ -48,7 +48,7 @@ def of(message: message_lookup.FinishedMessage) -> Resolution | None:
 
 
 def _paths(ended: datetime) -> list[str]:
-    """From the day on which it ended; then those before, since it ended by the clock of another machine."""
+    """Files from the day on which it ended, then earlier ones: another machine's clock set that time."""
     day = ended.astimezone(UTC).date()
     files: Any = DataFile.objects.filter(dataset=DataFile.Dataset.EVENTS).values_list("day", "path")
     return [str(folder() / path) for _, path in sorted(files, key=lambda file: (file[0] < day, file))]

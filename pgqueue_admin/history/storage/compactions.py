@@ -1,4 +1,4 @@
-"""Which files become one, and the ledger of that. What is read by the manifest has each row once, before and after."""
+"""Chooses files to compact and records it in the ledger. The manifest names each row once, before and after."""
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
@@ -13,10 +13,10 @@ from pgqueue_admin.history.ledger import Superseded
 from pgqueue_admin.history.storage.layout import VERSION
 from pgqueue_admin.models import DataFile, FileBatch, HistoryCompaction, HistorySource, database_clock
 
-MANY = 16  # small files of a day: they become one though more will come
-FULL = 64_000_000  # bytes: a file of this size stays as it is
+MANY = 16  # small files of a day: compacted even while more arrive
+FULL = 64_000_000  # bytes: larger files stay as they are
 AT_ONCE = 500  # files
-REST = timedelta(hours=1)  # without a new file, or since it failed
+REST = timedelta(hours=1)  # without a new file, or since a failure
 LONGEST = 3600.0  # seconds that one may take
 State = HistoryCompaction.State
 
@@ -28,7 +28,7 @@ class DueCompaction(NamedTuple):
 
 
 def due(now: datetime, many: int = MANY) -> DueCompaction | None:
-    """The day of a table with the most small files, if they are many, or no more came for an hour."""
+    """The table and day with the most small files, if they are many, or an hour old."""
     failed = HistoryCompaction.objects.filter(
         source=OuterRef("source"), day=OuterRef("day"), state=State.ABANDONED, started_at__gt=now - REST
     )
@@ -43,13 +43,13 @@ def due(now: datetime, many: int = MANY) -> DueCompaction | None:
 
 
 def _small() -> QuerySet[DataFile]:
-    """Those of older versions lack columns: they stay as they are."""
+    """Small files; those of older versions lack columns and stay as they are."""
     history = DataFile.objects.filter(dataset=DataFile.Dataset.HISTORY, path__startswith=f"{VERSION}/")
     return history.filter(bytes__lt=FULL)
 
 
 def _at_once(files: Sequence[DataFile]) -> list[DataFile]:
-    """Two at least, and then until they are full."""
+    """At least two files, and more until they fill one."""
     taken, size = list(files[:2]), sum(file.bytes for file in files[:2])
     for file in files[2:AT_ONCE]:
         if size >= FULL:
@@ -61,7 +61,7 @@ def _at_once(files: Sequence[DataFile]) -> list[DataFile]:
 
 @transaction.atomic
 def begin(due: DueCompaction) -> HistoryCompaction:
-    """Whoever was at this table before can no longer commit."""
+    """Start a compaction: an earlier one of this table can no longer commit."""
     _end(HistoryCompaction.objects.filter(source=due.source), "Begun anew.")
     rows, size = sum(file.rows for file in due.files), sum(file.bytes for file in due.files)
     about = {"files": len(due.files), "rows": rows, "bytes_before": size}
@@ -70,7 +70,7 @@ def begin(due: DueCompaction) -> HistoryCompaction:
 
 @transaction.atomic
 def done(compaction: HistoryCompaction, due: DueCompaction, made: DataFile) -> None:
-    """The new file in place of those that it was made of, or nothing. Raises Superseded."""
+    """Replace the old files by the new one in the manifest, in one transaction. Raises Superseded."""
     mine = HistoryCompaction.objects.filter(pk=compaction.pk, state=State.RUNNING)
     if not mine.update(state=State.DONE, ended_at=Now(), bytes_after=made.bytes):
         raise Superseded(f"The compaction of {due.day} was cancelled, or begun by another.")
@@ -89,7 +89,7 @@ def failed(compaction: HistoryCompaction, error: str) -> None:
 
 
 def give_up_old() -> None:
-    """One that has taken longer than any may, wherever its driver is, can no longer commit."""
+    """Abandon compactions that took longer than LONGEST, wherever their driver is: they can no longer commit."""
     _end(
         HistoryCompaction.objects.filter(started_at__lt=database_clock.now() - timedelta(seconds=LONGEST)),
         "It took too long.",

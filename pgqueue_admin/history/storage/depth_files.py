@@ -1,4 +1,4 @@
-"""Depth, rates and age in the open format: a file of each day that is folded, by queue and minute. Without Spark."""
+"""Depth, rates and age in the open format: a file per folded day, by queue and minute. Without Spark."""
 
 import logging
 from datetime import UTC, date, timedelta
@@ -23,7 +23,7 @@ _COLUMNS = ("at", "queue", *_DEPTHS, *_RATES_AND_AGE, "oldest_at_least", "unread
 
 
 def keep(folder: Path) -> date | None:
-    """The oldest day that is over and has no file yet gets one; which that was. Call it again until none is left."""
+    """Write the oldest finished day without a file; return that day. Call again until it returns None."""
     day = _due()
     if day is None:
         return None
@@ -47,7 +47,7 @@ def _due() -> date | None:
     newer = minutes.filter(at__gte=midnight(last) + _DAY) if last else minutes
     first, newest = newer.aggregate(at=Min("at"))["at"], minutes.aggregate(at=Max("at"))["at"]
     if first is None or first.astimezone(UTC).date() == newest.astimezone(UTC).date():
-        return None  # minutes are folded in order: with one of the next day, those of this one are all there
+        return None  # minutes are folded in order: one of the next day means that this day is complete
     day: date = first.astimezone(UTC).date()
     return day
 

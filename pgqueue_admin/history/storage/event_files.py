@@ -1,4 +1,4 @@
-"""What became of archived messages, in the open format: the events of each day that is over. Without Spark."""
+"""Events of archived messages in the open format, by finished day. Without Spark."""
 
 import logging
 from collections import Counter
@@ -30,7 +30,7 @@ _DAY = timedelta(days=1)
 
 
 class _To(NamedTuple):
-    """All that was visible in ``snapshot``: when that was, and how far the server's log was written by then."""
+    """All visible in ``snapshot``: when it was taken, and the WAL position at that time."""
 
     snapshot: str
     at: datetime
@@ -38,10 +38,10 @@ class _To(NamedTuple):
 
 
 def keep(connection: Connection, folder: Path) -> int:
-    """The oldest day that is over and has events in no file yet gets one; how many events that were.
+    """Write the events of the oldest finished day that are in no file yet; return their number.
 
-    What committed late goes into one more file of its day. Call it again until none is left: that is known then, too,
-    and nobody looks for more before the next midnight. ``connection``: to the queues. Raises what databases raise.
+    Late commits go into another file of their day. Call again until it returns 0; then nothing is searched before the
+    next midnight. ``connection``: to the queues. Raises database errors.
     """
     source = HistorySource.objects.filter(table=ARCHIVE, cursor_kind=SNAPSHOTS, exists=True).first()
     if source is None or is_held(source):
@@ -66,7 +66,7 @@ def keep(connection: Connection, folder: Path) -> int:
 def _file(
     connection: Connection, source: HistorySource, to: _To, today: datetime, folder: Path
 ) -> tuple[datetime, list[DataFile]]:
-    """Up to which midnight events are in files after this, and these files: nothing names them yet."""
+    """The midnight up to which events are now in files, and these files, not in the manifest yet."""
     with ExitStack() as gone:
         with connection.transaction():
             connection.run(_sql().patiently())
@@ -79,14 +79,14 @@ def _file(
 def _next(
     connection: Connection, source: HistorySource, snapshot: str, today: datetime
 ) -> tuple[datetime, dict[str, Any] | None]:
-    """Up to which midnight, and what to ask events_read with; None: there is nothing."""
+    """The next midnight, and the parameters of events_read; None: there are no events."""
     begin, done = source.events_snapshot or ledger.BEFORE_ALL, source.events_before
     params: dict[str, Any] = {"a": begin, "filed": done, "b": snapshot, "end": today}
     first = connection.value(_sql().events_first(events_not_filed=_sql().events_not_filed), params)
     if first is None:
         return today, None
     end = midnight(_day(first)) + _DAY
-    end = max(end, done) if done else end  # what comes late is from before that
+    end = max(end, done) if done else end  # late events are from before that
     return end, params | {"end": end}
 
 
@@ -98,7 +98,7 @@ def _parts(connection: Connection, params: dict[str, Any]) -> Iterator[list[Any]
 
 
 def _write(parts: Iterable[list[Any]], folder: Path, gone: ExitStack) -> dict[date, tuple[Path, int]]:
-    """A file for each day, and how many events are in it: in each still by seq."""
+    """A file per day, ordered by seq, and the number of its events."""
     paths, number, opened = dict[date, Path](), Counter[date](), dict[date, Any]()
     with ExitStack() as open_files:
         for rows in parts:
@@ -119,7 +119,7 @@ def _reasons(rows: list[Any]) -> dict[int, str]:
 
 
 def _commit(source: HistorySource, to: _To, before: datetime, files: list[DataFile], folder: Path) -> None:
-    """Where its answer is lost the files may be history: only who was refused can take them away."""
+    """Commit. If the answer is lost, the files may be history: only Superseded allows their deletion."""
     try:
         ledger.filed(source, to, before, files)
     except ledger.Superseded:

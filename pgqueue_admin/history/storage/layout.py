@@ -25,7 +25,7 @@ def folder() -> Path:
 
 
 def of_attempt(root: Path, batch: int, token: UUID, dataset: str = VERSION) -> Path:
-    """No two attempts share one: a driver that was thought dead cannot write over what another one committed."""
+    """Unique per attempt: a driver that was thought dead cannot overwrite another's committed files."""
     return root / dataset / f"batch-{batch:08}-{token}"
 
 
@@ -39,7 +39,7 @@ def of_events(root: Path, day: date, token: UUID) -> Path:
 
 @contextmanager
 def gone_if_it_fails(*places: Path) -> Iterator[None]:
-    """For as long as no transaction can have named what lies there; later that is for the sweep to find out."""
+    """Delete the places on error. Use only before a transaction may have named them; later the sweep decides."""
     try:
         yield
     except BaseException:
@@ -49,13 +49,13 @@ def gone_if_it_fails(*places: Path) -> Iterator[None]:
 
 
 def settle(root: Path, paths: Iterable[Path]) -> None:
-    """Have files and their folders on the disk: a power cut must leave none empty that the manifest names by then."""
+    """Flush files and their folders to disk: after a power cut, no file in the manifest may be empty."""
     files = list(paths)
     folders = {each for path in files for each in path.parents if each.is_relative_to(root)}
     for file in files:
         _to_disk(file)
     for folder in sorted(folders, key=lambda each: len(each.parts), reverse=True):
-        with suppress(OSError):  # not every file system of a network knows that of folders
+        with suppress(OSError):  # some network file systems cannot flush folders
             _to_disk(folder)
 
 
@@ -75,11 +75,11 @@ def token_of(place: Path) -> UUID | None:
 
 
 # Refuses an empty PGQUEUE_HISTORY_DIR that should hold files of the manifest: its volume may not be mounted.
-_NEWEST = 3  # one that somebody took away keeps nothing back
+_NEWEST = 3  # a single deleted file must not block reading
 
 
 def unmounted_reason(folder: Path) -> str:
-    """Why nothing may be written there now, as sentences; empty: it may."""
+    """Why nothing may be written to the folder, as sentences; empty if it may."""
     newest = list(DataFile.objects.order_by("-pk").values_list("path", flat=True)[:_NEWEST])
     if not newest or any((folder / path).exists() for path in newest):
         return ""

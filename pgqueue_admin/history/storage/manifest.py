@@ -1,4 +1,4 @@
-"""The manifest entries of the files that an attempt wrote."""
+"""Manifest entries for the files of an attempt."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ Dataset = DataFile.Dataset
 
 
 def manifest(batch: HistoryBatch, folder: Path, history: Path, rejected: Path) -> Iterator[DataFile]:
-    """Of history by day; of what was rejected, where anything was."""
+    """History files by day, and the file of rejected rows, if any."""
     yield from of_days(batch.source, folder, history)
     for path in _settled(folder, rejected, "*.parquet"):
         yield _file(batch.source, folder, path, Dataset.REJECTED)
@@ -37,9 +37,9 @@ def _file(source: HistorySource, folder: Path, path: Path, dataset: str, day: st
     return DataFile(source=source, dataset=dataset, path=place, day=day, rows=rows, bytes=size)
 
 
-# Which rows lie in the files of an attempt? Read back by another than the one that wrote them.
+# Reads the files of an attempt back, independently of the writer.
 class ReadBack(NamedTuple):
-    """``sum``: which rows they are, and not only how many."""
+    """``sum``: identifies the rows, beyond their number."""
 
     rows: int
     distinct: int
@@ -47,7 +47,7 @@ class ReadBack(NamedTuple):
 
 
 def read_back(place: Path) -> ReadBack:
-    """Of ``seq``. Raises what Arrow does of a file that is none."""
+    """Counts and sums ``seq``. Raises Arrow's error for an invalid file."""
     rows, found = 0, list[int]()
     for path in place.rglob("*.parquet"):
         column = ParquetFile(path).read(["seq"], use_threads=False)["seq"]

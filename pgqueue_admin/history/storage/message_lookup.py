@@ -21,22 +21,22 @@ from pgqueue_admin.models import DataFile
 
 MOST = 100
 UNSUCCESSFUL = "unsuccessful"
-DISCARDED = "discarded"  # by a person while it waited: in the files, and in no figure
-WITHIN = 8.0  # seconds that a page may take; what was not read by then is told
-_START = 20.0  # more of them until a process that does not answer is ended
-_AT_ONCE = BoundedSemaphore(2)  # each reads with a processor of its own
+DISCARDED = "discarded"  # by a person while it waited: in the files, but in no figure
+WITHIN = 8.0  # seconds that a page may take; the number of unread files is reported
+_START = 20.0  # further seconds until an unresponsive process is ended
+_AT_ONCE = BoundedSemaphore(2)  # each scan uses a processor
 _ROOT = Path(__file__).resolve().parents[3]
-_HASH = 32  # bytes of a SHA-256; what is cut keeps more
+_HASH = 32  # bytes of a SHA-256; a truncated body keeps more
 _INSTANTS = ("sent_at", "started_at", "ended_at")
 
 
 class FilesUnreadable(Exception):
-    """Why the files cannot be looked into now, as a sentence."""
+    """Why the files cannot be read now, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedMessage:
-    """One handling of a message. Spans in milliseconds; None where nothing tells."""
+    """One handling of a message. Durations in milliseconds; None if unknown."""
 
     source: str
     seq: int
@@ -60,7 +60,7 @@ class FinishedMessage:
 
     @property
     def why_no_body(self) -> str:
-        """Empty where all of it is kept."""
+        """Empty if the body is kept whole."""
         if self.body_bytes is None:
             return "It had none: NULL."
         if self.body is None:
@@ -74,7 +74,7 @@ class FinishedMessage:
 
 
 class LookupResult(NamedTuple):
-    """``matched`` of ``files`` less ``unread`` ones."""
+    """``matched``: in the ``files`` except the ``unread`` ones."""
 
     newest: list[FinishedMessage]
     matched: int
@@ -83,7 +83,7 @@ class LookupResult(NamedTuple):
 
 
 class LookupTimings(NamedTuple):
-    """How long, by one of MEASURES: in which of latency_bands."""
+    """A duration filter: one of MEASURES, and a band of latency_bands."""
 
     measure: str
     band: int
@@ -92,9 +92,10 @@ class LookupTimings(NamedTuple):
 def newest(
     asked: TrendQuery, result: str = "", most: int = MOST, fingerprint: str = "", took: LookupTimings | None = None
 ) -> LookupResult:
-    """Those of ``asked``, last ended first. ``result``: one, or UNSUCCESSFUL: all but success. Raises FilesUnreadable.
+    """Matches of ``asked``, last ended first. ``result``: one, or UNSUCCESSFUL: all but success. Raises
+    FilesUnreadable.
 
-    Those that figures count: without a result, nothing that was discarded while it waited.
+    Only messages that figures count: unless asked for, none that were discarded while they waited.
     """
     equal = {name: getattr(asked, name) for name in NAMES if getattr(asked, name)}
     unequal = {} if result == DISCARDED else {"result": [DISCARDED]}
@@ -109,7 +110,7 @@ def newest(
 
 
 def one(source: str, seq: int, at: datetime) -> FinishedMessage | None:
-    """The message of a table's number that ended then, whole. Raises FilesUnreadable."""
+    """The message with this number in a table that ended at ``at``, with its body. Raises FilesUnreadable."""
     found = _ask(at, at + timedelta(microseconds=1), {"source": source, "seq": seq}, 1, part="whole")
     if not found.newest and found.unread:
         raise FilesUnreadable(f"Its day has so many files that they were not read within {WITHIN:.0f} s.")
@@ -117,12 +118,12 @@ def one(source: str, seq: int, at: datetime) -> FinishedMessage | None:
 
 
 def in_conversation(conversation_id: str, since: datetime, until: datetime, most: int) -> LookupResult:
-    """What history has of it in this stretch, with headers and without bodies. Raises FilesUnreadable."""
+    """Messages of the conversation in this time, with headers and without bodies. Raises FilesUnreadable."""
     return _ask(since, until, {"conversation_id": conversation_id}, most, part="with headers")
 
 
 def _ask(since: datetime, until: datetime, equal: dict[str, Any], most: int, **more: Any) -> LookupResult:
-    """What becomes of files meanwhile is no matter: those that were compacted stay for an hour."""
+    """Safe against concurrent compaction: compacted files stay for an hour."""
     paths = list(_paths(since, until))
     if not paths:
         return LookupResult([], 0, 0, 0)
@@ -142,7 +143,7 @@ def _ask(since: datetime, until: datetime, equal: dict[str, Any], most: int, **m
 
 
 def _paths(since: datetime, until: datetime) -> Iterable[str]:
-    """Of each day that the stretch touches, the newest first."""
+    """Files of each day in the window, the newest first."""
     last = (until - timedelta(microseconds=1)).astimezone(UTC).date()
     days = {"day__gte": since.astimezone(UTC).date(), "day__lte": last}
     files = DataFile.objects.filter(dataset=DataFile.Dataset.HISTORY, **days).order_by("-day", "-pk")
@@ -150,7 +151,7 @@ def _paths(since: datetime, until: datetime) -> Iterable[str]:
 
 
 def answered(about: str, question: dict[str, Any]) -> Any:
-    """What in_files says ``about`` messages, or events. Raises FilesUnreadable."""
+    """The answer of parquet_scan ``about`` messages or events. Raises FilesUnreadable."""
     if absent := missing():
         raise FilesUnreadable(absent)
     if not _AT_ONCE.acquire(timeout=WITHIN):

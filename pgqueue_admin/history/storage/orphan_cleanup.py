@@ -12,22 +12,22 @@ from pgqueue_admin.history.storage import compactions
 from pgqueue_admin.history.storage.layout import ALL, DEPTHS, EVENTS, token_of
 from pgqueue_admin.models import DataFile, FileToken, HistoryBatch, HistoryCompaction
 
-# Folders and files that this ledger never began: of another console, or of what a backup forgot.
+# Detects folders and files that this ledger never began: another console's, or lost from it by a restore.
 _ATTEMPT = re.compile(r"batch-(\d+)-")
 
 
 def noted() -> UUID:
-    """For a file of depth or of events that is written next."""
+    """A recorded token for the next depth or events file."""
     return FileToken.objects.create(token=uuid4()).token
 
 
 def among(folder: Path, places: Sequence[Path]) -> list[Path]:
-    """Asked after they were found: whoever writes has a token in the ledger before there is a folder."""
+    """Unknown places. Call after listing them: a writer records its token before it creates a folder."""
     return sorted([*_folders(places), *_files(folder, places)])
 
 
 def _folders(places: Sequence[Path]) -> Iterator[Path]:
-    """Of attempts and compactions."""
+    """Unknown attempts and compactions."""
     tokens = {place: token for place in places if (token := token_of(place))}
     attempts = {place: int(found[1]) for place in tokens if (found := _ATTEMPT.match(place.name))}
     compacted = {token: place for place, token in tokens.items() if place.name.startswith("table-")}
@@ -38,20 +38,20 @@ def _folders(places: Sequence[Path]) -> Iterator[Path]:
 
 
 class _Any:
-    """Of a batch that a driver of an older version tried: not all of its attempts are noted."""
+    """Accepts every token: older drivers did not record all attempts of this batch."""
 
     def __contains__(self, token: object) -> bool:
         return True
 
 
 def _noted(batches: set[int]) -> dict[int, Container[UUID]]:
-    """The attempts of these batches."""
+    """Tokens of these batches' attempts."""
     known = HistoryBatch.objects.filter(pk__in=batches).values_list("pk", "attempt", "attempt_tokens")
     return {batch: tokens if len(tokens) >= attempt else _Any() for batch, attempt, tokens in known}
 
 
 def _files(folder: Path, places: Iterable[Path]) -> Iterator[Path]:
-    """Of depth and events; a driver of an older version noted none, and what the manifest names is ours as well."""
+    """Unknown depth and events files. Older drivers recorded no tokens, so files in the manifest are ours as well."""
     kept = [place for place in places if place.parent.name in (*DEPTHS, EVENTS)]
     found = {
         path: token_of(place) or token_of(path.with_suffix("")) for place in kept for path in place.rglob("*.parquet")
@@ -63,13 +63,13 @@ def _files(folder: Path, places: Iterable[Path]) -> Iterator[Path]:
 
 
 log = logging.getLogger(__name__)
-OLD = compactions.LONGEST  # seconds: no attempt takes so long, and whoever reads a file has asked for it by now
+OLD = compactions.LONGEST  # seconds: longer than any attempt; readers have opened their files by then
 
 
 def sweep(folder: Path, now: float | None = None) -> int:
-    """Remove folders of attempts that never committed, and files that are history no more; how many of both went.
+    """Delete folders of attempts that never committed, and files no longer in the manifest; return how many of both.
 
-    None where something was written by another ledger: its manifest may name all that this one does not.
+    Deletes nothing if another ledger wrote here: its manifest may name what this one does not.
     """
     now = time.time() if now is None else now
     compactions.give_up_old()

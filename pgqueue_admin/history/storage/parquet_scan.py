@@ -1,6 +1,6 @@
-"""Scans Parquet files for messages or events. A program of its own: JSON on stdin, JSON on stdout.
+"""Scans Parquet files for messages or events. A separate program: JSON on stdin, JSON on stdout.
 
-Whoever asks has no Arrow in its memory, and a file that cannot be read ends nobody but this. Knows no Django.
+Keeps Arrow out of the caller's memory; an unreadable file ends only this process. Independent of Django.
 """
 
 import json
@@ -35,12 +35,12 @@ _PLACE = pa.schema(
     }
 )
 _NEWEST = [("ended_at", "descending"), ("seq", "descending")]
-_ROWS = 16_384  # at a time: a group of rows may be larger than memory
+_ROWS = 16_384  # per read: a row group may exceed memory
 _WHOLE_ROWS = 512
 
 
 class RowPredicate(NamedTuple):
-    """A stretch of time, what columns must be in it and must not, and the least and most of others (None: no end)."""
+    """A time range, required and excluded values by column, and value ranges (None: no end)."""
 
     begin: datetime
     end: datetime
@@ -64,9 +64,9 @@ def answer(
     part: str,
     within: float,
 ) -> Any:
-    """``rows``: the newest ``most``; ``matched``: how many there are; ``unread``: files that took too long.
+    """``rows``: the newest ``most``; ``matched``: number of matches; ``unread``: files not read in time.
 
-    ``paths`` in the order in which they count; ``equal``, ``unequal`` and ``between`` as Wanted has them, by column;
+    ``paths`` in order of priority; ``equal``, ``unequal`` and ``between`` by column, as in RowPredicate;
     ``part``: of _COLUMNS; ``within``: seconds.
     """
     asked = RowPredicate(datetime.fromisoformat(since), datetime.fromisoformat(until), equal, unequal, between)
@@ -76,9 +76,9 @@ def answer(
 
 
 def events(paths: list[str], source: str, seq: int, message_id: str | None, within: float) -> Any:
-    """``rows``: what became of one message of a table, in no order; ``unread``: files that were not read in time.
+    """``rows``: events of one message of a table, unordered; ``unread``: files not read in time.
 
-    An archive that was made anew begins its numbers again, so its id is asked for, too, where both sides know one.
+    A recreated archive starts its numbers again, so the message id must match, too, if both are known.
     """
     ends, rows = time.monotonic() + within, list[Any]()
     asked = (pc.field("source") == source) & (pc.field("seq") == seq)
@@ -93,7 +93,7 @@ def events(paths: list[str], source: str, seq: int, message_id: str | None, with
 
 
 def _found(parts: Iterator[tuple[int, Any]], most: int, files: int, ends: float) -> tuple[Any, int, int]:
-    """The places of the newest, how many there are, and of how many files the end was not seen."""
+    """Places of the newest matches, number of matches, and number of files not read to their end."""
     kept, matched = _PLACE.empty_table(), 0
     for number, places in parts:
         matched += places.num_rows
@@ -104,7 +104,7 @@ def _found(parts: Iterator[tuple[int, Any]], most: int, files: int, ends: float)
 
 
 def _places(path: str, number: int, asked: RowPredicate) -> Iterator[Any]:
-    """Where those are that are asked for, a part of a file at a time; few columns are read for it."""
+    """Places of matches, a part of a file at a time; reads few columns."""
     file = ParquetFile(path)
     for group in range(file.num_row_groups):
         if not _may_hold(file.metadata.row_group(group), asked):
@@ -119,7 +119,7 @@ def _places(path: str, number: int, asked: RowPredicate) -> Iterator[Any]:
 
 
 def _may_hold(group: Any, asked: RowPredicate) -> bool:
-    """By what the file says of a group of rows: least and most of each column."""
+    """Whether a row group may match, by its column statistics (minimum and maximum)."""
     for column in (group.column(place) for place in range(group.num_columns)):
         name, known = column.path_in_schema, column.statistics
         if known is None or not known.has_min_max:
@@ -136,7 +136,7 @@ def _may_hold(group: Any, asked: RowPredicate) -> bool:
 
 
 def _may_equal(known: Any, value: Any) -> bool:
-    """A longer name comes after its beginning, by which figures know it."""
+    """A cut name in figures stands for longer names, which sort after it."""
     return bool(known.min <= value <= known.max or (_is_beginning(value) and known.min.startswith(value)))
 
 
@@ -165,7 +165,7 @@ def _wanted(part: Any, asked: RowPredicate) -> Any:
 
 
 def _equal(column: Any, value: Any) -> Any:
-    """Files have names whole: what figures count by the beginning of a name is each that is longer and begins so."""
+    """Files hold names whole: a cut name matches every longer name that begins with it."""
     same = pc.equal(column, value)
     if not _is_beginning(value):
         return same

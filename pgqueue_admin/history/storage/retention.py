@@ -1,4 +1,4 @@
-"""How long files are kept: PGQUEUE_HISTORY_RETENTION_DAYS. Figures have a retention of their own: rollups."""
+"""Retention of files: PGQUEUE_HISTORY_RETENTION_DAYS. Figures have their own: rollups."""
 
 from datetime import date, timedelta
 from pathlib import Path
@@ -9,11 +9,10 @@ from pgqueue_admin.models import DataFile, HistoryBatch
 
 
 def retain(folder: Path, days: int, today: date) -> int:
-    """Forget files whose messages all ended, or whose events all were, more than ``days`` days ago (0: keep all); how
-    many files went. When what was rejected ended nobody knows: it is kept for as long since it was read.
+    """Delete files whose messages, or events, are all older than ``days`` days (0: keep all); return how many. The end
+    of rejected rows is unknown: they count from the day they were read.
 
-    The manifest comes first, and only what a done batch has written: whoever is killed in between leaves files that
-    belong to nobody, for the sweep.
+    Manifest entries go first, and only those of done batches: a process killed in between leaves orphans for the sweep.
     """
     if not days:
         return 0

@@ -1,1 +1,1 @@
-"""Each kind of batch that Spark does, from read to commit."""
+"""Spark's jobs, from read to commit."""

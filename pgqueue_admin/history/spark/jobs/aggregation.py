@@ -1,4 +1,4 @@
-"""What is counted of a batch's rows, for tables of the console's database."""
+"""Aggregates a batch's rows for tables of the console's database."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,11 +13,11 @@ from pgqueue_admin.history.storage.message_lookup import DISCARDED
 from pgqueue_admin.models import FailureRollup, RetryOutcome, Rollup
 
 MADE = {Rollup: rollups, FailureRollup: failures, RetryOutcome: stories}
-_AT_ONCE = ThreadPoolExecutor(len(MADE), "figures")  # these threads stay, and with them theirs in Java
+_AT_ONCE = ThreadPoolExecutor(len(MADE), "figures")  # persistent threads, each with its own in Java
 
 
 def figures(history: DataFrame) -> list[BatchRollups]:
-    """Side by side: while Spark plans one, it counts another. What was discarded while it waited has not ended."""
+    """In parallel: Spark plans one while it counts another. Messages discarded while they waited are left out."""
     ended = history.where(f"not (result <=> '{DISCARDED}')")
 
     def made(model: type[Model]) -> BatchRollups:

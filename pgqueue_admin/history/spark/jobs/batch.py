@@ -1,4 +1,4 @@
-"""One batch, from the queues' database to files and figures. What happens before the last step counts for nothing."""
+"""One batch, from the queues' database to files and figures. Only the last step makes it count."""
 
 import logging
 import shutil
@@ -27,13 +27,13 @@ from pgqueue_admin.models import DataFile, HistoryBatch
 
 log = logging.getLogger(__name__)
 Step = HistoryBatch.Step
-_ZSTD = {"parquet.compression.codec.zstd.level": "1"}  # of files that become others soon, which are packed tighter
+_ZSTD = {"parquet.compression.codec.zstd.level": "1"}  # these files are compacted soon, at a higher level
 
-BlockingReason = Callable[[int], str]  # told how many rows were read: why they may not be the batch; asked then
+BlockingReason = Callable[[int], str]  # given the rows read: why they may not be the batch, checked at that time
 
 
 class PlanMismatch(Exception):
-    """What was read or written is not what was planned: nothing of it counts, and what is there is planned anew."""
+    """Rows read or written differ from the plan: none of them counts, and the present rows are planned anew."""
 
 
 def run(
@@ -59,7 +59,7 @@ def run(
             ledger.not_as_planned(batch, token, str(error))
             raise
         ledger.failed(batch, token, java.said(error))
-        log.warning("History: batch %s failed: %s", batch.pk, error)  # whole: History has a line of it, and links here
+        log.warning("History: batch %s failed: %s", batch.pk, error)  # in full; History shows a line and links here
         raise
 
 
@@ -73,7 +73,7 @@ def _attempt(
         kept = sum(each.rows for each in files if each.dataset == DataFile.Dataset.HISTORY)
         if why := blocking_reason(kept + sum(turned_away.values())):
             raise PlanMismatch(why)
-    ledger.done(batch, token, kept, turned_away, files, made)  # it may be done though it raises: its answer can be lost
+    ledger.done(batch, token, kept, turned_away, files, made)  # may raise although it committed: its answer can be lost
 
 
 def _body_most() -> int:
@@ -83,7 +83,7 @@ def _body_most() -> int:
 def _written(
     spark: SparkSession, batch: HistoryBatch, token: UUID, messages: DataFrame, places: list[Path]
 ) -> tuple[dict[str, int], list[BatchRollups]]:
-    """Files in ``places``, compared with what was planned: what is not in them, by reason, and the figures."""
+    """Write files to ``places`` and compare them with the plan. Returns rejected rows by reason, and the figures."""
     kept = ordered(history(messages, batch.source.table, batch.pk, settings.PGQUEUE["OWN_CODE"]))
     kept.write.options(**_ZSTD).partitionBy("day").parquet(str(places[0]))
     ledger.reached(batch, token, Step.WRITTEN)
@@ -96,11 +96,11 @@ def _written(
 
 
 def _compare(batch: HistoryBatch, found: ReadBack, rejected: DataFrame, place: Path) -> dict[str, int]:
-    """Of what was rejected, how many rows, by reason. Raises PlanMismatch."""
-    # what is missing is looked for in the queue once more; most batches miss nothing
+    """Number of rejected rows by reason. Raises PlanMismatch."""
+    # missing rows are read from the queue once more; most batches miss none
     turned_away, sum_away = _write_rejected(rejected, place) if found.rows < batch.rows else ({}, 0)
     whole = found.rows + sum(turned_away.values())
-    # an audit queue is somebody's: its owner may have taken rows since
+    # an audit queue's owner may have deleted rows since
     complete = whole == batch.rows if batch.source.cursor_kind == SNAPSHOTS else whole <= batch.rows
     if not complete or found.distinct != found.rows:
         raise PlanMismatch(f"{batch.rows} rows were planned, {whole} were read, {found.distinct} differ.")
@@ -110,7 +110,7 @@ def _compare(batch: HistoryBatch, found: ReadBack, rejected: DataFrame, place: P
 
 
 def _write_rejected(rejected: DataFrame, place: Path) -> tuple[dict[str, int], int]:
-    """How many, by reason, and the sum of their numbers; without any, no file."""
+    """Numbers of rejected rows by reason, and the sum of their seq; without any, no file."""
     rejected.coalesce(1).write.parquet(str(place))
     written = rejected.sparkSession.read.schema(REJECTED_ROWS).parquet(str(place))
     if counted := reasons(written):

@@ -1,4 +1,4 @@
-"""Small files of a day become one. Nobody who reads by the manifest sees more of it than that files are fewer."""
+"""Merges the small files of a day. Readers by the manifest see the same rows throughout."""
 
 import os
 from decimal import Decimal
@@ -19,7 +19,8 @@ from pgqueue_admin.models import DataFile, HistoryCompaction
 
 
 def run(spark: SparkSession, due: DueCompaction, folder: Path) -> None:
-    """Read, sort, write, read back, compare, change the manifest. Raises PlanMismatch, Superseded, and Spark's own."""
+    """Read, sort, write, read back, compare, replace in the manifest. Raises PlanMismatch, Superseded, Spark's
+    errors."""
     compaction = compactions.begin(due)
     place = of_compaction(folder, due.source.pk, due.day, compaction.token)
     try:
@@ -34,8 +35,8 @@ def _compact(spark: SparkSession, compaction: HistoryCompaction, due: DueCompact
     with gone_if_it_fails(place):
         made = _written(spark, compaction, due, folder, place)
     for file in due.files:
-        os.utime(folder / file.path)  # the sweep's hour begins: who has just asked the manifest still reads it
-    compactions.done(compaction, due, made)  # it may be done though it raises: its answer can be lost
+        os.utime(folder / file.path)  # starts the sweep's hour: readers of the old manifest still use it
+    compactions.done(compaction, due, made)  # may raise although it committed: its answer can be lost
 
 
 def _written(
@@ -50,7 +51,7 @@ def _written(
 
 
 def _sum(history: DataFrame) -> Decimal:
-    """The same for the same rows, in whatever order."""
+    """Order-independent checksum of rows."""
     each = F.xxhash64(*[name for name in history.columns if name != "day"])
     found: Decimal = history.agg(F.sum(each.cast("decimal(38,0)"))).collect()[0][0]
     return found

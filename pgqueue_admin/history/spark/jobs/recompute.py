@@ -15,7 +15,7 @@ from pgqueue_admin.models import DataFile, RecomputeRequest
 
 
 def run(spark: SparkSession, day: RecomputeRequest, folder: Path) -> None:
-    """Raises Superseded where nobody asks for it any more, FilesMoved, FilesLost, and Spark's own."""
+    """Raises Superseded if the request was withdrawn, FilesMoved, FilesLost, and Spark's errors."""
     files = recompute_requests.files(day)
     try:
         with cancelled_with(spark, lambda: recompute_requests.is_wanted(day)):
@@ -32,7 +32,7 @@ def run(spark: SparkSession, day: RecomputeRequest, folder: Path) -> None:
 
 
 def _batches(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
-    """As many rows at once as in a batch, a file at least: a day may hold more than Java has room for."""
+    """Files in groups of at most a batch's rows, at least one file each: a day may exceed Java's memory."""
     some: list[DataFile] = []
     for file in files:
         if some and sum(each.rows for each in some) + file.rows > planning.MOST:

@@ -1,1 +1,1 @@
-"""Pure steps, a file per question: a DataFrame in, a DataFrame out."""
+"""Pure transforms, a file per question: a DataFrame in, a DataFrame out."""

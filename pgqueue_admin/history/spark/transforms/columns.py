@@ -1,4 +1,4 @@
-"""Columns that several steps use, each made once: names that figures are counted by, earlier attempts, timings."""
+"""Columns that several transforms use, each built once: grouping names, earlier attempts, timings."""
 
 import re
 from functools import cache as once
@@ -8,31 +8,31 @@ from pyspark.sql import functions as F
 
 from pgqueue_admin.history.rollups.name_limits import BYTES, CHARACTERS
 
-# Columns are made once: each is a dozen questions to Java, and a batch has hundreds of them, however small it is.
-# They say what they are made of and not of which frame, so all frames can share them; a process has one Java at most.
+# Columns are built once: each takes a dozen calls to Java, and every batch has hundreds. They refer to names, not to a
+# frame, so all frames can share them; a process has one Java at most.
 __all__ = ["once"]
 
 
-# Names that figures are counted by: never null, and no longer than an index of the database can hold.
+# Grouping names: never null, and no longer than an index of the database can hold.
 def named(history: DataFrame, names: list[str]) -> DataFrame:
-    """Columns of ``names``, exception_type as ``exception``; empty where nothing is known."""
+    """Columns of ``names``, exception_type as ``exception``; empty if unknown."""
     renamed = history.withColumnsRenamed({"exception_type": "exception"}).fillna("", names)
     return renamed.withColumns({name: _cut(name) for name in names})
 
 
 @once
 def _cut(name: str) -> Column:
-    """As rollups.name_limits has it."""
+    """As in rollups.name_limits."""
     return F.when(F.octet_length(name) > BYTES, F.substring(name, 1, CHARACTERS)).otherwise(F.col(name))
 
 
-# Was it tried before? Its headers say so; what it waited then is nothing that says how fast messages are delivered.
+# Earlier attempts, by the headers: a retried message's wait does not tell how fast messages are delivered.
 RETRY_HEADERS = ("NServiceBus.Retries", "ServiceControl.Retry.UniqueMessageId", "Pgqueue.RetriedFrom")
-_SHARED = "Retr"  # by all of these
+_SHARED = "Retr"  # common to all of these
 
 
 def delivered_once(messages: DataFrame) -> DataFrame:
-    """Empties delivery_ms of what was retried: since it was sent it lay in an archive, or waited for its next try."""
+    """Clear delivery_ms of retried messages: after sending they were in an archive, or waited for the next try."""
     return messages.withColumn("delivery_ms", _of_one_delivery())
 
 
@@ -42,20 +42,20 @@ def _of_one_delivery() -> Column:
 
 
 def told_of_old(history: DataFrame) -> DataFrame:
-    """Files of version 2 have no ``retried``: there their headers are asked."""
+    """Files of version 2 have no ``retried``: it is read from their headers."""
     return history.withColumn("retried", F.coalesce("retried", _has_name(F.col("headers"))))
 
 
 def _has_name(headers: Column) -> Column:
-    """Looking for what the names share first is many times as fast as the expression, which few rows come to."""
+    """A plain search for the common part is many times faster than the expression, which few rows then need."""
     return headers.contains(_SHARED) & headers.rlike(rf'"({"|".join(map(re.escape, RETRY_HEADERS))})"\s*:')
 
 
-# How long did it take? Milliseconds from sent to done, of the handler, and from sent to its start.
+# Durations in milliseconds: from sending to the end, of the handler, and from sending to its start.
 def timed(messages: DataFrame) -> DataFrame:
-    """Adds critical_ms, processing_ms, delivery_ms and skewed. A time before its beginning is counted, not kept.
+    """Add critical_ms, processing_ms, delivery_ms and skewed. A negative duration is counted as skewed, not kept.
 
-    A message that was sent for later began to wait when it was due.
+    A delayed message begins to wait when it is due.
     """
     return messages.withColumns(_spans()).withColumns(_shown())
 

@@ -1,4 +1,4 @@
-"""Which failures, in which minute? One row per fingerprint and kind of message."""
+"""Failures per minute: one row per fingerprint and kind of message."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F

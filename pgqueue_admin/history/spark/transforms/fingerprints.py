@@ -1,4 +1,4 @@
-"""Is it the same failure? By the rule of ``formatting.fingerprint``, as Spark's columns."""
+"""Fingerprints of failures, by the rule of ``formatting.fingerprint``, as Spark columns."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -6,11 +6,11 @@ from pyspark.sql import functions as F
 from pgqueue_admin.formatting.fingerprint import DIGITS, LONGEST, LOOKED_AT, TRACE_MOST, VARIES, frames
 from pgqueue_admin.history.spark.transforms.columns import once
 
-_LINES = "(?md)"  # a list of lines instead of one text is ten times as slow
+_LINES = "(?md)"  # splitting into lines would be ten times slower
 
 
 def fingerprinted(messages: DataFrame, own_code: tuple[str, ...] = ()) -> DataFrame:
-    """Adds ``fingerprint``: 16 hexadecimal digits; null where nothing failed."""
+    """Add ``fingerprint``: 16 hexadecimal digits; null if nothing failed."""
     return messages.withColumn("fingerprint", _fingerprint(own_code))
 
 
@@ -30,7 +30,7 @@ def folded() -> Column:
 
 
 def _own_frame(own_code: tuple[str, ...]) -> Column:
-    """The first of .NET's, which begin with the latest call, the last of Python's."""
+    """First frame of a .NET trace, which begins with the latest call; last frame of a Python trace."""
     net = F.substring("stack_trace", _after_message(), TRACE_MOST)
     python = F.substring("stack_trace", -TRACE_MOST, TRACE_MOST)
     found = []
@@ -42,6 +42,6 @@ def _own_frame(own_code: tuple[str, ...]) -> Column:
 
 
 def _after_message() -> Column:
-    """Where frames may begin: a message of many pages, which .NET says once more before them, would hide them all."""
+    """Where frames may begin: .NET repeats the message before them, and a long one would hide all frames."""
     said = F.concat("exception_type", F.lit(": "), "exception_message")
     return F.when(F.startswith("stack_trace", said), F.length("exception_message")).otherwise(0) + 1

@@ -1,4 +1,4 @@
-"""What do the headers say? Raw rows with the few headers that history needs, or the reason why they cannot be kept."""
+"""Parses headers: raw rows with the few headers that history needs, or the reason why a row cannot be kept."""
 
 from datetime import UTC, datetime
 from functools import reduce
@@ -30,12 +30,12 @@ HEADERS_WITHHELD = "its headers may hold a masked name and are no flat JSON obje
 NO_OBJECT = "its headers are no JSON object"
 NO_END = "nothing says when it ended"
 UNREADABLE_END = "the time at which it ended cannot be read"
-# Possessive, and of a bounded text: Java's expressions take a frame of the stack for each turn of a group.
-_IN_BRACKETS = reduce(lambda inner, _: rf"(?:[^\[\]]++|\[{inner}*+\])", range(6), r"[^\[\]]")  # generics of generics
+# Possessive, and for a bounded text: Java's expressions take a stack frame for each repetition of a group.
+_IN_BRACKETS = reduce(lambda inner, _: rf"(?:[^\[\]]++|\[{inner}*+\])", range(6), r"[^\[\]]")  # nested generics
 _FULL_NAME = rf"^((?:[^,;\[\]]++|\[{_IN_BRACKETS}*+\])*+)"  # of the first type, without its assembly
 _LONGEST = 2000
 _TIME_BYTES = 28
-_FIRST, _LAST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)  # outside, nobody meant it
+_FIRST, _LAST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)  # times outside are errors
 
 
 def body_too_large(most: int) -> str:
@@ -43,7 +43,7 @@ def body_too_large(most: int) -> str:
 
 
 def parsed(raw: DataFrame, body_most: int = BODY_MOST) -> DataFrame:
-    """Adds ``blocking_reason`` (null: keep it) and what is known of the message, from its columns or else its headers.
+    """Add ``blocking_reason`` (null: keep the row) and the message's properties, from its columns or else its headers.
 
     ``body_most``: bytes.
     """
@@ -83,7 +83,7 @@ def _told(header: str) -> Column:
 
 
 def _is_object() -> Column:
-    """The expression makes a text of Java of the whole, so it is for those that begin with space."""
+    """The expression copies the whole text in Java, so only headers that begin with space use it."""
     return F.col("headers").startswith("{") | F.col("headers").rlike(r"^\s*\{")
 
 
@@ -92,12 +92,12 @@ def _either(column: str, header: str) -> Column:
 
 
 def _id(name: str) -> Column:
-    """One that is masked is no id: all messages would have the same, and be one."""
+    """A masked id is no id: all messages would share it and count as one."""
     return F.nullif(_clean(_header(name)), F.lit(MASKED))
 
 
 def _clean(text: Column) -> Column:
-    """JSON may hold a NUL, no text of PostgreSQL may."""
+    """Remove NUL, which JSON allows and PostgreSQL's texts do not."""
     return F.replace(text, F.lit("\0"), F.lit(""))
 
 
@@ -108,8 +108,8 @@ def _first_type() -> Column:
 
 
 def _time(text: Column) -> Column:
-    """The wire's 28 characters; null where they are none: others may end in the offset of a zone. By its sign a year is
-    told from an hour of today."""
+    """The wire's 28 characters; null for any other text, which may end in a zone's offset. The sign marks a year:
+    without it, the cast may read an hour of today."""
     told = F.concat(F.lit("+"), F.substring(text, 1, 19), F.lit("."), F.substring(text, 21, 6), F.lit("Z"))
     time = told.try_cast("timestamp")
     return F.when((F.octet_length(text) == _TIME_BYTES) & _is_meant(time), time)

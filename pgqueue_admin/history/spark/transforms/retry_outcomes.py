@@ -1,4 +1,4 @@
-"""What became of it? A row a minute, and name, of a message that failed or was retried: how often, did it succeed?"""
+"""Outcomes of messages that failed or were retried, per minute: how often, and whether they succeeded."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -11,8 +11,8 @@ _NAMES = ["message_id", "endpoint", "queue", "type", "exception"]
 def stories(history: DataFrame) -> DataFrame:
     """message_id, queue, endpoint, type, exception, failed, succeeded, first_at, last_failed_at, last_succeeded_at.
 
-    Whatever a batch is, a window of any steps has what was in it, and a queue or type what failed there. The exception
-    is that of the last failure. Of an event each of its endpoints has a row: all who receive it have one id.
+    Rows per minute make windows independent of batches; a queue or type has the rows of what failed there. The
+    exception is that of the last failure. Receivers of one event share its id: each endpoint has a row.
     """
     told = named(history, _NAMES).withColumns(_about())
     about = told.where("message_id <> '' and (not ok or retried)")

@@ -1,4 +1,4 @@
-"""How much, how fast, in which minute, hour and day? Counts, and the buckets that timings fall into."""
+"""Counts by minute, hour and day, and histogram buckets of timings."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ def rollups(history: DataFrame) -> DataFrame:
 
 
 def _minutes(history: DataFrame) -> DataFrame:
-    """Each row is looked at once: hours and days are made of minutes."""
+    """Reads each row once: hours and days are built from minutes."""
     return named(history, _NAMES).withColumn("at", _minute()).groupBy("at", *_NAMES).agg(*_of_a_minute())
 
 
@@ -60,7 +60,7 @@ def _bucket(column: str) -> Column:
 
 
 def _counted(batches: Iterator[Any]) -> Iterator[Any]:
-    """Lists of buckets become buckets and counts."""
+    """Turn lists of buckets into buckets and counts."""
     import pyarrow as pa
 
     for batch in batches:
@@ -71,13 +71,13 @@ def _counted(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def run_lengths(lists: Any) -> tuple[Any, Any]:
-    """Of a list column: the same lists sorted without repeats, and how often each number stood in them."""
+    """For a list column: the lists sorted without repeats, and how often each number occurred."""
     import numpy as np
     import pyarrow as pa
 
     offsets = np.asarray(lists.offsets)
     rows = np.repeat(np.arange(len(lists)), np.diff(offsets)).astype(np.int64)
-    numbers = np.asarray(lists.flatten()).astype(np.int64) - NOTHING  # none below zero: a pair fits one integer
+    numbers = np.asarray(lists.flatten()).astype(np.int64) - NOTHING  # not negative: a pair fits one integer
     pairs, counts = np.unique((rows << 32) | numbers, return_counts=True)
     ends = pa.array(np.searchsorted(pairs >> 32, np.arange(len(lists) + 1)).astype(np.int32))
     found = pa.array(((pairs & 0xFFFFFFFF) + NOTHING).astype(np.int32))
