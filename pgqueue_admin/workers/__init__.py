@@ -1,1 +1,1 @@
-"""Supervisor, managed processes, heartbeats, and the run of one child. Importing the room starts nothing."""
+"""Supervisor, managed processes, heartbeats, and trials. Importing the room starts nothing."""

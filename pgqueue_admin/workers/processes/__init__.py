@@ -1,1 +1,1 @@
-"""What runs in a managed process, a module each, and what fills the engine's ports there."""
+"""The managed processes, a module each, and the adapters of the engine's ports."""

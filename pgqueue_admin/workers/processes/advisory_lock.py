@@ -8,20 +8,20 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import notify
 from pgqueue_admin.models.raw_sql import console_sql
 
-# One supervisor per host, one leader of all: advisory locks of the session on the console's database.
+# Session-level advisory locks on the console's database: one supervisor per host, one leader.
 _LOCKS = console_sql.advisory_locks
-PATIENCE_AT_START = 3.0  # a killed predecessor's session may live a moment longer
-PATIENCE_AFTER_OUTAGE = 60.0  # our own former session may have to time out on the server first
+PATIENCE_AT_START = 3.0  # seconds: a killed predecessor's session may live a moment longer
+PATIENCE_AFTER_OUTAGE = 60.0  # seconds: the server may first have to time out our own former session
 
 
 class SessionLock:
     def __init__(self, name: str):
         self._name = {"name": name}
-        self._session: int | None = None  # in which it was taken last, by the server's number
+        self._session: int | None = None  # backend number of the session that last took it
         self.held = False
 
     def use(self, connection: Connection) -> None:
-        """A new session holds nothing yet."""
+        """Use a new session, which holds no lock yet."""
         self._connection, self.held = connection, False
 
     def take(self) -> bool:
@@ -36,12 +36,12 @@ class SessionLock:
         return self.held
 
     def _end_former(self) -> None:
-        """What is between us and the server may keep our own former session open, and its lock, for ever."""
+        """End our former session: a proxy on the way may keep it, and its lock, open for ever."""
         if self._session is not None:
             self._connection.value(_LOCKS.end_former(holder=_LOCKS.holder), {**self._name, "session": self._session})
 
     def release(self) -> None:
-        """At once: a session that is closed ends a moment later, and its locks with it."""
+        """Unlock now: a closed session ends a moment later, and only then releases its locks."""
         held, self.held = self.held, False
         if held:
             self._connection.run(_LOCKS.unlock(), self._name)
@@ -51,7 +51,7 @@ class SessionLock:
 
 
 class HostLock(SessionLock):
-    """Who tries longer than patience allows is refused, and told who has it."""
+    """Gives up when its patience ends; ``refused`` then names the holder."""
 
     def __init__(self, host: str):
         super().__init__(host)
@@ -71,23 +71,23 @@ class HostLock(SessionLock):
         return time.monotonic() - self._since > self._patience
 
 
-# Being the only one of a kind for a console database, for as long as a session there holds its lock.
+# Locks of singletons: one process of a role per console database, while its session holds the lock.
 class SingletonLock:
     def __init__(self, name: str):
-        self._name, self._lock = name, HostLock(f"sole {name}")  # a host may be called sampler: its supervisor has that
+        self._name, self._lock = name, HostLock(f"sole {name}")  # a host may be called sampler
         self._connection: Connection | None = None
 
     def mine(self) -> bool:
-        """Whether we are it, asking again where we are not. Raises DatabaseDown; then we are it no longer."""
+        """Whether we hold the lock; tries to take it if not. Raises DatabaseDown, and then it is no longer ours."""
         if self._connection is None or self._connection.closed:
             self._connection = notify.listen(application_name=f"pgqueue {self._name}")
             self._lock.use(self._connection)
-        for _ in self._connection.notifications(0):  # notices a session that was ended
+        for _ in self._connection.notifications(0):  # detects a session that was ended
             pass
         return self._lock.held or self._lock.take()
 
     def resign(self) -> None:
-        """In peace: the next one may be it from now on."""
+        """Release the lock, so that the next process can take it at once."""
         with suppress(DatabaseError):
             self._lock.release()
         self.let_go()

@@ -1,4 +1,4 @@
-"""Fills the engine's ports with the archive, in the receive transaction: exhausted messages, and retried ones."""
+"""Fills the engine's ports with the archive, in the receive transaction: for exhausted and for retried messages."""
 
 import logging
 import socket
@@ -19,19 +19,19 @@ from pgqueue_admin.transport.handling.context import Handler
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
 
-# Fills the engine's port for exhausted messages: the archive, in the receive transaction (L2, C4).
+# The port for exhausted messages: the archive, in the receive transaction (L2, C4).
 def archive_failed(connection: Connection, message: IncomingMessage, failure: Failure) -> None:
     """Implements transport.ports.Exhausted."""
     dead = dead_message(message, failure, postgresql(), socket.gethostname())
     store.archive_failed(connection, dead, settings.PGQUEUE["OWN_CODE"])
 
 
-# A retried message that is handled is marked so in the archive, in its receive transaction (C4).
+# Marks a retried message as succeeded in the archive, in its receive transaction (C4).
 log = logging.getLogger(__name__)
 
 
 class MarkingHandlers(Handlers):
-    """An endpoint's handlers, and after the last of them the mark."""
+    """An endpoint's handlers, followed by the mark."""
 
     def __init__(self, handlers: Handlers, endpoint: str):
         super().__init__(handlers.unrecoverable)

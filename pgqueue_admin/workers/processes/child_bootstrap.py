@@ -11,9 +11,9 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """Ask the kernel for SIGKILL when the parent ends, then look whether it had ended before the asking.
+    """Have the kernel send SIGKILL when the parent ends; exit if it has already ended.
 
-    Nothing is to be cleaned up: the rollback of a killed process returns its messages.
+    No clean-up is needed: the rollback of a killed process returns its messages.
     """
     expected = os.environ.get(PARENT)
     if not expected:
@@ -25,7 +25,7 @@ def die_with_parent() -> None:
 
 def main() -> None:
     die_with_parent()
-    faulthandler.enable(all_threads=False)  # a segmentation fault says in its log which line of code it was
+    faulthandler.enable(all_threads=False)  # after a segmentation fault, the log names the line of code
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(["manage.py", *sys.argv[1:]])

@@ -20,17 +20,17 @@ LONGEST_WAIT = 5.0
 
 class ConsoleWork(Protocol):
     def connected(self, connection: Connection) -> None:
-        """A new session: read everything, a notification may have been missed."""
+        """A new session: read everything, because a notification may have been missed."""
 
     def heard(self, names: list[str]) -> None:
-        """Somebody announced a change of these."""
+        """A change of these endpoints was announced."""
 
     def beat(self) -> None:
-        """Called after each wait, heard or not."""
+        """Called after each wait, with or without a notification."""
 
 
 class ConsoleSession(threading.Thread):
-    """Work that needs ``default`` is done here, so that no process stops when that database does."""
+    """Does all work on ``default`` in one thread, so that an outage of that database stops no process."""
 
     def __init__(self, name: str, work: ConsoleWork, seconds: float = 1.0):
         super().__init__(name=name, daemon=True)
@@ -46,10 +46,10 @@ class ConsoleSession(threading.Thread):
             try:
                 self._session()
             except django.db.DataError:
-                self._stumbled()  # what we wrote was refused: the database is there
+                self._stumbled()  # our data was refused: the database is up
             except (DatabaseError, django.db.Error) as error:
                 self._away(error)
-            except Exception:  # a fault of ours: a process that no longer reports or listens would be the worse one
+            except Exception:  # our own bug: a process that no longer reports or listens would be worse
                 self._stumbled()
         connections["default"].close()
 
@@ -73,7 +73,7 @@ class ConsoleSession(threading.Thread):
                 self._back()
 
     def _waits(self, connection: Connection) -> Iterator[list[str]]:
-        """One list of names after each wait; the last one after stop, also where that came during a beat."""
+        """The names notified during each wait. After ``stop``, even during a beat, one more."""
         yield []
         stopped = False
         while not stopped:
@@ -82,7 +82,7 @@ class ConsoleSession(threading.Thread):
             yield [heard.payload for heard in connection.notifications(0)]
 
     def _back(self) -> None:
-        """After a beat, and not before: a database that takes no writes lets everybody in."""
+        """Only after a beat: a read-only database accepts sessions, too."""
         if self._outage.is_over():
             log.warning("The console's database answers again.")
         self.failures = 0

@@ -12,7 +12,7 @@ TABLES = ("error_queue", "audit_queue", "subscription_table", "outbox")
 
 
 def faults(row: Endpoint, fields: Iterable[str] = TABLES) -> dict[str, str]:
-    """A sentence for each of these settings that names a table nothing can be written to. Reads the catalog alone."""
+    """A sentence for each of these settings whose table cannot be written to. Reads only the catalog."""
     named = [field for field in fields if getattr(row, field) not in ("", Endpoint.Outbox.OFF)]
     try:
         return _faults(row, named) if named else {}

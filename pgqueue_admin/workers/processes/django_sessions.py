@@ -20,9 +20,9 @@ APART = (
 
 
 def make_usable() -> None:
-    """Without it, a handler that uses models fails for ever after one restart of their database.
+    """Without it, one restart of the models' database would fail a handler's models for ever.
 
-    Only a session on which something failed is asked: Django's ``close_old_connections`` would open one per message.
+    Checks only sessions with an error: Django's ``close_old_connections`` would open one per message.
     """
     for connection in connections.all(initialized_only=True):
         if connection.errors_occurred and not connection.in_atomic_block:
@@ -42,7 +42,7 @@ def kept_usable(get_next: Handler) -> Handler:
 
 
 def joining(declared: DeclaredEndpoint, has_outbox: bool = False) -> BehaviourChain:
-    """Behaviours that let models of its handlers write in the transaction of their message, where that can be."""
+    """Behaviours that let handlers' models write in the message's transaction, where that is possible."""
     usable = BehaviourChain(behaviours=(kept_usable,))
     if not declared.models_join:
         return usable
@@ -54,7 +54,7 @@ def joining(declared: DeclaredEndpoint, has_outbox: bool = False) -> BehaviourCh
 
 
 def joined(get_next: Handler) -> Handler:
-    """A behaviour. Without a transaction of the message models commit by themselves."""
+    """A behaviour. If the message has no transaction, models commit by themselves."""
 
     def around(message: Any, context: MessageContext) -> None:
         if not context.lends_connection:
@@ -62,6 +62,6 @@ def joined(get_next: Handler) -> Handler:
         with shared_session.shared(context):
             get_next(message, context)
         if left := context.after_commit:
-            left.insert(0, make_usable)  # what is called then uses Django's own sessions
+            left.insert(0, make_usable)  # these calls use Django's own sessions
 
     return around

@@ -10,15 +10,15 @@ from pgqueue_admin.transport.sending.send_api import SendApi
 
 
 def within_atomic(endpoint: Endpoint, using: str = DEFAULT_DB_ALIAS) -> SendApi:
-    """What is sent is committed and rolled back with what Django's models write through this alias.
+    """Sends commit and roll back together with what Django's models write through this alias.
 
     with transaction.atomic():
         order.save()
         within_atomic(web).send("Sales", {"order": order.pk}, type="Shop.PlaceOrder")
 
-    ``using`` must lead to the database that has the queues, and may write. Outside of ``atomic`` Django commits each
-    statement, and so each send. Ask anew in each block: Django may have another session by then.
-    Raises TransactionManagementError where the block can only be rolled back.
+    ``using`` must be the database of the queues, writable. Outside ``atomic``, Django commits each statement, and so
+    each send. Call it again in each block: Django may use another session by then.
+    Raises TransactionManagementError if the block can only be rolled back.
     """
     connection = connections[using]
     connection.ensure_connection()
@@ -28,14 +28,14 @@ def within_atomic(endpoint: Endpoint, using: str = DEFAULT_DB_ALIAS) -> SendApi:
 
 @contextmanager
 def transactional_session(endpoint: Endpoint, using: str = DEFAULT_DB_ALIAS) -> Iterator[SendApi]:
-    """As ``within_atomic``, where models live in another database than the queues: the endpoint's outbox lies there.
+    """As ``within_atomic``, for models in another database than the queues: the endpoint's outbox is in the models'.
 
     with transaction.atomic(), transactional_session(web) as session:
         order.save()
         session.send("Sales", {"order": order.pk}, type="Shop.PlaceOrder")
 
-    Sent after the commit: at once, or by the relay of a process that receives for this endpoint. Raises SettingsRefused
-    without an outbox, and TransactionManagementError outside of ``atomic``, or where it can only be rolled back.
+    Sends after the commit: at once, or by the relay of a process that receives for this endpoint. Raises SettingsRefused
+    without an outbox, and TransactionManagementError outside ``atomic``, or if the block can only be rolled back.
     """
     connection = connections[using]
     if not connection.in_atomic_block:

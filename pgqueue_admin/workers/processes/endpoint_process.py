@@ -28,7 +28,7 @@ State = Process.State
 
 
 class _Kind(NamedTuple):
-    """How a row of this kind is run, and which settings its Runnable takes."""
+    """How rows of a kind are run, and which settings their Runnable takes."""
 
     made: Callable[[Row, Any, Observer], Runnable[Any]]
     settings: Callable[[Row], Any]
@@ -41,8 +41,8 @@ _KINDS = {
 
 
 def run(name: str) -> int:
-    """Until SIGTERM. Returns the exit code."""
-    liveness_file.keep_beating()  # before the applications' handlers are imported: that may take its time
+    """Run until SIGTERM; return the exit code."""
+    liveness_file.keep_beating()  # before handler modules are imported, which may take long
     declared = registry.find().get(name)
     if declared is None:
         log.error("No application declares the endpoint %s: write endpoint(%r) in its handlers.py.", name, name)
@@ -55,7 +55,7 @@ def run(name: str) -> int:
 
 
 def _unrunnable(row: Row, declared: Declared) -> str:
-    """Why its declaration does not go with its row; empty: it does."""
+    """Why its declaration contradicts its row, or ""."""
     if declared.kind != row.kind:
         return f"Its application declares it as an endpoint of the kind {declared.kind}, and here it is of {row.kind}."
     if isinstance(declared, DeclaredEndpoint) and declared.instance and row.desired_processes > 1:
@@ -64,7 +64,7 @@ def _unrunnable(row: Row, declared: Declared) -> str:
 
 
 def _cannot_start(name: str, why: str) -> None:
-    print(f"{name} cannot start. {why}", file=sys.stderr)  # the last line is what pages show
+    print(f"{name} cannot start. {why}", file=sys.stderr)  # pages show the last line
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class EndpointProcess:
         self._beside(self._watch)
         self._begin_companions()
         self.reporter.link.start()
-        while not self.ending.wait():  # any signal for which an application has a handler ends one wait
+        while not self.ending.wait():  # a signal that an application handles also ends a wait
             pass
         return self._end()
 
@@ -136,7 +136,7 @@ class EndpointProcess:
         threading.Thread(target=self._guarded, args=[run], daemon=True).start()
 
     def _guarded(self, run: Callable[[], None]) -> None:
-        """What runs beside and fails ends the process: the supervisor starts it again, and shows why."""
+        """An error in a side thread ends the process; the supervisor starts it again and shows the error."""
         try:
             run()
         except Exception as error:
@@ -145,7 +145,7 @@ class EndpointProcess:
             self.ending.ask()
 
     def _apply(self, row: Row) -> None:
-        """C5: a change is taken while it runs."""
+        """C5: apply a change while the process runs."""
         self.endpoint.apply(self._kind.settings(row))
         self.row = row
         self._pause_or_resume()

@@ -55,7 +55,7 @@ def _outbox(row: Endpoint) -> Outbox | None:
 
 
 def isolation_by_default() -> Endpoint.Isolation:
-    """What the default of an outbox's isolation means here, as the engine has it."""
+    """What the default isolation of an outbox means in the engine."""
     return Endpoint.Isolation(Outbox(databases=django_settings.PGQUEUE["OUTBOX_DATABASES"]).isolation_level)
 
 
@@ -71,7 +71,7 @@ def _span(seconds: int | None) -> timedelta | None:
 
 
 def lease_settings_of(row: Endpoint) -> LeaseSettings:
-    """Its retries wait as delayed ones of the transport do: the first one step, the second two."""
+    """Retries wait as delayed retries of the transport do: one step, then two."""
     return LeaseSettings(
         lock_seconds=row.lock_seconds,
         renewed_for=row.renewed_for_seconds,
@@ -88,7 +88,7 @@ def to_text(row: Endpoint) -> str:
 
 
 def row_at_start(name: str) -> Endpoint:
-    """As the supervisor knew it, so that a child starts while the console's database is away; else from there."""
+    """The settings that the supervisor knew: a child starts while the console's database is down. Else a query."""
     text = os.environ.get(KNOWN_SETTINGS)
     return from_text(text) if text else Endpoint.objects.get(name=name)
 

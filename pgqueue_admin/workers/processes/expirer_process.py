@@ -1,6 +1,6 @@
-"""The lease queue's process: ends expired locks within a second, sends due schedules, follows retry rules.
+"""The lease queue's process: ends expired locks within a second, sends due schedules, applies retry rules.
 
-Asks once a minute while the queue is empty and nothing is due.
+Queries once a minute while the queue is empty and nothing is due.
 """
 
 import logging
@@ -27,14 +27,14 @@ from pgqueue_admin.workers.supervisor.process_recorder import record
 
 log = logging.getLogger(__name__)
 ROLE = "expirer"
-BEAT = 2.0  # seconds at most between two heartbeats
-WHILE_LOCKED = 1.0  # a lock may be shorter than any that was seen
+BEAT = 2.0  # most seconds between two heartbeats
+WHILE_LOCKED = 1.0  # seconds: a new lock may be shorter than all seen before
 WHILE_EMPTY = 60.0
-AT_MOST = 5.0  # seconds of one turn
+AT_MOST = 5.0  # seconds per turn
 
 
 def run() -> None:
-    """Until SIGTERM or SIGINT."""
+    """Run until SIGTERM or SIGINT."""
     only_short_ones_here()
     ending, expiring, pulse = ShutdownSignal(), ExpirerProcess(), LivenessFile()
     while not ending.asked:
@@ -45,7 +45,7 @@ def run() -> None:
 
 
 class ExpirerProcess:
-    """One per console database, to spare statements: several of them, and beat besides, would do no harm."""
+    """One per console database, only to save statements: several at once would do no harm."""
 
     def __init__(self) -> None:
         self._me, self._sole, self._is_sole = process_identity.mine(), SingletonLock(ROLE), False
@@ -54,7 +54,7 @@ class ExpirerProcess:
         self._session = ReconnectingSession(self._queue.opening.short)
         self._look_at, self._ended, self._trouble, self._is_installed = 0.0, 0, "", False
         self._clock, self._rules = ScheduleClock(), RuleClock()
-        self.listening: list[Connection] = []  # nothing else can bring a lock to an empty queue
+        self.listening: list[Connection] = []  # only a notification can announce a lock on an empty queue
 
     @property
     def rest(self) -> float:
@@ -62,7 +62,8 @@ class ExpirerProcess:
 
     @property
     def wakers(self) -> list[Connection]:
-        """What ends a rest, while the next look is far off: else each message of a busy queue would end one."""
+        """Sessions that may end a rest. None while the next turn is near: each message of a busy queue would end
+        one."""
         return self.listening if self._look_at - time.monotonic() > WHILE_LOCKED else []
 
     def run_once(self) -> None:
@@ -90,7 +91,7 @@ class ExpirerProcess:
         self._rules.put_off(WHILE_LOCKED)
 
     def _alone(self) -> bool:
-        """As it was last known while the console's database is away: locks run out all the same."""
+        """Keeps its last answer while the console's database is down: locks expire all the same."""
         try:
             self._is_sole = self._sole.mine()
         except DatabaseError:
@@ -112,7 +113,7 @@ class ExpirerProcess:
             self._look_at = time.monotonic() + self._kept(self._queue.on(session))
 
     def _kept(self, leases: Leases) -> float:
-        """Expire what is over; in how many seconds to look again."""
+        """Expire locks; return the seconds until the next look."""
         self._is_installed = self._is_installed or leases.is_installed()
         if not self._is_installed:
             return WHILE_EMPTY
@@ -135,7 +136,7 @@ class ExpirerProcess:
             connections["default"].close()
 
     def _note(self, trouble: str) -> None:
-        """Once when it begins, once when it is over."""
+        """Log when a problem begins and when it ends."""
         if trouble and not self._trouble:
             log.warning("Expired locks are not ended, schedules not sent, or retry rules not followed: %s", trouble)
         elif self._trouble and not trouble:

@@ -1,4 +1,4 @@
-"""The history process: runs batches twice a minute, on request, or when much has arrived."""
+"""The history process: runs batches twice a minute, on request, or when many messages have arrived."""
 
 import logging
 import threading
@@ -33,19 +33,19 @@ from pgqueue_admin.workers.reporting import liveness_file, process_identity, pro
 from pgqueue_admin.workers.supervisor.process_recorder import record
 
 log = logging.getLogger(__name__)
-EVERY = 30.0  # with what a batch takes, and the next, history is never a minute behind
-FIRST = 10.0  # the console comes up first
+EVERY = 30.0  # seconds: with the time of two batches, history is less than a minute behind
+FIRST = 10.0  # seconds: the console starts first
 BEAT = 2.0
 AFTER_TROUBLE = 15.0
 TIDY_EVERY = 3600.0
 
 
 def run() -> None:
-    """Until SIGTERM or SIGINT."""
-    go_last()  # receivers on the same machine go first
+    """Run until SIGTERM or SIGINT."""
+    go_last()  # receivers on the same machine have priority
     ending = ShutdownSignal()
     pipelining = HistoryProcess(ending)
-    liveness_file.keep_beating()  # of the process alone: nobody can say how long a batch may take
+    liveness_file.keep_beating()  # for the process alone: a batch may take any time
     threading.Thread(target=pipelining.beat, name="heartbeat", daemon=True).start()  # a batch takes longer than a beat
     while not ending.wait(BEAT):
         pipelining.run_once()
@@ -53,14 +53,14 @@ def run() -> None:
 
 
 def once() -> int:
-    """How many batches were read, and days made anew: of these a turn makes one."""
+    """Read everything and recompute all requested days (one per turn); return the number of batches and days."""
     driver = BatchLoop(process_stats.code_version())
     try:
         done, wanted = driver.run_once(), _wanted()
         while wanted:
             made, before = driver.run_once(), wanted
             done, wanted = done + made, _wanted()
-            if not made and wanted == before:  # its folder is not there, say: it stays asked for
+            if not made and wanted == before:  # e.g. its folder is missing: the request stays open
                 break
         return done
     finally:
@@ -69,19 +69,19 @@ def once() -> int:
 
 
 def held_back() -> list[str]:
-    """Each table of which something is not read, and why."""
-    known = HistorySource.objects.filter(exists=True).exclude(blocked_reason="").order_by("table")
+    """Tables that are not fully read, each with the reason."""
+    known = HistorySource.objects.filter(is_there=True).exclude(blocked_reason="").order_by("table")
     return [f"{table}: {note}" for table, note in known.values_list("table", "blocked_reason")]
 
 
 def _wanted() -> tuple[int, datetime] | None:
-    """The day that is made anew next, and when somebody asked for that."""
+    """The day to recompute next, and when that was requested."""
     day = recompute_requests.due()
     return (day.pk, day.asked_at) if day else None
 
 
 def tidy() -> tuple[int, int]:
-    """What is too old, and what belongs to nobody: two jobs that need no Spark; how many files or folders went."""
+    """Delete old files and orphans, without Spark; return how many files or folders of each."""
     kept, most, today = folder(), settings.PGQUEUE["HISTORY_RETENTION_DAYS"], database_clock.now().date()
     went = retain(kept, most, today), sweep(kept)
     if any(went):
@@ -90,7 +90,7 @@ def tidy() -> tuple[int, int]:
 
 
 class HistoryProcess:
-    """One per console database. Trouble is noted and tried again: what is not read now is read later."""
+    """One per console database. Errors are recorded and retried: what is not read now is read later."""
 
     def __init__(self, ending: ShutdownSignal):
         self._ending, self._me, self._sole = ending, process_identity.mine(), SingletonLock("history")
@@ -99,7 +99,7 @@ class HistoryProcess:
             process_stats.code_version(), is_busy=self._processors.are_others_busy, has_read=self._over
         )
         self._installing, self._trouble, self._batches = Installation(), "", 0
-        self._absent = ""  # what was not installed when it was last looked for
+        self._absent = ""  # what was not installed at the last check
         self._since: datetime | None = None  # when that trouble began
         self._making = ClassArchiveBuild(settings.PGQUEUE["VAR"] / "spark")
         self._due_at = self._tidy_at = time.monotonic() + FIRST
@@ -112,7 +112,7 @@ class HistoryProcess:
             if self._sole.mine() and time.monotonic() >= self._tidy_at:
                 self._tidy_at = time.monotonic() + TIDY_EVERY
                 tidy()
-            if self._batches:  # where nothing is ever read, nothing has to start sooner
+            if self._batches:  # without batches, a faster start is useless
                 self._making.run_once()
         except (django.db.Error, DatabaseError, OSError) as error:
             connections["default"].close()
@@ -126,7 +126,7 @@ class HistoryProcess:
         self._sole.resign()
 
     def _is_due(self) -> bool:
-        """By age, or because somebody asks, or by size: what came in a burst needs no half minute to be worth it."""
+        """Every EVERY seconds, on request, or when many messages have arrived: a burst is worth a batch at once."""
         return time.monotonic() >= self._due_at or wanted_now() or self._driver.much_came()
 
     def _read(self) -> None:
@@ -143,13 +143,13 @@ class HistoryProcess:
             self._over()
         except (django.db.Error, DatabaseError):
             raise
-        except Exception as error:  # Spark raises whatever Java does
+        except Exception as error:  # Spark raises any error of Java
             self._note(java.said(error))
             self._stop_spark()
             self._due_at = time.monotonic() + AFTER_TROUBLE
 
     def _over(self) -> None:
-        """What it was, but for a batch that failed: that is over when it is read, however long it rests until then."""
+        """Clear the trouble, unless a batch failed: that error stays until the batch is read, through its backoff."""
         self._note(retry_backoff.last_error())
 
     def _stop_spark(self) -> None:
@@ -179,7 +179,7 @@ class HistoryProcess:
         record(self._me, {"role": "history", "state": "running", "heartbeat_at": Now(), **said})
 
     def _note(self, trouble: str) -> None:
-        """Once when it begins, once when it is over."""
+        """Log when a problem begins and when it ends."""
         if trouble != self._trouble:
             self._since = database_clock.now() if trouble else None
         if trouble and trouble != self._trouble:

@@ -26,13 +26,13 @@ from pgqueue_admin.workers.reporting import process_identity, process_stats
 from pgqueue_admin.workers.reporting.liveness_file import LivenessFile
 from pgqueue_admin.workers.supervisor.process_recorder import record
 
-# Which error queues are to be emptied: chosen by a person, in this database, and still error queues.
+# Error queues to ingest: chosen by a person, for this database, and still error queues.
 log = logging.getLogger(__name__)
 NAME = "ingester"
 
 
 class IngestSelection:
-    """While the console's database is away the last known choice holds. ``of``: another database; None: the first."""
+    """Keeps the last known choice while the console's database is down. ``of``: another database; None: the first."""
 
     def __init__(self, of: QueueDatabase | None = None) -> None:
         self._of = of or queue_database()
@@ -56,7 +56,7 @@ def chosen(of: QueueDatabase) -> list[Address]:
 
 
 def _made_for(of: QueueDatabase) -> bool:
-    """The choice was made for a database: in another one, a queue of the same name is somebody else's."""
+    """Ensure that the choice was made for this database: in another one, a queue of the same name is another queue."""
     assert of.dialect.crossings is not None
     with of.write_session(settings.PGQUEUE["ANSWER_SECONDS"]) as session:
         position = {"database": of.dialect.crossings.here(session)}
@@ -79,12 +79,12 @@ def _switch_off(alias: str) -> None:
 
 
 NOTHING = Ingested(0, 0, False)
-SECONDS = 1.0  # foreign endpoints send no wake-up
-AT_MOST = 5.0  # seconds of one turn: a flood must not keep it from its heartbeat, nor from being asked to end
+SECONDS = 1.0  # foreign endpoints do not notify
+AT_MOST = 5.0  # seconds per turn: a flood must not delay heartbeats or the shutdown
 
 
 def run(of: QueueDatabase | None = None) -> None:
-    """Until SIGTERM or SIGINT. ``of``: another database; None: the first."""
+    """Run until SIGTERM or SIGINT. ``of``: another database; None: the first."""
     only_short_ones_here()
     ending, ingesting, pulse = ShutdownSignal(), IngesterProcess(of), LivenessFile()
     while not ending.asked:
@@ -105,7 +105,7 @@ class IngesterProcess:
         self._trouble: dict[Address | None, str] = {}
 
     def run_once(self) -> bool:
-        """Once over every queue; whether there is more to take."""
+        """Visit every queue once; return whether there is more."""
         self._report()
         more, until = False, time.monotonic() + AT_MOST
         try:
@@ -119,9 +119,8 @@ class IngesterProcess:
 
     @contextmanager
     def _emptying(self) -> Iterator[Callable[[Address], Ingested]]:
-        """What moves a batch of a queue. Nothing is taken out of another database while it is not known what became of
-        something on its way: a message that died again would come before its retry is written down.
-        """
+        """The function that moves a batch of a queue. Takes nothing from another database while a crossing's outcome is
+        unknown: a retried message that died again would arrive before its retry is recorded."""
         if self._of is None:
             own_code = settings.PGQUEUE["OWN_CODE"]
             with queue_database().write_session(settings.PGQUEUE["ANSWER_SECONDS"]) as connection:
@@ -141,7 +140,7 @@ class IngesterProcess:
         return {**process_stats.facts(), "received": self._received, "last_error": trouble}
 
     def _empty(self, batch_of: Callable[[Address], Ingested], queue: Address, until: float) -> bool:
-        """At least one batch of each queue, more while there is time; whether there is more."""
+        """Move at least one batch of the queue, more while there is time; return whether there is more."""
         more = True
         try:
             while more:
@@ -158,7 +157,7 @@ class IngesterProcess:
         return more
 
     def _note(self, where: Address | None, trouble: str) -> None:
-        """Once when it begins, once when it is over: not every second."""
+        """Log when a problem begins and when it ends, not every second."""
         if trouble and not self._trouble.get(where):
             log.warning("%s", _told(where, trouble))
         elif not trouble and self._trouble.get(where):

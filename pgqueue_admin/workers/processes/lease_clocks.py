@@ -1,4 +1,4 @@
-"""What the lease queue's process does by the clock, beside ending locks: schedules are sent, rules are followed."""
+"""Timed work of the lease queue's process, besides ending locks: sends schedules and applies retry rules."""
 
 import time
 
@@ -13,8 +13,8 @@ from pgqueue_admin.services import lease_rules
 from pgqueue_admin.workers.reporting import process_identity
 
 EVERY = 60.0  # seconds between two looks while nothing is due
-APART = 0.2  # seconds between two looks, however much is due
-AT_MOST = 1.0  # seconds of one turn of rules, in which no lock is ended
+APART = 0.2  # least seconds between two looks
+AT_MOST = 1.0  # seconds per turn of rules; no lock is ended meanwhile
 
 
 class _Clock:
@@ -23,11 +23,11 @@ class _Clock:
 
     @property
     def rest(self) -> float:
-        """Seconds until it wants its next turn."""
+        """Seconds until its next turn."""
         return max(0.0, self._look_at - time.monotonic())
 
     def put_off(self, seconds: float) -> None:
-        """It is not its turn, or the database does not answer."""
+        """Another process is in charge, or the database is down."""
         self._look_at = max(self._look_at, time.monotonic() + seconds)
 
     def _look_in(self, seconds: float | None) -> None:
@@ -37,8 +37,7 @@ class _Clock:
 
 
 class ScheduleClock(_Clock):
-    """Sends what is due at its second, in a session of its own: on a queue that somebody has locked it waits, and
-    nothing else with it."""
+    """Sends due schedules within their second, in a session of its own: a locked queue blocks only this session."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,21 +45,21 @@ class ScheduleClock(_Clock):
         self.sent = 0
 
     def run_once(self) -> None:
-        """Raises DatabaseError; then it looks again a minute later."""
+        """Raises DatabaseError; the next look then comes a minute later."""
         if self.rest:
             return
         self._look_at = time.monotonic() + EVERY
         database = queue_database()
         with database.write_session(settings.PGQUEUE["ANSWER_SECONDS"]) as session:
-            due_in = runner.due_in(session, database.dialect)  # before: what comes due meanwhile is sent, or seen next
+            due_in = runner.due_in(session, database.dialect)  # before: later ones are sent now or next time
             self.sent += runner.run(session, database.dialect, self._who).sent
         self._look_in(due_in)
 
 
 class RuleClock(_Clock):
-    """Retries dead lease messages whose time has come by a rule: told of deaths, and looks once a minute.
+    """Retries dead lease messages by due rules. Deaths are notified; it also looks once a minute.
 
-    What fails here is said, and keeps nothing else waiting. ``trouble``: a sentence; empty: none.
+    An error is reported and delays nothing else. ``trouble``: a sentence, or "".
     """
 
     def __init__(self) -> None:
@@ -68,7 +67,7 @@ class RuleClock(_Clock):
         self.retried, self.trouble = 0, ""
 
     def wake(self) -> None:
-        """Somebody has died, or seems to."""
+        """A notification says that a message has died."""
         self._look_at = min(self._look_at, time.monotonic() + APART)
 
     def run_once(self) -> None:

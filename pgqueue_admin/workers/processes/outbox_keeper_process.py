@@ -36,9 +36,9 @@ from pgqueue_admin.workers.reporting.liveness_file import LivenessFile
 from pgqueue_admin.workers.supervisor.process_recorder import record
 
 
-# Keeps one outbox table of others: sends what was seen waiting for too long, deletes what was kept for long enough.
+# Upkeep of one foreign outbox table: sends records that waited too long, deletes records past their retention.
 class UpkeepResult(NamedTuple):
-    """``more``: there is more to do than there was time."""
+    """``more``: time ran out before the work."""
 
     cleaned: int = 0
     trouble: str = ""
@@ -46,15 +46,15 @@ class UpkeepResult(NamedTuple):
 
 
 class ForeignOutboxUpkeep:
-    """Its table does not say since when a record waits: the grace begins when it is seen first, by whoever looked."""
+    """The table does not record since when a record waits: the grace period starts when any process first saw it."""
 
     def __init__(self, table: Address, tell: Callable[[Relayed], None]):
-        """``tell``: hears of each batch once it is committed. Raises SettingsRefused for a table of no endpoint."""
+        """``tell``: called for each committed batch. Raises SettingsRefused if no endpoint can have this table."""
         self._tell = tell
         self._engine, self._table = engine_for(table), table
         assert isinstance(self._engine.outbox, EndpointOutbox)
         self.outbox = CheckedOutbox(self._engine.outbox, table)
-        self.outbox.store.says_when = False  # whoever writes there may say what he likes
+        self.outbox.store.says_when = False  # times written by other programs are not trusted
 
     def run_once(self, session: Connection, wanted: ForeignOutbox, until: float) -> UpkeepResult:
         """Raises DatabaseError, or OutboxClosed."""
@@ -96,14 +96,14 @@ def _told(refused: dict[str, str]) -> str:
 log = logging.getLogger(__name__)
 ROLE = "outbox-keeper"
 WHO = "relay of the console"  # in the audit
-BEAT = 2.0  # seconds at most between two heartbeats
+BEAT = 2.0  # most seconds between two heartbeats
 EVERY = 20.0  # seconds between two looks
-AT_MOST = 3.0  # seconds of one table in one look
-STATEMENT_SECONDS = 10.0  # a locked table is waited for no longer
+AT_MOST = 3.0  # seconds per table and look
+STATEMENT_SECONDS = 10.0  # longest wait for a locked table
 
 
 def run() -> None:
-    """Until SIGTERM or SIGINT."""
+    """Run until SIGTERM or SIGINT."""
     only_short_ones_here()
     ending, keeping, pulse = ShutdownSignal(), OutboxKeeperProcess(), LivenessFile()
     while not ending.asked:
@@ -114,7 +114,7 @@ def run() -> None:
 
 
 class OutboxKeeperProcess:
-    """One per console database. Without the console's database nothing is done: it says what may be."""
+    """One per console database. Does nothing while that database is down: it says what is switched on."""
 
     def __init__(self) -> None:
         self._me, self._sole = process_identity.mine(), SingletonLock(ROLE)
@@ -144,7 +144,7 @@ class OutboxKeeperProcess:
         self._sole.resign()
 
     def look(self, pulse: LivenessFile | None = None) -> None:
-        """Once at each that is switched on. Raises DatabaseDown, or django.db.Error."""
+        """Visit each table that is switched on. Raises DatabaseDown, or django.db.Error."""
         wanted = {Address(row.schema, row.table): row for row in foreign_outbox.kept()}
         self._forget(self._kept.keys() - wanted.keys())
         if not wanted:
@@ -189,7 +189,7 @@ class OutboxKeeperProcess:
             trouble=done.trouble[:2000],
         )
         if done.more:
-            self._look_at = time.monotonic() + AT_MOST  # and rest meanwhile: its own program needs the disk as well
+            self._look_at = time.monotonic() + AT_MOST  # a rest: the other program needs the disk as well
 
     def _forget(self, tables: Iterable[Address]) -> None:
         for table in list(tables):
@@ -203,7 +203,7 @@ class OutboxKeeperProcess:
 
 
 def _blocking_reason(row: ForeignOutbox, database: str, is_ours: bool, found: OutboxTable | None) -> str:
-    """As the page says it, after a colon."""
+    """Why nothing may be done, as a page writes it after a colon."""
     if row.database != database:
         return "it was switched on for another database: look at it, and switch it on anew"
     if is_ours:
@@ -218,7 +218,7 @@ def _blocking_reason(row: ForeignOutbox, database: str, is_ours: bool, found: Ou
 
 
 def _session() -> Connection:
-    """Of its own: it leads by locks of its session."""
+    """A session of its own: leadership is a lock of the session."""
     of = queue_database()
     return of.dialect.connect(
         of.dsn,

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 class DurableFirstSeen:
     """Implements outbox.first_seen.FirstSeen.
 
-    Beyond the number that is kept of a table, and while the console's database is away: as this process saw them.
+    Beyond the records kept per table, and while the console's database is down, uses what this process saw.
     """
 
     def __init__(self) -> None:
@@ -40,18 +40,18 @@ class DurableFirstSeen:
             log.warning("Since when records of %s wait is known by this process alone: %s", ".".join(table), error)
             return seen
         finally:
-            connections["default"].close()  # asked once in a while
+            connections["default"].close()  # used rarely
         return {each: max(age, now - since[each]) if each in since else age for each, age in seen.items()}
 
 
-_LONGEST_NAME = 150  # of who did it, in the audit
+_LONGEST_NAME = 150  # of the actor in the audit
 
 
 @dataclass(frozen=True, slots=True)
 class RelayAudit:
-    """Implements outbox.settings.Relayed: an entry for each run of an endpoint's relay that sent something.
+    """Implements outbox.settings.Relayed: an audit entry for each run of an endpoint's relay that sent something.
 
-    While the console's database is away it is in the log alone, as what it sent is sent.
+    While the console's database is down only the log has it: what was sent stays sent.
     """
 
     endpoint: str

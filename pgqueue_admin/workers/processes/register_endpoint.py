@@ -22,16 +22,15 @@ from pgqueue_admin.workers.processes import registry
 from pgqueue_admin.workers.processes.endpoint_settings import of_row
 from pgqueue_admin.workers.processes.registry import DeclaredLeaseEndpoint
 
-ALIKE = 0.5  # of 1: Slaes and Sales, sales and Sales
+ALIKE = 0.5  # similarity from 0 to 1: Slaes and Sales, sales and Sales
 
 
 class EndpointUnknown(ActRefused):
-    """Nothing here is called so: as a rule a slip of the keyboard, whose queues would lie there for ever."""
+    """No endpoint or queue has this name. Usually a typo, whose queues would stay for ever."""
 
 
 def refuse_unknown(name: str, schema: str) -> None:
-    """Raises EndpointUnknown for a name that no application declares, no endpoint and no queue has; or a
-    DatabaseError."""
+    """Raises EndpointUnknown for a name without application, endpoint and queue; or a DatabaseError."""
     declared = registry.find()
     if name in declared or Row.objects.filter(name=name).exists():
         return
@@ -51,7 +50,7 @@ def refuse_unknown(name: str, schema: str) -> None:
 
 
 def enrol(name: str, facts: Mapping[str, Any], person: Any, origin: str, bodystring: bool = False) -> Row:
-    """Raises SettingsRefused for a name that cannot be, an ActRefused, or a DatabaseError: then neither is there.
+    """Create the row and its queues, or neither. Raises SettingsRefused for an invalid name, ActRefused, DatabaseError.
 
     ``bodystring``: its tables, also the error queue, get that column, which each insert pays for (T6).
     """
@@ -67,7 +66,7 @@ def enrol(name: str, facts: Mapping[str, Any], person: Any, origin: str, bodystr
 
 
 def _enrol_on_lease_queue(name: str, facts: Mapping[str, Any], person: Any, origin: str) -> Row:
-    """Nothing is made: the lease queue is there, or nothing works on it."""
+    """Creates only the row: the lease queue must exist."""
     given = dict(facts)
     if others := [field for field in ("error_queue", "subscription_table", "bodystring") if given.pop(field, None)]:
         raise ActRefused(f"Nothing was made. {name} works on the lease queue, which has no {' and no '.join(others)}.")
@@ -80,7 +79,7 @@ def _enrol_on_lease_queue(name: str, facts: Mapping[str, Any], person: Any, orig
 
 
 def make_queues(name: str, schema: str, settings: EndpointSettings, instance: str = "") -> Endpoint:
-    """Its queues, and the tables that its settings name, where they are missing; the schema has to be there."""
+    """Create its queues and the tables of its settings where missing; the schema must exist."""
     endpoint = Endpoint(name, queue_database().dsn, schema=schema, settings=settings, instance=instance)
     endpoint.create_queues()
     return endpoint

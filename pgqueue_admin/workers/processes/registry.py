@@ -13,7 +13,7 @@ from pgqueue_admin.transport.wire.serializers import Serializers
 
 
 class ProcessContext(Protocol):
-    """What a companion is given of the process it runs in."""
+    """The process, as a companion sees it."""
 
     @property
     def endpoint(self) -> Endpoint: ...
@@ -29,7 +29,7 @@ Companion = Callable[[ProcessContext], None]
 
 
 class DeclaredEndpoint(Handlers):
-    """An endpoint's handlers, how it reads and writes, and what runs beside them: a publisher, a poller of others."""
+    """An endpoint's handlers, serializers, pipeline and companions: a publisher, a poller of other systems."""
 
     kind = Row.Kind.TRANSPORT
 
@@ -39,13 +39,13 @@ class DeclaredEndpoint(Handlers):
         self.companions: list[Companion] = []
         self.pipeline = BehaviourChain()  # add to it: ``sales.pipeline |= BehaviourChain(behaviours=(timed,))``
         self.serializers = Serializers()
-        self.models_join = True  # Django's models write in the transaction of the message, where that can be
-        self.instance = ""  # of an endpoint that asks: answers come to a queue of its own, and to one process alone
+        self.models_join = True  # Django's models write in the message's transaction, where that is possible
+        self.instance = ""  # for requests: replies come to the instance's own queue, which one process receives from
 
     def companion(self, run: Companion) -> Companion:
-        """``@sales.companion``: called once, in a thread; it ends when ``stopping`` is set.
+        """``@sales.companion``: called once, in a thread; it must return when ``stopping`` is set.
 
-        If it raises, the process ends and the supervisor starts it again, slower each time.
+        If it raises, the process ends and the supervisor restarts it with a growing backoff.
         """
         if run not in self.companions:
             self.companions.append(run)
@@ -53,14 +53,13 @@ class DeclaredEndpoint(Handlers):
 
     @property
     def modules(self) -> set[str]:
-        """Where its functions were written."""
+        """Modules of its functions."""
         return _modules([*self.of(self.types), *self.companions])
 
 
 class DeclaredLeaseEndpoint(LeaseHandlers):
-    """The handlers of the endpoint that works on the lease queue. ``kind_of``: by another field than ``kind``, say
-    ``thumbs.kind_of = by_field("type")``.
-    """
+    """The handlers of the endpoint on the lease queue. ``kind_of`` reads the kind from another field than ``kind``:
+    ``thumbs.kind_of = by_field("type")``."""
 
     kind = Row.Kind.LEASE
 
@@ -81,8 +80,8 @@ _Kind = TypeVar("_Kind", DeclaredEndpoint, DeclaredLeaseEndpoint)
 def endpoint(name: str) -> DeclaredEndpoint:
     """The endpoint of this name; several applications may add handlers to one.
 
-    Of one message type they run in the order of the applications, in one transaction; a function runs once,
-    however often it was registered. Raises ValueError where it is declared to work on the lease queue.
+    Handlers of one message type run in the order of the applications, in one transaction; a function runs once,
+    however often it was registered. Raises ValueError if the name is declared as a lease endpoint.
 
     sales = endpoint("Sales")
 
@@ -93,7 +92,7 @@ def endpoint(name: str) -> DeclaredEndpoint:
 
 
 def lease_endpoint(name: str) -> DeclaredLeaseEndpoint:
-    """The endpoint of this name that works on the lease queue; several applications may add handlers to it.
+    """The endpoint of this name on the lease queue; several applications may add handlers to it.
 
     thumbs = lease_endpoint("Thumbs")
 

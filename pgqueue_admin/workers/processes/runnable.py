@@ -19,35 +19,35 @@ Settings = TypeVar("Settings", contravariant=True)
 
 
 class Runnable(Protocol[Settings]):
-    """Implemented by ``transport.Endpoint`` and ``lease.LeaseWorker``; what it does, it does in threads of its own."""
+    """Implemented by ``transport.Endpoint`` and ``lease.LeaseWorker``, which work in threads of their own."""
 
     @property
     def breakers(self) -> CircuitBreakers:
-        """What does not work behind them, and for how long."""
+        """Open circuit breakers: what fails behind them, and for how long."""
 
     @property
     def in_flight(self) -> int:
-        """How many messages are being handled at this moment."""
+        """Number of messages being handled now."""
 
     def start(self) -> None:
-        """A database that is down is waited for. Raises QueueUnfit for tables that it cannot work on."""
+        """Waits for a database that is down. Raises QueueUnfit for tables that it cannot work on."""
 
     def wait(self) -> None:
         """Block until it is stopped."""
 
     def stop(self, drain_seconds: float = ...) -> bool:
-        """Take nothing new, finish what is in flight. False: some was not done in time."""
+        """Receive nothing new, finish what is in flight. False: some was not finished in time."""
 
     def pause(self) -> None:
-        """Take nothing new; also before ``start``."""
+        """Receive nothing new; also before ``start``."""
 
     def resume(self) -> None: ...
 
     def apply(self, settings: Settings) -> None:
-        """While it runs; what is in flight is finished under the old ones. Raises SettingsRefused."""
+        """While it runs; messages in flight finish under the old settings. Raises SettingsRefused."""
 
 
-# An endpoint that works on the lease queue, as a managed process runs it.
+# An endpoint on the lease queue.
 def lease_worker(row: Row, declared: DeclaredLeaseEndpoint, observer: Observer) -> LeaseWorker:
     return LeaseWorker(
         row.name,
@@ -60,7 +60,7 @@ def lease_worker(row: Row, declared: DeclaredLeaseEndpoint, observer: Observer) 
     )
 
 
-# An endpoint with a queue of its own, as a managed process runs it.
+# An endpoint with a queue of its own.
 def transport_endpoint(row: Row, declared: DeclaredEndpoint, observer: Observer) -> Endpoint:
     return Endpoint(
         row.name,

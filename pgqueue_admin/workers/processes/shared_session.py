@@ -1,4 +1,4 @@
-"""Runs Django's models in the receive transaction: during handling their alias uses the context's session."""
+"""Runs Django's models in the receive transaction: during handling, their alias uses the context's session."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from pgqueue_admin.transport import MessageContext
 from pgqueue_admin.transport.errors import HandlerFinished
 from pgqueue_admin.transport.sessions import fork_safety
 
-ALIAS = DEFAULT_DB_ALIAS  # the only one that models are written through: the router's
+ALIAS = DEFAULT_DB_ALIAS  # the router writes models through no other
 NOT_YOURS = (
     "The transaction belongs to the message: it is committed once all handlers have returned, and rolled back when one "
     "raises. transaction.atomic() is a savepoint in it."
@@ -35,9 +35,8 @@ _WHERE_BY_OPTION = ("hostaddr", "service", "assume_role")
 
 
 def is_one_database() -> bool:
-    """Whether models are beside the queues, for the same role, by what DATABASE_URL and QUEUES_URL say: one database
-    that is spelt in two ways is taken for two.
-    """
+    """Whether models and queues share one database and role, judged by DATABASE_URL and QUEUES_URL: one database spelt
+    in two ways counts as two."""
     return _where(connections[ALIAS].settings_dict) == _where(connections["queues"].settings_dict)
 
 
@@ -48,7 +47,7 @@ def _where(entry: dict[str, Any]) -> list[Any]:
 
 @contextmanager
 def shared(context: MessageContext) -> Iterator[None]:
-    """Raises TransactionManagementError where what its handlers left cannot be committed."""
+    """Raises TransactionManagementError if the handlers left the transaction unable to commit."""
     own, forks = connections[ALIAS], fork_safety.forks
     lent = _lent_to(context, own.settings_dict)
     connections[ALIAS] = lent
@@ -56,14 +55,14 @@ def shared(context: MessageContext) -> Iterator[None]:
         try:
             yield
         finally:
-            fork_safety.end_child_since(forks)  # before it asks anything on the session of its parent
+            fork_safety.end_child_since(forks)  # before a forked child uses its parent's session
         context.after_commit += lent.settled()
     finally:
         connections[ALIAS] = own
         lent.take_back()
 
 
-_unused = threading.local()  # one that no handler has touched: to make one costs more than all else here
+_unused = threading.local()  # a wrapper that no handler touched: creating one costs more than everything else here
 
 
 def _lent_to(context: MessageContext, settings_dict: dict[str, Any]) -> "SharedSession":
@@ -75,24 +74,23 @@ def _lent_to(context: MessageContext, settings_dict: dict[str, Any]) -> "SharedS
 
 
 class SharedSession(DatabaseWrapper):
-    """For Django an atomic block is open, and its end is ours. The session is asked for when it is first used: a
-    message whose handlers use no models costs no round trip.
-    """
+    """To Django an atomic block is open, which only we end. The session is borrowed at its first use: a message whose
+    handlers use no models costs no round trip."""
 
     pool = None
 
     def __init__(self, settings_dict: dict[str, Any], context: MessageContext):
         super().__init__(settings_dict, ALIAS)
         self._context: MessageContext | None = context
-        self._before: tuple[str, str] | None = None  # path and name that handlers have
+        self._before: tuple[str, str] | None = None  # the handlers' search_path and application_name
         self._asks_for_types = False
-        self._is_taken = False  # the path, unless a savepoint was rolled back to since
+        self._is_taken = False  # whether search_path is set, unless a savepoint rollback undid it
         self._cursors: WeakSet[Any] = WeakSet()
         self.in_atomic_block = True
-        self.atomic_blocks = [Atomic(ALIAS, savepoint=False, durable=False)]  # one that is durable is refused in it
+        self.atomic_blocks = [Atomic(ALIAS, savepoint=False, durable=False)]  # refuses a durable block inside
 
     def lend(self, context: MessageContext) -> None:
-        """For the next message: nothing of the one before is in it."""
+        """Reuse it for the next message: it carries nothing of the one before."""
         self._context = context
 
     @property
@@ -107,7 +105,7 @@ class SharedSession(DatabaseWrapper):
         self.connection = self._context.share_connection(self._give_path_back).raw
 
     def create_cursor(self, name: str | None = None) -> Any:
-        """Reads values as Django's own sessions do, but for instants, which the engine's read in UTC, too."""
+        """Reads values as Django's own sessions do, except for timestamps: the engine's sessions give UTC as well."""
         plain = {"row_factory": self.Database.rows.tuple_row}
         made: Any = _ServerSideCursor if name else _Cursor
         cursor = made(self.connection, name, scrollable=False, **plain) if name else made(self.connection, **plain)
@@ -120,31 +118,30 @@ class SharedSession(DatabaseWrapper):
         return cursor
 
     def _read_extensions(self, cursor: Any) -> None:
-        """hstore and citext[] as by django.contrib.postgres, which registers them with sessions that it hears of: here
-        with the cursor, since the session is the handlers' as well.
-        """
+        """Support hstore and citext[] as django.contrib.postgres does for sessions it is notified of. Here per cursor,
+        because handlers share the session."""
         if self._asks_for_types or not apps.is_installed("django.contrib.postgres"):
             return
         from django.contrib.postgres.signals import register_type_handlers
 
-        self._asks_for_types = True  # by a cursor, the first time
+        self._asks_for_types = True  # its first use queries by a cursor itself
         try:
             register_type_handlers(SimpleNamespace(vendor=self.vendor, alias=self.alias, connection=cursor))
         finally:
             self._asks_for_types = False
 
     def take_path(self) -> None:
-        """Names are those of the console's schema, as in any session of Django's (docs/decisions/012)."""
+        """Set Django's search_path, so that names are those of the console's schema (docs/decisions/012)."""
         raw = self.connection
         if raw is None:
             raise HandlerFinished
-        if _status(raw) == "IDLE":  # a handler has ended it: what follows would commit by itself, found by another path
+        if _status(raw) == "IDLE":  # a handler ended it: statements would commit by themselves
             raise TransactionManagementError(NOT_YOURS)
         if _status(raw) == "INERROR" or self._has_path():
             return
         ours, name = search_paths.CONSOLE, raw.info.parameter_status("application_name") or ""
         path = self._find_by(ours, f"{_MARK}{name}")
-        if path == ours and self._before:  # somebody gave it another name meanwhile, or a pipeline has not told of ours
+        if path == ours and self._before:  # application_name was changed meanwhile, or a pipeline has not reported ours
             path = self._before[0]
         self._before, self._is_taken = (path, name), True
 
@@ -160,7 +157,7 @@ class SharedSession(DatabaseWrapper):
         name = self.connection.info.parameter_status("application_name") or ""
         found = self._find_by(self._before[0], self._before[1] if is_marked else name)
         if not is_marked and found != search_paths.CONSOLE:
-            self._find_by(found, name)  # it was back already, by a savepoint
+            self._find_by(found, name)  # a savepoint rollback had restored it
 
     def _find_by(self, path: str, name: str) -> str:
         statement = postgresql().shared_session.find_by()
@@ -168,7 +165,7 @@ class SharedSession(DatabaseWrapper):
         return str(row[0])
 
     def settled(self) -> list[Callable[[], None]]:
-        """What is to be called after the commit. Raises TransactionManagementError."""
+        """Callbacks for after the commit. Raises TransactionManagementError."""
         if self.needs_rollback:
             raise TransactionManagementError(FAILED) from getattr(self, "rollback_exc", None)
         if self.savepoint_ids:
@@ -177,9 +174,9 @@ class SharedSession(DatabaseWrapper):
         return [call for _, call, *_ in self.run_on_commit]
 
     def take_back(self) -> None:
-        """Who kept it, or a cursor of it, would write into the transaction of another message.
+        """Detach the session: a handler that kept it, or a cursor, would write into the transaction of another message.
 
-        A session that is busy is closed by the engine: to close a cursor would wait for what nobody reads on.
+        Does not close cursors of a busy session, which the engine closes: that would wait for unread rows.
         """
         for cursor in list(self._cursors) if self._cursors and _status(self.connection) != "ACTIVE" else []:
             with suppress(self.Database.Error):
@@ -189,25 +186,25 @@ class SharedSession(DatabaseWrapper):
         self.connection = self._context = None
 
     def validate_no_atomic_block(self) -> NoReturn:
-        """Asked before each commit, rollback and change of autocommit."""
+        """Django calls it before each commit, rollback and change of autocommit."""
         raise TransactionManagementError(NOT_YOURS)
 
     def close(self) -> None:
-        """As in any atomic block, nothing here ends the session: it is the engine's."""
+        """Does nothing, as in any atomic block: the session is the engine's."""
 
     def close_if_unusable_or_obsolete(self) -> None:
-        """As ``close``: of ``close_old_connections``."""
+        """Does nothing; called by ``close_old_connections``."""
 
     def ensure_timezone(self) -> bool:
         return False  # it is in UTC, as Django's are
 
 
 def _status(raw: Any) -> str:
-    return str(raw.info.transaction_status.name)  # UNKNOWN where the session is gone
+    return str(raw.info.transaction_status.name)  # UNKNOWN if the session is lost
 
 
 class _Prepared:
-    """A cursor whose statements find names by Django's path."""
+    """A cursor whose statements resolve names by Django's search_path."""
 
     before: Callable[[], None]
 

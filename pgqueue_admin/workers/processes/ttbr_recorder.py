@@ -21,13 +21,13 @@ from pgqueue_admin.workers.sampler.sampler_store import row_of
 
 Ttbrs = dict[str, timedelta]
 Counts = dict[str, int]
-AGAIN_AFTER = timedelta(hours=1)  # then what is still seen is written down again: not at each message
-LAPSES_AFTER = timedelta(days=2)  # where longer ones are seen; above a day, as what is sent each night comes again
-FORGOTTEN_AFTER = timedelta(days=30)  # where none is seen: a queue may be empty for long
+AGAIN_AFTER = timedelta(hours=1)  # stores an unchanged TTBR again, instead of at each message
+LAPSES_AFTER = timedelta(days=2)  # then a longer one replaces it; above a day, because nightly messages recur
+FORGOTTEN_AFTER = timedelta(days=30)  # without any: a queue may be empty for long
 
 
 def keep(row: Endpoint, seen: Ttbrs, told: Ttbrs) -> Ttbrs:
-    """Write down each type of which something else was seen than is told; return what is told now."""
+    """Store each type whose TTBR differs from ``told``; return what is stored now."""
     news = {kind: ttbr for kind, ttbr in seen.items() if told.get(kind) != ttbr}
     if not news:
         return told
@@ -38,7 +38,7 @@ def keep(row: Endpoint, seen: Ttbrs, told: Ttbrs) -> Ttbrs:
 
 
 def keep_one(queue: Queue, kind: str, ttbr: timedelta) -> None:
-    """The smaller one stays, until it was not seen for a while: who sends with a longer one has cured it."""
+    """The smaller one stays until it was not seen for a while: then its senders use a longer one."""
     kind, ms = _kept_as(kind, queue.ttbrs.all()), max(1, round(ttbr.total_seconds() * 1000))
     known = MinimumTtbr.objects.filter(queue=queue, message_type=kind)
     if not known.exists():
@@ -51,17 +51,17 @@ def keep_one(queue: Queue, kind: str, ttbr: timedelta) -> None:
 
 
 def forget() -> None:
-    """Of types that nobody sends any more."""
+    """Delete types that are no longer sent."""
     MinimumTtbr.objects.filter(last_seen_at__lt=database_clock.now() - FORGOTTEN_AFTER).delete()
 
 
 def lost(row: Endpoint, seen: Counts, told: Counts) -> Counts:
-    """Add what expired since ``told``, by type, to the counts of the day; return what is told now."""
+    """Add what expired since ``told``, by type, to the day's counts; return what is stored now."""
     news = {kind: number - told.get(kind, 0) for kind, number in seen.items() if number != told.get(kind, 0)}
     if not news:
         return told
     queue = row_of(row.schema, row.table, TableKind.INPUT, endpoint=row.name)
-    with transaction.atomic():  # all or none: what is told stays as it was where the session is lost in between
+    with transaction.atomic():  # all or none: if the session is lost in between, ``told`` stays as it was
         Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)  # others name types in another order: deadlocks
         for kind, number in news.items():
             _add(queue, kind, number)
@@ -76,18 +76,18 @@ def _add(queue: Queue, kind: str, number: int) -> None:
 
 
 def _kept_as(kind: str, rows: QuerySet[Any]) -> str:
-    """Of one queue. Senders choose the names of types: of more than are remembered, the rest are one."""
+    """The name a type is counted under in one queue. Senders choose names: beyond MOST_TYPES, all others share one."""
     name = clean(kind, 512) or ""
     is_known = rows.filter(message_type=name).exists() or rows.count() < MOST_TYPES
     return name if is_known else OTHER_TYPES
 
 
-# T16: writes down the smallest time to be received of what waits in queues, those of foreign endpoints above all.
+# T16: records the smallest time to be received of waiting messages, mainly for foreign endpoints.
 EVERY = 30.0
 
 
 class TtbrNotes:
-    """A queue tells nothing new while neither end has moved: one that drains brings others to its head."""
+    """Skips a queue whose head and tail have not moved. A draining queue brings other messages to its head."""
 
     def __init__(self, of: QueueDatabase, monotonic: Callable[[], float]):
         self._of, self._monotonic, self._look_at = of, monotonic, 0.0

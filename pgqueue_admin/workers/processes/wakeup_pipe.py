@@ -20,15 +20,15 @@ class WakeupPipe:
         os.set_blocking(self.write_fd, False)
 
     def set(self) -> None:
-        with suppress(BlockingIOError):  # full: whoever waits is about to wake
+        with suppress(BlockingIOError):  # full: the waiting thread is about to wake
             os.write(self.write_fd, b"\0")
 
     def fileno(self) -> int:
         return self._read
 
     def wait(self, seconds: float | None, *others: HasFileno) -> None:
-        """Return when set, when one of the others has something to read, or after so many seconds."""
-        poll = select.poll()  # select() takes no descriptor above 1023, and a handler may have as many open
+        """Return when set, when one of the others is readable, or after the timeout."""
+        poll = select.poll()  # select() allows no descriptor above 1023, and handlers may open that many
         for each in (self, *others):
             poll.register(each, select.POLLIN)
         poll.poll(None if seconds is None else max(0, ceil(seconds * 1000)))
@@ -36,9 +36,9 @@ class WakeupPipe:
             os.read(self._read, 4096)
 
 
-# How a process of ours learns that it shall end.
+# The request to end one of our processes.
 class ShutdownSignal:
-    """Make it in the main thread. No event: a signal handler must not take a lock that its own thread may hold."""
+    """Create it in the main thread. No Event: a signal handler must not take a lock that its own thread may hold."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -48,12 +48,12 @@ class ShutdownSignal:
             signal.signal(number, self._heard)
 
     def ask(self) -> None:
-        """From any thread."""
+        """Callable from any thread."""
         self.asked = True
         self._waker.set()
 
     def wait(self, seconds: float | None = None, *others: HasFileno) -> bool:
-        """At most so long, or until one of the others has something to read; whether the process shall end."""
+        """Wait at most this long, or until one of the others is readable; return whether the process shall end."""
         if not self.asked:
             self._waker.wait(seconds, *others)
         return self.asked

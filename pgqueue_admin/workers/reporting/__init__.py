@@ -1,1 +1,1 @@
-"""What a process says of itself: heartbeat, figures, and the messages that it has in flight."""
+"""What a process reports: heartbeat, figures, and its messages in flight."""

@@ -41,7 +41,7 @@ class InFlightFile:
     def __init__(self, path: Path):
         try:
             with path.open("w+b") as file:
-                os.posix_fallocate(file.fileno(), 0, _WHOLE)  # a page without a place on a full disk would be our end
+                os.posix_fallocate(file.fileno(), 0, _WHOLE)  # else a full disk would kill us at a write
                 self._map = mmap.mmap(file.fileno(), _WHOLE)
         except OSError as error:
             log.warning("If this process dies, nobody will know what it had in flight: %s", error)
@@ -60,7 +60,7 @@ class InFlightFile:
 
 
 def read(path: Path) -> list[InFlightEntry]:
-    """What the process has, or had when it died. A file that is gone is an empty hand, as is a damaged slot of one."""
+    """What the process has, or had when it died. Empty if the file is gone; damaged slots are skipped."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -69,20 +69,20 @@ def read(path: Path) -> list[InFlightEntry]:
 
 
 def of(identity: ProcessIdentity) -> list[InFlightEntry]:
-    """Of a process on this host."""
+    """The entries of a process on this host."""
     return read(run_directory.in_hand_file(identity))
 
 
 def take_away(identity: ProcessIdentity) -> list[InFlightEntry]:
-    """What a process had when it ended; its file goes."""
+    """Entries of an ended process; deletes its file."""
     held = of(identity)
-    with suppress(OSError):  # a disk that takes no writes; what it had counts, and a later sweep finds the file
+    with suppress(OSError):  # a read-only disk: the entries count, and a later sweep finds the file
         run_directory.in_hand_file(identity).unlink(missing_ok=True)
     return held
 
 
 def sweep() -> None:
-    """Files of processes that ended while nobody watched."""
+    """Delete files of processes that ended unobserved."""
     run = run_directory.folder("run")
     for path in [*run.glob("*.hand"), *run.glob("*.pulse")]:
         pid, _, ticks = path.stem.partition("-")
@@ -95,7 +95,7 @@ def _records(content: bytes) -> Iterator[InFlightEntry]:
         since, seq, row_id, *names = _RECORD.unpack_from(content, slot * _SIZE)
         if since:
             texts = (name.rstrip(b"\0").decode("utf-8", "replace") for name in names)
-            with suppress(ValueError, OverflowError, OSError):  # a time that cannot be
+            with suppress(ValueError, OverflowError, OSError):  # an impossible time
                 yield InFlightEntry(slot, datetime.fromtimestamp(since, UTC), seq, UUID(bytes=row_id), *texts)
 
 
