@@ -34,8 +34,9 @@ def transactional_session(endpoint: Endpoint, using: str = DEFAULT_DB_ALIAS) -> 
         order.save()
         session.send("Sales", {"order": order.pk}, type="Shop.PlaceOrder")
 
-    Sends after the commit: at once, or by the relay of a process that receives for this endpoint. Raises SettingsRefused
-    without an outbox, and TransactionManagementError outside ``atomic``, or if the block can only be rolled back.
+    Sends after the commit: at once, or by the relay of a process that receives for this endpoint. Raises
+    SettingsRefused without an outbox, and TransactionManagementError outside ``atomic``, or if the block can only be
+    rolled back.
     """
     connection = connections[using]
     if not connection.in_atomic_block:

@@ -62,8 +62,8 @@ class ExpirerProcess:
 
     @property
     def wakers(self) -> list[Connection]:
-        """Sessions that may end a rest. None while the next turn is near: each message of a busy queue would end
-        one."""
+        """Sessions that may end a rest. None while the next turn is near: a busy queue's messages would end each
+        rest."""
         return self.listening if self._look_at - time.monotonic() > WHILE_LOCKED else []
 
     def run_once(self) -> None:

@@ -1,6 +1,6 @@
-"""A liveness counter in a file: the supervisor sees a hung process without the database.
+"""A liveness counter in a file: the supervisor detects a hung process without the database.
 
-A process that hangs (stopped, or stuck in a call) has not ended, so nothing else would tell that it does nothing.
+A hung process (stopped, or stuck in a call) has not ended, so nothing else would show that it does nothing.
 """
 
 import os
@@ -14,21 +14,21 @@ from pgqueue_admin.formatting.durations import plain
 from pgqueue_admin.workers.reporting import process_identity, run_directory
 from pgqueue_admin.workers.reporting.process_identity import ProcessIdentity
 
-LONGEST_LOOK = 2.0  # seconds between two looks that are counted: who was held up itself has seen nothing
-LONGEST_START = 120.0  # seconds until the first sign: a start imports much, and all may start at once
+LONGEST_LOOK = 2.0  # seconds counted per look: a delayed observer has seen nothing in between
+LONGEST_START = 120.0  # seconds until the first beat: a start imports much, and all may start at once
 EVERY = 1.0
 NOTHING = 0
 
 
 class LivenessFile:
-    """Of this process. ``beat`` once a turn, from the thread whose work it is."""
+    """This process's counter. Call ``beat`` once per turn, from the working thread."""
 
     def __init__(self) -> None:
         self._count = 0
         self._file: int | None = None
 
     def beat(self) -> None:
-        """A disk that takes nothing must not end who is well: the time of a file needs no room there."""
+        """Write the counter. On a full disk only the file's time changes, so that a healthy process does not end."""
         self._count += 1
         with suppress(OSError):
             if self._file is None:
@@ -37,16 +37,16 @@ class LivenessFile:
 
     def _turn(self, file: int) -> None:
         try:
-            os.pwrite(file, b"%020d" % self._count, 0)  # its time changes, too
+            os.pwrite(file, b"%020d" % self._count, 0)  # updates its time, too
         except OSError:
             os.utime(file)
 
 
 def keep_beating() -> None:
-    """In a thread of its own, for a process whose turns may take as long as they like.
+    """Beat from a thread of its own, for a process whose turns may take any time.
 
-    It falls silent when the process as a whole does: stopped, or in native code that never lets the interpreter go on.
-    And when its main thread has ended: a thread of somebody's that is no daemon keeps an ended process for ever.
+    Stops when the whole process hangs: stopped, or in native code that never releases the interpreter. Also when the
+    main thread ends: another non-daemon thread would keep an ended process for ever.
     """
 
     mine = LivenessFile()
@@ -60,7 +60,7 @@ def keep_beating() -> None:
 
 
 class ProcessSilence:
-    """For how long a process has not turned its counter."""
+    """How long a process has not changed its counter."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic):
         self._monotonic = monotonic
@@ -68,7 +68,7 @@ class ProcessSilence:
         self._seconds = 0.0
 
     def look(self, shown: int) -> float:
-        """For how many seconds ``shown``, as ``of`` reads it, has been the same."""
+        """Seconds for which ``shown``, as read by ``of``, has not changed."""
         now = self._monotonic()
         between, self._looked = min(now - self._looked, LONGEST_LOOK), now
         self._seconds = self._seconds + between if shown == self._shown else 0.0
@@ -76,14 +76,14 @@ class ProcessSilence:
         return self._seconds
 
     def broken(self, process: ProcessIdentity, after: float) -> str:
-        """``it showed no sign of life for 60 s``; empty while it may live. ``after``: seconds that it may be silent."""
+        """``it showed no sign of life for 60 s``, or "". ``after``: seconds of silence allowed."""
         shown = of(process)
         most = after if shown else max(after, LONGEST_START)
         return f"it showed no sign of life for {plain(most)}" if self.look(shown) > most else ""
 
 
 def of(process: ProcessIdentity) -> int:
-    """What it shows now, which is when it last turned its counter; NOTHING where it shows nothing."""
+    """When it last wrote its counter, in nanoseconds; NOTHING without a file."""
     try:
         return path(process).stat().st_mtime_ns
     except OSError:
@@ -91,7 +91,7 @@ def of(process: ProcessIdentity) -> int:
 
 
 def forget(process: ProcessIdentity) -> None:
-    with suppress(OSError):  # a disk that takes no writes; a later sweep finds the file
+    with suppress(OSError):  # a read-only disk; a later sweep finds the file
         path(process).unlink(missing_ok=True)
 
 

@@ -12,15 +12,15 @@ from pgqueue_admin.transport.ports import HeldMessage
 from pgqueue_admin.workers.reporting.in_flight_file import InFlightFile
 from pgqueue_admin.workers.reporting.throughput import BusyTime, RateCounter
 
-WINDOW = 60.0  # seconds that percentiles look back
+WINDOW = 60.0  # seconds that percentiles cover
 _MOST_TIMES = 2_000
-MOST_TYPES = 500  # senders choose the names of types: of more, the rest are remembered as one
+MOST_TYPES = 500  # senders choose the names of types: beyond this, all others share one
 OTHER_TYPES = "(other types)"
 
 
 @dataclass
 class ProcessMetrics:
-    """Totals since the process began. T3: what expired is counted, with the time of the last."""
+    """Totals since the process started. T3: expired messages are counted, with the time of the last."""
 
     received: int = 0
     received_at: datetime | None = None
@@ -94,7 +94,7 @@ class Counters:
             self._critical.add(seconds, time.monotonic())
 
     def _note_ttbr(self, type: str, ttbr: timedelta | None) -> None:
-        """Of the expired too: where the peek delay is longer than the TTBR, all of them expire (T16)."""
+        """Expired messages count, too: with a peek delay above the TTBR, all of them expire (T16)."""
         if ttbr is not None and timedelta() < ttbr < self._ttbrs.get(type, timedelta.max):
             with self._lock:
                 name = kept_as(type, self._ttbrs)
@@ -103,12 +103,12 @@ class Counters:
     # for the reporter
 
     def went_wrong(self, error: str) -> None:
-        """Just now: what is shown as the process's last error, until the next one."""
+        """Record an error of this moment: it is shown as the process's last error, until the next one."""
         with self._lock:
             self.figures.last_error, self.figures.last_error_at = error, datetime.now(UTC)
 
     def row(self, slots: int = 0) -> dict[str, object]:
-        """The figures as a process's row has them; of so many slots it is busy."""
+        """The figures in the columns of a process's row. ``slots``: for the busy share."""
         with self._lock:
             return {
                 **vars(self.figures),
@@ -126,40 +126,40 @@ class Counters:
             return dict(self._ttbrs)
 
     def forget_ttbrs(self, told: Mapping[str, timedelta]) -> None:
-        """What was told and is still true will be seen again; what is smaller since is told first."""
+        """Forget TTBRs as stored: those still in use will be seen again. Smaller ones seen since are stored first."""
         with self._lock:
             self._ttbrs = {kind: ttbr for kind, ttbr in self._ttbrs.items() if told.get(kind) != ttbr}
 
     @property
     def duplicates(self) -> int:
-        """How many the outbox caught."""
+        """Number of duplicates that the outbox caught."""
         with self._lock:
             return self._duplicates
 
     def lost(self) -> dict[str, int]:
-        """How many expired, by message type."""
+        """Number of expired messages by type."""
         with self._lock:
             return dict(self._lost)
 
 
 def kept_as(type: str, known: Mapping[str, object]) -> str:
-    """The name under which a type is remembered beside those that are."""
+    """The name under which a type is remembered, given the known ones."""
     name = type[:512]
     return name if name in known or len(known) < MOST_TYPES else OTHER_TYPES
 
 
 @dataclass
 class RecentDurations:
-    """Durations of the last minute; of more than two thousand, the last two thousand."""
+    """Durations of the last minute, at most the last two thousand."""
 
     times: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_MOST_TIMES))
 
     def add(self, seconds: float, now: float) -> None:
-        """It took ``seconds`` and ended at ``now``, by the monotonic clock."""
+        """Add a duration that ended at ``now``, by the monotonic clock."""
         self.times.append((now, seconds))
 
     def percentile_ms(self, share: float) -> float | None:
-        """``share``: 0 to 1. None where nothing ended in the last minute."""
+        """``share``: 0 to 1. None if nothing ended in the last minute."""
         self._forget()
         return _percentile((seconds for _, seconds in self.times), share)
 

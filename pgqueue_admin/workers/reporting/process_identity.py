@@ -8,7 +8,7 @@ from pgqueue_admin.osproc.process_tree import stat
 
 
 class ProcessIdentity(NamedTuple):
-    """A bare pid may be reused, so it never stands alone."""
+    """A pid may be reused, so it never identifies a process alone."""
 
     host: str
     pid: int
@@ -16,17 +16,17 @@ class ProcessIdentity(NamedTuple):
 
     @property
     def alive(self) -> bool:
-        """Only this host's processes can be looked at."""
+        """Only this host's processes can be checked."""
         return self.host == host() and start_ticks(self.pid) == self.start_ticks
 
 
 def host() -> str:
-    """This host's name. ``PGQUEUE_HOST`` names it where containers share one, or one machine plays two."""
+    """This host's name. ``PGQUEUE_HOST`` overrides it where containers share one, or one machine acts as two."""
     return os.environ.get("PGQUEUE_HOST") or socket.gethostname()
 
 
 def start_ticks(pid: int) -> int | None:
-    """Field 22 of /proc/<pid>/stat; None when there is no such process or it only waits to be reaped."""
+    """Field 22 of /proc/<pid>/stat; None if the process does not exist or is a zombie."""
     try:
         fields = stat(pid)
     except OSError:

@@ -11,12 +11,12 @@ from typing import Any
 
 from pgqueue_admin import __version__
 
-# Which version of which code a process runs: as the deployment says, else each package's version or commit.
+# Code version of a process: set by the deployment, else each package's version or commit.
 LONGEST = 64
 
 
 def of_modules(names: Iterable[str]) -> str:
-    """``billing 1f0c22ab, shop 4.12.0`` of the packages these modules are in, as it was when first asked for."""
+    """``billing 1f0c22ab, shop 4.12.0`` for the packages of these modules, as first queried."""
     if said := os.environ.get("PGQUEUE_CODE_VERSION"):
         return said[:LONGEST]
     tops = sorted({name.partition(".")[0] for name in names})
@@ -37,7 +37,7 @@ def _installed(top: str) -> str:
 
 
 def commit(file: Path) -> str:
-    """The commit that is checked out where ``file`` lies, in eight digits; empty where nothing is."""
+    """Eight digits of the commit checked out around ``file``; empty without a checkout."""
     for folder in file.resolve().parents:
         if folder.name == "site-packages":
             return ""
@@ -64,12 +64,12 @@ def _named(git: Path, name: str) -> str:
     return next((found for found, ref in packed if ref == name), "")
 
 
-LOG = "PGQUEUE_LOG"  # set for a process whose output goes to a file
+LOG = "PGQUEUE_LOG"  # set for a process that logs to a file
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def memory_bytes(pid: int | str = "self") -> int:
-    """Resident memory now, not its highest; 0 for a process that is gone."""
+    """Resident memory now, not its peak; 0 if the process is gone."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
     except OSError:
@@ -78,11 +78,11 @@ def memory_bytes(pid: int | str = "self") -> int:
 
 @cache
 def code_version() -> str:
-    """``PGQUEUE_CODE_VERSION``, else the commit that was checked out when this process started, else our version."""
+    """``PGQUEUE_CODE_VERSION``, else the commit checked out when this process started, else our version."""
     return os.environ.get("PGQUEUE_CODE_VERSION") or commit(Path(__file__)) or __version__
 
 
 def facts() -> dict[str, Any]:
-    """What every process says of itself, whatever it is for."""
+    """The columns that every process reports."""
     log = os.environ.get(LOG, "")
     return {"memory_bytes": memory_bytes(), "code_version": code_version()} | ({"log": log} if log else {})

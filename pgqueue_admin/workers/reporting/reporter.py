@@ -1,4 +1,4 @@
-"""The reporter thread of a child: receives settings, sends heartbeats."""
+"""The reporter thread of a child: reads settings, sends heartbeats."""
 
 import logging
 import time
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Reporter:
-    """Implements console_link.Work. While that database is away the child works on with what it last knew."""
+    """Implements console_session.ConsoleWork. While that database is down, the child keeps its last known settings."""
 
     def __init__(
         self,
@@ -38,17 +38,17 @@ class Reporter:
         self.row, self.counters, self._apply, self._state = row, counters, apply, state
         self.link = ConsoleSession(f"pgqueue worker {row.name} pid {self.me.pid}"[:63], self)
         self._began_with = row.version
-        self._taken: dict[str, Any] = {"settings_version": row.version}  # begun with, not taken while running
+        self._taken: dict[str, Any] = {"settings_version": row.version}  # from the start, not applied while running
         self._told_ttbrs: ttbr_recorder.Ttbrs = {}
         self._monotonic = monotonic
         self._tell_again_at = monotonic() + ttbr_recorder.AGAIN_AFTER.total_seconds()
         self._told_lost: dict[str, int] = {}
         self._told_duplicates: int | None = None
         self._told_state = ""
-        self.breakers = CircuitBreakers()  # the endpoint's, when it is there
+        self.breakers = CircuitBreakers()  # replaced by the endpoint's own
 
     def soon(self) -> None:
-        """The state has changed: say so without waiting for the next beat."""
+        """The state has changed: report it before the next beat."""
         self.link.waker.set()
 
     def connected(self, connection: Connection) -> None:
@@ -67,14 +67,14 @@ class Reporter:
         self._told_lost = ttbr_recorder.lost(self.row, self.counters.lost(), self._told_lost)
 
     def _tell_duplicates(self) -> None:
-        """The first time also that there were none."""
+        """The first report includes zero."""
         seen = self.counters.duplicates
         if self.row.has_outbox and seen != self._told_duplicates:
             caught_duplicates.add(self.row.name, seen - (self._told_duplicates or 0))
             self._told_duplicates = seen
 
     def _tell_ttbrs(self) -> None:
-        """From time to time all over again, or what a sender has cured would be the smallest for ever."""
+        """Repeated from time to time: else a TTBR that its sender has raised would stay the smallest for ever."""
         self._told_ttbrs = ttbr_recorder.keep(self.row, self.counters.ttbrs(), self._told_ttbrs)
         if self._monotonic() > self._tell_again_at:
             self.counters.forget_ttbrs(self._told_ttbrs)
@@ -96,7 +96,7 @@ class Reporter:
         try:
             self._apply(row)
             self._taken = {"settings_version": row.version, "settings_at": Now()}
-        except SettingsRefused as error:  # a row that somebody wrote past services.endpoints: the former values hold
+        except SettingsRefused as error:  # a row written without services.endpoints: the former values hold
             log.error("Settings version %d is refused: %s", row.version, error)
             self.counters.went_wrong(f"settings version {row.version} refused: {error}")
 

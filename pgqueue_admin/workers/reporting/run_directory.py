@@ -13,7 +13,7 @@ from pgqueue_admin.workers.reporting.process_identity import ProcessIdentity
 
 LARGEST_LOG = 5_000_000
 _TAIL = 4_000
-# as faulthandler writes: of what it died, and the innermost line of code
+# faulthandler's report: the error, and the innermost line of code
 _FATAL = re.compile(r"^(Fatal Python error: [^\n]*).*?^  File ([^\n]*)", re.MULTILINE | re.DOTALL)
 
 
@@ -32,28 +32,28 @@ def log_file(label: str, ordinal: int) -> Path:
 
 
 def plain_log(name: str) -> Path:
-    """Ready to be appended to; a large one is put aside first."""
+    """Path of a log to append to; a large log is rotated first."""
     path = folder("log") / f"{name}.log"
     _put_aside(path)
     return path
 
 
 def put_aside_large_logs() -> None:
-    """Also of processes that run: they append, so what they write next is the first of an emptied file.
+    """Rotates logs of running processes, too: these append, so they go on in the emptied file.
 
-    What one writes between the last look and the cut, some microseconds, is lost.
+    Output written between the last size check and the cut, some microseconds, is lost.
     """
     for path in folder("log").glob("*.log"):
         _put_aside(path)
 
 
 def _put_aside(path: Path) -> None:
-    """The newest of it, in place of what was put aside before; where the disk lets us."""
+    """Keep the newest part in place of the previous rotation, if the disk allows."""
     with suppress(OSError):
         if path.stat().st_size <= LARGEST_LOG:
             return
         with path.open("rb+") as log:
-            fcntl.flock(log, fcntl.LOCK_EX)  # another supervisor of this folder may be at it
+            fcntl.flock(log, fcntl.LOCK_EX)  # another supervisor may use this folder
             if log.seek(0, os.SEEK_END) > LARGEST_LOG:
                 log.seek(-LARGEST_LOG, os.SEEK_END)
                 path.with_suffix(".log.1").write_bytes(log.read(2 * LARGEST_LOG))
@@ -61,14 +61,14 @@ def _put_aside(path: Path) -> None:
 
 
 def last_line(path: Path, since: int) -> str:
-    """What a process said last: for an uncaught exception, its own line below the traceback.
+    """The last line of a process's log: for an uncaught exception, its own line below the traceback.
 
-    Of one that the interpreter saw die (a segmentation fault): of what, and in which line of code.
+    After a fatal error caught by faulthandler (a segmentation fault): the error and its line of code.
     """
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
-            begun = since if since <= size else 0  # else the log was put aside since
+            begun = since if since <= size else 0  # else the log was rotated since
             file.seek(max(begun, size - _TAIL))
             text = file.read().decode("utf-8", "replace")
     except OSError:

@@ -4,12 +4,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-# How many a second, in the last minute.
+# Messages per second, over the last minute.
 SECONDS = 60
 
 
 class RateCounter:
-    """A count for each second of it, in a ring: exact however many there are, and however rarely somebody asks.
+    """A ring with one count per second: exact for any number of messages and any interval between queries.
 
     ``now``: seconds of one monotonic clock.
     """
@@ -30,18 +30,18 @@ class RateCounter:
         return sum(self._counts) / max(1.0, now - since)
 
     def _turn(self, second: int) -> None:
-        """Each second that has begun meanwhile has the place of the one a minute before it."""
+        """Reset the counts of seconds begun since: each reuses the place of the second a minute before."""
         for each in range(max(self._newest, second - SECONDS) + 1, second + 1):
             self._counts[each % SECONDS] = 0
         self._newest = second
 
 
-# How much of the last minute the slots of a process had a message in flight.
+# Share of the last minute in which slots had a message in flight.
 WINDOW = 60.0
 
 
 class BusyTime:
-    """Each slot is written by its own thread; whoever reports adds them up."""
+    """Each slot is written by its own thread; the reporter sums them."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self._clock = clock
@@ -63,7 +63,7 @@ class BusyTime:
             self._spent[slot] = self._spent.get(slot, 0.0) + self._clock() - since
 
     def share(self, slots: int) -> float | None:
-        """Of ``slots``, 0 to 1; None in the first moment. Asked once a beat: each answer is kept for a minute."""
+        """Busy share of ``slots``, 0 to 1; None at first. Call once per beat: each result is kept for a minute."""
         now = self._clock()
         total = sum(list(self._spent.values())) + sum(now - since for since in list(self._since.values()))
         while len(self._looks) > 1 and self._looks[1][0] <= now - WINDOW:

@@ -1,4 +1,4 @@
-"""The offset between the clocks of two servers: samples are kept in the console database's time."""
+"""The offset between the clocks of two servers: samples are stored in the console database's time."""
 
 from collections.abc import Iterable
 from dataclasses import fields, replace
@@ -12,22 +12,22 @@ from pgqueue_admin.monitor.queue_history import RememberedDepth
 from pgqueue_admin.monitor.sampler import QueueSample
 
 Facts = TypeVar("Facts", QueueSample, QueueDepth, RememberedDepth)
-SLACK = timedelta(seconds=0.5)  # less than this is no difference but the time that asking takes
+SLACK = timedelta(seconds=0.5)  # smaller offsets may be the time of the query itself
 
 
 class ClockOffset:
-    """How far the queues' server is ahead; a look that lies between two looks at the console's clock tells."""
+    """How far the queues' server is ahead, measured between two readings of the console's clock."""
 
     def __init__(self) -> None:
         self.by = timedelta()
 
     def note(self, before: datetime, at: datetime, after: datetime) -> None:
-        """``at`` is of the queues' server, asked between two looks at the console's clock."""
+        """``at``: time of the queues' server, read between the two readings of the console's clock."""
         if not before - SLACK <= at - self.by <= after + SLACK:
             self.by = at - (before + (after - before) / 2)
 
     def ask(self, connection: Connection) -> None:
-        """Before anything is remembered that a sampler before us wrote."""
+        """Measure once, before values that an earlier sampler stored are used."""
         before, at = database_clock.now(), connection.value(connection.dialect.monitor.server_time())
         self.note(before, at, database_clock.now())
 
@@ -50,7 +50,7 @@ def _moved(facts: Facts, by: timedelta) -> Facts:
 
 
 def _later(at: datetime, by: timedelta) -> datetime:
-    """A message may say that it was sent on the first day of the calendar, or the last."""
+    """A message may claim the calendar's first or last day as its time."""
     try:
         return at + by
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Counts dead messages in the archive by queue, less often where that is slow."""
+"""Counts dead messages in the archive by queue, less often if that is slow."""
 
 import time
 from collections import Counter
@@ -12,8 +12,8 @@ from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 
-_SHARE = 50  # may take one second in so many
-_WITHOUT_ARCHIVE = 30.0  # a source may have no archive, and then seldom gets one
+_SHARE = 50  # the count may take one second in this many
+_WITHOUT_ARCHIVE = 30.0  # seconds: a source may have no archive, and then seldom gets one
 
 
 class DeadCounts:
@@ -22,14 +22,15 @@ class DeadCounts:
         self._ask_at = 0.0
 
     def of(self, table: QueueTable) -> int | None:
-        """In an error queue every row is dead; an input or lease queue has its dead in the archive. None: not known."""
+        """Dead messages of an input or lease queue, in the archive; None: unknown. In an error queue, every row is
+        dead."""
         if table.kind not in {TableKind.INPUT, TableKind.LEASE} or self._counts is None:
             return None
         return self._counts.get(canonical(table.address), 0)
 
     @property
     def total(self) -> int | None:
-        """Of the whole archive, also what died in queues that are not there. None: there is no archive."""
+        """Dead messages in the whole archive, of gone queues, too. None: there is no archive."""
         return None if self._counts is None else sum(self._counts.values())
 
     def read(self) -> None:
@@ -48,7 +49,7 @@ class DeadCounts:
 
 
 def _by_queue(counts: Iterable[QueueCount]) -> dict[str, int]:
-    """Original clients of the lease queue name none."""
+    """Original clients of the lease queue leave the queue empty."""
     found: Counter[str] = Counter()
     for row in counts:
         found[row.queue or canonical(LEASE_QUEUE)] += row.dead

@@ -32,13 +32,13 @@ log = logging.getLogger(__name__)
 STATEMENT_SECONDS = 2.0
 HEARTBEAT_EVERY = 2.0
 LONGEST_REST = 5.0
-# Planned once, of 5,000 queues: depth, what messages tell, and when a head was sent. Each queue that there is takes a
-# third of a megabyte of the server's memory; what comes on top of these is planned anew at each look.
+# Prepared statements for 5,000 queues: depth, what messages tell, and when a head was sent. Each existing queue takes a
+# third of a megabyte of the server's memory; further queues are planned anew at each look.
 MOST_STATEMENTS = 15_000
 
 
 def run(of: QueueDatabase | None = None) -> None:
-    """Until SIGTERM or SIGINT."""
+    """Run until SIGTERM or SIGINT."""
     only_short_ones_here()
     ending, sampling, pulse = ShutdownSignal(), SamplerProcess(of), LivenessFile()
     seconds = settings.PGQUEUE["SAMPLE_SECONDS"]
@@ -52,18 +52,16 @@ def run(of: QueueDatabase | None = None) -> None:
 
 
 def rest(every: float, spent: float) -> float:
-    """Seconds until the next turn: a slow database is looked at no more than half of the time. One that hung was not
-    loaded but away, and who rested for as long again would stay blind after it is back."""
+    """Seconds until the next turn: a slow database is queried at most half of the time. The cap is for a database that
+    hung: a rest as long as the outage would leave the sampler blind after it."""
     return max(every - spent, min(spent, LONGEST_REST))
 
 
 class SamplerProcess:
-    """One per console database and database with queues. No outage ends it: the last figures stay, and new ones are
-    written when they can be.
-    """
+    """One per console database and database with queues. Survives outages: the last figures stay, new ones follow."""
 
     def __init__(self, of: QueueDatabase | None = None, monotonic: Callable[[], float] = time.monotonic):
-        """``of``: a database that is looked at beside the first, or that one."""
+        """``of``: a monitored database beside the first; None: the first."""
         self._of, self._monotonic = of or queue_database(), monotonic
         self._sampler = Sampler(
             self._session,
@@ -77,16 +75,16 @@ class SamplerProcess:
         self._sole = SingletonLock(f"sampler of {alias}" if alias else "sampler")
         self._roster, self._differences = QueueRegistry(alias), SampleDifferences()
         self._ahead = ClockOffset()
-        self._dead = None if alias else DeadCounts()  # the archive lies in the first
+        self._dead = None if alias else DeadCounts()  # only the first database has an archive
         self._lifetimes = TtbrNotes(self._of, monotonic)
         self._history_at = datetime.min.replace(tzinfo=UTC)
         self._beat_at = 0.0
-        self._blind = ""  # why the queues cannot be seen
+        self._blind = ""  # why the queues cannot be read
         self._outage = outage.DatabaseOutage()  # of the console's database
-        self._unfound = ""  # why none that is new can be seen
+        self._unfound = ""  # why new queues cannot be found
 
     def run_once(self) -> None:
-        """Look once, write once."""
+        """Sample once, store once."""
         try:
             if self._sole.mine():
                 self._beat()
@@ -102,7 +100,7 @@ class SamplerProcess:
         connections["default"].close()
 
     def _look(self) -> list[QueueSample] | None:
-        """None while the queues' database does not answer, or does not let us see its queues."""
+        """None while the queues' database is down, or denies access to its queues."""
         began = database_clock.now()
         try:
             seen = self._sampler.sample()
@@ -133,19 +131,19 @@ class SamplerProcess:
         return self._lifetimes.take(seen, self._roster.ids)
 
     def _look_after_others(self) -> None:
-        """Whose process is silent cannot say so itself."""
+        """A silent sampler cannot report itself."""
         since = database_clock.now() - timedelta(seconds=staleness.limit())
         for other in [queue_database(), *looked_at()] if looked_at() else []:
             if other.alias != self._of.alias and not processes.heard_of().filter(**_role(other)).exists():
                 samples.mark_silent(queues_in(other.alias), since)
 
     def _say_that_there_is_none(self) -> None:
-        """Without a queue there is no sample: that somebody looked is told by its heartbeat."""
+        """Without queues there is no sample: the heartbeat shows that the sampler looked."""
         self._beat_at = 0.0
         notify.announce(notify.SAMPLE, str(samples.number(database_clock.now())))
 
     def _note_unreadable(self, queue_id: int, sample: QueueSample) -> None:
-        """A queue that was never read gets a row without figures: having none is not being within target."""
+        """A queue that was never read gets a row without figures: missing figures are not within target."""
         fresh = {"at": sample.at, "changed_at": sample.at}
         LatestSample.objects.get_or_create(queue_id=queue_id, defaults=fresh)
         samples.mark_unreadable(sample.error, [queue_id], sqlstate=sample.sqlstate)
@@ -160,7 +158,7 @@ class SamplerProcess:
         ]
         unread = {ids[each.table.address]: each.error for each in seen if not each.depth}
         changed, unchanged = self._differences.split(rows)
-        since = at - self._history_at  # negative where the clock stepped back
+        since = at - self._history_at  # negative if the clock stepped back
         history = not timedelta() <= since < samples.HISTORY_EVERY - timedelta(seconds=0.5)
         if self._dead and self._dead.total is not None:
             samples.store_archive(self._dead.total, at, history)
@@ -179,7 +177,7 @@ class SamplerProcess:
         try:
             self._ahead.ask(connection)
         except DatabaseError:
-            connection.close()  # each further try opens another one
+            connection.close()  # each retry opens another one
             raise
         return connection
 
@@ -187,7 +185,7 @@ class SamplerProcess:
         return self._ahead.put_on(sampler_store.remembered(address))
 
     def _lose_console(self, error: Exception) -> None:
-        """Everything is written anew afterwards: who knows what was kept."""
+        """Afterwards everything is stored anew: what reached the database is unknown."""
         if self._outage.is_news(error):
             log.warning("The console's database %s; the last figures stay. %s", outage.describe(error), error)
         self._sole.let_go()
@@ -201,7 +199,7 @@ class SamplerProcess:
         elif self._blind and not error:
             log.warning("The queues' database answers again.")
         if error != self._blind:
-            self._beat_at = 0.0  # pages say why from the heartbeat, and are told of it now
+            self._beat_at = 0.0  # pages read the reason from the heartbeat; notify them now
         self._blind = error
 
     def _note_unfound(self, error: str) -> None:

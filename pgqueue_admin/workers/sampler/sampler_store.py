@@ -1,4 +1,4 @@
-"""Stores what the sampler found: queue rows, and samples that differ from those before."""
+"""Stores the sampler's results: queue rows, and samples that differ from those before."""
 
 from typing import Any
 
@@ -13,19 +13,19 @@ from pgqueue_admin.monitor.sampler import QueueSample
 from pgqueue_admin.monitor.targets import default_targets
 
 
-# The row of a queue, made with the targets of its kind where the sampler has not found the queue yet.
+# The row of a queue, created with its kind's targets before the sampler finds the queue.
 def row_of(schema: str, table: str, kind: TableKind, **facts: Any) -> Queue:
-    """An existing row stays as it is."""
+    """Leaves an existing row unchanged."""
     made = {"kind": kind.value, **default_targets(kind), **facts}
     return Queue.objects.get_or_create(schema=schema, table=table, defaults=made)[0]
 
 
-# The rows of queues that exist: made when a table is found, marked when it is gone.
+# Rows of existing queues: created when a table is found, marked when it is gone.
 _OURS = Endpoint.objects.filter(ours=True).values_list("name", "schema", "table")
 
 
 class QueueRegistry:
-    """Of one database. ``ids``: the queue rows by address, as of the newest look at its catalog."""
+    """Queue rows of one database. ``ids``: by address, as of the last read of its catalog."""
 
     def __init__(self, alias: str = "") -> None:
         self._alias = alias
@@ -33,11 +33,11 @@ class QueueRegistry:
         self._written: list[QueueTable] | None = None
 
     def forget(self) -> None:
-        """What was written may not be there any more: write all of it next time."""
+        """Earlier writes may be lost: write everything next time."""
         self._written = None
 
     def update(self, tables: list[QueueTable]) -> None:
-        """Costs nothing while the sampler has not looked at the catalog again."""
+        """Does nothing until the sampler reads the catalog again."""
         if tables is self._written:
             return
         rows = {Address(row.schema, row.table): row for row in queues_in(self._alias)}
@@ -67,14 +67,14 @@ class QueueRegistry:
 
 
 def _untouched(row: Queue) -> bool:
-    """Nobody has set targets of their own: they may follow when the kind turns out to be another."""
+    """Nobody changed its targets: they may follow when the kind changes."""
     had = {name: getattr(row, name) for name in default_targets("unknown")}
     return had in (default_targets("unknown"), default_targets(row.kind))
 
 
-# From what the sampler saw to the rows that are kept, and which of them differ from the look before.
+# From samples to stored rows, and which of them differ from the sample before.
 def row(queue_id: int, sample: QueueSample, dead: int | None) -> LatestSample:
-    """The newest figures of a queue that could be read."""
+    """The newest figures of a readable queue."""
     depth, delayed = sample.depth, sample.delayed
     assert depth is not None
     own = depth if sample.table.kind in {TableKind.DELAYED, TableKind.LEASE} else delayed
@@ -107,7 +107,7 @@ def row(queue_id: int, sample: QueueSample, dead: int | None) -> LatestSample:
 
 
 class SampleDifferences:
-    """Most queues look as they did a second ago: of those only the time is written."""
+    """Most queues have not changed within a second: only their time is written."""
 
     _IGNORED = frozenset({"at", "low_water_checked_at"})
 
@@ -118,11 +118,11 @@ class SampleDifferences:
         self._last.clear()
 
     def forget_one(self, queue_id: int) -> None:
-        """Its row says now that it could not be read: the next figures are written, even if they are the same."""
+        """Its row is marked unreadable now: write its next figures even if they are unchanged."""
         self._last.pop(queue_id, None)
 
     def split(self, rows: list[LatestSample]) -> tuple[list[LatestSample], list[int]]:
-        """Rows that changed, and the ids of those that did not."""
+        """Changed rows, and ids of unchanged ones."""
         facts = {each.queue_id: self._facts(each) for each in rows}
         same = [pk for pk, seen in facts.items() if self._last.get(pk) == seen]
         self._last |= facts
@@ -134,7 +134,7 @@ class SampleDifferences:
 
 
 def remembered(address: Address) -> RememberedDepth | None:
-    """What the sampler before us knew of this queue. Nothing of one that was gone since: its table is another."""
+    """What an earlier sampler stored for this queue; None if the queue was gone since: its table is another one."""
     there = LatestSample.objects.filter(queue__gone_since=None)
     found = there.filter(queue__schema=address.schema, queue__table=address.table).first()
     if found is None:

@@ -1,1 +1,1 @@
-"""Starts, replaces and ends processes as the database says, and writes down what became of them."""
+"""Starts, replaces and ends processes as the database demands, and records how they ended."""

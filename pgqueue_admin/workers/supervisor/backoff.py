@@ -1,24 +1,24 @@
-"""How long a crashed process waits before it is started again."""
+"""Backoff before a crashed process is started again."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 FIRST, LONGEST = 0.5, 120.0
-PROVEN = 10.0  # who ran so long did not fail at once: the next crash counts as a first
+PROVEN = 10.0  # seconds: a process that ran this long did not fail at once; its next crash counts as the first
 
 
 @dataclass
 class Backoff:
-    """Doubles with every round of crashes in a row: those that began together and crash together are one."""
+    """Doubles with each round of consecutive crashes: processes that start and crash together count once."""
 
     clock: Callable[[], float]
     longest: float = LONGEST
     crashes: int = 0
     until: float = field(default=0.0)
-    _last: float = field(default=float("-inf"))  # when the newest crash was
+    _last: float = field(default=float("-inf"))  # time of the newest crash
 
     def crashed(self, ran: float) -> float:
-        """Note a crash after ``ran`` seconds; return for how many seconds nothing starts."""
+        """Record a crash after ``ran`` seconds; return the seconds until the next start."""
         now = self.clock()
         if ran >= PROVEN:
             self.crashes = 1
@@ -35,9 +35,9 @@ class Backoff:
 
     @property
     def left(self) -> float:
-        """Seconds until something starts again."""
+        """Seconds until the next start."""
         return max(0.0, self.until - self.clock())
 
     def start_now(self) -> None:
-        """A person said: now. Should it crash again, it waits longer still."""
+        """Start now, as a person asked. After another crash the backoff grows further."""
         self.until = 0.0

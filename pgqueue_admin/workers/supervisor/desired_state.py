@@ -20,16 +20,16 @@ def roles(host: str) -> list[Role]:
 
 
 def share(want: int, index: int, hosts: int, endpoint: str) -> int:
-    """Processes are wanted in all; supervisors divide them evenly, in the order of their names.
+    """Divide the total evenly among supervisors, ordered by name.
 
-    What is left over goes to other hosts for other endpoints: many of one process would all run on the first.
+    Each endpoint's remainder goes to other hosts: else all endpoints with one process would run on the first.
     """
-    first = crc32(endpoint.encode()) % hosts  # the same in every process, as hash() is not
+    first = crc32(endpoint.encode()) % hosts  # equal in every process, unlike hash()
     return want // hosts + (1 if (index - first) % hosts < want % hosts else 0)
 
 
 def place_among_supervisors(host: str) -> tuple[int, int]:
-    """From 0, by name, among the hosts that are heard of; and how many these are."""
+    """This host's index, by name, among hosts with a live supervisor, and their number."""
     fresh = processes.heard_of().filter(role="supervisor")
     hosts = sorted({host, *fresh.values_list("host", flat=True)})
     return hosts.index(host), len(hosts)
@@ -51,25 +51,25 @@ def endpoint_role(row: Endpoint, want: int, host: str) -> Role:
 
 
 def start_now(host: str) -> set[RoleKey]:
-    """Roles in back-off whose next start a person has moved to now: of all that crashed, not only of the first ones."""
+    """Roles in back-off that a person asked to start now: all their crashed processes are due, not only the first."""
     waiting = Process.objects.filter(host=host, state=Process.State.BACK_OFF).values_list("role", "endpoint")
     due = waiting.annotate(last=Max("next_start_at")).filter(last__lte=Now())
     return {RoleKey(role, endpoint) for role, endpoint, _ in due}
 
 
-# A rolling restart: which process is to be replaced next, on whichever host, so that one at a time goes.
+# A rolling restart: the process to replace next, on any host, one at a time.
 _WELL = {Process.State.RUNNING, Process.State.PAUSED}
 
 
 def is_rolling(endpoint: Endpoint) -> bool:
-    """Whether a process runs that began before the restart was asked for."""
+    """Whether a process still runs that started before the restart was requested."""
     return endpoint.restart_version > 0 and processes.begun_before(endpoint).exists()
 
 
 def next_to_replace(endpoint: Endpoint, host: str) -> ProcessIdentity | None:
-    """The process of this host whose turn it is; None while it is another host's, or while one is missing or drains.
+    """This host's process to replace next; None if it is another host's turn, or a process is missing or draining.
 
-    Versions of the settings tell who is old, not times: the clocks of hosts differ.
+    Settings versions tell which processes are old, not times: the clocks of hosts differ.
     """
     first = processes.begun_before(endpoint).order_by("host", "pk").first() if endpoint.restart_version else None
     if first is None or not _all_well(endpoint):

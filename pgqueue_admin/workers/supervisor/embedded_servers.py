@@ -1,4 +1,4 @@
-"""The embedded servers that ``manage.py up`` starts, where no URL names others."""
+"""The embedded servers that ``manage.py up`` starts where no URL names others."""
 
 import secrets
 import time
@@ -18,8 +18,8 @@ from pgqueue_admin.workers.reporting.run_directory import plain_log
 from pgqueue_admin.workers.supervisor.backoff import Backoff
 
 DATABASE = "pgqueue"
-ROLE = "pgqueue"  # of all programs: it owns the database, and is no superuser
-# Killed, it is back in a moment: little to replay. Nobody streams from it, so no more is logged than a crash needs.
+ROLE = "pgqueue"  # of all programs: it owns the database and is no superuser
+# Little to replay, so it restarts quickly after a kill. No replicas, so WAL holds only what crash recovery needs.
 _CONF = {"checkpoint_timeout": "1min", "wal_level": "minimal", "max_wal_senders": 0}
 
 
@@ -33,7 +33,7 @@ class Server(Protocol):
 
 
 class EmbeddedServers:
-    """Started in order, healed in order, stopped in the opposite one; the state file says where they are."""
+    """Started and healed in order, stopped in reverse; the state file records their addresses."""
 
     def __init__(self, var: Path):
         self._var = var
@@ -59,7 +59,7 @@ class EmbeddedServers:
         return self.valkey
 
     def write_state(self) -> None:
-        """A key for sessions is kept in any case: one per process would sign everybody out at each restart."""
+        """Always stores the session key: a key per process would sign everybody out at each restart."""
         known = replace(self._state, secret_key=self._state.secret_key or secrets.token_urlsafe(48))
         if self.postgresql:
             known = replace(known, dsn=self.postgresql.dsn(DATABASE, ROLE), postgresql_port=self.postgresql.port)
@@ -75,7 +75,7 @@ class EmbeddedServers:
                 connection.run(dialect.server.checkpoint())
 
     def look(self) -> str | None:
-        """Start again what has ended; the sentence to tell, if any."""
+        """Restart a server that has ended; return a sentence to print, if any."""
         down = next((name for name, server in self._all.items() if not server.running), None)
         if down is None or self._backoff.waiting:
             return None
@@ -83,7 +83,7 @@ class EmbeddedServers:
         self._started = time.monotonic()
         try:
             self._all[down].start()
-        except (ServerFailed, OSError) as error:  # a full disk, or a killed server's last session holds its memory
+        except (ServerFailed, OSError) as error:  # a full disk, or a killed server's session holds its memory
             return f"{down} ended and cannot be started yet. {error}"
         return f"{down} ended and was started again in {time.monotonic() - self._started:.1f} s"
 
@@ -93,7 +93,7 @@ class EmbeddedServers:
 
     @property
     def outside(self) -> Path | None:
-        """The folder outside the project, where the server's account could not enter the one inside."""
+        """The data folder outside the project, used if the server's account could not enter the one inside."""
         wanted = cluster_folder(self._var)
         return self.postgresql.home if self.postgresql and self.postgresql.home != wanted.resolve() else None
 

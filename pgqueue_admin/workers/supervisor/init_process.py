@@ -1,6 +1,6 @@
-"""Acts as init where we are process 1: a child does the work, orphans are reaped.
+"""Acts as init where this is process 1: a child does the work, orphans are reaped.
 
-Whoever loses its parent becomes a child of process 1, and stays as a zombie until that waits for it.
+Orphans become children of process 1, and stay zombies until it waits for them.
 """
 
 import ctypes
@@ -15,9 +15,9 @@ _AWAITED = {signal.SIGCHLD, *_PASSED_ON}
 
 
 def stay_behind() -> None:
-    """Returns in a child where orphans come to this process, which then ends as that does; else at once.
+    """Where orphans come to this process: fork; return in the child, and exit with its exit code. Else return at once.
 
-    Before any thread is begun and any session opened.
+    Call it before any thread starts and any session opens.
     """
     if not _adopts():
         return
@@ -26,7 +26,7 @@ def stay_behind() -> None:
     if child:
         os._exit(_until_over(child))
     _libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    os.setpgid(0, 0)  # or Ctrl-C would reach it twice: from the terminal, and passed on
+    os.setpgid(0, 0)  # else Ctrl-C would reach it twice: from the terminal, and passed on
     signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
@@ -37,8 +37,8 @@ def _adopts() -> bool:
 
 
 def _until_over(child: int) -> int:
-    """Pass on what we are told, wait for whoever ends; the exit code of the child, as a shell has it."""
-    while (status := _reaped().get(child)) is None:  # some may have ended before anybody waited
+    """Pass signals on and reap children; return the child's exit code as a shell does."""
+    while (status := _reaped().get(child)) is None:  # some may have ended before
         number = signal.sigwait(_AWAITED)
         if number in _PASSED_ON:
             os.kill(child, number)
@@ -47,7 +47,7 @@ def _until_over(child: int) -> int:
 
 
 def _reaped() -> dict[int, int]:
-    """All that have ended, and how."""
+    """All ended children, with their status."""
     ended: dict[int, int] = {}
     while True:
         try:

@@ -1,4 +1,4 @@
-"""One managed process: start, ask to end, kill."""
+"""One managed process: start, drain, kill."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ from pgqueue_admin.workers.supervisor.role import Role
 
 
 def signal_name(number: int) -> str:
-    """``SIGKILL``, and ``signal 36`` of those for which Python has no name: nearly all real-time ones."""
+    """``SIGKILL``, or ``signal 36`` for those without a name in Python: nearly all real-time signals."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -32,12 +32,12 @@ def signal_name(number: int) -> str:
 ENGINE_SETTINGS = "pgqueue_admin.config.base_settings"
 KNOWN_SETTINGS = "PGQUEUE_ENDPOINT"
 _MOST_NAMED = 3
-GRACE = 2.0  # a child that drains in time still has to say so and leave
+GRACE = 2.0  # a child that drained in time still has to report and exit
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 
 class ManagedProcess:
-    """Call it from the main thread only: the kernel's parent-death signal is bound to the thread that started it."""
+    """Use from the main thread only: the kernel's parent-death signal is bound to the thread that started the child."""
 
     def __init__(self, role: Role, ordinal: int):
         self.role, self.ordinal = role, ordinal
@@ -45,10 +45,10 @@ class ManagedProcess:
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
         self.started, self.started_at = time.monotonic(), datetime.now(UTC)
         self.kill_at: float | None = None
-        self.held: list[in_flight_file.InFlightEntry] = []  # what it had in flight when it ended
+        self.held: list[in_flight_file.InFlightEntry] = []  # messages in flight when it ended
         self.too_large = ""  # why it was drained or killed for its memory
-        self.hung = ""  # why it was killed though it had not ended
-        self._overdue = False  # its time to drain was over
+        self.hung = ""  # why it was killed while alive
+        self._overdue = False  # its drain time ran out
         self._silence = liveness_file.ProcessSilence()
         with self.log.open("ab") as output:
             self._popen = subprocess.Popen(
@@ -74,13 +74,13 @@ class ManagedProcess:
         return process_stats.memory_bytes(self.identity.pid)
 
     def drain(self, seconds: float) -> None:
-        """It is told to end; ``kill_if_due`` kills it when ``seconds`` and a grace are over."""
+        """Ask it to end; ``kill_if_due`` kills it after ``seconds`` and a grace."""
         self.kill_at = time.monotonic() + seconds + GRACE
-        if self._popen.returncode is None:  # send_signal would reap, and nobody take away what was in flight
+        if self._popen.returncode is None:  # send_signal would reap it, and its messages in flight would not be read
             os.kill(self._popen.pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """At once, with all that it started."""
+        """Kill at once, with all that it started."""
         self._kill_group()
 
     def kill_if_due(self) -> None:
@@ -89,14 +89,14 @@ class ManagedProcess:
             self._kill_group()
 
     def kill_if_hung(self, after: float) -> None:
-        """Where it has shown no sign of life for so many seconds; one that drains has a deadline already."""
+        """Kill it after so many seconds without a sign of life. A draining process has a deadline already."""
         hung = self._silence.broken(self.identity, after)
         if hung and not self.draining:
             self.hung = hung
             self._kill_group()
 
     def exit_code(self) -> int | None:
-        """None while it runs. While the dead leader is not yet reaped no other group can have its number."""
+        """None while it runs. Kills its group before reaping it: until then no other group can get its number."""
         if self._popen.returncode is None and _has_ended(self._popen.pid):
             self._kill_group()
             self._popen.wait()
@@ -107,17 +107,17 @@ class ManagedProcess:
 
     @property
     def _time_is_over(self) -> bool:
-        """It knows its deadline too: then it leaves what it has in flight, well before anybody has to kill it."""
+        """The child knows its deadline, too: it leaves what is in flight and exits well before it would be killed."""
         return self.kill_at is not None and time.monotonic() >= self.kill_at - GRACE
 
     @property
     def left_as_asked(self) -> bool:
-        """It drained, or ran out of the time for it. Whatever else ended it may do so again to the next one."""
+        """Whether it drained, or its drain time ran out. Anything else that ended it may end the next one, too."""
         drained = self._popen.returncode in (0, -signal.SIGTERM) and not self.held
         return self.draining and (self._overdue or drained)
 
     def last_words(self) -> str:
-        """Why it ended, as an operator wants to read it. Nothing of its log: that only some may read."""
+        """Why it ended, for operators. Nothing of its log, which only some may read."""
         return "; ".join([self.how, *(f"in flight: {held.type} {held.message_id}" for held in self.held[:_MOST_NAMED])])
 
     def last_line(self) -> str:
@@ -125,7 +125,7 @@ class ManagedProcess:
 
     @property
     def how(self) -> str:
-        """By which signal, with which exit code, or for which memory it ended."""
+        """How it ended: by which signal, with which exit code, or at which memory."""
         code = self._popen.returncode or 0
         if self.hung:
             return f"killed: {self.hung}"
@@ -146,7 +146,7 @@ def environment(role: Role) -> dict[str, str]:
     paths = [str(_PACKAGE_ROOT), *filter(None, [sys.path[0], os.environ.get("PYTHONPATH")])]
     ours = {
         name: value for name, value in os.environ.items() if name != systemd_notify.SOCKET
-    }  # the supervisor speaks for all
+    }  # only the supervisor notifies systemd
     return {
         **ours,
         "DJANGO_SETTINGS_MODULE": role.settings_module or ENGINE_SETTINGS,

@@ -1,4 +1,4 @@
-"""The processes of one role on this host: as many as desired, restarted with back-off."""
+"""The processes of one role on this host: as many as desired, restarted with backoff."""
 
 import logging
 import time
@@ -49,7 +49,7 @@ class ProcessGroup:
         self.backoff.start_now()
 
     def _try_to_start(self) -> None:
-        """No process or no disk left for one: the supervisor lives, or all others would end with it."""
+        """A failed fork or a full disk must not end the supervisor, and all other processes with it."""
         try:
             if not self.backoff.waiting:
                 self._start()
@@ -66,13 +66,13 @@ class ProcessGroup:
         self._recorder.note(process.identity, started_version=self.role.version, **facts)
 
     def _replace_one(self) -> None:
-        """Whose turn it is in a rolling restart: it drains, and is missed from then on."""
+        """In a rolling restart, drain the process whose turn it is; a new one replaces it."""
         for process in self.processes:
             if process.identity == self.role.replace and not process.draining:
                 self._drain(process)
 
     def _weigh(self, process: ManagedProcess) -> None:
-        """Above the first limit it drains and is replaced, above the second it is killed at once."""
+        """Above the first limit it drains and is replaced; above the second it is killed at once."""
         size, ceiling = process.memory_bytes, self.role.ceiling
         if limit := ceiling.broken_kill(size):
             process.too_large = limit
@@ -80,7 +80,7 @@ class ProcessGroup:
         elif not process.draining and (limit := ceiling.broken_drain(size)):
             process.too_large = limit
             log.warning("%s, pid %s, drains at %s.", self.role.label, process.identity.pid, limit)
-            self.backoff.crashed(process.ran)  # or one that begins above its limit would begin again without a pause
+            self.backoff.crashed(process.ran)  # else one that starts above its limit would restart without a pause
             self._drain(process)
 
     def _drain(self, process: ManagedProcess) -> None:
@@ -94,7 +94,7 @@ class ProcessGroup:
             self._recorder.note(process.identity, state=State.STOPPED, **facts, **self._parting(process, code))
             return
         self._recorder.hold(held_at_death(process, code))
-        # one that was to drain for its memory counted then: its successor has begun since, and is a round of its own
+        # a drain for memory counted as a crash at its beginning; the successor has started since
         wait = self.backoff.left if process.draining else self.backoff.crashed(process.ran)
         self.next_start_at = datetime.now(UTC) + timedelta(seconds=wait)
         why = process.last_words()
@@ -105,7 +105,7 @@ class ProcessGroup:
         self._recorder.note(process.identity, state=State.BACK_OFF, **facts)
 
     def _parting(self, process: ManagedProcess, code: int) -> dict[str, object]:
-        """What is to be said of one that was to end, and remembered of one that died on the way."""
+        """Facts of a process that was asked to end; records what it had in flight if it died on the way."""
         if process.left_as_asked:
             return _said(process.how) if process.too_large else {}
         self._recorder.hold(held_at_death(process, code))
@@ -121,7 +121,7 @@ class ProcessGroup:
         self.next_start_at = None
 
     def _miss_nobody(self) -> None:
-        """Stopped, or wanted no more: nothing waits, and whoever is wanted later was asked for anew."""
+        """No process is missing: end the backoff, so that a later start does not wait."""
         if self._crashed:
             self.backoff.start_now()
             self._forget_crashes()
@@ -135,9 +135,9 @@ def _said(why: str, last_line: str = "") -> dict[str, object]:
     return {"last_error": why, "last_line": last_line, "last_error_at": datetime.now(UTC)}
 
 
-# What is remembered of a process that ended unasked: each message in its hands, and how it ended.
+# Records of a process that ended unasked: each message it had in flight, and how it ended.
 def held_at_death(process: ManagedProcess, code: int) -> list[InFlightAtCrash]:
-    """A row a message. Several at once are all suspects: ``beside`` says how many others there were."""
+    """One row per message. Several at once are all suspects: ``others_in_flight`` counts the others."""
     died = {"died_at": datetime.now(UTC), "exit_code": code, "how": process.how[:200]}
     who = {"endpoint": process.role.key.endpoint, "others_in_flight": max(0, len(process.held) - 1)}
     return [

@@ -1,4 +1,4 @@
-"""Records process events, and writes them once the console's database accepts them."""
+"""Collects process events, and writes them once the console's database accepts them."""
 
 import threading
 from copy import copy
@@ -18,7 +18,7 @@ KEPT = timedelta(days=8)  # as long as samples
 
 
 class ProcessRecorder:
-    """Facts are merged per process, so a long outage costs no more than one row each."""
+    """Merges facts per process, so a long outage costs at most one row each."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -30,7 +30,7 @@ class ProcessRecorder:
             self._pending.setdefault(identity, {}).update(facts)
 
     def hold(self, held: list[InFlightAtCrash]) -> None:
-        """What a process had in flight when it ended."""
+        """Messages in flight when a process ended."""
         with self._lock:
             self._held.extend(held)
 
@@ -39,7 +39,7 @@ class ProcessRecorder:
         return bool(self._pending or self._held)
 
     def write(self) -> None:
-        """Raises django.db.Error; what is not written then is kept for the next try."""
+        """Raises django.db.Error; unwritten facts are kept for the next try."""
         for identity, facts in self._snapshot():
             record(identity, facts)
             with self._lock:
@@ -61,19 +61,19 @@ class ProcessRecorder:
 
 
 def _by_the_one_clock(held: InFlightAtCrash) -> InFlightAtCrash:
-    """A copy: what cannot be written now is moved again at the next try, by what the clocks then say."""
+    """A copy in the database's time: after a failed write, the next try converts again, by the offset then."""
     held = copy(held)
     held.received_at, held.died_at = database_clock.of_host(held.received_at), database_clock.of_host(held.died_at)
     return held
 
 
 def record(identity: ProcessIdentity, facts: Facts) -> None:
-    """Insert or update a process's row; a new row needs its role. What is no mere heartbeat is announced.
+    """Insert or update a process's row; a new row needs its role. Notifies, except for mere heartbeats.
 
-    A process's last heartbeat may arrive after the supervisor wrote down its end: then it says nothing more.
+    A last heartbeat that arrives after the supervisor recorded the end is ignored.
     """
     if "last_error" in facts:
-        facts = {"last_error_at": None, **facts}  # or it would be the time of the one before
+        facts = {"last_error_at": None, **facts}  # else the time of an earlier error would stay
     key, facts = identity._asdict(), {name: _as_it_is_kept(name, value) for name, value in facts.items()}
     row, beats = Process.objects.filter(**key), "heartbeat_at" in facts
     is_taken = _beat(row, facts) if beats else bool(row.update(**facts))
@@ -85,15 +85,14 @@ def record(identity: ProcessIdentity, facts: Facts) -> None:
 
 
 def _beat(row: QuerySet[Process], facts: Facts) -> bool:
-    """False: there is no such process, or it has ended, unless only its host was given up."""
+    """False: no such process, or it has ended, unless only its host was declared lost."""
     return bool(row.filter(ended_at=None).update(**facts)) or hosts.back(row, facts)
 
 
 def _as_it_is_kept(name: str, fact: Any) -> Any:
-    """Times by the one clock: a supervisor may not ask a database what time it is before it acts.
+    """Times are converted to the database's clock: a supervisor must not query a database before it acts.
 
-    Texts lose NUL and are cut to their column: an exception's message, or a long PGQUEUE_CODE_VERSION, would
-    cost every later report.
+    Texts lose NUL and are cut to their column: a long exception or PGQUEUE_CODE_VERSION would fail every later report.
     """
     if isinstance(fact, str):
         return clean(fact, getattr(Process._meta.get_field(name), "max_length", None))
@@ -101,21 +100,21 @@ def _as_it_is_kept(name: str, fact: Any) -> Any:
 
 
 def close_rows_without_process(host: str) -> None:
-    """A supervisor that was killed wrote down no ends: its children went with it."""
+    """A killed supervisor recorded no ends: its children died with it."""
     close_dead(host)
     waiting = Process.objects.filter(host=host, state=Process.State.BACK_OFF)
     waiting.update(state=Process.State.CRASHED, next_start_at=None)
 
 
 def close_dead(host: str, role: str = "") -> None:
-    """Rows of this host whose process is not there: of one role or of all."""
+    """Close rows of this host whose process is gone: of one role or of all."""
     for row in Process.objects.filter(host=host, ended_at=None, **({"role": role} if role else {})):
         if not ProcessIdentity(row.host, row.pid, row.start_ticks).alive:
             _close(row)
 
 
 def forget_old() -> None:
-    """An endpoint that crashes for ever writes a row every two minutes; a host that is gone for good writes no end."""
+    """An endpoint in a crash loop writes a row every two minutes; a lost host records no end."""
     Process.objects.filter(ended_at__lt=Now() - KEPT).delete()
     Process.objects.filter(ended_at=None, heartbeat_at__lt=Now() - KEPT).delete()
     InFlightAtCrash.objects.filter(died_at__lt=Now() - KEPT).delete()

@@ -1,4 +1,4 @@
-"""The programs that ``manage.py up`` keeps running beside the servers: each a command line of its own."""
+"""The programs that ``manage.py up`` keeps running beside the servers, each with its own command line."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from pgqueue_admin.workers.supervisor.backoff import Backoff
 from pgqueue_admin.workers.supervisor.managed_process import ENGINE_SETTINGS
 
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
-_DRAIN = LONGEST_DRAIN_SECONDS + 10.0  # the supervisor knows each endpoint's own, and keeps to it
+_DRAIN = LONGEST_DRAIN_SECONDS + 10.0  # seconds: the supervisor applies each endpoint's own limit
 _CELERY = (sys.executable, "-m", "celery", "-A", "pgqueue_admin.config.celery")
 
 
@@ -30,7 +30,7 @@ class Program:
     argv: tuple[str, ...]
     drain_seconds: float
     env: dict[str, str] = field(default_factory=dict)
-    beats: bool = False  # it shows signs of life, and is killed where it shows none
+    beats: bool = False  # it beats, and is killed if it stops
 
     @property
     def environment(self) -> dict[str, str]:
@@ -38,7 +38,7 @@ class Program:
 
 
 def environment() -> dict[str, str]:
-    """Ours, with the package importable from any folder."""
+    """Our environment, with the package importable from any folder."""
     paths = [str(_PACKAGE_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
 
@@ -53,19 +53,20 @@ def programs() -> list[Program]:
 
 def _web() -> Program:
     host, port = settings.PGQUEUE["LISTEN"]
-    # without a graceful timeout one open stream keeps uvicorn for ever; Django takes no lifespan messages
+    # without a graceful timeout, one open stream keeps uvicorn for ever; Django handles no lifespan messages
     options = ("--host", host, "--port", str(port), "--timeout-graceful-shutdown", "2", "--lifespan", "off")
     argv = (sys.executable, "-m", "uvicorn", "pgqueue_admin.config.asgi:application", "--no-access-log", *options)
     return Program("web", argv, 5, {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.web_settings"})
 
 
 def _supervisor() -> Program:
-    # it shows no page and runs no task: a fifth less memory, and the children that need all of it name their settings
+    # base settings take a fifth less memory: it shows no page and runs no task. Children that need all name their
+    # settings
     return Program("supervisor", manage("supervise"), _DRAIN, {"DJANGO_SETTINGS_MODULE": ENGINE_SETTINGS})
 
 
 def _celery_worker() -> Program:
-    # threads: one process, so that none is left over when it is killed; one worker needs no gossip
+    # threads: one process, so that a kill leaves none behind; a single worker needs no gossip
     pool = ("--pool", "threads", "--concurrency", "2", "--without-gossip", "--without-mingle", "--without-heartbeat")
     return Program("celery-worker", (*_CELERY, "worker", "--loglevel", "INFO", *pool), 15, beats=True)
 
@@ -74,8 +75,8 @@ def _celery_beat() -> Program:
     return Program("celery-beat", (*_CELERY, "beat", "--loglevel", "INFO", "--pidfile="), 5, beats=True)
 
 
-# One program that is kept running: started again when it ends unasked.
-LONGEST = 5.0  # few programs, and nothing works without them
+# A program that is restarted when it ends unasked.
+LONGEST = 5.0  # seconds: there are few programs, and nothing works without them
 
 
 class SupervisedProgram:
@@ -94,9 +95,9 @@ class SupervisedProgram:
         self._child = child_process.spawn(argv, log=log, env={**self.program.environment, LOG: str(log)})
 
     def look(self) -> str | None:
-        """Note an end nobody asked for, and start again when it is time; the sentence to tell, if any.
+        """Detect an unasked end, and restart when due; return a sentence to print, if any.
 
-        One that hangs alive is killed, and told like any other end at the next look.
+        A hung program is killed, and reported as ended at the next look.
         """
         self._end_if_hung()
         if self._child and self._child.poll() is not None:
@@ -108,7 +109,7 @@ class SupervisedProgram:
             self._child.terminate()
 
     def end(self, seconds: float) -> None:
-        """Wait until it has ended as asked; after ``seconds`` it is killed."""
+        """Wait until it has ended as asked; kill it after ``seconds``."""
         if self._child:
             child_process.end(self._child, (signal.SIGTERM, seconds))
 
@@ -129,7 +130,7 @@ class SupervisedProgram:
         return self._child is not None and self._child.poll() is None
 
     def _start_again(self) -> str | None:
-        """No process or no disk left for one: whoever keeps it lives, or all others would end with it."""
+        """A failed fork or a full disk must not end this process, and all programs with it."""
         try:
             self.start()
         except OSError as error:
@@ -144,7 +145,7 @@ class SupervisedProgram:
     def _waits(self, what: str, ran: float) -> str | None:
         wait = self._backoff.crashed(ran)
         if wait == self._told_wait == LONGEST:
-            return None  # it keeps ending, and that was said
+            return None  # it keeps ending, and that was printed
         self._told_wait = wait
         again = f"started again in {wait:.1f} s{', and so on' if wait == LONGEST else ''}"
         return f"{what}; {again}, see {plain_log(self.program.name)}"

@@ -1,4 +1,4 @@
-"""A role that the supervisor runs: its command line, how many processes, how long they may drain."""
+"""A role that the supervisor runs: its command line, number of processes, and drain time."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,23 +8,23 @@ from django.conf import settings
 from pgqueue_admin.formatting import numbers
 from pgqueue_admin.workers.reporting.process_identity import ProcessIdentity
 
-# How much memory a process may have, and the sentence of the limit that it broke.
+# Memory limits of a process, and a sentence for the limit exceeded.
 MB = 1_000_000
 
 
 @dataclass(frozen=True)
 class MemoryLimit:
-    """Two limits in MB, each of them None for none. Resident memory counts, as the kernel tells it."""
+    """Two limits in MB; None: no limit. They apply to resident memory, as the kernel reports it."""
 
     drain_mb: int | None = None
     kill_mb: int | None = None
 
     def broken_drain(self, size: int) -> str:
-        """Why a process of ``size`` bytes is to drain, as ``_broken`` says it; empty: it is not."""
+        """Why a process of ``size`` bytes must drain, or ""."""
         return _broken(size, self.drain_mb)
 
     def broken_kill(self, size: int) -> str:
-        """As ``broken_drain``, for one that is to be killed."""
+        """Why it must be killed, or ""."""
         return _broken(size, self.kill_mb)
 
 
@@ -32,7 +32,7 @@ NONE = MemoryLimit()
 
 
 def _broken(size: int, limit_mb: int | None) -> str:
-    """``612 MB, above its limit of 600 MB``; empty where it is not."""
+    """``612 MB, above its limit of 600 MB``, or ""."""
     if limit_mb is None or size <= limit_mb * MB:
         return ""
     return f"{numbers.size(size)}, above its limit of {numbers.size(limit_mb * MB)}"
@@ -41,7 +41,7 @@ def _broken(size: int, limit_mb: int | None) -> str:
 class RoleKey(NamedTuple):
     # endpoint, sampler, source-sampler, alerter, ingester, source-ingester, expirer, history, trial, outbox-keeper
     kind: str
-    endpoint: str = ""  # of a source-sampler or a source-ingester: the alias of its database
+    endpoint: str = ""  # for a source-sampler or a source-ingester: the alias of its database
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class Role:
     command: tuple[str, ...]
     want: int = 1
     drain_seconds: float = 10
-    settings_module: str = ""  # empty: the base settings
-    known_settings: str = ""  # an endpoint's values as text, for a child that starts while the database is away
-    version: int = 0  # of those values
+    settings_module: str = ""  # empty: base settings
+    known_settings: str = ""  # an endpoint's settings as text, for a child that starts while the database is down
+    version: int = 0  # of those settings
     ceiling: MemoryLimit = NONE
-    rolling: bool = False  # a restart is under way
-    replace: ProcessIdentity | None = None  # the one whose turn it is in that
-    hung_after: float = 0  # seconds without a sign of life at which it is killed; 0: it gives none
+    rolling: bool = False  # a rolling restart is in progress
+    replace: ProcessIdentity | None = None  # the process to replace next in it
+    hung_after: float = 0  # seconds without a sign of life until it is killed; 0: it gives none
 
     @property
     def label(self) -> str:
@@ -68,7 +68,7 @@ class Role:
 
 
 def singletons() -> list[Role]:
-    """One of each among all supervisors, however many hosts there are."""
+    """Roles with one process among all supervisors, whatever the number of hosts."""
     hung = settings.PGQUEUE["LIVENESS_TIMEOUT_SECONDS"]
     hung_sampler = hung and hung + 2 * settings.PGQUEUE["SAMPLE_SECONDS"]
     history = Role(RoleKey("history"), ("history",), drain_seconds=30, hung_after=hung)
@@ -91,11 +91,11 @@ def singletons() -> list[Role]:
 
 
 def trial() -> Role:
-    """While a trial waits to be run, or runs: also one among all supervisors."""
+    """Wanted while a trial waits or runs; also a singleton."""
     hung = settings.PGQUEUE["LIVENESS_TIMEOUT_SECONDS"]
     return Role(RoleKey("trial"), ("trial",), drain_seconds=2, hung_after=hung)
 
 
 def outbox_keeper() -> Role:
-    """While an outbox of others is switched on to be kept: likewise."""
+    """Wanted while the upkeep of a foreign outbox is switched on; also a singleton."""
     return Role(RoleKey("outbox-keeper"), ("outbox_keeper",), hung_after=settings.PGQUEUE["LIVENESS_TIMEOUT_SECONDS"])

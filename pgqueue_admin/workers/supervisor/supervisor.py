@@ -18,14 +18,14 @@ LOGS_EVERY = 5.0  # seconds
 
 
 def run(without: frozenset[str] = frozenset()) -> str | None:
-    """Until SIGTERM or SIGINT. Returns why not, where another supervisor has this host or its database is shared."""
+    """Run until SIGTERM or SIGINT. Returns why nothing was started: another supervisor on this host, or a pooler."""
     supervisor = Supervisor(SupervisorStore(without))
     supervisor.run()
     return supervisor.store.refused
 
 
 class Supervisor:
-    """The main thread starts and ends processes; the store, in another thread, has the database."""
+    """The main thread starts and ends processes; the store's thread does all database work."""
 
     def __init__(self, store: SupervisorStore):
         self.store = store
@@ -36,7 +36,7 @@ class Supervisor:
     def run(self) -> None:
         self._hear_signals()
         self.store.start()
-        systemd_notify.notify("READY=1")  # it begins without a database, so it is ready without one
+        systemd_notify.notify("READY=1")  # it works without a database, so it is ready without one
         while not self.stopping or any(group.processes for group in self.groups.values()):
             self.tick()
             self.store.wake_supervisor.wait(TICK)
@@ -52,21 +52,21 @@ class Supervisor:
         self.store.write_soon()
 
     def _reap(self, group: ProcessGroup) -> None:
-        """A fault in what one of them left behind would end this process, and all others with it."""
+        """An error while reaping one group must not end this process, and all others with it."""
         try:
             group.reap()
         except Exception:
             log.exception("%s was not looked at to the end; the next look is in %.1f s.", group.role.label, TICK)
 
     def _bound_logs(self) -> None:
-        """Here, and not where the database is: it is during an outage that they grow."""
+        """In the main thread, not the database's: logs grow during an outage."""
         if time.monotonic() - self._logs_at > LOGS_EVERY:
             self._logs_at = time.monotonic()
             run_directory.put_aside_large_logs()
 
     def _take_desired(self, roles: list[Role] | None) -> None:
         if roles is None and not self.stopping:
-            return  # nothing was ever read: the database has not answered since we began
+            return  # never read yet: the database has been down since the start
         wanted = {} if self.stopping else {role.key: role for role in roles or []}
         for key, role in wanted.items():
             self.groups.setdefault(key, ProcessGroup(role, self.store.recorder)).role = role
@@ -80,7 +80,7 @@ class Supervisor:
         signal.set_wakeup_fd(self.store.wake_supervisor.write_fd, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, self._stop)
-        signal.signal(signal.SIGCHLD, lambda *_: None)  # its byte on the wake-up pipe is all that is wanted
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # only its byte on the wake-up pipe matters
 
     def _status(self) -> str:
         count = pluralize(sum(len(group.processes) for group in self.groups.values()), "process", "processes")

@@ -17,13 +17,13 @@ from pgqueue_admin.workers.supervisor.process_recorder import ProcessRecorder, c
 from pgqueue_admin.workers.supervisor.role import Role, RoleKey, outbox_keeper, singletons, trial
 
 log = logging.getLogger(__name__)
-SCAN_SECONDS = 5.0  # a notification is a wake-up, never the data: desired state is also read without one
-BEAT_SECONDS = 0.9  # as often as it beats
+SCAN_SECONDS = 5.0  # a notification is only a wake-up: desired state is also read without one
+BEAT_SECONDS = 0.9  # every beat
 _NEVER = float("-inf")
 
 
 class SupervisorStore:
-    """Implements ``console_session.ConsoleWork``; read by the supervisor's main thread."""
+    """Implements ``console_session.ConsoleWork``; the supervisor's main thread reads it."""
 
     def __init__(self, without: frozenset[str] = frozenset()):
         self.me = process_identity.mine()
@@ -37,7 +37,7 @@ class SupervisorStore:
         self._start_now: set[RoleKey] = set()
         self._guard = threading.Lock()
         self._scanned = _NEVER
-        self._shared = ""  # why no lock that is taken here holds
+        self._shared = ""  # why session locks do not hold here
         self._ending = False
 
     # for the supervisor
@@ -61,7 +61,7 @@ class SupervisorStore:
             self._link.waker.set()
 
     def desired(self) -> list[Role] | None:
-        """None until it was read for the first time; afterwards what was read last."""
+        """The roles as last read; None before the first read."""
         return self._roles
 
     def start_now(self) -> set[RoleKey]:
@@ -71,10 +71,10 @@ class SupervisorStore:
 
     @property
     def _rolling(self) -> bool:
-        """The next process is replaced as soon as the one before is well, and no notification tells of that."""
+        """In a rolling restart, no notification says that the last replacement is ready for the next."""
         return any(role.rolling for role in self._roles or [])
 
-    # for the link
+    # for the console session
 
     def connected(self, connection: Connection) -> None:
         self._host_lock.use(connection)
@@ -111,7 +111,7 @@ class SupervisorStore:
         return True
 
     def _note_myself(self) -> None:
-        """In this thread only: a heartbeat of another would run over the end."""
+        """Only in this thread: another one's heartbeat could overwrite the end."""
         if self._ending:
             self.recorder.note(self.me, role="supervisor", state=Process.State.STOPPED, ended_at=Now())
         else:

@@ -1,4 +1,4 @@
-"""``manage.py up``: the whole product as one tree of processes, healed while it runs, ended in the right order."""
+"""``manage.py up``: the whole product as one process tree, healed while it runs, ended in the right order."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ class Up:
         self._began = time.monotonic()
         self._var = Path(settings.PGQUEUE["VAR"])
         self._waker = WakeupPipe()
-        self._asked = 0  # how often somebody asked us to stop
+        self._asked = 0  # number of requests to stop
         self._kept = [SupervisedProgram(program) for program in programs()]
 
     def run(self) -> None:
@@ -59,7 +59,7 @@ class Up:
         self._servers.write_state()
 
     def _prepare(self) -> None:
-        # --clear: a start that was killed may have left half a file, newer than the whole one and so kept
+        # --clear: a killed start may have left half a file, which is newer than the whole one and so would be kept
         collect = manage("collectstatic", "--noinput", "--clear")
         static = child_process.spawn(collect, log=plain_log("collectstatic"), env=environment())
         self._wait_for(child_process.spawn(manage("prepare"), env=environment()), "Nothing was started.")
@@ -89,7 +89,7 @@ class Up:
                 self._tell_step(sentence)
 
     def _stop(self) -> None:
-        """Everybody at once, and the servers last: workers drain while their database is there."""
+        """Ask all programs at once; stop the servers last: workers drain while their database runs."""
         running = [kept for kept in self._kept if kept.running]
         if running:
             self._tell_step("Stopping: workers finish what they have in flight. Ctrl-C again: at once")
@@ -100,7 +100,7 @@ class Up:
         self._tell_step("Stopped")
 
     def _drain(self, running: list[SupervisedProgram]) -> None:
-        """Each has its own time to end: one that hangs does not hold up the others."""
+        """Each has its own time to end: a hung one does not delay the others."""
         began = time.monotonic()
         while (left := [kept for kept in running if kept.running]) and self._asked < 2:
             for kept in left:
@@ -125,14 +125,14 @@ class Up:
         signal.set_wakeup_fd(self._waker.write_fd, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._ask_to_stop)
-        signal.signal(signal.SIGCHLD, lambda *_: None)  # its byte on the pipe wakes us: whoever ended is seen at once
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # its byte on the pipe wakes us: an ended child is seen at once
 
     def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
         self._asked += 1
 
 
 def _close_to_others(var: Path) -> None:
-    """A history that others take part in, such as workers of a cluster under their account, has the modes they need."""
+    """Skips a history folder shared with other accounts, such as a cluster's workers: it has the modes they need."""
     history, master = settings.PGQUEUE["HISTORY_DIR"], settings.PGQUEUE["SPARK_MASTER"]
     for name in ("log", "mail", "run"):
         folder(name)

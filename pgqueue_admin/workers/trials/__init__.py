@@ -1,1 +1,1 @@
-"""Trials of dead messages: the handlers run in a process of their own, and nothing of it is committed."""
+"""Trials of dead messages: handlers run in a process of their own, and nothing is committed."""

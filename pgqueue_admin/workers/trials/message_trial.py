@@ -1,4 +1,4 @@
-"""One dead message is handled as a retry of it would be, and nothing of that stays."""
+"""Handles one dead message as a retry would, and rolls it back."""
 
 import socket
 from dataclasses import dataclass
@@ -47,11 +47,11 @@ class TrialResult:
 
 
 def run(endpoint: Endpoint, archive_id: int, connection: Connection) -> TrialResult:
-    """``connection``: looks at the archive and the catalog. Raises DatabaseError where that cannot be read."""
+    """``connection``: reads the archive and the catalog. Raises DatabaseError if it cannot."""
     try:
         archived = store.get(connection, archive_id)
         message = _as_retried(archived, connection)
-        endpoint.handlers.of(message.types)  # before anything of the application runs
+        endpoint.handlers.of(message.types)  # before any application code runs
         return _tried(endpoint, message, archived, connection)
     except CannotTry as error:
         return TrialResult(Outcome.REFUSED, str(error))
@@ -62,7 +62,7 @@ def run(endpoint: Endpoint, archive_id: int, connection: Connection) -> TrialRes
 
 
 def _as_retried(archived: ArchivedMessage | None, connection: Connection) -> IncomingMessage:
-    """As its endpoint would receive it. Raises CannotTry."""
+    """The message as its endpoint would receive it. Raises CannotTry."""
     if archived is None or archived.state != "dead":
         raise CannotTry("It is not dead any more.")
     if why := archived.why_no_retry:
@@ -102,13 +102,13 @@ def _tried(
             raise CannotTell(CAUGHT) from error
         failure = error.failure or _failure(endpoint, message, error.error)
         return _raised(message, failure, archived, len(transaction.caught))
-    except Exception as error:  # what handlers left to the commit, or what reads the message
+    except Exception as error:  # an error deferred to the commit, or while reading the message
         return _raised(message, _failure(endpoint, message, error), archived, len(transaction.caught))
     return TrialResult(Outcome.SUCCEEDS, sends=len(transaction.caught))
 
 
 class QueueMissing(Exception):
-    """A message is sent to a queue that is not there."""
+    """A message is sent to a queue that does not exist."""
 
 
 def _refuse_unsendable(caught: list[OutgoingMessage], connection: Connection) -> None:
@@ -127,7 +127,7 @@ def _raised(message: IncomingMessage, failure: Failure, archived: Any, sends: in
 
 
 def _is_same(message: IncomingMessage, failure: Failure, archived: Any) -> bool | None:
-    """Whether it is the failure that it died of: by the fingerprint. None: what it died of is not known."""
+    """Whether it failed as when it died, by fingerprint. None: the earlier failure is unknown."""
     if not archived.exception_type:
         return None
     own_code = settings.PGQUEUE["OWN_CODE"]

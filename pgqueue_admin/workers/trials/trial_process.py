@@ -1,4 +1,4 @@
-"""The process in which trials run: message after message, each with a limit; what hangs ends the process."""
+"""The process that runs trials: one message after the other, each with a limit. A hung handler ends the process."""
 
 import logging
 import os
@@ -31,14 +31,14 @@ from pgqueue_admin.workers.trials.trial_transaction import LIMIT_SECONDS, Cannot
 
 log = logging.getLogger(__name__)
 ROLE = "trial"
-REST = 0.5  # seconds, while there is nothing to try
+REST = 0.5  # seconds between checks while there is nothing to try
 Outcome = TrialItem.Outcome
 ENDED = "The process ended while it was tried."
 TOO_LONG = "It took longer than {:g} s, and its process was ended."
 
 
 def run() -> None:
-    """Until SIGTERM."""
+    """Run until SIGTERM."""
     liveness_file.keep_beating()
     ending, process = ShutdownSignal(), TrialProcess(registry.find())
     while not ending.asked:
@@ -54,7 +54,7 @@ class TrialProcess:
         self._done, self._trouble = 0, ""
 
     def run_once(self) -> bool:
-        """Try one message; False where there is none, or a database does not answer."""
+        """Try one message; False if there is none, or a database is down."""
         try:
             record(self._me, self._facts())
             if not self._sole.mine():
@@ -78,7 +78,7 @@ class TrialProcess:
         return {"role": ROLE, "state": "running", "heartbeat_at": Now(), "handled": self._done, **process_stats.facts()}
 
     def _give_up_begun(self) -> None:
-        """There is one such process, and it has nothing in hand now: who began these has ended."""
+        """This process is the only one and tries nothing now: items already begun belong to an ended process."""
         TrialItem.objects.filter(outcome="").exclude(began_at=None).update(
             outcome=Outcome.UNKNOWN, why=ENDED, ended_at=Now()
         )
@@ -104,7 +104,7 @@ class TrialProcess:
             endpoint.stop(0)
 
     def _made(self, row: Row, declared: DeclaredEndpoint) -> Endpoint:
-        """As its own process makes it, but that nothing marks, archives or counts; it is never started."""
+        """As its own process builds it, but without marks, archive and counters; never started."""
         return Endpoint(
             row.name,
             queue_database().dsn,
@@ -117,7 +117,7 @@ class TrialProcess:
 
     @contextmanager
     def _limited(self, pk: int) -> Iterator[None]:
-        """Nothing else ends a handler that hangs: the process goes, and another one tries the next message."""
+        """Nothing else ends a hung handler: the process is killed, and its successor tries the next message."""
         timer = threading.Timer(self._limit, self._hung, [pk])
         timer.daemon = True
         timer.start()
@@ -133,9 +133,9 @@ class TrialProcess:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-# An endpoint's handlers for a trial: a message of which one did not opt in is not tried.
+# An endpoint's handlers for a trial: a message is not tried unless all its handlers opted in.
 class WillingHandlers(Handlers):
-    """Asked also where a mutator has given a message other types."""
+    """Also checked after a mutator has changed the message's types."""
 
     def __init__(self, handlers: Handlers):
         super().__init__(handlers.unrecoverable)

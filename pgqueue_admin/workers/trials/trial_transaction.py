@@ -1,4 +1,4 @@
-"""The transaction that a message is tried in: what handlers write is rolled back, what they send is caught."""
+"""The transaction of a trial: handlers' writes are rolled back, their sends are caught."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -15,21 +15,21 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
-# A transaction of PostgreSQL that cannot be committed, by whoever has its session.
-LIMIT_SECONDS = 30  # a message
+# A PostgreSQL transaction that nobody with its session can commit.
+LIMIT_SECONDS = 30  # per message
 
 
 class TrialSession(Protocol):
-    """Of a session."""
+    """A session."""
 
     def run(self, query: Any, params: Any = None) -> int: ...
     def value(self, query: Any, params: Any = None) -> Any: ...
 
 
 class NoCommit:
-    """``prepare`` before a transaction, ``close`` first in it.
+    """Call ``prepare`` before a transaction, and ``close`` first in it.
 
-    A commit then fails, and what its session does after that may not write.
+    A commit then fails, and later statements of the session cannot write.
     """
 
     def __init__(self, session: TrialSession):
@@ -40,7 +40,7 @@ class NoCommit:
         self._session.value(self._sql.session(), {"limit": str(LIMIT_SECONDS * 1000)})
 
     def close(self) -> None:
-        """Raises where the role may not make temporary tables."""
+        """Raises if the role may not create temporary tables."""
         self._session.run(self._sql.may_write())
         self._session.run(self._sql.barrier())
         self._session.run(self._sql.close_barrier())
@@ -48,22 +48,22 @@ class NoCommit:
         self._session.run(self._sql.mark())
 
     def is_same(self, has_failed: bool) -> bool:
-        """Whether the one under way is the transaction that was closed. ``has_failed``: it takes no statements."""
+        """Whether the open transaction is the one that was closed. ``has_failed``: it accepts no statements."""
         try:
             if has_failed:
                 self._session.run(self._sql.back_to_mark())
             return bool(self._session.value(self._sql.transaction()) == self._number)
-        except Exception:  # of whichever driver
+        except Exception:  # of any driver
             return False
 
     def check(self) -> None:
-        """Raises what a commit would raise. No handler runs after it: only the rollback is left."""
+        """Raises what a commit would raise. Only the rollback may follow; no handler may run."""
         self._session.run(self._sql.open_barrier())
         self._session.run(self._sql.check_deferred())
 
 
 class LeftTransaction(Exception):
-    """A handler ended the transaction that it was tried in."""
+    """A handler ended the transaction of its trial."""
 
 
 class CannotTry(Exception):
@@ -73,7 +73,7 @@ class CannotTry(Exception):
 class TrialTransaction:
     """Implements transport.unit_of_work.UnitOfWork.
 
-    A new session for each message: what a handler leaves in it (locks, settings) is gone with it.
+    Uses a new session per message, so that locks and settings of a handler end with it.
     """
 
     keeps_failed: ClassVar[bool] = True
@@ -84,7 +84,7 @@ class TrialTransaction:
 
     @contextmanager
     def begin(self) -> Iterator["TrialTransaction"]:
-        """Left in any way it is rolled back. Raises LeftTransaction over whatever the block raised, CannotTry."""
+        """Always rolls back. Raises LeftTransaction in place of the block's error; CannotTry."""
         outbox = self._endpoint.outbox
         with outbox.connect() if outbox else self._endpoint.connect() as session:
             self._session, self._no_commit = session, NoCommit(session)
@@ -108,13 +108,13 @@ class TrialTransaction:
                 raise LeftTransaction
 
     def _was_left(self, session: Connection) -> bool:
-        """One whose session is gone has committed nothing."""
+        """A lost session has committed nothing."""
         if session.closed:
             return False
         return not session.in_transaction or not self._no_commit.is_same(session.has_failed)
 
     def check(self) -> None:
-        """Raises what the commit of a retry would raise, as far as this database knows; or LeftTransaction."""
+        """Raises what a retry's commit would raise, as far as this database knows; or LeftTransaction."""
         if self._session.has_failed:
             raise DatabaseError("a statement failed and was ignored: nothing can be committed", "25P02")
         if self._was_left(self._session):
@@ -138,7 +138,7 @@ class TrialTransaction:
         self.caught += outgoing
 
     def handled(self, outgoing: list[OutgoingMessage], after_commit: list[Callable[[], None]]) -> None:
-        self.caught += outgoing  # and nothing is committed
+        self.caught += outgoing  # nothing is committed
 
     def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
         self.caught += outgoing
@@ -168,11 +168,11 @@ class TrialTransaction:
 
 
 class _RollBack(Exception):
-    """Ends the block of a transaction that is not to be committed."""
+    """Ends the block of a transaction to roll back."""
 
 
-# What a handler writes through Django's models while it is tried, where they do not join its transaction: rolled back
-# in each database of the settings.
+# Rolls back what a handler writes through Django's models outside its message's transaction, in each database of the
+# settings.
 CAUGHT = (
     "A statement of its models failed outside of transaction.atomic() and was caught. A retry goes on from there, as "
     "each statement commits by itself; in a trial's one transaction nothing goes on. What a retry does is not known."
@@ -180,11 +180,11 @@ CAUGHT = (
 
 
 class CannotTell(Exception):
-    """Why it is not known what a retry does, as a sentence."""
+    """Why the outcome of a retry is unknown, as a sentence."""
 
 
 class DjangoRollback:
-    """``transaction.atomic`` of the handler is a savepoint then, and nothing is called on commit."""
+    """Turns the handler's ``transaction.atomic`` into savepoints; on_commit callbacks never run."""
 
     def __init__(self) -> None:
         self._closed: list[NoCommit] = []
@@ -192,7 +192,7 @@ class DjangoRollback:
 
     @contextmanager
     def begin(self) -> Iterator[None]:
-        """Raises LeftTransaction over whatever the block raised, CannotTry."""
+        """Raises LeftTransaction in place of the block's error; CannotTry."""
         try:
             with ExitStack() as all_of_them:
                 for connection in connections.all():
@@ -202,14 +202,14 @@ class DjangoRollback:
                 finally:
                     self._was_doomed = _is_doomed()
         finally:
-            connections.close_all()  # with what the handler left in their sessions
+            connections.close_all()  # with all that the handler left in their sessions
 
     @contextmanager
     def _rolled_back(self, connection: Any) -> Iterator[None]:
         guard = NoCommit(_Session(connection)) if connection.vendor == "postgresql" else None
         connection.close()
         block = transaction.atomic(using=connection.alias)
-        block._from_testcase = True  # as a test's: durable blocks may begin in it
+        block._from_testcase = True  # as a test's: allows durable blocks inside
         try:
             if guard:
                 guard.prepare()
@@ -236,11 +236,11 @@ class DjangoRollback:
         self._closed.append(guard)
 
     def explains(self, error: BaseException) -> bool:
-        """Whether it was raised because of the one transaction that a trial has: a retry would not raise it."""
+        """Whether the trial's single transaction caused the error: a retry would not raise it."""
         return isinstance(error, TransactionManagementError) and self._was_doomed
 
     def check(self) -> None:
-        """Raises what commits would raise, CannotTell."""
+        """Raises what commits would raise; CannotTell."""
         if _is_doomed():
             raise CannotTell(CAUGHT)
         for guard in self._closed:
@@ -252,17 +252,17 @@ def _is_doomed() -> bool:
 
 
 def _was_left(connection: Any, guard: NoCommit) -> bool:
-    """One whose session is gone has committed nothing."""
+    """A lost session has committed nothing."""
     raw = connection.connection
     if raw is None or raw.closed:
         return False
     state = raw.info.transaction_status.name
-    connection.set_rollback(False)  # or nothing could be asked
+    connection.set_rollback(False)  # else no query would be allowed
     return state == "IDLE" or not guard.is_same(state == "INERROR")
 
 
 class _Session:
-    """Implements ``Asked``."""
+    """Implements ``TrialSession``."""
 
     def __init__(self, connection: Any):
         self._connection = connection
