@@ -92,8 +92,8 @@ class HistoryFreshness:
 class HistoryStall:
     """A table that history no longer reads, or never began to read.
 
-    ``since``: up to when it is complete; during the first read, when it last advanced; if never begun, since when it
-    could have been read.
+    ``since``: up to when it is complete; during the first read, when it last advanced; if never begun, when it became
+    readable.
     """
 
     class How(StrEnum):

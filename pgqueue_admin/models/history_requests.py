@@ -67,7 +67,7 @@ def read_now(person: Any, origin: str) -> None:
 
 @transaction.atomic
 def cancel(person: Any, origin: str) -> CancelResult:
-    """End running and planned work, and pause reading for an hour. Rows of ended batches are planned anew."""
+    """End running and planned work, and pause the tables of ended batches for an hour. Their rows are planned anew."""
     why = f"Cancelled by {person.get_username()}."
     found = going_on()
     batches = list(found.batches.select_for_update())  # waits for a batch that is committing: it is done then

@@ -12,8 +12,7 @@ from pgqueue_admin.models.queue_database import console_dsn, looked_at, queue_da
 def refusals(aliases: list[str]) -> list[str]:
     """A sentence for each pooled database, except embedded ones and those that do not answer.
 
-    ``aliases``: Django's, and ``history``, the URL that history rows are read from. ``queues`` includes the monitored
-    databases.
+    ``aliases``: Django's, and ``history``, the URL that history is read from. ``queues`` includes monitored databases.
     """
     asked = _asked(aliases)
     with ThreadPoolExecutor(max(1, len(asked))) as pool:  # a database that does not answer takes until its timeout

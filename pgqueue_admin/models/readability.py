@@ -19,8 +19,7 @@ class LastRead(Protocol):
 
 
 class UnreadQueues(NamedTuple):
-    """``unread``: how many of ``of`` queues were not read for three samples; ``why``, ``sqlstate``: the commonest
-    reason."""
+    """``unread``: how many of ``of`` queues were not read for three samples; ``why``, ``sqlstate``: of most."""
 
     unread: int
     of: int

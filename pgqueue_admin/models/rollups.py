@@ -124,8 +124,7 @@ class FailureRollup(FailureFields):
 
 
 class RetryOutcome(models.Model):
-    """One batch's outcome of a message that failed or was retried in a minute. All rows at one endpoint are its
-    story."""
+    """One batch's outcome of a message that failed or was retried in a minute. An endpoint's rows are one story."""
 
     batch = of_batch("stories")
     message_id = models.TextField()

@@ -82,8 +82,7 @@ def ended() -> int | None:
 
 
 def await_end(seconds: float) -> None:
-    """Wait at most this long for a Java that hung up: a killed process closes its connection before its exit code is
-    known."""
+    """Wait at most this long for a Java that hung up: a killed process hangs up before its exit code is known."""
     child: Any = getattr(gateway(), "proc", None)
     if child is not None:
         with suppress(subprocess.TimeoutExpired):

@@ -28,8 +28,7 @@ _LAYOUTS = {
 
 
 def option(scratch: Path, log_format: str) -> str:
-    """Java option for our log configuration, or Spark prints six lines per start. ``log_format``:
-    PGQUEUE_LOG_FORMAT."""
+    """Java option for our log format, or Spark prints six lines per start. ``log_format``: PGQUEUE_LOG_FORMAT."""
     told = scratch / f"log4j2-{log_format}.properties"
     scratch.mkdir(parents=True, exist_ok=True)
     told.write_text(_properties(log_format), encoding="utf-8")

@@ -109,7 +109,7 @@ def read_from(connection: Connection) -> str:
 
 
 def _refuse_strangers(connection: Connection, dsn: str) -> None:
-    """Before any setting, Arrow's driver queries the types, with an unqualified ``<>`` operator."""
+    """Raises PathOpen. Before any setting, Arrow's driver queries the types, with an unqualified ``<>`` operator."""
     path = [each for each in first_path(for_looking(dsn)) if each != "pg_catalog"]
     asked = {"schemas": path}
     for schema, who in connection.all(console_sql.console_schema.granted(), asked) if path else []:

@@ -15,8 +15,7 @@ class ClusterNotReady(Exception):
 
 
 def ready(spark: Any, folder: Path) -> None:
-    """Check the cluster before a batch that it cannot finish. ``folder``: of history's files. Raises
-    ClusterNotReady."""
+    """Check a cluster before a batch that it cannot finish. ``folder``: of history. Raises ClusterNotReady."""
     _wait_for_executors(spark)
     all_see(spark, folder)
 

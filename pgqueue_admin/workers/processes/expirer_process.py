@@ -62,8 +62,7 @@ class ExpirerProcess:
 
     @property
     def wakers(self) -> list[Connection]:
-        """Sessions that may end a rest. None while the next turn is near: a busy queue's messages would end each
-        rest."""
+        """Sessions that may end a rest. None while the next turn is near: a busy queue would end each rest."""
         return self.listening if self._look_at - time.monotonic() > WHILE_LOCKED else []
 
     def run_once(self) -> None:

@@ -22,7 +22,7 @@ class DeadCounts:
         self._ask_at = 0.0
 
     def of(self, table: QueueTable) -> int | None:
-        """Dead messages of an input or lease queue, in the archive; None: unknown. In an error queue, every row is
+        """Dead messages of an input or lease queue, in the archive; None: unknown. An error queue's rows are all
         dead."""
         if table.kind not in {TableKind.INPUT, TableKind.LEASE} or self._counts is None:
             return None

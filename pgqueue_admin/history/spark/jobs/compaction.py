@@ -19,8 +19,8 @@ from pgqueue_admin.models import DataFile, HistoryCompaction
 
 
 def run(spark: SparkSession, due: DueCompaction, folder: Path) -> None:
-    """Read, sort, write, read back, compare, replace in the manifest. Raises PlanMismatch, Superseded, Spark's
-    errors."""
+    """Read, sort, write, read back, compare, replace in the manifest. Raises PlanMismatch, Superseded, and any Spark
+    error."""
     compaction = compactions.begin(due)
     place = of_compaction(folder, due.source.pk, due.day, compaction.token)
     try:
