@@ -85,7 +85,7 @@ class HistoryFreshness:
     def _sources(self) -> list[tuple[datetime | None, datetime | None]]:
         """If no table is left, history is as complete as it ever was: up to the end of the last one to go."""
         known = HistorySource.objects.values_list("watermark", "paused_until")
-        return list(known.filter(is_there=True)) or list(known.exclude(watermark=None).order_by("-watermark")[:1])
+        return list(known.filter(exists=True)) or list(known.exclude(watermark=None).order_by("-watermark")[:1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class HistoryStall:
 def stalls(now: datetime) -> list[HistoryStall]:
     """Sources further behind than LIMIT; a first read advances with every batch. Then tables with messages that nothing
     began to read for as long."""
-    there = HistorySource.objects.filter(is_there=True).order_by("table")
+    there = HistorySource.objects.filter(exists=True).order_by("table")
     behind = [(each, since) for each in there if now - (since := _moved(each)) > LIMIT]
     left = [(table, since) for table, since in unbegun(LIMIT) if now - since > LIMIT]
     return [

@@ -212,7 +212,7 @@ def not_as_planned(batch: HistoryBatch, token: UUID, why: str) -> None:
 @transaction.atomic
 def of_gone_tables() -> None:
     """Abandon batches of gone tables: they can never be read. If a table comes back, it is planned anew."""
-    left = HistoryBatch.objects.filter(source__is_there=False, state__in=OPEN).select_for_update(of=("self",))
+    left = HistoryBatch.objects.filter(source__exists=False, state__in=OPEN).select_for_update(of=("self",))
     _give_up(left.values_list("pk", flat=True), "Its table was dropped or renamed, or is no audit queue now.")
 
 
@@ -286,5 +286,5 @@ def filed(source: HistorySource, to: Any, before: datetime, files: Iterable[Data
 def watermark() -> datetime | None:
     """Up to when history is complete: the least of all sources that were ever read to their end. A source still in its
     first read is counted and judged later."""
-    known = HistorySource.objects.filter(is_there=True).exclude(watermark=None)
+    known = HistorySource.objects.filter(exists=True).exclude(watermark=None)
     return known.aggregate(least=Min("watermark"))["least"]

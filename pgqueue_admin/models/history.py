@@ -42,7 +42,7 @@ class HistorySource(models.Model):
     requested_at = models.DateTimeField(null=True, help_text="When somebody asked for it to be read now.")
     blocked_reason = models.TextField(blank=True, help_text="What keeps it back, if anything.")
     first_seen_at = TimestampField(auto_now_add=True)
-    is_there = models.BooleanField(default=True, help_text="A table that is gone keeps nothing back.")
+    exists = models.BooleanField(default=True, help_text="A table that is gone keeps nothing back.")
     paused_until = models.DateTimeField(null=True, help_text="Somebody cancelled: not read before then, unless asked.")
     # db_default: during an upgrade, a driver of the previous version inserts sources until it is restarted
     events_snapshot = models.TextField(

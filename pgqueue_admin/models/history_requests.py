@@ -59,7 +59,7 @@ def going_on() -> OpenWork:
 
 @transaction.atomic
 def read_now(person: Any, origin: str) -> None:
-    there = HistorySource.objects.filter(is_there=True)
+    there = HistorySource.objects.filter(exists=True)
     there.exclude(paused_until=None).update(blocked_reason="")  # it said that reading is paused
     there.update(requested_at=Now(), paused_until=None)
     _audit(person, origin, "run")
@@ -132,7 +132,7 @@ def _days(since: date, until: date) -> dict[date, bool]:
 def wanted_now() -> bool:
     """Whether a person asked for a read or a recompute that is still open."""
     asked = (
-        HistorySource.objects.filter(is_there=True).exclude(requested_at=None).exclude(looked_at__gte=F("requested_at"))
+        HistorySource.objects.filter(exists=True).exclude(requested_at=None).exclude(looked_at__gte=F("requested_at"))
     )
     return asked.exists() or RecomputeRequest.objects.filter(is_wanted=True).exists()
 

@@ -50,5 +50,5 @@ def said(source: HistorySource) -> str:
 
 def last_error() -> str:
     """Error of the last failed attempt of an open batch; empty if none failed."""
-    left = HistoryBatch.objects.filter(state=State.PLANNED, source__is_there=True).exclude(ended_at=None)
+    left = HistoryBatch.objects.filter(state=State.PLANNED, source__exists=True).exclude(ended_at=None)
     return left.order_by("pk").values_list("error", flat=True).first() or ""

@@ -14,8 +14,8 @@ def sources(connection: Connection) -> list[HistorySource]:
     named = [(table, NUMBERS) for table in _audits(connection)]
     if way := _way_of_archive(connection):
         named.insert(0, (ARCHIVE, way))
-    HistorySource.objects.exclude(table__in=[table for table, _ in named]).update(is_there=False)
-    HistorySource.objects.filter(is_there=False, table__in=[table for table, _ in named]).update(is_there=True)
+    HistorySource.objects.exclude(table__in=[table for table, _ in named]).update(exists=False)
+    HistorySource.objects.filter(exists=False, table__in=[table for table, _ in named]).update(exists=True)
     return [HistorySource.objects.get_or_create(table=table, defaults={"cursor_kind": way})[0] for table, way in named]
 
 
@@ -45,7 +45,7 @@ def _audits(connection: Connection) -> list[str]:
 
 def given_out(connection: Connection) -> int:
     """Sum of the numbers that their sequences gave out: its growth is an upper bound of new rows."""
-    there = list(HistorySource.objects.filter(is_there=True))
+    there = list(HistorySource.objects.filter(exists=True))
     places = [postgresql().parse_address(each.table) for each in there]
     asked = {
         "schemas": [place.schema for place in places],

@@ -70,7 +70,7 @@ def once() -> int:
 
 def held_back() -> list[str]:
     """Tables that are not fully read, each with the reason."""
-    known = HistorySource.objects.filter(is_there=True).exclude(blocked_reason="").order_by("table")
+    known = HistorySource.objects.filter(exists=True).exclude(blocked_reason="").order_by("table")
     return [f"{table}: {note}" for table, note in known.values_list("table", "blocked_reason")]
 
 
