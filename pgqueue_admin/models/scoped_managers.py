@@ -87,7 +87,8 @@ class WhollySeen(_Seen[M]):
         of_lease = [""] if LEASE_NAME in seen.names else []  # original clients name no queue
         names = Value([*seen.names, *of_lease], ArrayField(models.TextField()))
         rest = CombinedExpression(models.F("queues"), "-", names, output_field=models.JSONField())
-        found = rows.alias(beyond=rest).filter(beyond={}, rules=[]).exclude(queues={}).exclude(kind="call_back")
+        call_back = apps.get_model("pgqueue", "Operation").Kind.CALL_BACK
+        found = rows.alias(beyond=rest).filter(beyond={}, rules=[]).exclude(queues={}).exclude(kind=call_back)
         return cast("models.QuerySet[M]", found)
 
 

@@ -89,7 +89,7 @@ def test_rows_below_the_pages_are_of_what_is_seen(group: Group) -> None:
     Operation.objects.create(kind="retry", queues={}, who="ana", origin="console")
     # theirs count where messages go, whatever they died in
     Operation.objects.create(kind="retry", queues={'"public"."Billing"': 1}, rules=[[1, "", "x", "y"]], who="ana")
-    Operation.objects.create(kind="call_back", queues={'"public"."Billing"': 1}, who="ana")
+    Operation.objects.create(kind=Operation.Kind.CALL_BACK, queues={'"public"."Billing"': 1}, who="ana")
     Alert.objects.create(
         kind="no_alerter", subject="house-1", sentence="x", severity="critical", opened_at=now, last_seen_at=now
     )
