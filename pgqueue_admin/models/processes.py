@@ -165,7 +165,7 @@ def by_endpoint(names: Collection[str] | None = None) -> list[EndpointProcesses]
 
 
 @dataclass(frozen=True)
-class InFlightMessage:
+class SettingsAdoption:
     """How many of an endpoint's processes run with its newest settings, and how soon the last of them adopted these."""
 
     by: int
@@ -173,9 +173,9 @@ class InFlightMessage:
     seconds: float | None
 
 
-def taken(endpoint: Endpoint) -> InFlightMessage:
+def taken(endpoint: Endpoint) -> SettingsAdoption:
     living = _of(endpoint)
     took = living.filter(settings_version__gte=endpoint.version)
     last = took.filter(settings_at__gte=endpoint.changed_at).aggregate(at=Max("settings_at"))["at"]
     seconds = (last - endpoint.changed_at).total_seconds() if last else None
-    return InFlightMessage(took.count(), living.count(), seconds)
+    return SettingsAdoption(took.count(), living.count(), seconds)

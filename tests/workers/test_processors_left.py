@@ -48,14 +48,14 @@ def test_it_looks_at_others_while_it_rests_and_insists_while_it_works(
     for name in ("look", "rest", "insist"):
         monkeypatch.setattr(CpuShare, name, lambda _, name=name: did.append(name))
     monkeypatch.setattr(HistoryProcess, "_is_due", lambda _: did.append("works"))
-    pipelining = HistoryProcess(Unasked())  # type: ignore[arg-type]
-    pipelining.run_once()
+    process = HistoryProcess(Unasked())  # type: ignore[arg-type]
+    process.run_once()
     assert did == ["look", "works", "rest"]
     monkeypatch.setattr(HistoryProcess, "_report", ends)
     with pytest.raises(Ended):
-        pipelining.beat()
+        process.beat()
     assert did[3:] == ["insist"]
-    pipelining.close()
+    process.close()
 
 
 def ends(_: HistoryProcess) -> None:

@@ -68,7 +68,7 @@ def _cannot_start(name: str, why: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Company:
+class _EndpointProcessContext:
     """Implements registry.ProcessContext."""
 
     endpoint: Endpoint
@@ -125,7 +125,7 @@ class EndpointProcess:
     def _begin_companions(self) -> None:
         if isinstance(self.declared, DeclaredEndpoint) and isinstance(self.endpoint, Endpoint):
             for companion in self.declared.companions:
-                self._beside(partial(companion, _Company(self.endpoint, self)))
+                self._beside(partial(companion, _EndpointProcessContext(self.endpoint, self)))
 
     def _watch(self) -> None:
         self.endpoint.wait()

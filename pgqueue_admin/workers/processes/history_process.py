@@ -44,12 +44,12 @@ def run() -> None:
     """Run until SIGTERM or SIGINT."""
     go_last()  # receivers on the same machine have priority
     ending = ShutdownSignal()
-    pipelining = HistoryProcess(ending)
+    process = HistoryProcess(ending)
     liveness_file.keep_beating()  # for the process alone: a batch may take any time
-    threading.Thread(target=pipelining.beat, name="heartbeat", daemon=True).start()  # a batch takes longer than a beat
+    threading.Thread(target=process.beat, name="heartbeat", daemon=True).start()  # a batch takes longer than a beat
     while not ending.wait(BEAT):
-        pipelining.run_once()
-    pipelining.close()
+        process.run_once()
+    process.close()
 
 
 def once() -> int:
