@@ -36,12 +36,12 @@ AT_MOST = 5.0  # seconds per turn
 def run() -> None:
     """Run until SIGTERM or SIGINT."""
     only_short_ones_here()
-    ending, expiring, pulse = ShutdownSignal(), ExpirerProcess(), LivenessFile()
+    ending, process, pulse = ShutdownSignal(), ExpirerProcess(), LivenessFile()
     while not ending.asked:
         pulse.beat()
-        expiring.run_once()
-        ending.wait(expiring.rest, *expiring.wakers)
-    expiring.close()
+        process.run_once()
+        ending.wait(process.rest, *process.wakers)
+    process.close()
 
 
 class ExpirerProcess:

@@ -86,10 +86,10 @@ AT_MOST = 5.0  # seconds per turn: a flood must not delay heartbeats or the shut
 def run(of: QueueDatabase | None = None) -> None:
     """Run until SIGTERM or SIGINT. ``of``: another database; None: the first."""
     only_short_ones_here()
-    ending, ingesting, pulse = ShutdownSignal(), IngesterProcess(of), LivenessFile()
+    ending, process, pulse = ShutdownSignal(), IngesterProcess(of), LivenessFile()
     while not ending.asked:
         pulse.beat()
-        more = ingesting.run_once()
+        more = process.run_once()
         ending.wait(0 if more else SECONDS)
 
 

@@ -105,12 +105,12 @@ STATEMENT_SECONDS = 10.0  # longest wait for a locked table
 def run() -> None:
     """Run until SIGTERM or SIGINT."""
     only_short_ones_here()
-    ending, keeping, pulse = ShutdownSignal(), OutboxKeeperProcess(), LivenessFile()
+    ending, process, pulse = ShutdownSignal(), OutboxKeeperProcess(), LivenessFile()
     while not ending.asked:
         pulse.beat()
-        keeping.run_once(pulse)
-        ending.wait(keeping.rest)
-    keeping.close()
+        process.run_once(pulse)
+        ending.wait(process.rest)
+    process.close()
 
 
 class OutboxKeeperProcess:

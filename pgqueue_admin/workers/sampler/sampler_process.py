@@ -40,15 +40,15 @@ MOST_STATEMENTS = 15_000
 def run(of: QueueDatabase | None = None) -> None:
     """Run until SIGTERM or SIGINT."""
     only_short_ones_here()
-    ending, sampling, pulse = ShutdownSignal(), SamplerProcess(of), LivenessFile()
+    ending, process, pulse = ShutdownSignal(), SamplerProcess(of), LivenessFile()
     seconds = settings.PGQUEUE["SAMPLE_SECONDS"]
     while not ending.asked:
         began = time.monotonic()
         pulse.beat()
-        sampling.run_once()
+        process.run_once()
         spent = time.monotonic() - began
         ending.wait(rest(seconds, spent))
-    sampling.close()
+    process.close()
 
 
 def rest(every: float, spent: float) -> float:
