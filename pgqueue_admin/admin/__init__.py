@@ -1,4 +1,4 @@
-"""Django admin: the same nouns, read-only, with the same acts. Importing registers them, as Django's discovery asks."""
+"""Django admin: the console's nouns, read-only, with the same acts. Importing it registers them (autodiscovery)."""
 
 from pgqueue_admin.admin import (
     archive,

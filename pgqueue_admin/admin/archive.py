@@ -27,7 +27,7 @@ from pgqueue_admin.services.operations.errors import OperationRefused
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.permissions import database_lets, refusal_for
 
-# Filters of the archive: each on an indexed column, their choices from counts of the dead.
+# Filters of the archive: each on an indexed column, with choices from counts of dead messages.
 _MOST = 40
 
 
@@ -68,13 +68,13 @@ class ExceptionFilter(_Exactly):
 
 
 Chosen = QuerySet[ArchivedMessage]
-_TIMES = {"sent_at": "sent", "died_at": "died", "resolved_at": "decided", "ended_at": "ended"}  # shown by these
+_TIMES = {"sent_at": "sent", "died_at": "died", "resolved_at": "decided", "ended_at": "ended"}  # shown as these
 _LONG = ("headers", "stack_trace", "details")
 _CONTENT = {"headers", "exception_message", "stack_trace", "details"}
 
 
 def _time(field: Any) -> Callable[[Any, ArchivedMessage], str]:
-    """Django would show one that no calendar holds as the end of the calendar."""
+    """Show a time beyond Python's calendar as itself: Django would show the calendar's end."""
 
     @admin.display(description=field.verbose_name)
     def said(_: Any, message: ArchivedMessage) -> str:
@@ -90,7 +90,7 @@ class ArchiveAdmin(EngineTableAdmin):
     console_page = "archived_message"
     list_display = ("id", "state", "died", "in_queue", "type", "exception", "handled", "decided_by")
     list_filter = ("state", QueueFilter, ExceptionFilter)  # each served by an index
-    search_fields = ("message_id",)  # any id that was copied is understood: see get_search_results
+    search_fields = ("message_id",)  # accepts any copied id: see get_search_results
     search_help_text = (
         "An id, exactly: archive, message, row, or conversation in the headers of the newest "
         f"{store.HEADERS_READ:,}; else a message type, whole or its last part."
@@ -160,7 +160,7 @@ class ArchiveAdmin(EngineTableAdmin):
         return content_access.MASKED
 
     def get_fields(self, request: HttpRequest, obj: ArchivedMessage | None = None) -> Any:
-        """Here a text is shown as a whole, or not at all."""
+        """Hide content that is withheld or masked: admin shows a text whole or not at all."""
         access = content_access.of(request.user)
         if not access.withheld:
             return self.fields
@@ -173,11 +173,11 @@ class ArchiveAdmin(EngineTableAdmin):
         return found
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """Where the database would refuse them, none is offered."""
+        """Offer no actions if the queue database would refuse them."""
         return {} if database_lets("retry") else super().get_actions(request)
 
     def get_queryset(self, request: HttpRequest) -> Chosen:
-        """Lists are made of short columns only."""
+        """Defer long columns: lists show only short ones."""
         found: Chosen = super().get_queryset(request)
         return found.defer(*_LONG)
 
@@ -201,7 +201,7 @@ class ArchiveAdmin(EngineTableAdmin):
         return super()._list(request, extra_context)
 
     def _freeze(self, kind: str, request: HttpRequest, chosen: Chosen) -> HttpResponse | None:
-        """Nothing is done yet: the confirmation names what was frozen, and asks."""
+        """Freeze the chosen messages into an operation: nothing is done before its confirmation page."""
         try:
             with through_django():
                 ids = list(chosen.order_by().values_list("pk", flat=True))
@@ -216,12 +216,12 @@ class ArchiveAdmin(EngineTableAdmin):
 
 
 def _sightings(text: str) -> store.Sightings:
-    """By any id; where no message has it, by the conversation."""
+    """Search by any id; if no message has it, by conversation."""
     with queue_database().read_session() as connection:
         found = store.sightings(connection, text)
         return found if found.rows else store.conversation(connection, text)
 
 
 def _of_type(name: str) -> Q:
-    """A whole name, or its last part, as the console's search understands it."""
+    """Match a whole type name or its last part, as the console's search does."""
     return Q(message_type=name) | Q(message_type__endswith=f".{name}") | Q(message_type__endswith=f"+{name}")

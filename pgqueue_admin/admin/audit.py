@@ -1,4 +1,4 @@
-"""The audit in Django admin: who did what, and what it changed. Nobody edits or deletes it."""
+"""The audit in Django admin, read-only: who did what, and what it changed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +30,7 @@ class AuditAdmin(ReadOnlyAdmin):
 
     @admin.display(description="subject")
     def about_figures(self, entry: AuditEntry) -> SafeString:
-        """Without what somebody searched for in messages."""
+        """The subject without search terms, which may quote messages."""
         return list_cells.fitting("a search") if entry.noun == "archive" else self.about(entry)
 
     @admin.display(description="before → after")
@@ -39,7 +39,7 @@ class AuditAdmin(ReadOnlyAdmin):
 
     @admin.display(description="before → after")
     def change(self, entry: AuditEntry) -> str:
-        """In the console's words; nothing where an act changed no setting."""
+        """The change in the console's words; empty if the act changed no setting."""
         return settings_words.change(entry.before, entry.after)
 
     @admin.display(description="before → after")
@@ -57,7 +57,7 @@ class AuditAdmin(ReadOnlyAdmin):
         return self._readable(request, self.fields)
 
     def _readable(self, request: HttpRequest, names: Sequence[str]) -> list[str]:
-        """Who may not read messages sees which headers an edit changed, and not into what."""
+        """Name the changed headers but not their values where message content is withheld."""
         is_refused = content_access.of(request.user).withheld
         return [f"{name}_figures" if is_refused and name in {"about", "changed", "change"} else name for name in names]
 

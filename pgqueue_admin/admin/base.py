@@ -1,4 +1,4 @@
-"""What all of our admin pages have in common: they look, they never write, and they count no further than the cap."""
+"""Base of all our admin pages: read-only, and counts stop at the cap."""
 
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ _ACTS = frozenset(PERMISSIONS.values()) - {PERMISSIONS["read"], PERMISSIONS["rev
 
 
 class CappedPaginator(Paginator):
-    """Never counts a whole table; what lies beyond the cap is found by filters."""
+    """Counts up to the cap, never a whole table; filters find what lies beyond."""
 
     object_list: QuerySet[Any]
 
@@ -28,7 +28,7 @@ class CappedPaginator(Paginator):
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
-    """Staff with the right to view it, or to act at all, may look; adding, changing and deleting is nobody's."""
+    """Staff with the view permission or any right to act may view; nobody may add, change or delete."""
 
     paginator = CappedPaginator
     show_full_result_count = False
@@ -38,12 +38,12 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     sortable_by = ()
     actions_selection_counter = True
     change_form_template = "pgqueue_admin/admin/object.html"
-    console_page = ""  # the URL name of the same thing in the console
+    console_page = ""  # URL name of the object's console page
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Only what a filter offers: Django lets everybody who may look ask by any pattern of any column.
+        """Allow only lookups that a filter offers: Django allows any pattern on any column to all who may view.
 
-        Else as for a value that cannot be: the list as it is, which is more than the blank page of a lookup refused.
+        Refuse as for an invalid value: that shows the unfiltered list, not the blank page of a disallowed lookup.
         """
         names = {each if isinstance(each, str) else getattr(each, "parameter_name", "") for each in self.list_filter}
         name, _, how = lookup.partition("__")
@@ -55,7 +55,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         return self.has_view_permission(request)
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Whoever may act sees what was acted on, and by whom."""
+        """A right to act includes seeing what was acted on, and by whom."""
         person = request.user
         return super().has_view_permission(request, obj) or any(map(person.has_perm, _ACTS))
 

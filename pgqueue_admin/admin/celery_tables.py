@@ -1,4 +1,4 @@
-"""Celery's own tables in Django admin: to be looked at, and last. What runs, and when, stands in the code."""
+"""Celery's own tables in Django admin: read-only and listed last. The code defines what runs, and when."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _APPS = [each.label for each in apps.get_app_configs() if each.label.startswith(
 
 
 class CeleryAdmin(ReadOnlyAdmin):
-    """Arguments and results of tasks stand there: not for whoever may act, only for whoever may view them."""
+    """Rows hold arguments and results of tasks: only the view permission opens them, not a right to act."""
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return admin.ModelAdmin.has_view_permission(self, request, obj)

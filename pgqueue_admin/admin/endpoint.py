@@ -1,4 +1,4 @@
-"""Endpoints in Django admin: their settings, to look at. They are changed on the console, with what that would do."""
+"""Endpoints in Django admin: their settings, read-only. The console changes them and previews the effect."""
 
 from django.contrib import admin
 from django.utils.safestring import SafeString

@@ -1,4 +1,4 @@
-"""A table of the engine's in Django admin: it may not be there, or its database may not answer."""
+"""Base admin of engine tables: the table may be missing, or its database may not answer."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,12 +18,12 @@ _NO_TABLES = "The engine's tables are not in this database. They are made by: ma
 
 
 class EngineTableAdmin(ReadOnlyAdmin):
-    """Each page is the page, or why the queue database does not give it: nothing has been done then."""
+    """Each view returns its page, or the reason why the queue database fails: nothing has been done then."""
 
     title = ""
 
     def is_there(self, connection: Connection) -> bool:
-        """Whether the table is."""
+        """Whether the table exists."""
         raise NotImplementedError
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -49,7 +49,7 @@ class EngineTableAdmin(ReadOnlyAdmin):
                 return self._away(request, _NO_TABLES)
             with through_django():
                 answer = page()
-                return answer.render() if isinstance(answer, TemplateResponse) else answer  # asks, too
+                return answer.render() if isinstance(answer, TemplateResponse) else answer  # rendering queries, too
         except DatabaseError as error:
             return self._away(request, said(error))
 

@@ -1,4 +1,4 @@
-"""Failures in Django admin: what people know of each; taken and acknowledged here, written about on its page."""
+"""Failure groups in Django admin: people's notes. Take and acknowledge them here; write on the console's page."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ class FailureGroupAdmin(ReadOnlyAdmin):
 
     @admin.display(description="acknowledged", ordering="acknowledged_until")
     def acknowledged(self, group: FailureGroup) -> str:
-        """In words that break: two columns of dates would not fit beside the filter of owners."""
+        """One text that wraps: two date columns would not fit beside the owner filter."""
         if group.acknowledged_at is None:
             return ""
         until = f" until {group.acknowledged_until:%d %b %Y %H:%M} UTC" if group.acknowledged_until else ""
@@ -54,7 +54,7 @@ class FailureGroupAdmin(ReadOnlyAdmin):
         return [name for name in self.list_display if name != "at_frame" or not self.get_exclude(request)]
 
     def get_exclude(self, request: HttpRequest, obj: FailureGroup | None = None) -> tuple[str, ...]:
-        """What its messages say is not for everybody."""
+        """Exclude exception text and frame where message content is withheld."""
         return ("message", "frame") if content_access.of(request.user).withheld else ()
 
     @admin.action(description="Take: you become the owner", permissions=["acknowledge"])

@@ -1,4 +1,4 @@
-"""Rules of the lease queue in Django admin: looked at and removed; they are made on their page in the console."""
+"""Rules of the lease queue in Django admin: view and remove; the console's page adds them."""
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet

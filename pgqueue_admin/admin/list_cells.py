@@ -1,4 +1,4 @@
-"""Cells of lists that fit on a screen: a name breaks, what is too long is cut, and whole under the pointer."""
+"""List cells that fit on a screen: names wrap; long ones are cut, with a tooltip of the whole."""
 
 import re
 from datetime import datetime
@@ -23,7 +23,7 @@ def fitting(text: str | None, widest: int = WIDEST) -> SafeString:
 
 
 def table(address: str | None) -> SafeString:
-    """A queue without its quotes, and without its schema where that is the usual one."""
+    """A queue without its quotes, and without its schema if that is the default one."""
     return _cell(_table(address or ""), address or "", WIDEST)
 
 
@@ -47,7 +47,7 @@ def _cell(shown: str, whole: str, widest: int) -> SafeString:
 
 
 class Sample(NamedTuple):
-    """One message of a frozen set."""
+    """One message of a frozen set, for the confirmation page."""
 
     archive_id: int
     type: SafeString
@@ -61,12 +61,12 @@ class Sample(NamedTuple):
         return cls(row.archive_id, type_name(row.message_type), table(row.queue), exception, row.died_at)
 
 
-# Text that others wrote, on Django admin's own tables: what turns text around, or has no shape, is marked.
-_TEXT = re.compile(r">[^<]+")  # never an attribute: a form would send the marks back
+# Untrusted text in Django admin's own tables: bidirectional and invisible characters are marked.
+_TEXT = re.compile(r">[^<]+")  # never attributes: a form would send the marks back
 
 
 def marked(response: HttpResponse) -> HttpResponse:
-    """As console pages mark it, once the page is drawn: the templates are Django's."""
+    """Mark as console pages do, after rendering: the templates are Django's."""
     if isinstance(response, TemplateResponse):
         response.add_post_render_callback(_mark)
     return response

@@ -1,4 +1,4 @@
-"""The way into Django admin: there is one sign-in, the console's."""
+"""Django admin's login redirects to the console's sign-in: there is only one."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -12,7 +12,7 @@ from django.urls import reverse, reverse_lazy
 
 
 class _Next(RedirectURLMixin):
-    """Where Django would go on to: no other host."""
+    """The ``next`` address as Django accepts it: never another host."""
 
     next_page = "admin:index"
 
@@ -22,7 +22,7 @@ class _Next(RedirectURLMixin):
 
 @login_not_required
 def login(request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-    """Whoever is signed in and came here is no staff: signing in anew would lead them back here."""
+    """Answer 403 to a signed-in user who is not staff: signing in again would lead back here."""
     wanted = _Next(request).get_success_url()
     if admin.site.has_permission(request):
         return HttpResponseRedirect(wanted)

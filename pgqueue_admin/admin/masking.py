@@ -1,4 +1,4 @@
-"""Masking rules and reveals in Django admin: looked at; the console's page changes them."""
+"""Masking rules and reveals in Django admin, read-only; the console's page changes them."""
 
 from django.contrib import admin
 
@@ -15,6 +15,6 @@ class MaskingRuleAdmin(ReadOnlyAdmin):
 
 @admin.register(MaskingReveal)
 class MaskingRevealAdmin(ReadOnlyAdmin):
-    """The last of each person; the audit has them all."""
+    """Each person's latest reveal; the audit has all."""
 
     list_display = ("person", "began_at", "ends_at", "reason")

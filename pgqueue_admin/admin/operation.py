@@ -1,4 +1,4 @@
-"""Operations in Django admin: what was done, and the page that asks before it is."""
+"""Operations in Django admin: their list, and the confirmation page before one starts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,13 +59,13 @@ class OperationAdmin(ReadOnlyAdmin):
         return refusal_for(request.user, "retry") is None
 
     def has_act_permission(self, request: HttpRequest) -> bool:
-        """Some kind of operation is theirs; of each that is chosen the service asks for its own right."""
+        """Whether the user may act on any kind of operation; the service checks the right for each chosen one."""
         return any(refusal_for(request.user, kind) is None for kind in ("retry", "discard"))
 
     def _steer(
         self, request: HttpRequest, chosen: QuerySet[Operation], act: Callable[[int, Any], Any], past: str
     ) -> None:
-        """Each by itself: one that cannot be is said, and the others are."""
+        """Act on each alone: report one that is refused and continue with the others."""
         done = []
         for operation in chosen.order_by("pk"):
             try:
@@ -77,7 +77,7 @@ class OperationAdmin(ReadOnlyAdmin):
             self.message_user(request, f"Operations {past}: {', '.join(done)}.", messages.SUCCESS)
 
     def get_exclude(self, request: HttpRequest, obj: Operation | None = None) -> Any:
-        """What somebody searched for, and typed, in messages; the console shows both as far as they may be read."""
+        """Exclude the edit, and the search if content is withheld; the console shows what the user may read."""
         return ("edit", "selection") if content_access.of(request.user).withheld else ("edit",)
 
     def get_urls(self) -> list[URLPattern]:
@@ -85,7 +85,7 @@ class OperationAdmin(ReadOnlyAdmin):
         return [asks, *super().get_urls()]
 
     def confirm(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """GET asks, naming count, queues and environment; POST answers."""
+        """GET asks for confirmation, naming count, queues and environment; POST decides."""
         operation = get_object_or_404(Operation, pk=pk)
         if refusal_for(request.user, operation.kind):
             raise PermissionDenied
@@ -140,7 +140,7 @@ PLANS = {"careful": plans.careful, "flat": plans.flat}
 
 
 def _staging(operation: Operation) -> list[tuple[str, str, bool]]:
-    """Name, words and whether it is the one that fits the size; each value of a plan is set in the console."""
+    """Plans on offer: name, text, and whether it suits the size. The console sets a plan's single values."""
     if operation.kind != Operation.Kind.RETRY:
         return []
     needed = plans.is_needed(operation)
@@ -154,7 +154,7 @@ def _planned(operation: Operation, name: str) -> plans.Planned | None:
 
 
 def _edited(request: HttpRequest, operation: Operation) -> str:
-    """What is changed in each, as somebody proposed it in the console; empty: nothing."""
+    """The edit of each message, as proposed in the console; empty if there is none."""
     kept = edits.of(operation)
     if kept is None:
         return ""
@@ -164,7 +164,7 @@ def _edited(request: HttpRequest, operation: Operation) -> str:
 
 
 def _fault(request: HttpRequest, operation: Operation) -> str:
-    """What is still to be given; nothing is for keeping them, nor once somebody has decided."""
+    """The missing input; empty if the messages are kept, or once the operation is decided."""
     if "keep" in request.POST or operation.state != State.FROZEN:
         return ""
     reason = confirmation.reason(request.POST.get("reason", ""))
@@ -172,7 +172,7 @@ def _fault(request: HttpRequest, operation: Operation) -> str:
 
 
 def _looked(operation: Operation) -> dict[str, Any]:
-    """Some of the set, and what may have changed since the freeze; without the database only what was frozen."""
+    """Samples of the set, and changes since the freeze; without the database only the error."""
     retry = operation.kind == "retry"
     try:
         with queue_database().read_session() as connection:

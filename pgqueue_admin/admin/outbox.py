@@ -1,4 +1,4 @@
-"""Outboxes in Django admin: their records, pending and dispatched, what each sends, and sending by hand."""
+"""Outboxes in Django admin: their pending and dispatched records, each record's sends, and dispatch by hand."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +36,7 @@ NO_SUCH = "There is no such outbox that may be looked at."
 
 @admin.register(ForeignOutbox)
 class OutboxAdmin(ReadOnlyAdmin):
-    """The list is of all outbox tables, also of those for which nobody has decided anything."""
+    """Lists all outbox tables, including those that nobody has configured."""
 
     def get_urls(self) -> list[URLPattern]:
         pages = {"records": self.records, "record": self.record, "dispatch": self.dispatch}
@@ -47,7 +47,7 @@ class OutboxAdmin(ReadOnlyAdmin):
         return [*made, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Those of other databases lead to the console's pages, where they are only looked at."""
+        """Outboxes of other databases link to the console's pages, which only show them."""
 
         def look(connection: Connection) -> dict[str, Any]:
             return {"title": "Outboxes", "rows": states.load(connection), "elsewhere": states.load_elsewhere()}
@@ -55,7 +55,7 @@ class OutboxAdmin(ReadOnlyAdmin):
         return self._page(request, "outboxes", look)
 
     def records(self, request: HttpRequest) -> HttpResponse:
-        """``state=dispatched``, else what is pending; ``after``: the last id of the page before."""
+        """``state=dispatched`` lists dispatched records, else pending; ``after``: the last id of the page before."""
         sent, after = request.GET.get("state") == "dispatched", request.GET.get("after", "")
 
         def look(connection: Connection) -> dict[str, Any] | None:
@@ -84,7 +84,7 @@ class OutboxAdmin(ReadOnlyAdmin):
         return self._page(request, "outbox_record", look)
 
     def dispatch(self, request: HttpRequest) -> HttpResponse:
-        """POST asks, naming count, outbox and environment; POST with ``go`` does it."""
+        """POST asks for confirmation, naming count, outbox and environment; POST with ``go`` sends."""
         if refusal_for(request.user, "dispatch"):
             raise PermissionDenied
         if request.method != "POST":
@@ -144,7 +144,7 @@ def _state(connection: Connection, request: HttpRequest) -> OutboxState | None:
 
 
 def _next(request: HttpRequest, found: list[Any]) -> str:
-    """The query of the page behind this one; empty: there is none."""
+    """The query of the next page; empty if there is none."""
     kept = {name: request.GET.get(name, "") for name in ("schema", "table", "state")}
     return urlencode({**kept, "after": found[ROWS - 1].id}) if len(found) > ROWS else ""
 

@@ -1,4 +1,4 @@
-"""Retry rules in Django admin: looked at and removed; they are made on their page in the console."""
+"""Retry rules in Django admin: view and remove; the console's page adds them."""
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet

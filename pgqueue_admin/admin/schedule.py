@@ -1,4 +1,4 @@
-"""Schedules in Django admin: looked at, paused and resumed; they are written on their page in the console."""
+"""Schedules in Django admin: view, pause and resume; the console's page writes them."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""People in Django admin: nobody gives, or takes over, a right that they lack. Their tokens, and failed sign-ins."""
+"""People in Django admin: nobody grants or takes over a right they lack. Also tokens, scopes and failed sign-ins."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def _own(request: HttpRequest) -> QuerySet[Permission]:
 
 
 def _held(person: int | None) -> QuerySet[Permission]:
-    """Given to a person or to a group of theirs. ``get_all_permissions`` says none of one who may not sign in now."""
+    """Permissions of a person and their groups. ``get_all_permissions`` returns none for an inactive user."""
     return Permission.objects.filter(Q(user=person) | Q(group__user=person)).distinct()
 
 
@@ -74,7 +74,7 @@ def _groups_within(request: HttpRequest) -> QuerySet[Group]:
 
 
 def _reaches(request: HttpRequest, person: User | None) -> bool:
-    """Whoever changes a person could sign in as them: so only one who has no right that the changer has not."""
+    """Whether the user may change this person: they could sign in as them, so that person may have no further right."""
     if person is None or _may_all(request):
         return True
     return not person.is_superuser and not _held(person.pk).exclude(pk__in=_own(request).values("pk")).exists()
@@ -84,7 +84,7 @@ def _covers(request: HttpRequest, group: Group | None) -> bool:
     return group is None or _may_all(request) or _groups_within(request).filter(pk=group.pk).exists()
 
 
-# Failed sign-ins in Django admin. A name that was typed may be a password that slipped: so not for whoever may act.
+# Failed sign-ins in Django admin. A typed name may be a misplaced password: a right to act does not open them.
 @admin.register(FailedSignIn)
 class FailedSignInAdmin(ReadOnlyAdmin):
     list_display = ("at", "name", "address", "place")
@@ -95,7 +95,7 @@ class FailedSignInAdmin(ReadOnlyAdmin):
         return request.user.has_perm("pgqueue.view_failedsignin")
 
 
-# API tokens in Django admin: looked at and revoked; manage.py api_token makes them, as one is shown only once.
+# API tokens in Django admin: view and revoke; manage.py api_token makes them, as a token is shown only once.
 @admin.register(ApiToken)
 class ApiTokenAdmin(ReadOnlyAdmin):
     list_display = ("name", "rights", "created_by", "created_at", "expires_at", "used_at", "revoked_by", "revoked_at")
@@ -117,7 +117,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         return refusal_for(request.user, "set") is None
 
 
-# Queue scopes in Django admin: looked at; the console's page changes them. A group that has some is not deleted.
+# Queue scopes in Django admin, read-only; the console's page changes them. A group with scopes cannot be deleted.
 @admin.register(QueueScope)
 class QueueScopeAdmin(ReadOnlyAdmin):
     list_display = ("group", "pattern", "may_act")

@@ -1,1 +1,1 @@
-"""What other programs ask the console for: figures in the formats of Prometheus."""
+"""HTTP interfaces for other programs: Prometheus metrics and deploy marks."""

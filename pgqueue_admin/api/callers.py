@@ -1,4 +1,4 @@
-"""Who asks: whose token a request shows, and whether it comes from this very machine."""
+"""Identifies callers: by the token of a request, or as coming from this machine."""
 
 from ipaddress import ip_address
 
@@ -8,15 +8,15 @@ from pgqueue_admin.models import ApiToken
 from pgqueue_admin.services import api_tokens
 
 
-# Whose token a request shows: ``Authorization: Bearer …``. A cookie says nothing: no page asks for its reader.
+# Only ``Authorization: Bearer …`` counts. Cookies do not: no page sends these requests for its reader.
 def holder(request: HttpRequest, right: str) -> ApiToken | None:
-    """None: it shows none, or one that is not good for this."""
+    """The request's token if it is valid and has this right, else None."""
     kind, _, token = request.headers.get("Authorization", "").partition(" ")
     return api_tokens.holder(token.strip(), right) if kind.lower() == "bearer" and token else None
 
 
-# Who asks from this very machine, with no proxy between.
-# Any of these means that a proxy passes on what somebody else asked: its own address says nothing about them.
+# Callers on this machine, with no proxy between.
+# Any of these means that a proxy forwarded the request: the peer's address is then only the proxy's.
 _FORWARDED = ("FORWARDED", "VIA", "X_FORWARDED_FOR", "X_FORWARDED_HOST", "X_FORWARDED_PROTO", "X_REAL_IP")
 
 

@@ -1,4 +1,4 @@
-"""Figures as metric families, read from the same functions as the pages. None is never written as 0."""
+"""Metric families, read from the same functions as the pages. An unknown figure is never written as 0."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ from pgqueue_admin.models import (
 from pgqueue_admin.models.queue_overview import QueueFacts, QueueFigures
 from pgqueue_admin.monitor import targets
 
-MOST_QUEUES = 2_000  # labels are other people's names: whoever makes tables must not fill the monitoring's memory
+MOST_QUEUES = 2_000  # labels are foreign table names: creating tables must not fill the monitoring's memory
 MOST_CAUSES = 50
 LONGEST_CAUSE = 200  # characters; all other labels are bounded by their columns
 _OPEN = tuple(state for state in Operation.State if state not in ("done", "cancelled", "lapsed"))
@@ -65,7 +65,7 @@ METRICS: dict[str, tuple[Sequence[str], str]] = {  # labels, help
 
 
 class ConsoleFigures(Collector):
-    """One scrape: a few statements on the console's database, none on the queues'."""
+    """One scrape: a few statements on the console's database, none on the queue database."""
 
     def __init__(self) -> None:
         self.now = database_clock.now()
@@ -132,7 +132,7 @@ class ConsoleFigures(Collector):
 
 
 def _dead_by_cause() -> Counter[tuple[str, str]]:
-    """As Overview lists them. Causes that differ only behind the cut are one: no series may come twice."""
+    """Counts as Overview lists them. Causes equal up to the cut are added up: no series may repeat."""
     found: Counter[tuple[str, str]] = Counter()
     for alert in Alert.objects.filter(resolved_at=None, kind="dead_message"):
         found[alert.queue, alert.cause[:LONGEST_CAUSE]] += alert.count

@@ -1,4 +1,4 @@
-"""``POST /api/marks/``: a deploy says what it did, and Overview shows it among the changes."""
+"""``POST /api/marks/``: a deployment posts a mark, which Overview shows among the changes."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ NO_TOKEN = (
 @csrf_exempt
 @require_POST
 def post(request: HttpRequest) -> JsonResponse:
-    """201 with the mark; 400, 401, 413 and 429 say in a sentence why it is not kept."""
+    """Answer 201 with the mark; 400, 401, 413 and 429 say in a sentence why it is refused."""
     token = callers.holder(request, "marks")
     if token is None:
         answer = _refused(NO_TOKEN, 401)

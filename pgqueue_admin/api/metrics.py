@@ -1,4 +1,4 @@
-"""``/metrics``: the newest figures for Prometheus, here and to tokens. An unknown or stale figure is left out."""
+"""``/metrics``: the newest figures for Prometheus, for this machine or a token. Unknown or stale ones are left out."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ REFUSED = (
 @login_not_required
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """OpenMetrics where the Accept header asks for it, else Prometheus' text format."""
+    """Answer in OpenMetrics if the Accept header asks for it, else in Prometheus' text format."""
     if not (asks_directly(request) or callers.holder(request, "metrics")):
         return HttpResponse(REFUSED, status=403, content_type="text/plain")
     encode, content_type = _encoder(request.headers.get("Accept", ""))
@@ -29,7 +29,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _encoder(accepted: str) -> tuple[Callable[[ConsoleFigures], bytes], str]:
-    """Prometheus' text format where it cannot be told what is accepted: the library fails on a version that is none."""
+    """Fall back to Prometheus' text format on an unreadable Accept header: the library fails on an invalid version."""
     try:
         return choose_encoder(accepted)
     except (TypeError, ValueError):
