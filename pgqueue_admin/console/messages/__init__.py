@@ -1,1 +1,1 @@
-"""Messages of one queue: the list, what is done with those that wait, and each message's page."""
+"""Messages of one queue: the list, acts on waiting messages, and each message's page."""

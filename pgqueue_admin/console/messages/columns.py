@@ -1,4 +1,4 @@
-"""Columns of lists that come from bodies: of its page's rows the start of each is read, and no more."""
+"""List columns taken from message bodies: only the start of each body on the page is read."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from uuid import UUID
@@ -19,11 +19,11 @@ from pgqueue_admin.services.content_access import ContentAccess, Payload
 from pgqueue_admin.services.masking import message_types
 from pgqueue_admin.transport.wire import headers as h
 
-Payloads = Mapping[Hashable, tuple[str, Payload]]  # of each row its type and its fields
+Payloads = Mapping[Hashable, tuple[str, Payload]]  # row key → message type and fields
 
 
 def of_queue(request: HttpRequest, table: QueueTable, messages: Sequence[WaitingMessage]) -> PayloadColumns:
-    """None where many rows may have one seq."""
+    """Empty if rows may share a seq."""
     access = content_access.of(request.user)
     if not messages or not table.seq_unique:
         return PayloadColumns()
@@ -31,7 +31,7 @@ def of_queue(request: HttpRequest, table: QueueTable, messages: Sequence[Waiting
 
 
 def of_delayed(request: HttpRequest, table: QueueTable, messages: Sequence[DelayedMessage]) -> PayloadColumns:
-    """None where nothing indexes their ids."""
+    """Empty if no index covers the ids."""
     access = content_access.of(request.user)
     if not messages or (table.has_ids and not table.has_primary_key):
         return PayloadColumns()
@@ -50,7 +50,7 @@ def of_archive(request: HttpRequest, ids: Sequence[int]) -> PayloadColumns:
 def _read(
     request: HttpRequest, access: ContentAccess, ask: Callable[[Connection], Payloads], of: Address | None = None
 ) -> PayloadColumns:
-    """A part of its own: where bodies cannot be read, the list stays."""
+    """Read within a time limit of its own: if bodies cannot be read, the list still shows."""
     if access.refusal:
         return PayloadColumns()
     asked = payload_columns.asked(request.GET)

@@ -1,4 +1,4 @@
-"""Copy as new: asks where one message, archived or waiting, is sent once more."""
+"""Copy as new: the form that sends a copy of one message, archived or waiting."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""A message that ends its process: at which deaths it was in flight, and moving it out of its queue."""
+"""A message that crashes its process: the crashes while it was in flight, and moving it out of its queue."""
 
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -57,7 +57,7 @@ def move_out(request: HttpRequest, row_id: UUID) -> HttpResponse:
         Way("See the queue", url_converters.queue(found.address)),
     )
     responses.done(request, said, *ways)
-    if halt:  # there stands the act that makes it go on
+    if halt:  # that page has the act that resumes the endpoint
         return responses.SeeOther(reverse("crashing_message", args=[row_id]))
     return responses.SeeOther(reverse("archived_message", args=[moved.archive_id]))
 

@@ -1,4 +1,4 @@
-"""What is this message, what happened to it, what may I do? One page for those that wait and for archived ones."""
+"""What is this message, what happened to it, what may I do? One page for waiting and archived messages."""
 
 from typing import Any, NamedTuple
 
@@ -41,7 +41,7 @@ MOST_REASONS = 20
 
 class WaitingMessageData(NamedTuple):
     table: QueueTable
-    tick: str  # what an act says of it
+    tick: str  # what the form of an act posts
     facts: facts.MessageSummary
     body: body.ShownBody
     topic: str
@@ -55,7 +55,7 @@ class ArchivedMessageData(NamedTuple):
     judged: Target | None
     retried_as: int | None  # of a lease message
     deaths: store.DeathRecord | None
-    first_ending: int | None  # of a lease message: the archive id of the ending before this one
+    first_ending: int | None  # of a lease message: the archive id of its earlier ending
     failure: failure.FailureOfMessage | None
 
 
@@ -98,7 +98,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
 
 
 def _reasons(archive_id: int, events: list[Any]) -> QuerySet[AuditEntry]:
-    """What people wrote when they acted on it, newest first. ``events``: its own, which name operations it was in."""
+    """Reasons people gave for acts on it, newest first. ``events``: its own, which name the operations it was in."""
     operations = {event.operation for event in events if event.operation}
     of_it = Q(operation_id__in=operations) | Q(verb__in=("move out", "edit"), after__archive_id=archive_id)
     of_it |= Q(verb__in=("discard", "move out", "cancel delayed"), after__archive_ids__contains=archive_id)
@@ -108,7 +108,7 @@ def _reasons(archive_id: int, events: list[Any]) -> QuerySet[AuditEntry]:
 def _read_waiting(
     connection: Connection, address: Address, row_id: str, request: HttpRequest
 ) -> WaitingMessageData | None:
-    """In a queue, or in a table of delayed messages."""
+    """Read from a queue, or from a table of delayed messages."""
     table = discovery.readable(connection, address) if is_watched(address) else None
     if table is not None and table.kind is TableKind.DELAYED:
         navigation.stands_under(request, "delayed")
@@ -123,7 +123,7 @@ def _read_waiting(
 def waiting_facts(
     connection: Connection, table: QueueTable, row_id: str, access: ContentAccess
 ) -> facts.MessageSummary | None:
-    """Of a message in a queue, or in a table of delayed ones; None where it is not there any more."""
+    """Summary of a message in a queue or a delayed table; None if it is gone."""
     if table.kind is TableKind.DELAYED:
         return delayed_rows.facts_of(connection, table, row_id, access)
     found = browse.message(connection, table, row_id) if table.has_messages else None

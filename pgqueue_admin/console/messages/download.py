@@ -27,7 +27,7 @@ from pgqueue_admin.services.masking.body import MOST
 PIECE = 1_000_000
 MASKED = "Not downloaded: masking rules hide parts of it. Its page shows the other parts."
 
-Read = Callable[[int], bytes | None]  # from an offset on, at most a PIECE
+Read = Callable[[int], bytes | None]  # offset → at most a PIECE
 
 
 @require_safe
@@ -59,7 +59,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponseBase:
 
 @require_safe
 def archived_headers(request: HttpRequest, archive_id: int) -> HttpResponseBase:
-    """Whole: of many a page shows the first."""
+    """The whole headers: a page shows only the first of many."""
     access, read = content_access.of(request.user), _of_archive(store.headers, archive_id)
 
     def is_masked() -> bool:
@@ -83,9 +83,9 @@ def _archived(archive_id: int, access: ContentAccess) -> MessageSummary | None:
 
 
 def _is_masked(access: ContentAccess, read: Read, known: Callable[[], MessageSummary | None]) -> bool:
-    """Whether a rule hides anything of a body. ``known``: the message, which is read only where a rule may hold.
+    """Whether a rule hides any part of a body. ``known`` reads the message; it is called only if a rule may apply.
 
-    Of one that is not found nobody can tell.
+    True if the message is not found: nobody can tell.
     """
     if not access.masks_bodies():
         return False
@@ -117,9 +117,9 @@ def _download(
     opened: Callable[[], None],
     address: Address | None = None,
 ) -> HttpResponseBase:
-    """A file has the bytes as they are, or there is none.
+    """Send the exact bytes, or no file.
 
-    The first piece is read before the answer begins: what is not there is said, not sent empty.
+    The first piece is read before the response begins: a missing body is an error, not an empty file.
     """
     if access.refusal:
         return _forbidden(access.refusal)

@@ -1,4 +1,4 @@
-"""What the fields of one body say, as cells of a row; on a phone they fold under it."""
+"""Cells of a row that show fields of its body; on a phone they fold under the row."""
 
 from collections.abc import Iterable
 from html import escape
@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from pgqueue_admin.console import components
 from pgqueue_admin.console.messages.payload_columns import PayloadCell
 
-MOST = 80  # letters of one
+MOST = 80  # characters of a cell
 
 
 def drawn(cells: Iterable[PayloadCell]) -> SafeString:

@@ -1,4 +1,4 @@
-"""Fields of bodies as columns of a list: which ones, what stands in their cells, and what else can be chosen."""
+"""Body fields as list columns: which are shown, their cells, and which others are offered."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -18,11 +18,11 @@ from pgqueue_admin.models.payload_choice import LONGEST_TYPE
 from pgqueue_admin.services.content_access import Payload
 from pgqueue_admin.transport.wire.type_names import short_type
 
-SECONDS = 1.0  # of those that the page has
+SECONDS = 1.0  # of the page's time limit
 MOST = 6  # columns
-BODYLINE = "bodyline"  # of waiting messages: the start of each body as it is, no field of it
-GUESSED = 2  # where nobody has chosen any
-TYPES = 12  # of a page, of which fields are offered
+BODYLINE = "bodyline"  # of waiting messages: the raw start of each body, not a field
+GUESSED = 2  # for types without a saved choice
+TYPES = 12  # of a page, whose fields are offered
 OFFERED = 30  # fields of a type
 
 
@@ -40,7 +40,7 @@ class OfferedField(NamedTuple):
 
 
 class OfferedType(NamedTuple):
-    """``packed``: its name and all of its fields, as the form that keeps a choice has them."""
+    """``packed``: its name and all of its fields, for the form that saves a choice."""
 
     word: str
     fields: list[OfferedField]
@@ -49,7 +49,7 @@ class OfferedType(NamedTuple):
 
 @dataclass(frozen=True)
 class PayloadColumns:
-    """``asked``: the address says which. ``are_kept``: what is shown is what this person has chosen for some type."""
+    """``asked``: the address names the columns. ``are_kept``: they are this person's saved choice for some type."""
 
     names: Sequence[str] = ()
     cells: Mapping[Hashable, list[PayloadCell]] | None = None
@@ -64,17 +64,17 @@ class PayloadColumns:
 
     @property
     def as_query(self) -> str:
-        """What an address goes on with, so that it shows the same."""
+        """What links append to their query to show the same columns."""
         return "".join(f"&{urlencode({'cols': name})}" for name in self.chosen_names) if self.asked else ""
 
     @property
     def chosen_names(self) -> list[str]:
-        """As an address and a form have them: of none one that is empty."""
+        """For addresses and forms: one empty name means no columns."""
         return list(self.names) or [""]
 
 
 def asked(query: QueryDict) -> list[str] | None:
-    """The fields that an address names; None where it names none, not even that there are to be none."""
+    """The fields that an address names; None without ``cols``. An empty ``cols`` means no columns."""
     if "cols" not in query:
         return None
     given = (name.strip() for name in query.getlist("cols"))
@@ -88,7 +88,7 @@ def is_name(name: Any) -> bool:
 def columns(
     payloads: Mapping[Hashable, tuple[str, Payload]], asked: Sequence[str] | None, person: Any
 ) -> PayloadColumns:
-    """``payloads``: of each row its type and what could be read of its body."""
+    """``payloads``: row key → its type and what could be read of its body."""
     by_type = _by_type(payloads.values())
     kept = payload_choice.of(person, list(by_type)) if by_type and asked is None else {}
     names = list(asked) if asked is not None else _of_types(by_type, kept)
@@ -98,7 +98,7 @@ def columns(
 
 
 def _by_type(payloads: Iterable[tuple[str, Payload]]) -> dict[str, Counter[str]]:
-    """Their fields, in the order in which bodies have them, with how many have each; the commonest type first."""
+    """Fields of each type in body order, with how many bodies have each; the most common type first."""
     fields, often = dict[str, Counter[str]](), Counter[str]()
     for type, payload in payloads:
         fields.setdefault(type, Counter()).update([name for name in payload.fields if is_name(name)])
@@ -107,7 +107,7 @@ def _by_type(payloads: Iterable[tuple[str, Payload]]) -> dict[str, Counter[str]]
 
 
 def _of_types(by_type: Mapping[str, Counter[str]], kept: Mapping[str, list[str]]) -> list[str]:
-    """What was chosen for these types; of the others the first fields that most of their bodies have."""
+    """Saved columns of these types; for the others, the most common of their first fields."""
     there = {name for fields in by_type.values() for name in fields}
     chosen = [name for type in by_type for name in kept.get(type, ()) if name in there]
     guessed = Counter[str]()
@@ -131,7 +131,7 @@ def _offered(type: str, fields: Counter[str], names: Sequence[str]) -> OfferedTy
 
 @require_POST
 def keep(request: HttpRequest) -> HttpResponse:
-    """For each type of the page those of its fields that its address shows; or the first ones again."""
+    """Save the shown fields for each type on the page, or forget saved ones."""
     known = dict(filter(None, map(_of_form, request.POST.getlist("of")[:TYPES])))
     shown = asked(request.POST) or []
     if request.POST.get("forget"):
@@ -147,7 +147,7 @@ def keep(request: HttpRequest) -> HttpResponse:
 
 
 def _of_form(packed: str) -> tuple[str, list[str]] | None:
-    """None of what no page of ours has written."""
+    """None unless one of our pages wrote it."""
     match pagination.unpack(packed):
         case [str(type), list(fields)] if len(type) <= LONGEST_TYPE and (type.isprintable() or not type):
             return type, [name for name in fields[:OFFERED] if is_name(name)]

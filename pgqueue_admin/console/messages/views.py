@@ -150,7 +150,7 @@ def _line(
 
 
 def _no_lines(access: ContentAccess) -> str:
-    """Why the start of each body is not shown: of a part of a body nobody knows what a rule would hide there."""
+    """Why the start of bodies is not shown: masking a part of a body is impossible without the rest."""
     return access.refusal or (_MASKED if access.masks_bodies() else "")
 
 
@@ -159,7 +159,7 @@ def _head(queue: Queue | None) -> int | None:
 
 
 def _cursors(found: MessageListData | delayed_rows.DelayedPageRows | None) -> dict[str, Any]:
-    """Where the pages beside this one begin, as query names."""
+    """The cursors of the previous and next page, as query names."""
     if not (found and found.page):
         return {}
     page = found.page

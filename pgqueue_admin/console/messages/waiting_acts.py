@@ -1,4 +1,4 @@
-"""Acts on messages that wait or are delayed: asked on a page of their own, then done to each that is still there."""
+"""Acts on waiting or delayed messages: confirmed on a page of their own, then done to each that is still there."""
 
 import re
 from collections import Counter
@@ -49,7 +49,7 @@ class PossibleAct(NamedTuple):
 
 
 class AskedRow(NamedTuple):
-    """A message that was ticked; None: it has left since."""
+    """A ticked message; ``message`` is None if it has left since."""
 
     tick: str
     seen: SeenRow
@@ -58,7 +58,7 @@ class AskedRow(NamedTuple):
 
 @dataclass(frozen=True)
 class WaitingActRequest:
-    """What a person wants done, as the form says."""
+    """An act, as its form requests it."""
 
     name: str
     address: Address
@@ -73,7 +73,7 @@ class WaitingActRequest:
 
 
 def possible(person: Any, is_delayed: bool) -> list[PossibleAct]:
-    """What can be done with messages of a queue, or of a delayed table."""
+    """Acts on messages of a queue, or of a delayed table."""
     offered = (
         (("run_now", "Run now", "go", "m"), ("cancel", "Cancel", "bad", "d"))
         if is_delayed
@@ -83,7 +83,7 @@ def possible(person: Any, is_delayed: bool) -> list[PossibleAct]:
 
 
 def offered(person: Any, table: QueueTable) -> dict[str, Any]:
-    """For a template: what can be done with messages of the table; ``foreign``: why nothing can."""
+    """Template context: the acts on messages of the table; ``foreign``: why there are none."""
     if why := write_refusal(table.address):
         return {"foreign": why, "home": table.address, "is_only_looked_at": True}
     try:
@@ -96,7 +96,7 @@ def offered(person: Any, table: QueueTable) -> dict[str, Any]:
 
 
 def tick(message: WaitingMessage | DelayedMessage) -> str:
-    """What a form says of a row: which it is, and that it is still the one that was seen."""
+    """What a form posts of a row: its id, and its seq or due time to detect that it changed."""
     return f"{message.id}:{message.due_text if isinstance(message, DelayedMessage) else message.seq}"
 
 
@@ -156,7 +156,7 @@ def _ways(asked: WaitingActRequest, done: Sequence[ActOutcome]) -> list[Way]:
 
 
 def _onward(asked: WaitingActRequest, outcomes: Sequence[ActOutcome]) -> str:
-    """Back to the list; from the page of a message that has left it to where that is now."""
+    """Back to the list; from a message's own page to where the message is now."""
     own = reverse("waiting_message", args=[*asked.address, outcomes[0].seen.row_id])
     if asked.next.partition("?")[0] != own or outcomes[0].result != "done":
         return asked.next
@@ -199,7 +199,7 @@ Found = tuple[QueueTable | None, list[AskedRow], str]
 
 
 def _read(connection: Connection, asked: WaitingActRequest) -> Found:
-    """The table, its ticked messages as they are now, and why nothing can be done there."""
+    """The table, its ticked messages as they are now, and why no act is possible."""
     try:
         table = acts_allowed.table_of(connection, asked.address)
     except OperationRefused as refused:
@@ -214,7 +214,7 @@ def _read(connection: Connection, asked: WaitingActRequest) -> Found:
 
 
 def _queues(asked: WaitingActRequest) -> list[tuple[str, Address, str]]:
-    """Canonical name, address, and what is known against it: nobody receives there."""
+    """Canonical name, address, and a note if nobody receives there."""
     home = database_of(asked.address)
     known = [each for each in input_queues.known() if each[1] != asked.address and database_of(each[1]) == home]
     says = {each.address: each.says for each in without_receiver([name for name, _ in known])}
@@ -236,7 +236,7 @@ def _asked(request: HttpRequest, address: Address) -> WaitingActRequest:
 
 
 def _seen(address: Address, text: str) -> SeenRow | None:
-    """None of what no page of ours has written."""
+    """None unless one of our pages wrote it."""
     row_id, _, state = text.partition(":")
     try:
         known = UUID(row_id)

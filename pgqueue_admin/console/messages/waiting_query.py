@@ -1,4 +1,4 @@
-"""The filter of a queue's list: the archive's grammar, as far as it makes sense of messages that wait."""
+"""The filter of a queue's list: the archive's grammar, as far as it applies to waiting messages."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.monitor.waiting_search import Condition
 from pgqueue_admin.services.content_access import ContentAccess
 
-OWN = ("seq", "is")  # where in the queue, and what has expired: of this list alone
+OWN = ("seq", "is")  # terms of this list alone: position in the queue, and expiry
 _OWN = re.compile(r"(?P<name>seq|is):(?P<value>\S*)")
 _SIGNS = ("", ">", ">=", "<", "<=")
 KNOWN = {"", "type", "id", "conversation", "header", "headers", "body", "sent", "size"}
@@ -34,8 +34,8 @@ _DEAD = "that is known of messages in the archive. What waits here has not died.
 
 @dataclass(frozen=True)
 class WaitingQuery:
-    """``wanted``: None where texts are not looked for. ``seq``: a sign and a place; ``of_queue``: that or is:expired as
-    typed, and where: a delayed table has neither.
+    """``wanted``: None without a text search. ``seq``: a sign and a position. ``of_queue``: seq or is:expired as typed,
+    and its offset: a delayed table supports neither.
     """
 
     wanted: AllOf | None = None
@@ -45,7 +45,7 @@ class WaitingQuery:
 
 
 def read(text: str, access: ContentAccess) -> WaitingQuery:
-    """Raises SearchSyntaxError: then nothing is looked for."""
+    """Raises SearchSyntaxError: then nothing is searched."""
     query, nodes = WaitingQuery(), list[Node]()
     for node, typed, at in parsed(text, _term) if text else ():
         own = [node] if isinstance(node, Term) and node.field in OWN else []
@@ -60,14 +60,14 @@ def read(text: str, access: ContentAccess) -> WaitingQuery:
 
 
 def refuse_unreadable(node: Node, typed: str, at: int, access: ContentAccess) -> None:
-    """Raises SearchSyntaxError where it asks for what this person may not read."""
+    """Raises SearchSyntaxError if a term reads what this person may not."""
     for term in _terms(node):
         if reads_text(term) and (refusal := access.search_refusal(term.field, term.path)):
             raise SearchSyntaxError(typed, refusal, at)
 
 
 def fitting(query: WaitingQuery, table: QueueTable, searches: bool) -> None:
-    """Raises SearchSyntaxError where this table cannot be asked that."""
+    """Raises SearchSyntaxError if this table does not support the query."""
     if query.of_queue and table.kind is TableKind.DELAYED:
         typed, at = query.of_queue
         raise SearchSyntaxError(typed, "that is of queues. A delayed table is in the order of due times.", at)
@@ -88,13 +88,13 @@ def _of_queue(term: Term) -> dict[str, Any]:
 
 
 def condition(connection: Connection, wanted: AllOf) -> Condition:
-    """Raises ServerTooOld where bodies would have to be read as JSON and cannot be."""
+    """Raises ServerTooOld if bodies must be read as JSON and the server cannot."""
     store.check(connection, ArchiveFilter(state="", also=wanted.nodes))
-    return Condition(*search_condition.compiled(wanted))  # whose queue this is was asked when it was opened
+    return Condition(*search_condition.compiled(wanted))  # no scope: access to the queue was checked when it was opened
 
 
 def _term(text: str, at: int) -> Node:
-    """As the archive reads it, but an age is that of its sending."""
+    """Parse as the archive does, but an age counts from sending."""
     if found := _OWN.fullmatch(text):
         return _own(found["name"], found["value"], text, at)
     node = fields.term(text, at, NAMES)

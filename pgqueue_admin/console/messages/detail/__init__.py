@@ -1,1 +1,1 @@
-"""A message made ready for its page: what it is, what happened to it, what it says."""
+"""A message prepared for its page: its summary, timeline, body, error and acts."""

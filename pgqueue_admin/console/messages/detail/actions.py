@@ -1,4 +1,4 @@
-"""What a person may do with an archived message, and why not."""
+"""Which acts a person may do on an archived message, and why not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from pgqueue_admin.services.unattended import UnattendedQueue, without_receiver
 
 @dataclass(frozen=True, slots=True)
 class MessageActions:
-    """Which acts fit its state; a refusal is the sentence beside a disabled button."""
+    """Acts that fit the message's state; a refusal is the sentence beside a disabled button."""
 
     target: Address | None
     retry: bool = False
@@ -32,20 +32,20 @@ class MessageActions:
     copy: bool = False
     discard: bool = False
     restore: bool = False
-    crossing: int | None = None  # what it is on its way by, where that may be opened
+    crossing: int | None = None  # the crossing that carries it, if its page may be opened
     retry_refusal: str = ""
     discard_refusal: str = ""
     discard_effect: str = ""
     without_receiver: Sequence[UnattendedQueue] = ()
-    other: str = ""  # what the target is, where it is no input queue: it has to be chosen by name
-    runs: Sequence[str] = ()  # code of others that runs as ours
+    other: str = ""  # what the target is if it is no input queue: it must be chosen by name
+    runs: Sequence[str] = ()  # code of other roles that each insert runs as ours
 
 
 def of_archived(
     person: Any, facts: MessageSummary, judged: Target | None, first_ending: int | None = None
 ) -> MessageActions:
-    """``judged``: its target, as the act would judge it; None where it has none. ``first_ending``: of a lease message
-    that was ended twice, where this is the second.
+    """``judged``: its target as the act would judge it; None if it has none. ``first_ending``: of a lease message ended
+    twice, the archive id of the first ending, if this is the second.
     """
     row = facts.archived
     assert row is not None

@@ -1,4 +1,4 @@
-"""An archived message as a line of a list."""
+"""An archived message as a row of a list."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ class ArchiveRow:
     message: ArchivedMessage
     address: Address | None
     cells: Sequence[PayloadCell] = ()
-    first_ending: int | None = None  # the archive id of the ending before this one, of a lease message
+    first_ending: int | None = None  # of a lease message: the archive id of its earlier ending
 
     @property
     def type(self) -> str:
@@ -30,7 +30,7 @@ class ArchiveRow:
 
     @property
     def cause(self) -> str:
-        """What it died of, or why it is here."""
+        """The exception, else why it cannot be retried."""
         kind = short_type(self.message.exception_type) if self.message.exception_type else ""
         said = " ".join((self.message.exception_message or "").split())
         return ": ".join(filter(None, (kind, said))) or self.message.retry_blocked_reason or ""

@@ -1,4 +1,4 @@
-"""The body on a message's page: which view, from which byte on, and where the rest is."""
+"""The body on a message's page: the view, the offset, and where the rest is."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ from pgqueue_admin.services.masking.body import MOST, MaskedBody
 WORDS = {"pretty": "Pretty", "raw": "Raw", "hex": "Hex", "bodystring": "BodyString"}
 
 Asked = Mapping[str, str]
-BodyString = Callable[[int], bodies.BodyString | None]  # from this byte on
-Read = Callable[[int, int], bytes | None]  # offset, length: the bytes, None where the body is NULL
-Mask = Callable[[bytes, str | None], MaskedBody | None]  # the whole, its content type
+BodyString = Callable[[int], bodies.BodyString | None]  # offset → text
+Read = Callable[[int, int], bytes | None]  # offset, length → bytes; None if the body is NULL
+Mask = Callable[[bytes, str | None], MaskedBody | None]  # whole body, content type → masked body
 MASKABLE = ("pretty", "raw")  # the other views would show what is hidden
 
 
 @dataclass(frozen=True, slots=True)
 class ShownBody:
-    """What the Body section draws. ``part`` is None where there is nothing to draw; ``source`` tells of bodystring.
+    """What the Body section draws. ``part``: None if there is nothing to draw; ``source``: where a bodystring is from.
 
-    ``withheld``: why it may not be read. ``is_masked``: parts of it are hidden, and it is no file to be taken away.
+    ``withheld``: why it may not be read. ``is_masked``: parts are hidden, so it cannot be downloaded.
     """
 
     part: BodyPart | None
@@ -43,13 +43,13 @@ class ShownBody:
 
     @property
     def next_view(self) -> str:
-        """The one that a key goes on to, round and round."""
+        """The view that the shortcut key switches to, in a cycle."""
         names = [name for name, _ in self.views]
         return names[(names.index(self.view) + 1) % len(names)]
 
 
 def of_waiting(connection: Connection, table: QueueTable, facts: MessageSummary, asked: Asked) -> ShownBody:
-    """Of a message that lies in a table of its endpoint."""
+    """The body of a message that waits in a table of its endpoint."""
     row_id = facts.row_id
     assert row_id is not None
 
@@ -60,13 +60,13 @@ def of_waiting(connection: Connection, table: QueueTable, facts: MessageSummary,
     def bodystring(start: int) -> bodies.BodyString | None:
         return bodies.bodystring(connection, table, row_id, offset=start, seq=facts.seq)
 
-    if mask_of(facts.access, facts.types):  # what others wrote into the column no rule has seen
+    if mask_of(facts.access, facts.types):  # no rule covers the column bodystring, which others write
         return of_copy(read, facts.body_size, facts.content_type, asked, facts.access, facts.types)
     return shown(read, bodystring, facts.body_size, facts.content_type, asked, facts.withheld, None)
 
 
 def of_finished(message: FinishedMessage, facts: MessageSummary, asked: Asked) -> ShownBody:
-    """Of a message of history: of what is kept of it."""
+    """The body of a message in history, as far as it is kept."""
     kept = message.body
     if kept is None:
         return ShownBody(None, "")
@@ -87,7 +87,7 @@ def of_copy(
     access: ContentAccess,
     types: Collection[str],
 ) -> ShownBody:
-    """Of a body that no table of an endpoint holds: it has no column ``bodystring``."""
+    """A body outside endpoints' tables: it has no column ``bodystring``."""
 
     def bodystring(start: int) -> bodies.BodyString | None:
         raw = read(start, bodies.PART)
@@ -97,7 +97,7 @@ def of_copy(
 
 
 def mask_of(access: ContentAccess, types: Collection[str]) -> Mask | None:
-    """None where no rule looks into bodies of these types."""
+    """None if no rule applies to bodies of these types."""
     return partial(access.body, types=types) if access.masks_bodies(types) else None
 
 
@@ -110,7 +110,7 @@ def shown(
     withheld: str,
     mask: Mask | None,
 ) -> ShownBody:
-    """The part that ``?body=…&from=…`` asks for; bad values fall back to the start in the view that suits."""
+    """The part that ``?body=…&from=…`` requests; invalid values fall back to the start, in the view that suits."""
     view = asked.get("body", "")
     if size is None or withheld:
         return ShownBody(None, view, withheld=withheld)
@@ -125,7 +125,7 @@ def shown(
 
 
 def _masked(hidden: MaskedBody, content_type: str | None, asked: Asked) -> ShownBody:
-    """In a view that shows no more than text, page by page."""
+    """Masked content in a text view, page by page."""
     view = asked.get("body", "")
     if hidden.content is None:
         return ShownBody(None, view, withheld=hidden.hidden, is_masked=True)

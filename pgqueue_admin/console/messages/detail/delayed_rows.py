@@ -1,4 +1,4 @@
-"""Delayed messages as their list and their own page show them: due as meant, where they go, why they wait."""
+"""Delayed messages for their list and page: the intended due time, destination and reason."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class DelayedMessageRow:
 
     @property
     def tick(self) -> str:
-        """What an act says of it."""
+        """What an act's form posts: the id, and the due time as seen."""
         return f"{self.message.id}:{self.message.due_text}"
 
     @property
@@ -74,7 +74,7 @@ class DelayedPageRows:
 def found(
     connection: Connection, table: QueueTable, query: Mapping[str, str], asked: MessageListQuery
 ) -> DelayedPageRows:
-    """What ``?after=`` and ``?before=`` ask for; ``?from=now`` passes over what is overdue."""
+    """The page that ``?after=`` and ``?before=`` request; ``?from=now`` skips overdue messages."""
     told, now = skew.read(connection, table.address), database_clock.now()
     after, before = _cursor(query.get("after")), _cursor(query.get("before"))
     if query.get("from") == "now" and not (after or before):
@@ -92,7 +92,7 @@ def listed(
     before: Cursor | None = None,
     limit: int = ROWS,
 ) -> delayed.DelayedPage:
-    """Of a search only forwards: the next page goes on behind what was looked through."""
+    """List one page; a search goes only forwards, from the last row it looked at."""
     if asked.error:
         return delayed.DelayedPage([])
     if asked.wanted is None:
@@ -105,7 +105,7 @@ def listed(
 def facts_of(
     connection: Connection, table: QueueTable, row_id: str, access: ContentAccess
 ) -> summary.MessageSummary | None:
-    """Of one message; None where it is not there any more."""
+    """Summary of one message; None if it is gone."""
     message = delayed.message(connection, table, row_id)
     if message is None:
         return None
@@ -114,7 +114,7 @@ def facts_of(
 
 
 def meant(message: DelayedMessage, told: ClockSkew | None) -> datetime | None:
-    """When it was meant to be due."""
+    """The intended due time: the stored one without the table's zone skew."""
     return message.due_at - told.zone if message.due_at and told else message.due_at
 
 
@@ -123,7 +123,7 @@ def _instant(at: datetime) -> Cursor:
 
 
 def _cursor(text: str | None) -> Cursor | None:
-    """The key where a page ends; what is none falls back to the first page."""
+    """The key where a page ends; None, so the first page, if invalid."""
     key = pagination.unpack(text)
     if not key or len(key) != 2 or not all(isinstance(part, str) for part in key) or not _DUE.fullmatch(key[0]):
         return None

@@ -1,4 +1,4 @@
-"""The error of a dead message: what was thrown, and the frames that are its own code."""
+"""The error of a dead message: the exception, and the frames of its own code."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,11 +14,11 @@ class MessageError:
     type: str
     message: str
     trace: str
-    full: bool  # the trace as it came, instead of its own frames
+    full: bool  # the trace as received, not only its own frames
     message_more: int = 0  # characters of each that are left out
     trace_more: int = 0
     withheld: str = ""
-    message_is_cut: bool = False  # by the archive: all of it stands among the headers
+    message_is_cut: bool = False  # by the archive: the headers have all of it
 
     @property
     def short_type(self) -> str:
@@ -38,7 +38,7 @@ class MessageError:
 
 
 def of_archived(facts: MessageSummary, full: bool) -> MessageError | None:
-    """None where nothing was thrown: a confirmation, a message that cannot be read."""
+    """None if nothing was thrown: a confirmation, or an unreadable message."""
     message = facts.archived
     assert message
     if not (message.exception_type or message.exception_message or message.stack_trace):

@@ -1,4 +1,4 @@
-"""Of which failure a message is: its group's figures, what people say of it, and whether others still die of it."""
+"""The failure group of a message: its figures, people's notes, and whether others still die of it."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class FailureOfMessage:
 
 
 def of_archived(connection: Connection, message: ArchivedMessage) -> FailureOfMessage | None:
-    """None of what succeeded, and of what others archived just now: its failure is told by a task."""
+    """None without a failure, or if others archived it just now: a task sets its fingerprint."""
     if (found := failure_groups.of_message(connection, message.id)) is None:
         return None
     figures, others = found

@@ -1,4 +1,4 @@
-"""What an open page of one message is told of it: what became of it elsewhere, since the page was loaded."""
+"""Live updates of one message's open page: its state since the page was loaded."""
 
 from functools import lru_cache
 from typing import Any
@@ -36,20 +36,20 @@ def archived_topic(archive_id: int, zone: str) -> str:
 
 
 def waiting_topic(table: QueueTable, row_id: str) -> str:
-    """Empty where a look each second would read the whole table, or nobody wakes a page for it."""
+    """Empty without a primary key (checks would read the whole table), or for an unknown queue."""
     queue = Queue.objects.filter(schema=table.address.schema, table=table.address.table).first()
     return f"waiting:{queue.pk}:{row_id}" if queue and table.has_primary_key else ""
 
 
 def archived_argument(said: str) -> str | None:
-    """``418:Europe/Berlin``."""
+    """Parse ``418:Europe/Berlin``; None if invalid."""
     number, _, zone = said.partition(":")
     archive_id = archive_id_of(number.lstrip("0"))
     return f"{archive_id}:{times.zone(zone)}" if archive_id else None
 
 
 def waiting_argument(said: str) -> str | None:
-    """The number of a queue, and the id of a row."""
+    """Parse the number of a queue and the id of a row; None if invalid."""
     number, _, row_id = said.partition(":")
     try:
         return f"{parse_int(number)}:{UUID(row_id)}" if parse_int(number) is not None else None
@@ -58,9 +58,9 @@ def waiting_argument(said: str) -> str | None:
 
 
 def archived(said: str) -> dict[str, str]:
-    """Topic ``message:418:Europe/Berlin``: its state, its story, and for a page of another state that it is one.
+    """Topic ``message:418:Europe/Berlin``: its state, its timeline, and a notice for pages loaded in another state.
 
-    Nothing while the archive does not answer: the page keeps what it has.
+    Empty while the archive does not answer: the page keeps what it has.
     """
     number, _, zone = said.partition(":")
     try:
@@ -75,7 +75,7 @@ def archived(said: str) -> dict[str, str]:
 
 
 def waiting(said: str) -> dict[str, str]:
-    """Topic ``waiting:3:ab91…``: that the message left its queue, as soon as it has."""
+    """Topic ``waiting:3:ab91…``: a notice once the message has left its queue."""
     number, _, row_id = said.partition(":")
     queue = Queue.objects.filter(pk=int(number)).first()
     if queue is None:
@@ -113,7 +113,7 @@ def _removed() -> dict[str, str]:
 
 
 def _changed(state: str, told: str) -> dict[str, str]:
-    """By the state that a page was loaded with: a notice, and its buttons away, where that is over."""
+    """Per state that a page was loaded with: if outdated, a notice and no buttons."""
     said = {}
     for shown in search.STATES:
         over = shown != state
@@ -123,19 +123,19 @@ def _changed(state: str, told: str) -> dict[str, str]:
 
 
 def _notice(told: str, url: str, word: str) -> SafeString:
-    """An empty address is the page's own."""
+    """A notice with a link; an empty address is the page's own."""
     return format_html('{}<div>{}</div><a href="{}">{}</a>', components.icon("info"), told, url, word)
 
 
 def _steps_now(archive_id: int, zone: str, version: tuple[Any, ...]) -> str:
-    """Of operations are named those that may be seen: what some see is kept for no others."""
+    """Skip the cache under a queue scope: the operations named depend on what the user may see."""
     made = _steps if visible_queues.current() is None else _steps.__wrapped__
     return made(archive_id, zone, version)
 
 
 @lru_cache(maxsize=256)
 def _steps(archive_id: int, zone: str, version: tuple[Any, ...]) -> str:
-    """Made once for each ``version``, from headers, and for all who look: of figures alone. Raises DatabaseError."""
+    """Render once for each ``version`` and for all viewers, so without message content. Raises DatabaseError."""
     with queue_database().read_session() as connection:
         message = store.show(connection, archive_id)
         events = store.events(connection, archive_id)

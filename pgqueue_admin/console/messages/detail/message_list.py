@@ -1,4 +1,4 @@
-"""Messages of one queue as its list shows them: what was asked for, and what was read."""
+"""The message list of one queue: the query of its address, and the page read for it."""
 
 import re
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True)
 class MessageListQuery:
-    """The list that an address asks for. With an ``error`` nothing is looked for. ``query``: the filter as typed."""
+    """The list that an address requests. ``q``: the filter as typed. With an ``error`` nothing is searched."""
 
     q: str = ""
     order: Literal["head", "newest"] = "head"
@@ -36,7 +36,7 @@ class MessageListQuery:
     bodyline: bool = False
     after: int | None = None
     before: int | None = None
-    row_id: str = ""  # where several rows may have the seq of a cursor
+    row_id: str = ""  # tie-breaker where rows may share the cursor's seq
     error: SearchSyntaxError | None = None
 
     @property
@@ -52,7 +52,7 @@ class MessageListQuery:
         return search.place_of(self.q, self.error)
 
     def fitting(self, table: QueueTable, searches: bool) -> "MessageListQuery":
-        """With an error where this table cannot be asked that."""
+        """With an error if this table does not support the query."""
         try:
             waiting_query.fitting(self.query, table, searches)
         except SearchSyntaxError as error:
@@ -61,7 +61,7 @@ class MessageListQuery:
 
 
 def asked(query: Mapping[str, str], access: ContentAccess) -> MessageListQuery:
-    """Unknown names are ignored, bad values fall back; only the filter box answers back."""
+    """Unknown names are ignored, bad values fall back; only the filter box reports errors."""
     q = query.get("q", "").strip().replace("\0", "")
     about: dict[str, Any] = {"q": q, "bodyline": query.get("cols") == BODYLINE}
     about["order"] = "newest" if query.get("order") == "newest" else "head"
@@ -82,7 +82,7 @@ def _row_id(cursor: str | None) -> str:
 
 
 def _seq(sign: str, seq: int) -> dict[str, Any]:
-    """``seq:5`` begins there; order decides which way it goes on."""
+    """``seq:5`` starts there; the order decides the direction."""
     if sign in {"<", "<="}:
         return {"before": seq + (sign == "<="), "order": "newest"}
     return {"after": seq - (sign != ">")}
@@ -91,7 +91,7 @@ def _seq(sign: str, seq: int) -> dict[str, Any]:
 def page(
     connection: Connection, table: QueueTable, wanted: MessageListQuery, head: int | None, limit: int = ROWS
 ) -> MessagePage:
-    """``head`` is the sampled head's seq: a first page need not walk the dead rows before it."""
+    """``head``: the sampled head's seq, so that a first page skips the dead rows before it."""
     if wanted.wanted is not None:
         return _searched(connection, table, wanted, wanted.wanted, limit)
     return browse.page(
@@ -109,7 +109,7 @@ def page(
 def _searched(
     connection: Connection, table: QueueTable, asked: MessageListQuery, wanted: AllOf, limit: int
 ) -> MessagePage:
-    """Only forwards, as what has expired: the next page goes on behind what was looked through."""
+    """Search only forwards, as for expired rows: the next page starts after the last row looked at."""
     is_newest = asked.order == "newest" and (asked.after is None or asked.before is not None)
     start = asked.before if is_newest else asked.after
     condition = waiting_query.condition(connection, wanted)
@@ -125,6 +125,6 @@ def _place(seq: int | None, row_id: str) -> Place | None:
 
 
 def bodyline(connection: Connection, table: QueueTable, message: WaitingMessage) -> str:
-    """The start of its body as one line."""
+    """The start of the message's body as one line."""
     found = bodies.bodystring(connection, table, message.id, LINE, seq=message.seq)
     return " ".join(escape_invisible.plain(found.text[:LINE]).split()) if found else ""

@@ -10,11 +10,11 @@ from pgqueue_admin.console.archive import search
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.services.content_access import ContentAccess
 
-NEAREST = 2_000  # of which texts are read, on each side
+NEAREST = 2_000  # rows on each side whose texts are read
 
 
 class PrevNext(NamedTuple):
-    """Archive ids, and the search that both belong to."""
+    """Archive ids, and the search that they belong to."""
 
     newer: int | None
     older: int | None
@@ -22,7 +22,7 @@ class PrevNext(NamedTuple):
 
 
 def of(connection: Connection, message: ArchivedMessage, q: str | None, access: ContentAccess) -> PrevNext | None:
-    """None where it was not opened from a list. Of a search of texts: within the nearest messages."""
+    """None unless it was opened from a list. A text search covers only the nearest messages."""
     query = search.read(q, access)
     if q is None or query.error:
         return None

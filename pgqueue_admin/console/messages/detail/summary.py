@@ -1,4 +1,4 @@
-"""What is known of a message wherever it lies: one shape for waiting and archived ones."""
+"""The facts of a message in one shape, wherever it is stored: waiting, delayed, archived, in history."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,13 +28,13 @@ _ACT_BEFORE = {"dead": "restored by", "succeeded": "retried by", "dead_again": "
 
 
 def done_by(row: ArchivedMessage) -> str:
-    """Who did the last thing to it: no person made it succeed, or die. ``by ana`` where the state is the act itself."""
+    """Who acted last: ``by ana`` if the state is the act, else ``retried by ana``: no person made it succeed or die."""
     return f"{_ACT_BEFORE.get(row.state, 'by')} {row.resolved_by}" if row.resolved_by else ""
 
 
 @dataclass
 class MessageSummary:
-    """Read by every part of the page; ``archive_id`` is None for a message that waits."""
+    """Read by every part of the page; ``archive_id`` is None for a waiting message."""
 
     state: str
     address: Address | None
@@ -47,24 +47,24 @@ class MessageSummary:
     body_size: int | None
     sent_at: datetime | None
     access: ContentAccess
-    headers_length: int | None = None  # characters and bytes of the whole, where headers_text is its start
+    headers_length: int | None = None  # characters and bytes of the whole; headers_text may be its start
     headers_bytes: int | None = None
     seq: int | None = None
     expires_text: str | None = None
     expires_at: datetime | None = None
     due_text: str | None = None  # of a delayed message only
-    due_at: datetime | None = None  # as meant: the skew of its table is taken off
+    due_at: datetime | None = None  # as intended: without its table's zone skew
     goes_to: str = ""
     archived: ArchivedMessage | None = None
 
     @property
     def withheld(self) -> str:
-        """Why its content is not here."""
+        """Why its content is withheld."""
         return self.access.refusal
 
     @property
     def types(self) -> tuple[str, ...]:
-        """By which a masking rule may be told whether it holds."""
+        """The types that masking rules are matched with."""
         if self.is_lease:
             return message_types.types_of(self.type)
         return message_types.types_told(self.type, self.headers)
@@ -75,7 +75,7 @@ class MessageSummary:
 
     @property
     def is_lease(self) -> bool:
-        """Whether it is an archived one of the lease queue, which has no headers."""
+        """Whether it is an archived message of the lease queue, which has no headers."""
         return self.archived is not None and self.archived.kind == "lease"
 
     @property
@@ -104,19 +104,19 @@ class MessageSummary:
 
     @property
     def conversation_id(self) -> str:
-        """Empty also where it is too long for an address."""
+        """Empty also if it is too long for an address."""
         said = self.headers.get(wire.CONVERSATION_ID) or ""
         return said if len(said) <= LONGEST_ID else ""
 
     @property
     def edited_from(self) -> str:
-        """The id of the message that it says it was edited from; empty also where it is too long for an address."""
+        """The id of the message that it was edited from, by its header; empty also if too long for an address."""
         said = self.headers.get(EDIT_OF) or ""
         return said if len(said) <= LONGEST_ID else ""
 
     @property
     def any_id(self) -> str:
-        """By which its conversation's page finds it."""
+        """The id by which its conversation's page finds it."""
         return str(self.archive_id or self.row_id or self.message_id)
 
     @property
@@ -133,7 +133,7 @@ class MessageSummary:
 
     @property
     def headers_left_out(self) -> str:
-        """What to read over headers of which the page does not show all."""
+        """The note above headers that the page does not show in full."""
         shown = min(len(self.headers), long_headers.MOST)
         if self.headers_cut:
             return f"Only the first {shown:,} are shown: they are {numbers.size(self.headers_size)} in all."
@@ -145,7 +145,7 @@ class MessageSummary:
 
     @cached_property
     def on_retry(self) -> tuple[list[str], list[str]]:
-        """Names of the headers that a retry keeps, and of those it takes off."""
+        """Names of the headers that a retry keeps, and of those it removes."""
         return header_parts.kept_and_removed(self.headers, FAILURE_PREFIXES)
 
 
@@ -157,7 +157,7 @@ def of_waiting(message: WaitingMessage, address: Address, access: ContentAccess)
 def of_delayed(
     message: DelayedMessage, address: Address, access: ContentAccess, due_at: datetime | None, now: datetime
 ) -> MessageSummary:
-    """``due_at``: when it was meant to be due, which is not what stands there where writers' zones differ."""
+    """``due_at``: the intended due time; the stored one differs where writers' zones do."""
     state = "overdue" if due_at and due_at <= now else "delayed"
     return _of_stored(
         message, address, access, state=state, due_text=message.due_text, due_at=due_at, goes_to=message.destination
@@ -204,7 +204,7 @@ def of_finished(message: FinishedMessage, access: ContentAccess) -> MessageSumma
 
 
 def of_recorded(message: RecordedMessage, access: ContentAccess) -> MessageSummary:
-    """Of one that an outbox is still to send: it lies in no queue yet."""
+    """A message that an outbox has yet to send: it is in no queue."""
     headers = access.headers(message.headers, message.types)
     try:
         whole, unreadable = wire.dump(headers), ""
@@ -246,7 +246,7 @@ def _of_copy(message: ArchivedMessage | FinishedMessage, **about: Any) -> Messag
 
 
 def address_of(queue: str | None) -> Address | None:
-    """The two names of a canonical address; None for what is none."""
+    """Parse a canonical address; None if it is none."""
     if not queue:
         return None
     of = queue_database()

@@ -27,13 +27,13 @@ class TimelineStep:
     detail: str = ""
     operation: int | None = None
     gap: str = ""
-    elsewhere: str = ""  # the id that finds the message as it lies now
+    elsewhere: str = ""  # the id that finds the message where it is now
 
 
 def steps(facts: MessageSummary, events: list[Any], now: datetime) -> list[TimelineStep]:
     delays = _due(facts) if facts.due_text else _delayed(facts)
     found = [*_sent(facts), *delays, *_waiting(facts, now), *_died(facts), *done(facts, events)]
-    found.sort(key=lambda step: (step.at is not None, step.at or now))  # stable: equal times stay as told
+    found.sort(key=lambda step: (step.at is not None, step.at or now))  # stable: equal times keep their order
     return _with_gaps(found)
 
 
@@ -57,7 +57,7 @@ def _delayed(facts: MessageSummary) -> Iterator[TimelineStep]:
 
 
 def _due(facts: MessageSummary) -> Iterator[TimelineStep]:
-    """Of one that is kept back: what comes, not what was."""
+    """Steps of a message in a delayed table: its last failure, and when it is due."""
     if facts.delayed_retries:
         failed = parse_time(facts.headers.get(wire.RETRIES_TIMESTAMP))
         yield TimelineStep(failed, "back", "", f"Failed; delayed retry {facts.delayed_retries} was put here")
@@ -94,7 +94,7 @@ def _died(facts: MessageSummary) -> Iterator[TimelineStep]:
 
 
 def _told(*facts: tuple[str, Any]) -> str:
-    """``on attempt 24, on app-2``: those facts that are known."""
+    """``on attempt 24, on app-2``: only the facts that are known."""
     return ", ".join(f"{word} {fact}".strip() for word, fact in facts if fact)
 
 
@@ -103,8 +103,8 @@ def _cause(row: Any) -> str:
 
 
 def done(facts: MessageSummary, events: list[Any]) -> Iterator[TimelineStep]:
-    """What people did with it in the archive, and what came of it by itself: that names nobody as its doer."""
-    sent_as = ""  # where it was edited
+    """What people did with it in the archive, and what followed by itself, which names no person."""
+    sent_as = ""  # the new id, if it was edited
     same_id = "" if facts.archived and facts.archived.kind == "lease" else facts.message_id
     for event in events:
         sent_as = _new_id(facts, event) if event.verb in _SENT else sent_as
@@ -125,8 +125,10 @@ def _into(target: str | None) -> str:
 
 
 def _new_id(facts: MessageSummary, event: Any) -> str:
-    """Of the message that it was edited to; empty: it went as it was, or that is not known. A lease message of many is
-    told among its facts: the queue numbers it."""
+    """The id of the message it was edited into; empty if it was not edited, or that is unknown.
+
+    Empty for a lease message of an operation: the queue numbers it, and its facts show the number.
+    """
     if event.verb != "edited and retried" or facts.archived is None or facts.archive_id is None:
         return ""
     if event.target == ELSEWHERE:
@@ -137,7 +139,7 @@ def _new_id(facts: MessageSummary, event: Any) -> str:
 
 
 def _with_gaps(found: list[TimelineStep]) -> list[TimelineStep]:
-    """``123 ms later``, where both times are known and they are in order."""
+    """Add ``123 ms later`` where both times are known and in order."""
     told = found[:1]
     for before, step in pairwise(found):
         gap = _seconds(before.at, step.at)

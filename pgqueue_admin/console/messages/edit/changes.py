@@ -1,4 +1,4 @@
-"""What differs between a message and its edited copy, line by line."""
+"""The differences between a message and its edited copy, line by line."""
 
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
@@ -10,14 +10,14 @@ _LONGEST = 300  # characters of a line that is shown
 
 
 class ChangedLine(NamedTuple):
-    """``mark``: − for what was, + for what is sent, empty for what stays."""
+    """``mark``: − for removed, + for added, empty for unchanged."""
 
     mark: str
     text: str
 
 
 def of_lines(before: Sequence[str], after: Sequence[str]) -> list[ChangedLine] | None:
-    """None where the texts are too long to be compared."""
+    """None if the texts are too long to compare."""
     if max(len(before), len(after)) > MOST_LINES:
         return None
     head, tail = _alike(before, after)
@@ -35,7 +35,7 @@ def of_lines(before: Sequence[str], after: Sequence[str]) -> list[ChangedLine] |
 
 
 def _alike(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
-    """How many lines both begin with, and how many of the others both end with."""
+    """How many lines both start with, and how many of the rest both end with."""
     most = min(len(before), len(after))
     head = next((each for each in range(most) if before[each] != after[each]), most)
     return head, next((each for each in range(most - head) if before[-1 - each] != after[-1 - each]), most - head)
@@ -46,7 +46,7 @@ def _marked(mark: str, lines: Sequence[str]) -> list[ChangedLine]:
 
 
 def of_headers(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> list[ChangedLine]:
-    """By name, in the order of what was."""
+    """Compare by name, in the order before the edit."""
     found: list[ChangedLine] = []
     for name in [*before, *(each for each in after if each not in before)]:
         if name in before and name in after and before[name] == after[name]:

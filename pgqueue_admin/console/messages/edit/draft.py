@@ -1,4 +1,4 @@
-"""What is typed on the page Edit and retry: read, checked, and compared with what was."""
+"""The form Edit and retry: parsed, checked, and compared with the original."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ OTHER_SHAPE = "What may be seen of it has changed since this page was opened: it
 
 @dataclass(frozen=True)
 class HeaderField:
-    """A header of the person's own. ``was`` None: it is added here."""
+    """A header that a person may edit. ``was``: its old value; None if it is added here."""
 
     name: str
     value: str
@@ -36,7 +36,7 @@ class HeaderField:
 
 @dataclass(frozen=True)
 class EditDraft:
-    """``text``: the body as typed. ``kept``: own headers that a form cannot hold, sent as they were."""
+    """``text``: the body as typed. ``kept``: own headers that the form leaves out, sent unchanged."""
 
     body: EditableBody
     text: str
@@ -49,7 +49,7 @@ class EditDraft:
 
     @cached_property
     def own(self) -> dict[str, str | None]:
-        """All own headers, as they are to be."""
+        """All own headers, as they will be sent."""
         typed = {each.name: each.value for each in self.headers if each.name and not each.dropped}
         return {**self.kept, **typed}
 
@@ -75,7 +75,7 @@ class EditDraft:
 
     @property
     def changed_lines(self) -> list[ChangedLine]:
-        """Of body and headers, each below its heading."""
+        """Changed lines of body and headers, each under its heading."""
         found: list[ChangedLine] = []
         if self.body_changes is None:
             found.append(ChangedLine("", "body: too long to be compared line by line"))
@@ -85,12 +85,12 @@ class EditDraft:
 
     @property
     def hides(self) -> bool:
-        """Whether some are kept though a form could hold them."""
+        """Whether the form leaves out headers that it could hold."""
         return any(_is_typed(name, value) for name, value in self.kept.items())
 
     @property
     def shape(self) -> str:
-        """Which fields the form has: another one's values would be taken for these."""
+        """Identifies the form's fields: values of another form would go to the wrong ones."""
         shown = json.dumps([self.body.shown is None, *(each.name for each in self.headers if each.was is not None)])
         return sha256(shown.encode()).hexdigest()[:16]
 
@@ -100,7 +100,7 @@ class EditDraft:
 
     @property
     def added_rows(self) -> list[HeaderField]:
-        """Those that were added, and empty ones for more."""
+        """Added headers, and empty rows for more."""
         added = [each for each in self.headers if each.was is None]
         return added + [HeaderField("", "")] * max(0, BLANK - len(added))
 
@@ -108,7 +108,7 @@ class EditDraft:
 def own_headers(
     headers: Headers, is_hidden: Callable[[str, str | None], bool]
 ) -> tuple[list[HeaderField], dict[str, str | None]]:
-    """Those that a form can hold as one line of text, and the others: long ones, and those that a rule hides."""
+    """Headers that fit one line of a form, and the others: long ones, and those that a rule hides."""
     own = {name: value for name, value in headers.items() if not is_locked(name)}
     held = {name: value or "" for name, value in own.items() if _is_typed(name, value) and not is_hidden(name, value)}
     fields = [HeaderField(name, value, value) for name, value in held.items()][:MOST_HEADERS]
@@ -123,13 +123,13 @@ def begun(
     name: str,
     is_hidden: Callable[[str, str | None], bool],
 ) -> EditDraft:
-    """As it was. Raises HeadersUnreadable."""
+    """The draft before any edit. Raises HeadersUnreadable."""
     fields, kept = own_headers(dead_messages.kept_headers(headers), is_hidden)
     return EditDraft(body, body.shown or "", fields, kept, target, name, "")
 
 
 def typed(before: EditDraft, data: QueryDict, target: Address | None) -> EditDraft:
-    """``target``: as the chosen name was understood."""
+    """``target``: the chosen name, parsed."""
     if data.get("shape", before.shape) != before.shape:
         return replace(before, faults=(OTHER_SHAPE,))
     values = data.getlist("value")[: len(before.headers) + BLANK]

@@ -1,4 +1,4 @@
-"""A body in a text area: as it is shown, and back to the bytes that are sent."""
+"""A body in a text area: the text shown, and back to the bytes that are sent."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from pgqueue_admin.archive.message_edit import BOM, MOST_BYTES
 from pgqueue_admin.formatting import body_views, escape_invisible, pretty_print
 
 _LONE_LF = re.compile(r"(?<!\r)\n")
-_PROLOG = 200  # characters in which XML says its encoding
+_PROLOG = 200  # characters in which XML declares its encoding
 _ENCODING = re.compile(r"""^\s*<\?xml[^>]*?\bencoding\s*=\s*["']([\w.:-]{1,40})["']""")
 _CHARSET = re.compile(r"""\bcharset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _UTF8 = {"utf-8", "utf8", "us-ascii", "ascii"}
@@ -16,9 +16,8 @@ _UTF8 = {"utf-8", "utf8", "us-ascii", "ascii"}
 
 @dataclass(frozen=True, slots=True)
 class EditableBody:
-    """``shown``: what the text area begins with; None: it cannot be edited, and ``blocking_reason`` says so.
-
-    ``stored``: the text as it lies in the archive, where it can be edited.
+    """``shown``: the text area's first content; None if it cannot be edited: see ``blocking_reason``. ``stored``: the
+    text as archived, if it can be edited.
     """
 
     shown: str | None
@@ -29,7 +28,7 @@ class EditableBody:
     stored: str = ""
 
     def sent(self, typed: str) -> bytes | None:
-        """What is sent of what was typed; None: nothing was changed, so the stored bytes are."""
+        """The bytes to send; None if nothing was changed: then the stored bytes are sent."""
         text = _one_line_end(typed)
         if self.shown is None or text in {_one_line_end(self.shown), _one_line_end(self.stored)}:
             return None
@@ -37,7 +36,7 @@ class EditableBody:
 
 
 def of(raw: bytes | None, content_type: str | None) -> EditableBody:
-    """``raw`` may be one byte longer than what can be edited: then it is too long."""
+    """``raw`` may be one byte longer than the limit: then it is too long to edit."""
     if raw is None:
         return EditableBody("", kind=body_views.kind_of(b"", content_type))
     kind = body_views.kind_of(raw, content_type)
@@ -54,7 +53,7 @@ def of(raw: bytes | None, content_type: str | None) -> EditableBody:
 
 
 def _blocking_reason(shown: str, text: str, content_type: str | None) -> str:
-    """What a text area would lose, or a reader take for something else; empty: nothing."""
+    """What a text area would lose, or a reader would misread; empty if nothing."""
     if escape_invisible.has_any(shown):
         return "It has characters without a shape, which nobody would see here"
     if "\r\n" in shown and _LONE_LF.search(shown):
@@ -66,7 +65,7 @@ def _blocking_reason(shown: str, text: str, content_type: str | None) -> str:
 
 
 def fault(text: str, kind: str) -> str:
-    """Why a text is not of its kind; empty: it is, or nobody can say."""
+    """Why a text is not of its kind; empty if it is, or if that cannot be checked."""
     if kind != "JSON":
         return ""
     try:
@@ -79,7 +78,7 @@ def fault(text: str, kind: str) -> str:
 
 
 def lines(text: str, kind: str) -> list[str]:
-    """For comparing: JSON on lines of its own structure, so that a change of layout alone is none."""
+    """Lines to compare. JSON is indented first, so that a change of layout alone is none."""
     indented = pretty_print.indented_json(text) if kind == "JSON" and not fault(text, kind) else None
     return ("".join(span.text for span in indented) if indented else _one_line_end(text)).splitlines()
 
@@ -88,7 +87,7 @@ def _shown(text: str, kind: str) -> str:
     if kind != "JSON" or fault(text, kind):
         return text
     indented = pretty_print.indented_json(text)
-    # not where it stays as it is: between two values such a character is a blank, and an escape there is no JSON
+    # only if indented: between two values such a character is whitespace, and an escape there is invalid JSON
     return escape_invisible.in_json("".join(span.text for span in indented)) if indented else text
 
 

@@ -1,4 +1,4 @@
-"""The page Edit and retry of one dead message: body and headers as they were, as they will be, and what changes."""
+"""The page Edit and retry of one dead message: body and headers before and after, and what changes."""
 
 from collections.abc import Collection
 from functools import partial
@@ -39,7 +39,7 @@ _MASKED = "Masking rules hide parts of it, so it is sent as it was. Reveal them 
 
 
 class EditedSource(NamedTuple):
-    """``blocking_reason``: why it cannot be edited; then there is no draft."""
+    """``blocking_reason``: why it cannot be edited; then ``draft`` is None."""
 
     message: ArchivedMessage
     draft: EditDraft | None
@@ -57,12 +57,12 @@ def page(request: HttpRequest, archive_id: int) -> HttpResponse:
         return render(request, "pgqueue_admin/messages/detail/missing.html", about, status=status)
     reveals.opened_archived(request.user, archive_id, found.message.queue)
     if found.draft is None and "look" in request.POST and "HX-Request" in request.headers:
-        return HttpResponse(status=204)  # what was typed last is compared when it is sent already: no fault of anybody
+        return HttpResponse(status=204)  # a late comparison, after the edit was sent: no error
     if found.draft is None:
         return _page(request, found, None, status=409 if request.method == "POST" else 200)
     if request.method != "POST":
         return _page(request, found, found.draft)
-    is_lease = found.message.kind == "lease"  # which goes back, and nowhere else
+    is_lease = found.message.kind == "lease"  # it can only go back to its queue
     chosen = found.message.target if is_lease else _chosen(request.POST.get("to", ""))
     typed = draft.typed(found.draft, request.POST, chosen)
     if "look" in request.POST:
@@ -107,7 +107,7 @@ def _way(message: ArchivedMessage, sent: EditedRetry) -> Way:
 
 
 def _blocking_reason(request: HttpRequest, found: EditedSource, typed: EditDraft) -> str:
-    """A sentence; empty: it can be asked for."""
+    """Why it cannot be sent; empty if it can."""
     if refusal := permissions.refusal_on_page(request.user, "retry"):
         return f"Nothing was sent: it {refusal}."
     if typed.faults:
@@ -157,7 +157,7 @@ def _read(connection: Connection, archive_id: int, access: ContentAccess) -> Edi
 
 
 def _told(message: ArchivedMessage, headers: h.Headers) -> tuple[tuple[str, ...], str | None]:
-    """Its types, by which masking rules are told, and what its body is. The kind of a lease is all of its type."""
+    """Its types, which masking rules match, and its content type. A lease message's kind is its only type."""
     if message.kind == "lease":
         return types_of(message.message_type), "application/json"
     return types_of(message.message_type, headers.get(h.ENCLOSED_MESSAGE_TYPES)), headers.get(h.CONTENT_TYPE)
@@ -166,7 +166,7 @@ def _told(message: ArchivedMessage, headers: h.Headers) -> tuple[tuple[str, ...]
 def _editable(
     raw: bytes | None, content_type: str | None, access: ContentAccess, types: Collection[str]
 ) -> editable_body.EditableBody:
-    """A body with hidden parts is sent as it was: what stands for them must never be sent in their place."""
+    """A body with masked parts is sent unchanged: a placeholder must never be sent in their place."""
     if access.masks_bodies(types) and access.body(raw or b"", content_type, types):
         return editable_body.EditableBody(None, _MASKED)
     return editable_body.of(raw, content_type)
@@ -209,7 +209,7 @@ def _page(
 
 
 def _alike(message: ArchivedMessage) -> str:
-    """What finds dead ones of its type, queue and exception; empty: nobody can say."""
+    """The search for dead messages of its type, queue and exception; empty if they are unknown."""
     if message.kind == "lease" or not message.exception_type or not message.queue:
         return ""
     same = {"queue": message.queue, "type_is": message.message_type or "", "exception_is": message.exception_type}
@@ -217,20 +217,20 @@ def _alike(message: ArchivedMessage) -> str:
 
 
 def _rule_path(message: ArchivedMessage, shown: EditDraft | None) -> str:
-    """Where a rule is made that sends all such messages there."""
+    """The address of the form for a rule that sends all such messages to the target."""
     target = shown.target_text if shown else ""
     about = {"message_type": message.message_type or "", "queue": message.queue or "", "target": target or ""}
     return f"{reverse('retry_rules')}?{urlencode(about)}#new"
 
 
 def _locked(headers: h.Headers) -> list[tuple[str, str | None, str]]:
-    """Name, value and why it cannot be typed."""
+    """Name, value and why it cannot be edited."""
     kept = [name for name in headers if is_locked(name) and not name.startswith(h.FAILURE_PREFIXES)]
     return [(name, headers[name], why_locked(name)) for name in kept]
 
 
 def _judged(shown: EditDraft) -> dict[str, Any]:
-    """What would become of it in the chosen queue; the act judges again."""
+    """Whether the chosen queue would take it; the act checks again."""
     target = shown.target
     assert target
 
