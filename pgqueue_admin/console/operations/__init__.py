@@ -1,1 +1,1 @@
-"""An operation made ready for its page: the frozen set, its progress, the outcome of each message."""
+"""An operation prepared for its page: the frozen set, its progress, the outcome of each message."""

@@ -54,13 +54,13 @@ def page(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def _edited(operation: Operation, access: ContentAccess) -> str:
-    """What it changes in each, as a sentence; empty: nothing."""
+    """What it changes in each message, as a sentence; empty if nothing."""
     kept = edits.of(operation)
     return edit_form.words(kept.edit, access) if kept else ""
 
 
 def _waiting(operation: Operation) -> CappedCount | None:
-    """What it has sent and can be called back; None where that is not known."""
+    """How many of its sent messages can be called back; None if unknown."""
     try:
         return call_back.waiting(operation)
     except DatabaseError:
@@ -68,7 +68,7 @@ def _waiting(operation: Operation) -> CappedCount | None:
 
 
 def _crossings(operation: Operation) -> list[Crossing]:
-    """What of it is between two databases, those on which a person decides first; none where that is not known."""
+    """Its messages between two databases, those that await a decision first; empty if unknown."""
     if operation.kind not in (Operation.Kind.RETRY, Operation.Kind.CALL_BACK) or not addresses.is_open("crossings"):
         return []
     found, _ = query_errors.read(

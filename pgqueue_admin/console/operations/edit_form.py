@@ -1,4 +1,4 @@
-"""One header or field of many messages: the form's values, and what a look says of the frozen set."""
+"""Bulk edit of one header or field: the form's values, and a preview on the frozen set."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ WAYS = {
 
 
 def given(posted: Mapping[str, str]) -> MessageEdit:
-    """As a form has it, whatever it is: ``fault`` tells."""
+    """Read the form without checks: ``fault`` checks it."""
     texts = {name: posted.get(name, "").replace("\0", "") for name in ("part", "name", "way", "new", "old")}
     return MessageEdit(**{**texts, "name": texts["name"].strip()}, is_json=bool(posted.get("json")))
 
@@ -51,7 +51,7 @@ class ShownLook:
 
     @property
     def counts(self) -> list[tuple[str, int, str]]:
-        """Class, number and words, those that are not zero; what changes in any case."""
+        """Class, number and words of what changes, and of each other class that is not zero."""
         said = {name: word.format(part=self.edit.part) for name, word in edit_words.COUNTED.items()}
         return [
             (name, self.look.counts[name], said[name]) for name in said if name == "changed" or self.look.counts[name]
@@ -86,7 +86,7 @@ def _lines(edit: MessageEdit, sample: EditSample) -> list[ChangedLine]:
 
 
 class KnownNames(NamedTuple):
-    """Of the first message of the set: headers that may be changed, and locked ones with why."""
+    """Of the set's first message: headers that may be edited, and locked ones with the reason."""
 
     own: list[str]
     locked: list[tuple[str, str]]

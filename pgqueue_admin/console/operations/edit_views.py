@@ -1,4 +1,4 @@
-"""Before a retry of many starts: one header or one field is changed in each of them, and seen first (CONSOLE 4)."""
+"""Bulk edit before a retry starts: one header or field changes in each message, with a preview (CONSOLE 4)."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ TEMPLATE = "pgqueue_admin/operations/edit.html"
 
 @dataclass(frozen=True, slots=True)
 class EditPage:
-    """``part``: what the form begins with, by the first message of the set."""
+    """``part``: what the form starts with, by the set's first message."""
 
     known: edit_form.KnownNames
     shown: edit_form.ShownLook | None
@@ -55,7 +55,7 @@ def _keep(request: HttpRequest, operation: Operation, edit: MessageEdit | None) 
 
 
 def _hides(request: HttpRequest, edit: MessageEdit) -> bool:
-    """What a colleague typed may be of what this person may not read."""
+    """Whether a colleague's edit may quote content that this person may not read."""
     return content_access.of(request.user).hides_edited(edit.part, edit.name)
 
 

@@ -1,4 +1,4 @@
-"""How an act on messages is said: before, after, and when it was refused."""
+"""Labels of acts on messages: before, after, and when refused."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from pgqueue_admin.models import Operation, database_clock
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.operations import errors
 
-LEASE_QUEUE = "lease queue"  # whose original clients name none
+LEASE_QUEUE = "lease queue"  # original clients name no queue
 STILL = {
     "retry": "still dead where they were",
     "discard": "still dead",
@@ -29,7 +29,7 @@ FINISHING = "Cancelled; messages in hand are finished first"
 
 
 def what(operation: Operation, queues: Iterable[str] | None = None) -> str:
-    """``Retry 1,284 messages to Billing``. ``queues``: where it would go as rules stand; None: as it is kept."""
+    """``Retry 1,284 messages to Billing``. ``queues``: its destinations under present rules; None: the stored ones."""
     where = _where(operation, operation.queues if queues is None else queues)
     return f"{_verb(operation)} {messages(operation.count)} {where}".strip()
 
@@ -66,14 +66,14 @@ def _where(operation: Operation, queues: Iterable[str]) -> str:
 
 
 def tables(addresses: Iterable[str]) -> dict[str, str]:
-    """How each is said among the others: with its schema where another schema has a table of that name, too."""
+    """The name of each queue: with its schema if another schema has a table of that name, too."""
     of = {each: table_of(each) or LEASE_QUEUE for each in addresses}
     times_said = Counter(of.values())
     return {each: table if times_said[table] == 1 else _with_schema(each) for each, table in of.items()}
 
 
 def _with_schema(canonical: str) -> str:
-    """As it stands where it is no address: the lease queue has none."""
+    """As given if it is no address: the lease queue has none."""
     try:
         address = queue_database().dialect.parse_address(canonical)
     except AddressUnreadable:
@@ -87,7 +87,7 @@ def table_of(canonical: str) -> str:
 
 
 def result(kind: str, outcome: Outcome) -> str:
-    """What became of one message, and which operation it was."""
+    """What became of one message, and in which operation."""
     where = f" to {table_of(outcome.target)}" if outcome.target else ""
     number = f" Operation {outcome.operation}." if outcome.operation else ""
     if outcome.result == "done":
@@ -104,7 +104,7 @@ def _since(instant: datetime | None) -> str:
 
 
 def in_zone(why: str, when: datetime | None) -> str:
-    """An outcome is kept with its time in UTC: said in the person's zone, as all times of a page are."""
+    """Outcomes are stored with their time in UTC: show it in the person's zone, like all times of a page."""
     return why.replace(at_utc(when), errors.at(when)) if when else why
 
 

@@ -1,4 +1,4 @@
-"""How far an operation is: read once, and drawn alike by the page and by the stream."""
+"""How far an operation is: read once, and rendered alike by page and stream."""
 
 from datetime import timedelta
 
@@ -13,11 +13,11 @@ from pgqueue_admin.models import Operation, RetryPlan, database_clock
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services.operations import queries, runner
 
-FOLLOWED = timedelta(hours=1)  # an open page counts on after the end; of other people's queues success is never told
+FOLLOWED = timedelta(hours=1)  # open pages count on after the end; success in foreign queues is never reported
 
 
 def of(operation: Operation) -> OperationProgress:
-    """Of one that was never started nothing is looked up: what lies under its number may be another console's."""
+    """An operation that never started is not looked up: rows with its number may be another console's."""
     if operation.started_at is None:
         return OperationProgress(operation)
     plan = RetryPlan.objects.filter(pk=operation.pk).first()
@@ -27,14 +27,14 @@ def of(operation: Operation) -> OperationProgress:
             if plan:
                 return staged_progress.of(connection, operation, now)
         return OperationProgress(operation, runner.in_hand(operation), now)
-    except DatabaseError:  # what is known is shown
+    except DatabaseError:  # show what is known
         if plan:
             return staged_progress.StagedProgress(operation, is_known=False)
         return OperationProgress(operation)
 
 
 def live(number: str) -> dict[str, str]:
-    """For an open page: the whole section, what the set is now, and what is spoken when it ends."""
+    """For an open page: the whole section, the current states of the set, and what is announced at the end."""
     operation = Operation.objects.filter(pk=parse_int(number) or 0).first()
     if operation is None or (operation.ended_at and database_clock.now() - operation.ended_at > FOLLOWED):
         return {}

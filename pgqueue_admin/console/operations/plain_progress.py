@@ -1,4 +1,4 @@
-"""How far an operation without a plan is: its figures, and the words around them."""
+"""Progress of an operation without a plan: its figures, and the words around them."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ RUNNING = (State.WAITING, State.RUNNING)
 
 @dataclass(frozen=True, slots=True)
 class SettledCount:
-    """What came of messages that were retried, as far as it is known; the rest was not heard of since."""
+    """Outcomes of retried messages, as far as known; ``rest``: no outcome was reported yet."""
 
     succeeded: int
     dead_again: int
@@ -26,15 +26,15 @@ class SettledCount:
 
 @dataclass(frozen=True, slots=True)
 class OperationProgress:
-    """``finishing``: it is cancelled, and a chunk of it still runs, so no figure is the last one."""
+    """``finishing``: it is cancelled but a chunk still runs, so no figure is final."""
 
     operation: Operation
     finishing: bool = False
-    now: list[CurrentState] | None = None  # what the set is by now; None where that is not known
+    now: list[CurrentState] | None = None  # current states of the set; None if unknown
 
     @property
     def came(self) -> SettledCount | None:
-        """Of a retry only: nothing can come of what was discarded or restored."""
+        """Only of a retry: discarded or restored messages have no outcome."""
         if self.now is None or self.operation.kind != Operation.Kind.RETRY:
             return None
         of = {now.state: now.of_this for now in self.now}
@@ -43,7 +43,7 @@ class OperationProgress:
 
     @property
     def plan(self) -> RetryPlan | None:
-        """Of a staged retry."""
+        """None: only a staged retry has a plan."""
         return None
 
     @property
@@ -56,7 +56,7 @@ class OperationProgress:
 
     @property
     def acts_class(self) -> str:
-        """Of the button that cancels: on an open page it goes when nothing is left to cancel."""
+        """Class of the cancel button: an open page hides it when nothing is left to cancel."""
         return "b bad" if self.running else "off"
 
     @property
@@ -93,7 +93,7 @@ class OperationProgress:
 
     @property
     def title(self) -> str:
-        """Of its page: how far it is, and what came of it so far."""
+        """The title of its page: progress, and outcomes so far."""
         o, came = self.operation, self.came
         far = f"{self.percent} %, " if self.running else ""
         again = f", {came.dead_again:,} dead again" if came and came.dead_again else ""
@@ -108,13 +108,13 @@ class OperationProgress:
 
     @property
     def spoken(self) -> str:
-        """Said once when it ends, and once more when it is known what came of each: not with every count between."""
+        """Announced once at the end, and again when each outcome is known: not with every count between."""
         known = self.finishing or not (self.came and self.came.rest)
         return self.verdict if known else labels.ended(self.operation)
 
     @property
     def live_left(self) -> SafeString:
-        """The number that is left, where a button or a question names it: it goes on there, too."""
+        """The number that is left, in a button or a question: it is updated there, too."""
         return format_html('<span data-live="op.{}.left">{}</span>', self.operation.pk, f"{self.left:,}")
 
     @property

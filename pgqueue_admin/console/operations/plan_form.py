@@ -1,4 +1,4 @@
-"""The plan of a retry before it starts: which is offered, its fields as they are typed, and what is wrong with them."""
+"""The plan form of a retry: the plans on offer, the fields as typed, and what is wrong with them."""
 
 import math
 from collections.abc import Mapping
@@ -21,18 +21,18 @@ _LENGTHS = ("watch_seconds", "give_up_seconds")
 
 
 class NotReadable(Exception):
-    """Says which field, and what is typed there."""
+    """Quotes what is typed in a field and cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanForm:
-    """``name``: of the chosen plan. ``fields``: as they stand in the form; empty where it goes at once."""
+    """``name``: of the chosen plan. ``fields``: the form's values; empty for At once."""
 
     name: str
     operation: Operation
     planned: Planned | None = None
     fields: dict[str, str] = field(default_factory=dict)
-    kept: bool = True  # whether the engine's tables know stages
+    kept: bool = True  # whether the engine's tables support stages
 
     @property
     def words(self) -> list[tuple[str, str]]:
@@ -64,19 +64,19 @@ class PlanForm:
 
     @property
     def takes(self) -> float:
-        """Seconds until all are sent, where nothing holds it."""
+        """Seconds until all are sent if nothing holds the retry."""
         watched = self.planned.watch_seconds if self.planned and self.tried else 0
         return watched + self.some_takes + self.rest_takes
 
     @property
     def below(self) -> int | None:
-        """From where on it goes on after it held."""
+        """At how many ready messages it resumes after a hold."""
         ceiling = self.planned.hold_above if self.planned else None
         return None if ceiling is None else round(ceiling * 0.75)
 
 
 def offered(connection: Connection, operation: Operation, person: Any, asked: Mapping[str, str]) -> PlanForm:
-    """The one that the address names, else the one that fits the size."""
+    """The plan that the address names, else the one that suits the size."""
     kept = plans.are_kept(connection)
     usual = "careful" if kept and plans.is_needed(operation) else AT_ONCE
     name = asked.get("plan", "") if asked.get("plan") in WORDS else usual
@@ -87,7 +87,7 @@ def offered(connection: Connection, operation: Operation, person: Any, asked: Ma
 
 
 def given(operation: Operation, posted: Mapping[str, str]) -> Planned | None:
-    """The plan of a form; None where it goes at once. Raises NotReadable."""
+    """The plan of a form; None for At once. Raises NotReadable."""
     if posted.get("plan", AT_ONCE) not in WORDS or posted.get("plan", AT_ONCE) == AT_ONCE:
         return None
     values: dict[str, Any] = {name: _count(name, posted) for name in _COUNTS}
@@ -100,7 +100,7 @@ def given(operation: Operation, posted: Mapping[str, str]) -> Planned | None:
 
 
 def as_typed(form: PlanForm, posted: Mapping[str, str]) -> PlanForm:
-    """With what the person typed, where something was wrong with it."""
+    """The form with what the person typed, if something is wrong with it."""
     name = posted.get("plan", AT_ONCE)
     if name not in WORDS or name == AT_ONCE:
         return replace(form, name=AT_ONCE, planned=None, fields={})
@@ -118,7 +118,7 @@ def written(planned: Planned) -> dict[str, str]:
 
 
 def rate(text: str) -> float | None:
-    """Messages a second out of ``20 /s``, ``20/s``, ``0.5``; None for what is none."""
+    """Messages a second out of ``20 /s``, ``20/s``, ``0.5``; None if invalid."""
     said = text.strip().removesuffix("/s").strip().replace(",", "")
     try:
         number = float(said) if len(said) <= 12 else math.nan

@@ -1,4 +1,4 @@
-"""What an operation would do: its frozen set by queue, type, cause and age, samples, and what is asked first."""
+"""Preview of an operation: its frozen set by queue, type, cause and age, samples, and what a person confirms."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ _SPLITS = 5
 
 @dataclass(frozen=True, slots=True)
 class PreviewSplit:
-    """One line of what is in the set."""
+    """One line of the set's composition."""
 
     label: str
     value: str
@@ -30,7 +30,7 @@ class PreviewSplit:
 
 @dataclass(frozen=True, slots=True)
 class OperationPreview:
-    """``queues``: how many it is for, by canonical address; of a retry as rules stand now."""
+    """``queues``: how many messages go to each, by canonical address; of a retry by present rules."""
 
     queues: dict[str, int]
     splits: list[PreviewSplit]
@@ -44,11 +44,11 @@ class OperationPreview:
     removed: list[str]
     staging: plan_form.PlanForm
     causes: Causes | None = None
-    edit: edit_form.ShownLook | None = None  # where this person may see it
+    edit: edit_form.ShownLook | None = None  # None if this person may not see it
 
 
 def read(connection: Connection, operation: Operation, person: Any, asked: Mapping[str, str]) -> OperationPreview:
-    """``asked``: what the address or the form says of the plan."""
+    """``asked``: the plan that the address or the form names."""
     if operation.kind == Operation.Kind.PURGE:
         return _of_purge(connection, operation, person, asked)
     parts = queries.made_of(connection, operation.pk)
@@ -83,7 +83,7 @@ def _edit(connection: Connection, operation: Operation, access: ContentAccess) -
 
 
 def _of_purge(connection: Connection, operation: Operation, person: Any, asked: Mapping[str, str]) -> OperationPreview:
-    """Its messages are in no archive yet: of these there are a count and a number up to which they go."""
+    """Messages to purge are in no archive yet: only their count and an upper bound are known."""
     gone = ChangedState(purges.left_since(connection, operation), None)
     staging = plan_form.offered(connection, operation, person, asked)
     splits = _splits(operation, operation.queues, [])
@@ -106,7 +106,7 @@ def _named(parts: Sequence[Any], what: str) -> Counter[str]:
 
 
 def _added_up(counts: Iterable[tuple[str, int]]) -> Counter[str]:
-    """By the name that the page shows, which several may share."""
+    """Added up by the name that the page shows, which several may share."""
     found: Counter[str] = Counter()
     for name, count in counts:
         found[name] += count

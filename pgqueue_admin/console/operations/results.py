@@ -25,14 +25,14 @@ class OperationResults:
     rows: list[Any]
     after: str
     outcome: str
-    discarded: int  # by this operation, and still
+    discarded: int  # by this operation, and still discarded
     restore: str  # the search that finds just these
 
 
 def read(
     connection: Connection, operation: Operation, asked: Mapping[str, str], access: ContentAccess
 ) -> OperationResults | None:
-    """None of one that was never started: what lies beside the queues under its number is another console's."""
+    """None if it never started: rows with its number in the queue database are another console's."""
     if operation.started_at is None:
         return None
     plan = RetryPlan.objects.filter(pk=operation.pk).first()
@@ -50,7 +50,7 @@ def read(
 def _staged(
     connection: Connection, operation: Operation, plan: RetryPlan, asked: Mapping[str, str], access: ContentAccess
 ) -> OperationResults:
-    """By class; first what did not go smoothly."""
+    """By class; by default those that did not go smoothly."""
     outcome = next((name for name, _ in filters(operation) if name == asked.get("o")), ROUGHLY)
     classes = {ROUGHLY: list(ROUGH), ALL: None}.get(outcome, [outcome])
     start = pagination.integer(asked.get("after")) or 0
@@ -61,10 +61,10 @@ def _staged(
 
 
 def filters(operation: Operation) -> tuple[tuple[str, str], ...]:
-    """Names and words: of a retry also by what came of it."""
+    """Names and words of the filters; of a retry also by outcome."""
     if RetryPlan.objects.filter(pk=operation.pk).exists():
         classes = ((each.name, each.word) for each in CLASSES)
         return ((ROUGHLY, "Not smooth"), (ALL, "All"), *classes, ("open", "Not sent"))
     if operation.kind == Operation.Kind.PURGE:
-        return FILTERS[:1]  # what it did not take is no item of it
+        return FILTERS[:1]  # a message that it did not take is no item of it
     return (*FILTERS[:2], *OF_RETRIES, *FILTERS[2:]) if operation.kind == Operation.Kind.RETRY else FILTERS

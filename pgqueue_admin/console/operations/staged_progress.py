@@ -25,7 +25,7 @@ DEAD = ("same", "other", "dead")
 
 
 class OutcomeClass(NamedTuple):
-    """``fill``: of its part of the bar; ``key``: of its key; ``word`` names it as a figure, ``said`` in a sentence."""
+    """``fill``: class of its part of the bar; ``key``: of its legend; ``word`` names it, ``said`` fits a sentence."""
 
     name: str
     fill: str
@@ -60,7 +60,7 @@ class Figure(NamedTuple):
 
 
 class StageBox(NamedTuple):
-    """Of the strip. ``step``: done, now, held, or empty for what is to come."""
+    """A box of the stage strip. ``step``: done, now, held, or empty for a later one."""
 
     title: str
     says: str
@@ -81,18 +81,18 @@ class StageRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StagedProgress(OperationProgress):
-    """``counts``: empty where they are not known, which ``is_known`` says."""
+    """``counts``: empty if unknown; ``is_known`` tells."""
 
     counts: Counts = field(default_factory=dict)
     is_known: bool = True
 
     @property
-    def plan(self) -> RetryPlan:  # of each of these there is one
+    def plan(self) -> RetryPlan:  # each staged retry has one
         return self.operation.plan
 
     @property
     def running(self) -> bool:
-        """Whether there may be something to send, also while it is paused or has stopped."""
+        """Whether there may be messages to send, also while it is paused or has stopped."""
         return self.operation.state in runner.STEERED
 
     @property
@@ -115,7 +115,7 @@ class StagedProgress(OperationProgress):
 
     @property
     def figures(self) -> list[Figure]:
-        """All but those that are rare, and none of."""
+        """All figures; the rare one of an unknown cause only if it is not zero."""
         found = [Figure(each, self.of(each.name)) for each in CLASSES]
         return [each for each in found if each.number or each.outcome.name != "dead"]
 
@@ -132,7 +132,7 @@ class StagedProgress(OperationProgress):
 
     @property
     def verdict(self) -> str:
-        """Every class that is not zero."""
+        """Every class that is not zero, and what is left."""
         left = f", {self.left:,} not sent and still dead where they were" if self.left else ""
         return f"{self._listed()}{left}"
 
@@ -165,7 +165,7 @@ class StagedProgress(OperationProgress):
 
     @property
     def state_drawn(self) -> str:
-        """Whose shape and colour it has."""
+        """The state whose shape and colour it has."""
         if self.operation.state == State.RUNNING and self.plan.held:
             return "waiting"
         return "cancelled" if self.operation.state == State.FOLLOWING else str(self.operation.state)
@@ -180,7 +180,7 @@ class StagedProgress(OperationProgress):
 
     @property
     def limits(self) -> str:
-        """What stops and holds it, with its present values."""
+        """The limits that stop and hold it, with present values."""
         plan, said = self.plan, []
         if plan.stop_dead:
             said.append(f"Stops by itself at {plan.stop_dead:,} dead of any {plan.stop_of:,}: now {plan.dead_now:,}.")
@@ -190,7 +190,7 @@ class StagedProgress(OperationProgress):
         return " ".join(said)
 
     def _current(self) -> Stage | None:
-        """The first with something to send."""
+        """The first stage with messages to send."""
         return next((each for each in self.plan.stages if self._left_of(each)), None)
 
     def _left_of(self, stage: Stage) -> int:
@@ -289,7 +289,7 @@ def _title(stage: Stage) -> str:
 
 
 def _parts(counted: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
-    """Class, start, width."""
+    """Class, start and width of each part."""
     start = 0
     for each in CLASSES:
         width = counted.get(each.name, 0)

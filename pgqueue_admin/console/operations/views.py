@@ -1,4 +1,4 @@
-"""Every act on messages begins here: one message is acted on at once, many are frozen and looked at first (C4)."""
+"""Every act on messages begins here: one message is acted on at once, many are frozen and previewed (C4)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -51,12 +51,12 @@ def _list(request: HttpRequest) -> HttpResponse:
 
 
 def _has_crossings() -> bool:
-    """Whether their page is of use here, and open to whoever asks."""
+    """Whether the page of crossings is of use here, and open to this person."""
     return addresses.is_open("crossings") and any(each.is_writable for each in looked_at())
 
 
 def _create(request: HttpRequest) -> HttpResponse:
-    """Freeze what was chosen and show it; a single message asked for at once is acted on."""
+    """Freeze the chosen messages and show them; act on a single message at once if requested."""
     kind = request.POST.get("act", "")
     if kind not in confirmations.VERBS and kind not in PREPARED:
         responses.refused(request, "Nothing was done: choose retry, discard or restore.")
@@ -79,7 +79,7 @@ def _create(request: HttpRequest) -> HttpResponse:
 
 def _at_once(request: HttpRequest, kind: str, archive_id: int) -> HttpResponse:
     if kind == Operation.Kind.RETRY and _is_ruled(archive_id):
-        return _freeze(request, kind, [archive_id])  # a rule is shown before it is followed
+        return _freeze(request, kind, [archive_id])  # a rule is shown before it is applied
     outcome = single.act(kind, archive_id, request.user, "console", responses.reason(request))
     said = labels.result(kind, outcome)
     if outcome.result == "done":
@@ -98,7 +98,7 @@ def _is_ruled(archive_id: int) -> bool:
 
 
 def _ways(kind: str, outcome: Outcome) -> list[Way]:
-    """What is put back into its queue is somebody else's from then on: a retry has no undo."""
+    """Links after an act. A retry has no undo: once in its queue, the message belongs to its receiver."""
     ways = [Way("See the message", reverse("archived_message", args=[outcome.archive_id]))]
     if outcome.operation:
         ways.append(Way(f"Operation {outcome.operation}", reverse("operation", args=[outcome.operation])))
@@ -129,7 +129,7 @@ def _from_bin(request: HttpRequest) -> HttpResponse:
 
 
 def _edit(request: HttpRequest) -> HttpResponse:
-    """A frozen retry, and the page where is said what changes in each."""
+    """Freeze a retry, then open the page that edits its messages."""
     frozen = _frozen(request, Operation.Kind.RETRY, _ids(request))
     return responses.SeeOther(reverse("operation_edit", args=[frozen.pk]))
 
@@ -160,7 +160,7 @@ def _frozen(request: HttpRequest, kind: str, ids: list[int]) -> Operation:
 
 
 def _matching(kind: str, q: str, w: str | None, access: ContentAccess) -> tuple[ArchiveFilter, str]:
-    """What a search finds; where it reads texts, in what it has covered, which is said as terms, too."""
+    """The filter of a search. If it reads texts: limited to the rows it covered, and those as terms."""
     query = search.read(q, access)
     if query.error:
         raise OperationRefused(f"Nothing was {past(kind)}: {query.error}")

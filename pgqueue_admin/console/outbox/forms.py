@@ -1,4 +1,4 @@
-"""What may be switched on for an outbox of others, as its page asks for it."""
+"""The form of what may be switched on for an outbox of others."""
 
 from django import forms
 

@@ -1,4 +1,4 @@
-"""Outboxes as their pages show them: the order, and the sentence that opens the page."""
+"""Outboxes for their pages: their order, and the opening sentence."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -22,7 +22,7 @@ LISTED = 200  # messages of a record
 
 
 class WaitingRecord(NamedTuple):
-    """``seen_at``: since when it is seen, where its table does not say since when it waits."""
+    """``seen_at``: when it was first seen waiting, if its table has no time."""
 
     record: PendingRecord
     seen_at: datetime | None
@@ -36,7 +36,7 @@ def waiting(connection: Connection, table: OutboxTable, found: list[PendingRecor
 
 
 class RecordedRow(NamedTuple):
-    """One message of a record: its figures. ``place``: counts from 1, and chooses it in the page's address."""
+    """One message of a record. ``place``: counts from 1, and selects it in the page's address."""
 
     place: int
     id: str
@@ -49,7 +49,7 @@ class RecordedRow(NamedTuple):
 
 
 class ShownRecord(NamedTuple):
-    """What a record is to send. ``messages``: None where it cannot be read as a list of them; ``chosen``: its place."""
+    """``messages``: None if the record cannot be read as a list of them. ``chosen``: place of the selected one."""
 
     messages: list[RecordedRow] | None
     chosen: int = 0
@@ -79,7 +79,7 @@ def _recorded_row(place: int, each: RecordedMessage) -> RecordedRow:
 
 
 def in_order(states: list[OutboxState]) -> list[OutboxState]:
-    """Stuck ones of ours first, then by what waits, then by name."""
+    """By tone, so stuck ones of ours first; then by pending records, then by name."""
     order = {"crit": 0, "warn": 1, "": 2}
     return sorted(states, key=lambda each: (order[tone(each)], -each.figures.pending, each.name))
 
@@ -92,7 +92,7 @@ def tone(state: OutboxState) -> str:
 
 
 def verdict(rows: list[OutboxState], in_doubt: list[InDoubt], unlooked: Collection[str] = ()) -> tuple[str, str]:
-    """Its state and its sentence. ``unlooked``: databases of which nothing is known now."""
+    """The page's state and sentence. ``unlooked``: databases whose outboxes are unknown now."""
     stuck = [row for row in rows if row.is_stuck]
     if ours := [row for row in stuck if row.endpoint]:
         return "crit", f"{_sends(ours)} of {_names(ours)} {_are(ours)} committed and not sent"
@@ -118,7 +118,7 @@ def _sends(rows: list[OutboxState]) -> str:
 
 
 def _is_undated(state: OutboxState) -> bool:
-    """Something waits, and nobody says since when: it may be on its way, or stuck."""
+    """Records wait without a time: they may be on their way, or stuck."""
     return bool(state.figures.pending) and state.age is None
 
 

@@ -1,4 +1,4 @@
-"""All outboxes, one of them with what waits in it, one record, and the act that sends it."""
+"""All outboxes, one with its pending records, one record, and the acts on them."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -62,7 +62,7 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 
 def _read(work: Callable[[Connection], T], address: Address) -> tuple[T | None, QueryError | None]:
-    """As ``query_errors.read``, where the table lies: an alias that no database has leads nowhere."""
+    """As ``query_errors.read``, in the table's database; nothing for an alias of no database."""
     elsewhere = outbox_databases.of_table(address)
     if elsewhere is None and aliases.alias_of(address):
         return None, None
@@ -131,7 +131,7 @@ def record(request: HttpRequest, schema: str, table: str, message_id: str) -> Ht
 
 @require_POST
 def dispatch(request: HttpRequest, schema: str, table: str) -> HttpResponse:
-    """One record, by its id, or all that wait, up to so many."""
+    """Send one record by its id, or all pending ones up to a limit."""
     address, one = Address(schema, table), request.POST.get("id", "")
     row, problem = _read(lambda connection: states.one(connection, address), address)
     if row is None or problem:
@@ -145,7 +145,7 @@ def dispatch(request: HttpRequest, schema: str, table: str) -> HttpResponse:
 
 @require_POST
 def allow(request: HttpRequest, schema: str, table: str) -> HttpResponse:
-    """Sending from a table of others is switched on, or off."""
+    """Switch sending from an outbox of others on or off."""
     address, allowed = Address(schema, table), request.POST.get("allow") == "yes"
     row, problem = _read(lambda connection: states.one(connection, address), address)
     if row is None or problem or row.endpoint or row.alias:
@@ -168,7 +168,7 @@ def allow(request: HttpRequest, schema: str, table: str) -> HttpResponse:
 
 @require_POST
 def keep(request: HttpRequest, schema: str, table: str) -> HttpResponse:
-    """Relay and clean-up of a table of others are switched on or off, each by itself."""
+    """Switch relay and clean-up of an outbox of others on or off, each by itself."""
     address, form = Address(schema, table), forms.KeepingForm(request.POST)
     row, problem = _read(lambda connection: states.one(connection, address), address)
     if row is None or problem or row.endpoint or row.alias:

@@ -1,1 +1,1 @@
-"""What the first page says: the verdict, the figures, what happened when, what died of what, who did what."""
+"""The first page: the verdict, the figures, what happened when, causes of death, and recent acts."""

@@ -1,4 +1,4 @@
-"""What people and machines did, in words: the audit, marks of deploys, and processes that ended badly."""
+"""Recent changes, in words: audited acts, marks of deployments, and processes that crashed."""
 
 import re
 from collections import Counter
@@ -41,7 +41,7 @@ _NAMED = {
     **{(verb, "masking"): "masked parts from " for verb in ("reveal", "hide")},
 }
 
-_LOG_HEAD = re.compile(r"(?<=last line: )\d{4}-\d\d-\d\d [\d:,.]+ [A-Z]+ \S+\[\d+\] ")  # of base_settings' line
+_LOG_HEAD = re.compile(r"(?<=last line: )\d{4}-\d\d-\d\d [\d:,.]+ [A-Z]+ \S+\[\d+\] ")  # as base_settings formats it
 _LONGEST = 120
 
 
@@ -52,7 +52,7 @@ class RecentChange:
     did: str
     icon: str
     path: str = ""
-    crash_of: str = ""  # whose process ended badly
+    crash_of: str = ""  # label of the process that crashed
 
     @property
     def short(self) -> str:
@@ -62,10 +62,10 @@ class RecentChange:
 
 
 def latest(most: int = 40) -> list[RecentChange]:
-    """Newest first: so many of what people did, of what programs marked, and of processes that ended; as all may see.
+    """Newest first: at most ``most`` acts, marks and crashed processes each, without content that is not for all.
 
-    Who signs in changes nothing here. Marks and processes are of the whole installation: who sees some queues is told
-    what was done to these.
+    Sign-ins are left out: they change nothing here. Marks and processes are of the whole installation: a scoped user
+    sees only acts on their queues.
     """
     entries = [of_entry(shown_search.entry(entry, content_access.NOTHING)) for entry in acts()[:most]]
     if visible_queues.current() is not None:
@@ -76,7 +76,7 @@ def latest(most: int = 40) -> list[RecentChange]:
 
 
 def acts() -> QuerySet[AuditEntry]:
-    """What people did, the newest first; of operations those that exist for whoever asks."""
+    """Audited acts, newest first; of operations only those that this person may see."""
     found = AuditEntry.objects.exclude(noun="person")
     if visible_queues.current() is None:
         return found
@@ -118,7 +118,7 @@ def of_crash(process: Process) -> RecentChange:
 
 
 def folded(found: Iterable[RecentChange]) -> list[RecentChange]:
-    """In the order they are given. Of who crashes again and again only the last: people's acts would not be found."""
+    """Keep the order. Of repeated crashes only the last is kept: acts of people would be lost among them."""
     last: dict[str, RecentChange] = {}
     count: Counter[str] = Counter()
     said = list(found)
@@ -137,14 +137,14 @@ def _with_those_before(change: RecentChange, before: int) -> RecentChange:
 
 
 def _why_ended(process: Process) -> str:
-    """Where its supervisor went before it, a process is gone without anybody to whom it said its exit code."""
+    """Its last error, else its exit code: unknown if its supervisor ended before it."""
     if why := content_access.NOTHING.process_error(process).strip():
         return _cut(_LOG_HEAD.sub("", why.split("\n")[0]))
     return "exit code unknown" if process.exit_code is None else f"exit code {process.exit_code}"
 
 
 def _cut(said: str) -> str:
-    """At a word's end; the process's log has all of it."""
+    """Cut at a word's end; the process's log has the rest."""
     return said if len(said) <= _LONGEST else f"{said[:_LONGEST].rpartition(' ')[0] or said[:_LONGEST]} …"
 
 
