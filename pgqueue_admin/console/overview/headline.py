@@ -1,4 +1,4 @@
-"""The sentence that opens the page: what a person would say who has looked."""
+"""The verdict sentence at the top of Overview."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +22,9 @@ from pgqueue_admin.models.readability import UnreadQueues
 
 @dataclass(frozen=True, slots=True)
 class Blind:
-    """``since``: the newest sample that can be believed. ``why``: as a sampler says that runs; of most queues, where
-    the sampler looks and they cannot be read (``sight``)."""
+    """``since``: the newest sample that can be trusted. ``why``: the error of the running sampler; with ``sight``, the
+    error of most of the unreadable queues.
+    """
 
     since: datetime
     why: str = ""
@@ -124,7 +125,7 @@ def _counts(needs: ShownNeeds) -> SafeString:
 
 
 def _untabled(needs: Sequence[NeedRow]) -> str:
-    """Why there are more than Queues counts off target."""
+    """A note on queues without a table, which Queues does not count as off target."""
     number = sum(need.is_queue and not need.has_table for need in needs)
     if not number:
         return ""

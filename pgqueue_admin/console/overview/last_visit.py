@@ -1,4 +1,4 @@
-"""When this person looked at Overview before, in a cookie of their browser: what began since is new to them."""
+"""When this person last looked at Overview, in a browser cookie: what began since is new to them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,13 +9,13 @@ from django.urls import reverse
 from pgqueue_admin.console.parsing import parse_int
 
 COOKIE = f"looked_{settings.INSTALLATION}"
-STEP = timedelta(minutes=15)  # people who looked within one are told the same, rendered once
+STEP = timedelta(minutes=15)  # visits within one step get the same content, rendered once
 UNKNOWN = timedelta(minutes=30)
 LONGEST = timedelta(hours=24)
 
 
 def since(request: HttpRequest, now: datetime) -> datetime:
-    """Their look before this one: 15 min ago at the latest, a day at most. Pages opened within 15 min are one look."""
+    """The previous visit: at least 15 min ago, at most a day. Pages opened within 15 min are one visit."""
     began, last = _kept(request)
     before = last if last and now - last > STEP else began
     return rounded(min(max(before or now - UNKNOWN, now - LONGEST), now - STEP))
@@ -40,7 +40,7 @@ def said(at: datetime) -> str:
 
 
 def read(text: str, now: datetime) -> datetime:
-    """Of a topic's argument; what is no time of the last day is as if nobody knew."""
+    """Parse a topic's argument; a time outside the last day counts as unknown."""
     at = _instant(text)
     return rounded(at if at and now - LONGEST - STEP <= at <= now else now - UNKNOWN)
 

@@ -1,4 +1,4 @@
-"""What an open Overview is told with each sample. Rows are a topic of their own: a page keeps those it began with."""
+"""Live updates of Overview with each sample. Rows are a topic of their own: a page keeps those it was loaded with."""
 
 from django.template.loader import render_to_string
 
@@ -15,7 +15,7 @@ SHOWN = 30  # rows that a page may show
 
 
 def overview(since: str) -> dict[str, str]:
-    """Topic ``overview:1764244800``: what began after that instant is new to who looks."""
+    """Topic ``overview:1764244800``: what began after that instant is new to this person."""
     view = OverviewData(last_visit.read(since, database_clock.now()))
     said: dict[str, str] = {f"total.{total.name}": total.value for total in view.totals}
     said |= {f"total.{total.name}.more": total.detail for total in view.totals}
@@ -33,7 +33,7 @@ def overview(since: str) -> dict[str, str]:
 
 
 def looked(said: str) -> str:
-    """The argument of the topic in one spelling."""
+    """The topic's argument in one spelling."""
     return last_visit.said(last_visit.read(said, database_clock.counted()))
 
 

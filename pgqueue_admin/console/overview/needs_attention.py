@@ -1,4 +1,4 @@
-"""The needs-you list: one row per queue with a critical warning, what holds messages up before piles of them."""
+"""The needs-you list: one row per queue with a critical warning, what blocks messages before backlogs."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,42 +22,42 @@ from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import queue_access
 from pgqueue_admin.services.queues import subject
 
-MOST = 5  # rows of a part
+MOST = 5  # rows per part
 OF_PROCESSES = ("worker_crashing", "circuit_breaker_open")
 DEAD = frozenset({"dead_message", "dead_count"})
-FOLLOWS = frozenset({"no_consumer", "queue_age", "queue_depth"})  # from that nobody takes what is there
-_KINDS = {"age": "queue_age", "dead": "dead_count", "depth": "queue_depth"}  # by the target that is passed
-SAID_ONCE = frozenset({*DEAD, "queue_depth"})  # their meaning is the same of every queue
+FOLLOWS = frozenset({"no_consumer", "queue_age", "queue_depth"})  # consequences of messages that are not received
+_KINDS = {"age": "queue_age", "dead": "dead_count", "depth": "queue_depth"}  # by the target that is exceeded
+SAID_ONCE = frozenset({*DEAD, "queue_depth"})  # their meaning is the same for every queue
 
 
 @dataclass
 class NeedRow:
-    """One queue (or endpoint, or process) that needs somebody, with everything that is wrong there."""
+    """One queue (or endpoint, or process) that needs a person, with all that is wrong there."""
 
     key: str
     where: str
     path: str
     since: datetime | None
     alerts: list[Alert] = field(default_factory=list)  # the gravest first
-    row: QueueRow | None = None  # of a queue that is there
-    grows: bool = False  # whether there is more of it than ten minutes ago
-    acknowledged: bool = False  # somebody knows of all of it
-    failures: Failures = suggested_action.UNTOLD  # of the warning that is told
+    row: QueueRow | None = None  # of an existing queue
+    grows: bool = False  # whether it grew within ten minutes
+    acknowledged: bool = False  # all of its warnings are
+    failures: Failures = suggested_action.UNTOLD  # of the warning that is shown
 
     @cached_property
     def halted(self) -> Standing | None:
-        """The endpoint that somebody stopped, where that is why messages wait."""
+        """The endpoint that a person stopped, if that is why messages wait."""
         standing = self.row.standing if self.row else None
         return standing if standing and standing.is_cause else None
 
     @cached_property
     def _told(self) -> list[Alert]:
-        """The cause is no row of its own, and what follows from it is not told again."""
+        """Its warnings without those that follow from a stopped endpoint."""
         return [alert for alert in self.alerts if not (self.halted and alert.kind in FOLLOWS)]
 
     @cached_property
     def said(self) -> tuple[str, str]:
-        """What is wrong, and what it means: put into words for the few that are shown."""
+        """What is wrong, and what it means. Worded lazily, for the few that are shown."""
         if self.halted:
             return verdicts.halted(self.halted), f"{self._told[0].sentence}." if self._told else ""
         if not self.alerts:
@@ -79,18 +79,18 @@ class NeedRow:
 
     @property
     def step(self) -> tuple[str, str]:
-        """What to press next: the words, and where they lead."""
+        """The next step: its words, and where they lead."""
         known = suggested_action.of(self.alerts[0], self.failures) if self.alerts and not self.halted else None
         return known or ("See the queue" if self.row else "See the warning", self.path)
 
     @property
     def more(self) -> int:
-        """Warnings beside the one that is told."""
+        """Number of warnings beside the one that is shown."""
         return max(0, len(self._told) - 1)
 
     @property
     def start_path(self) -> str:
-        """Where its endpoint is started; empty for whom may only look at its queue."""
+        """Where its endpoint is started; empty for a person who may only look at its queue."""
         if self.halted is None:
             return ""
         endpoint = self.halted.endpoint
@@ -99,7 +99,7 @@ class NeedRow:
 
     @property
     def numbers(self) -> str:
-        """Of the warnings that acknowledging it is about: ``3,8``; empty while none has been opened."""
+        """Ids of the warnings that an acknowledgement covers: ``3,8``; empty while none is open."""
         return ",".join(str(alert.pk) for alert in self.alerts)
 
     @property
@@ -108,7 +108,7 @@ class NeedRow:
 
     @property
     def value(self) -> str:
-        """In a word, for the grey board."""
+        """In one word, for the grey board."""
         return self.alerts[0].value if self.alerts else ""
 
     @property
@@ -117,7 +117,7 @@ class NeedRow:
 
     @property
     def is_queue(self) -> bool:
-        """Also one that is no more: what died on the way to it still names it."""
+        """Also one that no longer exists: warnings of messages that died on the way to it still name it."""
         return self.has_table or any(alert.queue for alert in self.alerts)
 
     @property
@@ -126,7 +126,7 @@ class NeedRow:
 
     @property
     def advice(self) -> str:
-        """What to do about it, where that is said once for all."""
+        """What to do about it, if the list says so once for all."""
         first = self.alerts[0] if self.alerts and not self.halted else None
         if first and first.kind == "queue_age":
             return "Where the oldest is past its target, see who receives; raise concurrency or start a process."
@@ -146,15 +146,15 @@ class NeedRow:
 
     @property
     def order(self) -> tuple[bool, int, float, str]:
-        """A cause before piles, the larger before the smaller, of equal ones the newest."""
+        """What blocks messages before backlogs, then the larger, then the newest."""
         return not self._takes_nobody, -self._size, -(self.since.timestamp() if self.since else 0.0), self.where
 
     def is_new(self, since: datetime) -> bool:
-        """Whether more came, or another warning began, since then; what no warning tells of yet is new."""
+        """Whether it grew, or another warning began, since then; without any warning yet it is new."""
         return self.grows or not self.alerts or max(alert.opened_at for alert in self.alerts) > since
 
     def begin_with_new(self, since: datetime) -> None:
-        """What makes it new is told, not what lies there since long."""
+        """Show first what makes it new, not what is open for long."""
         newer = [alert for alert in self.alerts if alert.opened_at > since]
         if newer and not self.grows:
             self.alerts = [*newer, *(alert for alert in self.alerts if alert not in newer)]
@@ -163,7 +163,7 @@ class NeedRow:
 
 
 class ShownNeeds(NamedTuple):
-    """As the page shows them. ``since``: the look that what is new counts from."""
+    """The parts as the page shows them. ``since``: the visit after which a need is new."""
 
     new: list[NeedRow]
     older: list[NeedRow]
@@ -186,7 +186,7 @@ def parts(needs: Iterable[NeedRow], since: datetime) -> ShownNeeds:
 
 
 def find(alerts: Iterable[Alert], rows: Iterable[QueueRow]) -> list[NeedRow]:
-    """All of them: from open warnings, and from queues judged critical, or held up, that no warning tells of yet."""
+    """All needs: from open warnings, and from critical or blocked queues that have no warning yet."""
     rows_by_subject = {subject(row.queue): row for row in rows}
     grouped: dict[str, list[Alert]] = {}
     told = set()
@@ -224,17 +224,17 @@ def _told(where: str, alerts: Sequence[Alert], row: QueueRow | None) -> NeedRow:
 
 
 def _grows(row: QueueRow | None, alerts: Collection[Alert]) -> bool:
-    """More comes than leaves. Whether more are dead is asked for apart (``note_growth``)."""
+    """Whether more arrives than leaves. Growth of the dead is measured apart (``note_growth``)."""
     return row is not None and row.trend.tone == "grows" and any(alert.kind in FOLLOWS for alert in alerts)
 
 
 def _apart(alert: Alert) -> str:
-    """By what warnings about no queue are one need: all of an endpoint's processes are."""
+    """The group of a warning about no queue: all of an endpoint's processes are one need."""
     return f"{'processes' if alert.kind in OF_PROCESSES else alert.kind} {alert.subject}"
 
 
 def _tell_apart(needs: list[NeedRow], tables: set[str]) -> None:
-    """An endpoint has its queue's name, which may need somebody, too."""
+    """Mark an endpoint that has the name of a queue."""
     for need in needs:
         if need.alerts[0].kind in OF_PROCESSES and need.where in tables:
             need.where = f"endpoint {need.where}"
@@ -246,7 +246,7 @@ def _untold(row: QueueRow) -> NeedRow:
 
 
 def note_growth(needs: Iterable[NeedRow], dead_then: dict[int, int]) -> None:
-    """``dead_then``: how many lay dead ten minutes ago, by queue."""
+    """``dead_then``: how many were dead ten minutes ago, by queue."""
     for need in needs:
         if need.row and need.row.latest and need.counts_dead and not need.acknowledged:
             before, now = dead_then.get(need.row.queue.pk), need.row.latest.dead
@@ -254,19 +254,19 @@ def note_growth(needs: Iterable[NeedRow], dead_then: dict[int, int]) -> None:
 
 
 def advice(needs: Iterable[NeedRow]) -> list[str]:
-    """What to do about several of them, said once."""
+    """What to do about several of them, each advice once."""
     return list(dict.fromkeys(need.advice for need in needs if need.advice))
 
 
 def _own(kind: str, meaning: str) -> str:
-    """Without what is said once for all: of an old head how quickly messages come and leave."""
+    """Without what the list says once for all: of an old head only the rates remain."""
     if kind == "queue_age":
         return f"{meaning.partition('. See ')[0]}."
     return "" if kind in SAID_ONCE else meaning
 
 
 def _past_its_target(target: str) -> str:
-    """The age itself stands at the right and moves there; here it would only flicker."""
+    """The age itself is at the right and is updated there; here it would only flicker."""
     return f"Oldest ready message is past its target of {target}"
 
 
@@ -275,7 +275,7 @@ def _aged(said: warnings.WarningText) -> warnings.WarningText:
 
 
 def _judged(row: QueueRow) -> warnings.WarningText:
-    """In the words that its warning will have a moment later."""
+    """In the words of its warning, which follows a moment later."""
     value, target = row.verdict.value or 0, row.verdict.target or 0
     if row.verdict.why == "age":
         return _aged(warnings.queue_age(value, target))

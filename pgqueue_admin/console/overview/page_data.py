@@ -1,4 +1,4 @@
-"""Everything the first page shows, read once: for a request, and for the live topic."""
+"""Everything that Overview shows, read once: for a request, and for the live topic."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ def _most_first(alert: Alert) -> tuple[int, str]:
 
 @dataclass
 class OverviewData:
-    """``since``: what began later is new to who looks."""
+    """``since``: what began later is new to this person."""
 
     since: datetime
     now: datetime = field(default_factory=database_clock.now)
@@ -61,7 +61,7 @@ class OverviewData:
 
     @cached_property
     def blind(self) -> verdict.Blind | None:
-        """Where so many samples have been missed that figures are stale, or most queues cannot be read."""
+        """Set if so many samples were missed that figures are stale, or if most queues cannot be read."""
         newest = navigation_counts.newest()
         if newest and staleness.is_stale(newest, self.now):
             return verdict.Blind(newest, "" if visible_queues.current() else navigation_counts.blind())
@@ -82,23 +82,23 @@ class OverviewData:
 
     @property
     def archived(self) -> int | None:
-        """How many lie dead in the archive, also those of queues that are gone."""
+        """Dead messages in the archive, also those of queues that are gone."""
         return self._totals.archive.archived
 
     @property
     def lying(self) -> int | None:
-        """How many lie dead in error queues."""
+        """Dead messages in error queues."""
         return self._totals.lying()
 
     @cached_property
     def backlog(self) -> list[queue_rows.QueueRow]:
-        """Those that wait or are off target, worst first."""
+        """Queues with waiting messages or off target, worst first."""
         waiting = [row for row in self.rows if row.state or (row.waiting and row.queue.kind not in queue_rows.BESIDE)]
         return waiting[:BACKLOG]
 
     @cached_property
     def within(self) -> list[queue_rows.QueueRow]:
-        """All others, by name, for the board at the end."""
+        """All other queues, by name, for the board at the end."""
         above = {row.key for row in self.backlog}
         return sorted((row for row in self.rows if row.key not in above), key=lambda row: row.address.table.lower())
 

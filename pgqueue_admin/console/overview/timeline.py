@@ -1,4 +1,4 @@
-"""What happened when: one lane per queue with a warning in the window, and a lane of what changed just before."""
+"""Timeline: one lane per queue with a warning in the window, and one of the changes before."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ class Timeline:
 
 
 def draw(window: str, now: datetime, open_alerts: Iterable[Alert], latest: Iterable[activity.RecentChange]) -> Timeline:
-    """From what the page has read already, and from warnings that are over."""
+    """From open warnings, which the page has read already, and from resolved ones."""
     window = window if window in WINDOWS else "1h"
     start = now - WINDOWS[window]
     by_queue: dict[str, list[Alert]] = {}

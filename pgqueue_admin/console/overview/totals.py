@@ -1,4 +1,4 @@
-"""The six figures: all queues together, or those that whoever looks may see."""
+"""The six totals: of all queues, or of those that this person may see."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ class Totals:
         self.work = [row for row in self.rows if row.queue.kind in WORK]
 
     def all(self) -> list[Total]:
-        """To who sees some queues without the dead: those of the archive are counted of all queues together."""
+        """Without the dead under a queue scope: the archive's are counted over all queues."""
         dead = [self.dead()] if visible_queues.current() is None else []
         return [self.ready(), self.in_flight(), self.delayed(), *dead, self.entering(), self.leaving()]
 
@@ -89,7 +89,7 @@ class Totals:
         )
 
     def lying(self) -> int | None:
-        """In error queues: what died in any other queue lies in the archive."""
+        """Of error queues only: messages that died in other queues are in the archive."""
         lying: int | None = self._sum(row.latest.dead for row in self._errors() if row.latest)
         return lying
 
@@ -107,7 +107,7 @@ class Totals:
 
     @staticmethod
     def _of_all(known: Sequence[float | None]) -> str:
-        """Whose rates are in the sum."""
+        """Which queues have a rate in the sum."""
         missing = sum(rate is None for rate in known)
         of_all = f"{format_int(len(known) - missing)} of {format_int(len(known))} " if missing else ""
         return f"{of_all}input queues"
@@ -119,7 +119,7 @@ class Totals:
 
 
 def _grown(value: int | None, known: queue_overview.DeadCount) -> str:
-    """Since an hour ago, if anybody counted then."""
+    """Growth within an hour, if a count from then exists."""
     if not value or known.archived_then is None:
         return ""
     more = value - known.archived_then - (known.lying_then or 0)

@@ -61,7 +61,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _failures(causes: Sequence[Alert], shown: Sequence[NeedRow]) -> dict[int, Failures]:
-    """Of the causes, and of each need that begins with dead messages, to which it leads on."""
+    """Failures of the causes, and of each shown need that starts with dead messages and links to them."""
     told = {need.alerts[0].pk: need for need in shown if need.alerts and need.alerts[0].kind == "dead_message"}
     asked = {alert.pk: alert for alert in (*causes, *(need.alerts[0] for need in told.values()))}
     found = failures_of.find(list(asked.values()))
@@ -73,8 +73,8 @@ def _failures(causes: Sequence[Alert], shown: Sequence[NeedRow]) -> dict[int, Fa
 def _causes(
     alerts: Sequence[Alert], found: Mapping[int, Failures]
 ) -> list[tuple[Alert, str, FailureWords | None, Failures]]:
-    """Each with the page of its failure, or the list where there are several, what somebody said, and which."""
-    seen = visible_queues.current()  # who sees some queues is told what their team said
+    """Each with the link to its failure or to several, what people said of it, and its failures."""
+    seen = visible_queues.current()  # under a scope: what the person's team said
     words = words_of({each for of in found.values() for each in of.fingerprints}) if seen else {}
     rows = []
     for alert in alerts:

@@ -1,4 +1,4 @@
-"""The HTML of each cell of a row, by name. The page and its live topic take it from here: they cannot differ."""
+"""The HTML of each cell of a row, by name. The page and its live topic share it, so they cannot differ."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -55,8 +55,11 @@ def leaving(row: QueueRow) -> SafeString:
 
 
 def oldest(row: QueueRow, still: bool = False) -> SafeString:
-    """Age and target with a bullet. The browser moves both on: ``still`` leaves that to it, so that an unchanged head
-    reads the same in every sample and costs the stream nothing."""
+    """Age and target with a bullet; the browser moves both on.
+
+    ``still`` leaves the age to the browser, so that an unchanged head is equal in every sample and costs the stream
+    nothing.
+    """
     target = row.queue.target_age_seconds
     against = format_html(' <span class="faint">/ {}</span>', sparklines.target_words(target))
     if row.age is None or row.latest is None or row.latest.oldest_at is None:
@@ -92,7 +95,7 @@ def consumers(row: QueueRow) -> SafeString:
 
 
 def state(row: QueueRow) -> SafeString:
-    """For screen readers, and for whoever does not see the bar at the edge."""
+    """For screen readers, and for people who do not see the bar at the edge."""
     return mark_safe({"crit": " (critical)", "warn": " (warning)", "paused": " (paused)"}.get(row.state, ""))
 
 
@@ -111,7 +114,7 @@ def _rate(per_second: float | None, how: str = "counted") -> SafeString:
 
 
 def rate_words(per_second: float | None, how: str = "counted") -> str:
-    """In a column whose head says /s."""
+    """For a column whose head says /s."""
     said = numbers.rate(per_second)
     unit = said.unit.removeprefix("/s")
     return f"{numbers.about(how) if per_second is not None else ''}{said.number}{f' {unit}' if unit else ''}"
@@ -122,7 +125,7 @@ def _not_yet() -> SafeString:
 
 
 def board(rows: Sequence[QueueRow], most: int) -> SafeString:
-    """Names, depths and states in columns, for those that are not shown above."""
+    """Names, depths and states in columns, of queues that are not shown above."""
     more = len(rows) - most
     rest = f'<li><a href="{reverse("queues")}">{more:,} more</a></li>' if more > 0 else ""
     return mark_safe(f'<ul class="board">{"".join(_named(row) for row in rows[:most])}{rest}</ul>')
@@ -158,7 +161,7 @@ CELLS: dict[str, Cell] = {
 
 
 def live(row: QueueRow) -> dict[str, str]:
-    """What the stream sends of a row: cells by key, and the class of the row."""
+    """Live updates of a row: its cells by key, and its class."""
     said: dict[str, str] = {f"{row.key}.{name}": cell(row) for name, cell in CELLS.items()}
     said[f"{row.key}.oldest"] = oldest(row, still=True)
     return {**said, f"{row.key}.state": row.state}

@@ -1,4 +1,4 @@
-"""The rows: every queue that was found with its newest sample, its verdict, and who consumes it. Few statements."""
+"""Rows of queues: each with its newest sample, its verdict and its consumers. Few statements."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -17,8 +17,8 @@ from pgqueue_admin.services import consumers
 from pgqueue_admin.services.queues import subject
 
 UNCOUNTED = frozenset({"subscription", "unknown"})  # nothing there waits to be received
-BESIDE = frozenset({"delayed", "subscription", "archive", "unknown"})  # never listed among what waits
-_POINTS = 30  # of an hour's line
+BESIDE = frozenset({"delayed", "subscription", "archive", "unknown"})  # never listed as waiting
+_POINTS = 30  # of an hour's sparkline
 _STEP = 3600 // _POINTS  # seconds
 
 
@@ -36,7 +36,7 @@ class QueueRow:
     queue: queue_overview.Known
     latest: queue_overview.Newest | None
     now: datetime
-    standing: Standing | None = None  # of the endpoint of ours that receives here
+    standing: Standing | None = None  # of our endpoint that receives here
     points: list[int | None] = field(default_factory=list)
     breach_since: datetime | None = None  # the oldest open warning about it
     warned: str = ""  # the gravest of those: critical or warning
@@ -55,7 +55,7 @@ class QueueRow:
 
     @cached_property
     def verdict(self) -> targets.TargetVerdict:
-        """What is not measured yet passes no target."""
+        """A queue that is not measured yet exceeds no target."""
         if self.latest is None:
             return targets.TargetVerdict(targets.TargetState.OK)
         return targets.against(self.queue, self.latest, self.now, self.paused)
@@ -72,17 +72,17 @@ class QueueRow:
 
     @property
     def paused(self) -> bool:
-        """Whether the endpoint of ours that receives here was told to wait."""
+        """Whether our endpoint that receives here is paused."""
         return self.standing is not None and self.standing.endpoint.paused
 
     @property
     def dead_how(self) -> str:
-        """In an error queue every row is dead, and known as its depth is; the archive's are counted."""
+        """How the dead are known: an error queue's as its depth, since every row is dead; the archive's are counted."""
         return self.latest.how if self.latest and self.queue.kind == "error" else "counted"
 
     @property
     def judged_age(self) -> int | None:
-        """The target that its age is held against: none while somebody has decided that it waits."""
+        """The target for its age; None while its endpoint is paused."""
         return None if self.paused else self.queue.target_age_seconds
 
     @property
@@ -106,7 +106,7 @@ class QueueRow:
 
     @property
     def no_age(self) -> str:
-        """What stands where no age is: nothing waits, or since when cannot be seen."""
+        """What is shown without an age: nothing waits, or its time cannot be seen."""
         return NOT_SEEN if self.latest and targets.age_is_unknown(self.latest) else UNKNOWN
 
     @cached_property
@@ -120,7 +120,7 @@ class QueueRow:
 
     @property
     def entering(self) -> float | None:
-        """Messages per second; None where it is not known, or not any more."""
+        """Messages per second; None if unknown, also if it cannot be read any more."""
         return self.latest.in_per_second if self.latest and not self.latest.error else None
 
     @property
@@ -129,14 +129,14 @@ class QueueRow:
 
     @property
     def leaving_how(self) -> str:
-        """Past the cap it is told by how far the head moved."""
+        """Above the cap it is estimated from the movement of the head."""
         figures = self.latest
         if figures is None or (figures.how == "counted" and not self._delayed_are_part(figures)):
             return "counted"
         return "estimate"
 
     def _delayed_are_part(self, figures: queue_overview.Newest) -> bool:
-        """In a lease queue they lie in the same table: what leaves is counted only where they are, too."""
+        """A lease queue keeps delayed messages in the same table: leaving ones are counted only if those are."""
         return self.queue.kind == "lease" and figures.delayed_how != "counted"
 
     @property
@@ -160,9 +160,9 @@ def load(
     standing: Iterable[Standing] | None = None,
     alerts: Iterable[Alert] | None = None,
 ) -> list[QueueRow]:
-    """Rows of these queues, or of all that are there.
+    """Rows of these queues, or of all that exist.
 
-    How endpoints stand, and open warnings, are read unless the caller has them.
+    Standings of endpoints and open warnings are read unless the caller has them.
     """
     now = database_clock.now()
     found = queue_overview.rows() if queues is None else [(queue, getattr(queue, "latest", None)) for queue in queues]
@@ -179,7 +179,7 @@ _CALM: tuple[datetime | None, str] = (None, "")
 
 
 def _warned(alerts: Iterable[Alert]) -> dict[str, tuple[datetime | None, str]]:
-    """By address: when the oldest open warning that nobody acknowledged began, and how grave the gravest is."""
+    """By address: when its oldest open, unacknowledged warning began, and the gravest severity."""
     found: dict[str, list[Alert]] = {}
     for alert in alerts:
         if alert.queue and alert.acknowledged_at is None:
@@ -191,8 +191,7 @@ def _warned(alerts: Iterable[Alert]) -> dict[str, tuple[datetime | None, str]]:
 
 
 def ranks(rows: Iterable[QueueRow]) -> str:
-    """``,12:3,8:1``: queues that are not within target, each with how grave that is. A page whose rows stand in another
-    order says so (CONSOLE L2)."""
+    """``,12:3,8:1``: queues off target, with severity. A page with its rows in another order says so (CONSOLE L2)."""
     return "".join(f",{row.queue.pk}:{rank}" for row in rows if (rank := row.verdict.badness[0]))
 
 
@@ -208,7 +207,7 @@ def _badness(row: QueueRow) -> tuple[int, float, float, int, str, str]:
 
 
 def with_history(rows: list[QueueRow]) -> list[QueueRow]:
-    """Give these rows their last hour."""
+    """Add the last hour to these rows."""
     points = last_hour([row.queue.pk for row in rows], rows[0].now) if rows else {}
     for row in rows:
         row.points = points.get(row.queue.pk, [])
@@ -216,7 +215,7 @@ def with_history(rows: list[QueueRow]) -> list[QueueRow]:
 
 
 def last_hour(queue_ids: Iterable[int], now: datetime) -> dict[int, list[int | None]]:
-    """Thirty points a queue: the most that was ready in each two minutes. No sample leaves a gap."""
+    """Thirty points a queue: the maximum of ready in each two minutes. A missing sample leaves a gap."""
     first = int(now.timestamp()) // _STEP - _POINTS + 1
     points: dict[int, list[int | None]] = defaultdict(lambda: [None] * _POINTS)
     for queue_id, step, ready in samples.most_ready(queue_ids, now - timedelta(seconds=3600 + _STEP), _STEP):
@@ -226,6 +225,6 @@ def last_hour(queue_ids: Iterable[int], now: datetime) -> dict[int, list[int | N
 
 
 def longest(rows: Iterable[QueueRow]) -> int:
-    """The scale of the make-up strips: the largest among those that were counted to the end."""
+    """The scale of the make-up strips: the largest total that was counted to the end."""
     finite = [row.total for row in rows if row.latest and row.latest.how == "counted"]
     return max(finite, default=1) or 1

@@ -15,7 +15,7 @@ CUT = '<path class="cut" d="M118 14l6-16M122 14l6-16"/>'
 
 
 def strip(counts: Sequence[int], longest: int) -> SafeString:
-    """Ready, in flight, delayed, expired, side by side; longer than the scale is cut by two slashes."""
+    """Ready, in flight, delayed, expired, side by side; two slashes cut what is longer than the scale."""
     total = sum(counts)
     said = ", ".join(
         f"{word} {count}" for word, count in zip(("ready", "in flight", "delayed", "expired"), counts, strict=True)
@@ -90,13 +90,13 @@ def _path(points: Sequence[int | None], top: int) -> str:
 
 @lru_cache(maxsize=16)
 def _places(count: int) -> list[str]:
-    """Of so many points from left to right: a page has fifty lines, all of as many."""
+    """Positions of so many points from left to right. Cached: a page has fifty lines of equally many."""
     step = SPARK / max(count - 1, 1)
     return [f"{place * step:.1f}" for place in range(count)]
 
 
 def share_of_hour(instant: datetime, now: datetime, seconds: float = 3600) -> float:
-    """Where ``instant`` stands in the window that ends now: 0 is its left edge."""
+    """The place of ``instant`` in the window that ends now: 0 is its left edge."""
     return min(max(1 - (now - instant).total_seconds() / seconds, 0.0), 1.0)
 
 

@@ -1,4 +1,4 @@
-"""How many queues are within target, off it, paused, or not read: every headline counts by this one function."""
+"""How many queues are within target, off it, paused, or not read: every headline counts with this function."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pgqueue_admin.monitor import targets
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Of ``of`` queues that were ever looked at; ``unknown``: read, and one figure of it cannot be seen."""
+    """``of``: queues that were ever sampled; ``unknown``: read, but one figure of it cannot be seen."""
 
     of: int
     within: int
@@ -21,13 +21,13 @@ class Tally:
 
     @property
     def rest(self) -> list[str]:
-        """What is neither within target nor off it, in words."""
+        """Queues neither within target nor off it, in words."""
         said = ((self.unread, "not read"), (self.paused, "paused"), (self.unknown, "of unknown age"))
         return [f"{number:,} {words}" for number, words in said if number]
 
     @property
     def sentence(self) -> str:
-        """Of the list of queues."""
+        """For the list of queues."""
         if self.of and self.within == self.of:
             return "All within target"
         off = [f"{pluralize(self.off, 'queue')} off target"] if self.off else []
@@ -49,5 +49,5 @@ def tally(rows: Iterable[QueueRow]) -> Tally:
 
 
 def measured(rows: Iterable[QueueRow]) -> Sequence[QueueRow]:
-    """What was never measured is within no target."""
+    """Rows with a sample: a queue that was never measured is within no target."""
     return [row for row in rows if row.latest]

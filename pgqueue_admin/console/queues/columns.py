@@ -1,4 +1,4 @@
-"""The columns of the list: what stands in a cell, how it is known, and what it sorts by.
+"""The columns of the list: the text of a cell, how it is known, and its sort key.
 
 Cells are bare text, one element each: two hundred rows stay under three thousand nodes (CONSOLE 10).
 """

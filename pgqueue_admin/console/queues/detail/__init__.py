@@ -1,1 +1,1 @@
-"""What the page of one queue says: its figures, its history as charts, its head and tail, who consumes it."""
+"""The page of one queue: its figures, its charts, its head and tail, its consumers."""

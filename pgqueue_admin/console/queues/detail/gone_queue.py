@@ -1,4 +1,4 @@
-"""What is still known of a queue whose table is not there: its dead, endpoint, warnings, what people did."""
+"""What is known of a queue without a table: its dead messages, endpoint, warnings and acts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Archived:
 
 @dataclass
 class KnownQueue:
-    """Of an address, whether the sampler has ever seen its table or not."""
+    """By address, whether or not the sampler has ever seen its table."""
 
     address: Address
 
@@ -43,7 +43,7 @@ class KnownQueue:
 
     @property
     def is_anything(self) -> bool:
-        """An archive that could not be read may know it."""
+        """Whether anything is known of it. An archive that could not be read counts: it may know it."""
         died_here = self.archived and self.archived.all.number
         return bool(died_here or self.archive_trouble or self.endpoint or self.warnings or self.changes)
 
@@ -57,7 +57,7 @@ class KnownQueue:
 
     @property
     def archive_trouble(self) -> query_errors.QueryError | None:
-        """None where there is no archive: then nothing of it is in one."""
+        """None also without an archive: then none holds anything of it."""
         problem = self.in_archive[1]
         return None if problem and problem.kind == "gone" else problem
 
@@ -89,7 +89,7 @@ class KnownQueue:
 
     @cached_property
     def namesakes(self) -> list[Address]:
-        """Queues that are there and have its name, in another schema or by other capitals."""
+        """Existing queues with its name in another schema, or in other capitals."""
         named = Queue.objects.filter(table__iexact=self.address.table, gone_since=None)
         return [each for row in named[:LATEST] if (each := Address(row.schema, row.table)) != self.address]
 

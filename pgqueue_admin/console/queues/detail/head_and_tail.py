@@ -1,4 +1,4 @@
-"""Head, tail and the seq ruler: read from the queue itself, after the page, with limits of their own (C2, C3)."""
+"""Head, tail and the seq ruler: read from the queue itself after the page, with time limits of their own (C2, C3)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,7 +37,7 @@ class HeadAndTail:
 
     @property
     def between(self) -> str:
-        """What lies between, as far as the newest sample knows."""
+        """How many messages are between them, as far as the newest sample knows."""
         rest = (self.depth or 0) - self.shown
         return f"{format_figure(rest, self.how)} {'message' if rest == 1 else 'messages'} between" if rest > 0 else ""
 
@@ -55,12 +55,12 @@ class HeadAndTail:
 
     @property
     def is_all(self) -> bool:
-        """Head and tail meet: nothing lies between."""
+        """Whether head and tail meet, with nothing between."""
         return len(self.last) < TAIL
 
     @property
     def depth(self) -> int | None:
-        """Rows there are: what was just read where that is all, else neither fewer nor more than its numbers.
+        """Number of rows: what was read if that is all, else the sampled depth, bounded by the rows read and the span.
 
         The newest sample may be older than what was read.
         """
@@ -71,8 +71,9 @@ class HeadAndTail:
 
     @property
     def how(self) -> str:
-        """As figures say it; ``capped``: at least so many, where more were read than the newest sample knows of; about
-        so many, where it knows of more than there are numbers."""
+        """How ``depth`` is known. ``capped``: at least so many, as more were read than the newest sample counted.
+        ``estimate``: about so many, as it counted more than the span has numbers.
+        """
         if self.is_all or self.latest is None:
             return "counted"
         known = self.latest.depth or 0
@@ -104,14 +105,14 @@ HEAD, TAIL = 4, 2
 
 
 def faults(address: Address, kind: str) -> list[TableFault]:
-    """What its columns and indexes lack. Raises DatabaseError."""
+    """Columns and indexes that it lacks. Raises DatabaseError."""
     of = database_of(address)
     with of.read_session(address) as connection:
         return table_faults.faults(of, connection, address, kind)
 
 
 def look(address: Address, latest: Newest | None) -> HeadAndTail | None:
-    """None where the table is gone or holds no messages. Raises DatabaseError, TimedOut among them."""
+    """None if the table is gone or holds no messages. Raises DatabaseError, also TimedOut."""
     with database_of(address).read_session(address) as connection:
         table = discovery.readable(connection, address)
         if table is None or not table.has_messages:
@@ -128,7 +129,7 @@ def _ruler(
 ) -> list[bool] | None:
     if len(first) < HEAD:
         return None  # few rows need no picture
-    key = f"ruler:{database_of(table.address).alias}:{table.oid}"  # a name may hold what no key of a cache may
+    key = f"ruler:{database_of(table.address).alias}:{table.oid}"  # names may hold characters that cache keys may not
     known = cache.get(key)
     if known is None:
         known = (seq_occupancy.steps(connection, table, first[0].seq, (last or first)[-1].seq),)

@@ -1,4 +1,4 @@
-"""Everything the page of one queue shows, from records only: the queue itself is asked later, by its own part."""
+"""Everything that the page of one queue shows, from our records; its own part reads the queue itself later."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -39,7 +39,7 @@ from pgqueue_admin.services.queues import subject
 
 HISTORY = 10
 BY_HAND = ("publish", "release", "end")  # of messages of the lease queue
-WARNINGS = 3  # that are shown unfolded
+WARNINGS = 3  # shown unfolded
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class QueueData:
 
     @property
     def history_path(self) -> str:
-        """Trends of its endpoint, which knows what succeeded too, or of the queue itself."""
+        """Trends of its endpoint, which include successes, or of the queue itself."""
         asked = {"endpoint": self.queue.endpoint} if self.queue.endpoint else {"queue": self.canonical}
         return f"{reverse('trends')}?{urlencode(asked)}"
 
@@ -90,7 +90,7 @@ class QueueData:
 
     @cached_property
     def _told(self) -> list[Alert]:
-        """That nobody receives is said before, with who stopped it."""
+        """Without the warning that nobody receives: a stopped endpoint says so before, and by whom."""
         return [alert for alert in self.alerts if not (self.halted and alert.kind == "no_consumer")]
 
     @cached_property
@@ -99,12 +99,12 @@ class QueueData:
 
     @cached_property
     def ingest_trouble(self) -> str:
-        """Why it is not moved into the archive although it is to be."""
+        """Why it is not moved into the archive although that is switched on."""
         return ingest_status.trouble(self.address) if self.queue.ingest else ""
 
     @cached_property
     def delayed_address(self) -> Address | None:
-        """Where its endpoint keeps messages back, if it does."""
+        """The table in which its endpoint keeps delayed messages, if any."""
         named = Queue.objects.filter(schema=self.queue.schema, table=f"{self.queue.table}.Delayed", kind="delayed")
         found = named.first()
         return Address(found.schema, found.table) if found else None
@@ -115,13 +115,13 @@ class QueueData:
 
     @property
     def title(self) -> str:
-        """Of its page."""
+        """The title of its page."""
         word = {"crit": "critical", "paused": "paused"}.get(self.row.state)
         return f"{self.row.address.table}, {word}" if word else self.row.address.table
 
     @property
     def halted(self) -> tuple[Standing, SafeString, process_rows.EndpointHalt] | None:
-        """How its endpoint of ours stands, in words, and the act that makes it go on; None where it receives."""
+        """How our endpoint stands, in words, and the act that resumes it; None while it receives."""
         standing = self.row.standing
         halt = process_rows.halted(standing.team) if standing and standing.state in verdicts.HALTED else None
         return (standing, verdicts.halted(standing), halt) if standing and halt else None
@@ -132,7 +132,7 @@ class QueueData:
 
     @property
     def dead_path(self) -> str:
-        """What died in this queue, in the archive."""
+        """The archive's page of messages that died in this queue."""
         has_some = navigation.path_of("archive") and not self.write_refusal
         return url_converters.dead(self.canonical) if has_some else ""
 
@@ -151,7 +151,7 @@ class QueueData:
 
     @property
     def targets(self) -> list[tuple[str, str, AuditEntry | None]]:
-        """Each with its value and its last change; None: it is as it was when the queue was found."""
+        """Each with its value and its last change; None: unchanged since the queue was found."""
         changes = list(queues.history(self.queue))
         said = []
         for name in ("target_age_seconds", "target_depth", "target_dead"):
@@ -167,7 +167,7 @@ class QueueData:
 
     @property
     def why_no_acts(self) -> str:
-        """Why no act is done on messages that wait here; empty: one may be."""
+        """Why messages that wait here cannot be acted on; empty if they can."""
         if self.is_lease:
             return acts_allowed.no_lease_queue(self.address)
         is_ours = self.endpoint is not None and self.endpoint.ours
@@ -179,7 +179,7 @@ class QueueData:
 
 
 def state(view: QueueData) -> SafeString:
-    """The word beside the name; nothing while the queue is within its targets and nobody warns."""
+    """The word beside the name; empty while the queue is within its targets and without warnings."""
     word = (
         "gone"
         if view.queue.gone_since
@@ -223,7 +223,7 @@ def _delayed(view: QueueData) -> QueueFigure:
     latest = view.row.latest
     due, count = (latest.next_due_at, latest.delayed) if latest else (None, None)
     if count is None and view.queue.kind != "delayed" and not view.delayed_address:
-        count = 0  # it has no table for them
+        count = 0  # it has no delayed table
     detail = components.soonest(due, count, view.row.now, "nothing waits for a time")
     return QueueFigure("delayed", "Delayed", cells.delayed(view.row), detail)
 
@@ -265,7 +265,7 @@ def _does_not_empty(row: queue_rows.QueueRow) -> str:
 
 
 _FIGURES = (_ready, _in_flight, _delayed, _expired, _oldest, _in, _out)
-# of the lease queue the word, and what stands below it where that is another than of a queue of the transport
+# words for the lease queue, and details where they differ from those of a transport queue
 _LEASE_WORDS = {
     "ready": ("Waiting", ""),
     "flight": ("Locked", "until their locks end"),
@@ -292,7 +292,7 @@ def live(number: str) -> dict[str, str]:
         said |= {f"now.{figure.name}": figure.value, f"now.{figure.name}.more": figure.detail}
         said[f"now.{figure.name}.tone"] = figure.tone
     latest = view.row.latest
-    if latest and latest.oldest_at and view.row.age is not None:  # the browser moves the age on
+    if latest and latest.oldest_at and view.row.age is not None:  # the browser advances the age
         said["now.oldest"] = cells.age(latest.oldest_at, 0.0, view.row.judged_age, latest.oldest_how, view.row.state)
     return {
         **said,
@@ -306,7 +306,7 @@ def live(number: str) -> dict[str, str]:
 
 
 def _ends(latest: Newest | None) -> dict[str, str]:
-    """Which of the rows that a page shows are still there, and whether more have come: by seq."""
+    """Seq of head and tail: by them a page knows which of its rows are still there, and whether more have come."""
     if latest is None or latest.error:
         return {}
     empty = latest.head_seq is None and not latest.depth

@@ -1,4 +1,4 @@
-"""A queue's samples in even steps, as the charts draw them and as the table says them."""
+"""A queue's samples in even steps, for the charts and their table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from pgqueue_admin.formatting import times
 from pgqueue_admin.formatting.numbers import COUNTED, UNKNOWN, format_figure, format_int, rate
 from pgqueue_admin.models import database_clock, samples
 
-# window: its length and its step, which holds two samples or more: a gap in the drawing is a gap in the samples
+# window: its length and its step, which holds two samples or more: a gap in the chart is a gap in the samples
 WINDOWS = {
     "15m": (timedelta(minutes=15), 20),
     "1h": (timedelta(hours=1), 30),
@@ -27,20 +27,20 @@ TABLE_ROWS = 24
 
 @dataclass(frozen=True, slots=True)
 class DepthSeries:
-    """Aligned lists: an instant and seven figures a step; None where there was no sample."""
+    """Aligned lists: a time and seven figures a step; None without a sample."""
 
     window: str
     step: int
     at: list[int]
     values: dict[str, list[float | None]]
-    how: list[str | None]  # the depth is known
+    how: list[str | None]  # how the depth is known
 
     def as_json(self) -> dict[str, Any]:
         return {"step": self.step, "at": self.at, **self.values}
 
     @property
     def sentence(self) -> str:
-        """The shape in words: what the drawing tells those who do not see it."""
+        """The chart in words, for people who do not see it."""
         ready = self._known()
         if len(ready) < 2:
             return "Not enough samples yet to tell a shape."
@@ -56,7 +56,7 @@ class DepthSeries:
         return f"{said} Delayed between {format_int(int(min(delayed)))} and {format_int(int(max(delayed)))}."
 
     def _known(self) -> list[int]:
-        """The steps with a sample, by their place."""
+        """The places of steps with a sample."""
         return [place for place, value in enumerate(self.values["ready"]) if value is not None]
 
     def _ready(self, place: int) -> str:
@@ -71,7 +71,7 @@ class DepthSeries:
 
     @property
     def table(self) -> list[tuple[datetime, SafeString]]:
-        """Every so many-th step and its cells, newest last."""
+        """Every nth step and its cells, newest last."""
         known = self._known()
         chosen = known[:: len(known) // TABLE_ROWS + 1]
         return [(_instant(self.at[place]), self._cells(place)) for place in chosen]
@@ -98,7 +98,7 @@ _NOTHING = (None,) * (len(NAMES) + 1)
 
 
 def _deaths(lying: Sequence[float | None]) -> list[float | None]:
-    """How many more lay dead than in the step before; fewer means they were retried or discarded, not unborn."""
+    """Increase of the dead since the step before; a decrease is retries and discards, so it counts as 0."""
     died: list[float | None] = []
     last: float | None = None
     for value in lying:
@@ -112,7 +112,7 @@ def _instant(at: int) -> datetime:
 
 
 def _number(value: float | None) -> str:
-    """With one decimal where it has any."""
+    """With one decimal if it has any."""
     return UNKNOWN if value is None else f"{value:,.1f}".removesuffix(".0")
 
 
