@@ -1,4 +1,4 @@
-"""What is wanted of a queue, as a form: its targets, and whether it is emptied into the archive."""
+"""Settings of a queue as a form: its targets, and whether it is emptied into the archive."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from pgqueue_admin.models.queue_database import database_of, write_refusal
 from pgqueue_admin.services.operations.acts_allowed import is_ours
 
 MOST = 2_147_483_647
-FOREIGN = ("input", "error", "audit", "platform")  # whose messages somebody else may receive
+FOREIGN = ("input", "error", "audit", "platform")  # other programs may receive their messages
 
 
 class QueueSettings(forms.Form):
@@ -28,7 +28,7 @@ class QueueSettings(forms.Form):
         address = Address(queue.schema, queue.table)
         if queue.kind != "error" or write_refusal(address):
             del self.fields["ingest"]
-        self.is_elsewhere = bool(database_of(address).alias)  # where nothing is done to what is delayed
+        self.is_elsewhere = bool(database_of(address).alias)  # delayed messages there cannot be acted on
         if queue.kind not in FOREIGN or is_ours(address) or write_refusal(address):
             del self.fields["acts_allowed"]
 

@@ -1,4 +1,4 @@
-"""Input queues that are known and not gone: where a person may send a message to."""
+"""Input queues to which a person may send a message: known and not gone."""
 
 from django.db.models import F
 
@@ -11,9 +11,7 @@ MOST = 500
 
 
 def known(first: Address | None = None, *, elsewhere: bool = False) -> list[tuple[str, Address]]:
-    """By canonical name, as they are listed in a choice. ``first``: one that stands there in any case. ``elsewhere``:
-    also those of other databases that are written to.
-    """
+    """Choices by canonical name. ``first``: added if missing. ``elsewhere``: also of other writable databases."""
     found = Queue.objects.filter(kind=TableKind.INPUT, gone_since=None).order_by(F("schema"), F("table"))[:MOST]
     addresses = [Address(each.schema, each.table) for each in found]
     if first and first not in addresses:

@@ -1,4 +1,4 @@
-"""Sending one message to a queue by hand: a form that keeps what was typed where it was refused."""
+"""Sending one message to a queue by hand: after a refusal the form keeps what was typed."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The rows of the list as HTML, and the order and groups they stand in."""
+"""Rows of the list as HTML, their order and their groups."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from pgqueue_admin.console.queue_row.rows import QueueRow, worst_first
 from pgqueue_admin.console.queues.columns import COLUMNS, SORTS, TableCell, TableColumn
 from pgqueue_admin.formatting.numbers import format_int, pluralize
 
-FOLD_FROM = 3  # fewer than this hide nothing worth hiding
+FOLD_FROM = 3  # fewer are not worth folding
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ class QueueGroup:
 
 
 def sorting(sort: str) -> str:
-    """The column, with a minus before it for downwards; empty: worst first, as is all that is no column."""
+    """The sort column, with a minus for descending; empty, so worst first, for anything else."""
     return sort if sort.removeprefix("-") in SORTS else ""
 
 
 def ordered(rows: Iterable[QueueRow], sort: str) -> list[QueueRow]:
-    """By the column asked for, else worst first; tables of no known kind always at the end of that."""
+    """By the sort column, else worst first and tables of unknown kind at the end."""
     name, down = sort.removeprefix("-"), sort.startswith("-")
     if name in SORTS:
         return sorted(rows, key=SORTS[name], reverse=down)
@@ -42,7 +42,7 @@ def ordered(rows: Iterable[QueueRow], sort: str) -> list[QueueRow]:
 
 
 def folded(rows: list[QueueRow], opened: str) -> list[QueueRow | QueueGroup]:
-    """Rows of groups that need nobody, as one line each; ``opened`` names the one to show."""
+    """Fold groups in which nothing needs a person into one line each; ``opened`` names the one to show."""
     families: dict[str, list[QueueRow]] = {}
     for row in rows:
         families.setdefault(_family(row), []).append(row)
@@ -65,7 +65,7 @@ def _family(row: QueueRow) -> str:
 
 
 def lines(shown: Iterable[QueueRow | QueueGroup]) -> Iterator[tuple[str, object]]:
-    """Rows that follow each other as one piece of HTML, groups by themselves."""
+    """Consecutive rows as one piece of HTML, each group by itself."""
     for folds, run in groupby(shown, lambda each: isinstance(each, QueueGroup)):
         if folds:
             yield from (("group", each) for each in run)
@@ -99,7 +99,7 @@ def _cell(key: str, column: TableColumn, cell: TableCell) -> str:
 
 
 def live(rows: Iterable[QueueRow]) -> dict[str, str]:
-    """What the stream sends: the bare texts. Ages move by themselves in the browser."""
+    """Live updates: the bare texts. The browser advances ages by itself."""
     said: dict[str, str] = {}
     for row in rows:
         said |= {

@@ -1,4 +1,4 @@
-"""Which schemas hold queues that nobody watches? Counted by the catalog, apart from the pages that say so."""
+"""Unwatched schemas that hold queues: counted in the catalog, apart from the pages that show them."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ NAMED = 5  # schemas, in the sentence
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """By itself, or as the sentence that Queues and Settings load."""
+    """A page of its own, or the sentence that Queues and Settings load."""
     watched = queue_database().schemas
     found, problem = query_errors.read(lambda connection: discovery.unwatched(connection, watched))
     schemas = found or []

@@ -55,7 +55,7 @@ def _schemas() -> list[str]:
 
 
 def _next_sort(name: str, sort: str) -> str:
-    """A press sorts largest first (names: A first), the second turns it round, the third is worst first again."""
+    """The first press sorts largest first (names: A first), the second reverses, the third returns to worst first."""
     first, second = (name, f"-{name}") if name in {"name", "consumers"} else (f"-{name}", name)
     return second if sort == first else "" if sort == second else first
 

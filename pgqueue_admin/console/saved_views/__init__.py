@@ -1,1 +1,1 @@
-"""Views: addresses of lists that somebody gave a name."""
+"""Views: addresses of lists that a person saved under a name."""

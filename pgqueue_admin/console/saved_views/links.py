@@ -1,4 +1,4 @@
-"""The views of a page, for its filter line, and where its present address is saved as another."""
+"""Saved views of a page, for its filter line, and the link that saves its present address."""
 
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -22,8 +22,9 @@ PLAIN = "view=none"  # no page reads it: it only keeps the address from being em
 
 
 class ViewLinks(NamedTuple):
-    """``views``: each with whether the page stands at it now. ``save``: an address. ``plain``: of the page as it is for
-    everybody, where this person's opens with a view; else empty."""
+    """``views``: each with whether it is the present one. ``save``: where the page is saved. ``plain``: the page as it
+    is for everybody; empty unless this person's opens with a view.
+    """
 
     views: list[tuple[SavedView, bool]]
     save: str
@@ -31,7 +32,7 @@ class ViewLinks(NamedTuple):
 
 
 def visible(person: Any) -> QuerySet[SavedView]:
-    """But others' that look for what messages say, where this person may not search for it: they would tell it."""
+    """Without views of others that search message content which this person may not search: they would reveal it."""
     found = saved_views.visible(person)
     return found.exclude(pk__in=_hidden(person, found.filter(page__in=_SEARCHING)))
 
@@ -55,7 +56,7 @@ def of(request: HttpRequest, page: str) -> ViewLinks:
 
 
 def opens_with_default(page: str) -> Callable[[View], View]:
-    """Of the view function of a list: where its address asks for nothing, this person's default view says what."""
+    """Decorate the view function of a list: without a query, it opens this person's default view."""
 
     def opening(view: View) -> View:
         @wraps(view)
@@ -71,7 +72,7 @@ def opens_with_default(page: str) -> Callable[[View], View]:
 
 
 def _visible(request: HttpRequest, page: str) -> list[SavedView]:
-    """Asked for once a request: most people have none, and then no default either."""
+    """Read once a request: most people have no view, and so no default."""
     known: dict[str, list[SavedView]] = request.__dict__.setdefault("saved_views", {})
     if page not in known:
         found = list(saved_views.visible(request.user).filter(page=page))
@@ -81,7 +82,7 @@ def _visible(request: HttpRequest, page: str) -> list[SavedView]:
 
 
 def saving(request: HttpRequest, page: str) -> str:
-    """For a page that has no room for its views."""
+    """For a page that has no room for its views: the link that saves one."""
     return _saving(page, _here(request, page))
 
 

@@ -1,4 +1,4 @@
-"""Views: all that a person may open, saving one, another name for it, taking it away; and the way to where it leads."""
+"""Views: all that a person may open; acts that save, rename and remove one or make it the default; and opening one."""
 
 from typing import Any
 from urllib.parse import parse_qsl
@@ -21,7 +21,7 @@ WORDS = {"archive": "Archive", "queues": "Queues", "failures": "Failures", "audi
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest) -> HttpResponse:
-    """``of`` and ``query``: what is to be saved, as the page's link says it."""
+    """``of`` and ``query``: the page and the query to save, as the page's link passes them."""
     if request.method == "POST":
         return _save(request)
     of, query = request.GET.get("of", ""), request.GET.get("query", "")
@@ -90,7 +90,7 @@ def remove(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def default(request: HttpRequest, slug: str) -> HttpResponse:
-    """What this person's list opens with; ``plain``: with no view any more."""
+    """Open this person's list with this view; ``plain``: with none."""
     view = _of(request, slug)
     word = WORDS.get(view.page, view.page)
     if request.POST.get("plain") == "yes":
@@ -103,7 +103,7 @@ def default(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def address(view: SavedView) -> str:
-    """Of a page of ours, whatever stands in the row: its own noun, and names that the page reads."""
+    """Always of a page of ours, whatever the row holds: its own noun, and names that the page reads."""
     if view.page not in WORDS:
         raise Http404("This view is of a page that this version does not have.")
     query = saved_views.cleaned(view.page, view.query)

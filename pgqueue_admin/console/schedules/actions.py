@@ -17,7 +17,7 @@ from pgqueue_admin.services.schedules import Act
 
 
 def _act(do: Callable[[int, Act], Said], stays: bool = True) -> Callable[..., HttpResponse]:
-    """A view of what does it and says so. ``stays``: there is a page of it to go back to."""
+    """A view that does an act and reports it. ``stays``: the schedule still has a page to return to."""
 
     @require_POST
     @wraps(do)

@@ -1,4 +1,4 @@
-"""What a typed expression means: in words, the next five times, and what summer time does to it."""
+"""Preview of a typed expression: in words, the next five times, and the effect of clock changes."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ class NextRun(NamedTuple):
 
 @dataclass(frozen=True)
 class ExpressionPreview:
-    """``fault``: why it cannot be read; then the rest is empty."""
+    """``fault``: why it cannot be parsed; then the rest is empty."""
 
     words: str = ""
     zone: str = ""

@@ -14,11 +14,11 @@ from pgqueue_admin.services import schedules
 from pgqueue_admin.services.schedules import ScheduleDraft
 
 CRON = [field.name for field in cron_timetable.FIELDS]
-_NAMES = {"type": "message_type"}  # what a refusal names otherwise than the form
+_NAMES = {"type": "message_type"}  # fields that a refusal names differently
 
 
 class ScheduleForm(forms.Form):
-    """``draft`` of one that is bound. What is refused when it is saved is shown at its field."""
+    """``draft`` needs a bound form. A refusal to save is shown at its field."""
 
     name = forms.CharField(label="Name", max_length=schedules.MOST_NAME)
     message_type = forms.CharField(
@@ -53,7 +53,7 @@ class ScheduleForm(forms.Form):
 
     @property
     def wrong_part(self) -> str:
-        """What is wrong with the expression."""
+        """The errors of the expression."""
         return " ".join(str(error) for name in [*CRON, "date"] for error in self.errors.get(name, []))
 
     def value(self, name: str) -> str:
@@ -95,7 +95,7 @@ def _typed(saved: ScheduleDraft) -> dict[str, str]:
 
 
 def _destinations(saved: ScheduleDraft | None) -> list[tuple[str, str]]:
-    """The lease queue, and each input queue that is known, where they may be acted on; also where it goes now."""
+    """The lease queue and known input queues, if they may be acted on; always the present destination."""
     canonical = queue_database().dialect.canonical
     known = queues_in("").filter(gone_since=None, kind=TableKind.INPUT).values_list("schema", "table")
     found = {canonical(Address(*each)): escape_invisible.plain(f"{each[1]} in {each[0]}") for each in known}

@@ -1,4 +1,4 @@
-"""Topic ``schedules``: what changes on the list while it is open, in the same cells as on the page."""
+"""Topic ``schedules``: live updates of the list, in the same cells as on the page."""
 
 from django.template.loader import render_to_string
 
@@ -12,7 +12,7 @@ CELLS = ("next", "last", "missed")
 
 
 def live(_: str) -> dict[str, str]:
-    """Nothing where the queue database does not answer: the page stays as it was."""
+    """Empty while the queue database does not answer: the page stays as it was."""
     try:
         with queue_database().read_session() as connection:
             found, _looked = rows.load(connection)

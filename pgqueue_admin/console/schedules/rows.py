@@ -1,4 +1,4 @@
-"""Schedules as their page lists them: trouble first, then what is sent next; and the sentence that opens it."""
+"""Schedules for their list: trouble first, then by the next run; and the opening sentence."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -23,8 +23,8 @@ from pgqueue_admin.services import schedules
 from pgqueue_admin.services.permissions import Refusal
 
 FIELDS = ("queue", "state", "result")
-SOON = timedelta(days=14)  # they are planned 31 days ahead, and added to each day
-RECENT = timedelta(days=7)  # for so long a missed run is trouble
+SOON = timedelta(days=14)  # runs are planned 31 days ahead, and more are added each day
+RECENT = timedelta(days=7)  # a missed run is trouble for so long
 
 
 class RunResult(NamedTuple):
@@ -54,7 +54,7 @@ _OF_RUN = {
 
 @dataclass(frozen=True)
 class ScheduleRow:
-    """``of``: as ``listed`` of schedule.sql. ``still_waits``: its last message is in its queue; None: unknown."""
+    """``of``: a row of ``listed`` in schedule.sql. ``still_waits``: its last message is in its queue; None: unknown."""
 
     of: Any
     now: datetime
@@ -69,7 +69,7 @@ class ScheduleRow:
 
     @property
     def words(self) -> str:
-        """Or why it cannot be read."""
+        """The expression in words, or why it cannot be parsed."""
         found = self._timetable
         return str(found) if isinstance(found, ScheduleRefused) else found.words()
 
@@ -79,7 +79,7 @@ class ScheduleRow:
 
     @property
     def refusal(self) -> Refusal | None:
-        """Why whoever looks does not act on it, as far as scopes go."""
+        """Why queue scopes keep this person from acting on it."""
         return schedules.refusal(self.of)
 
     @property
@@ -96,7 +96,7 @@ class ScheduleRow:
 
     @property
     def is_over(self) -> bool:
-        """A date that has passed."""
+        """Whether it is a date that has passed."""
         is_date = isinstance(self._timetable, DateTimetable)
         return self.of.next_at is None and is_date and self.of.planned_until > self.now
 
@@ -122,7 +122,7 @@ class ScheduleRow:
         if not self.of.missed_at:
             return ""
         zone: tzinfo = UTC
-        with suppress(ScheduleRefused):  # one that is gone
+        with suppress(ScheduleRefused):  # the zone may not exist any more
             zone = cron_timetable.tz_of(self.of.zone)
         return said_day(self.of.missed_at.astimezone(zone))
 
@@ -132,7 +132,7 @@ def said_day(local: datetime) -> str:
 
 
 def result(run: Any, still_waits: bool | None) -> RunResult:
-    """Of a row of ``listed`` or ``past``."""
+    """The outcome of a row of ``listed`` or ``past``."""
     if run.ended_as == schedules.UNSEEN:
         return _NOT_SEEN
     if run.ended_as in _ENDED:
@@ -146,12 +146,12 @@ def result(run: Any, still_waits: bool | None) -> RunResult:
 
 
 def of_run(run: Any, still_waits: bool | None) -> RunResult:
-    """Of a row of ``past``, also one that was not sent."""
+    """The outcome of a row of ``past``, also of one that was not sent."""
     return _OF_RUN.get(run.outcome) or result(run, still_waits)
 
 
 def load(connection: Connection) -> tuple[list[ScheduleRow], Any]:
-    """All that whoever asks may see, and who looked last. Raises SchedulesMissing."""
+    """All that this person may see, and who looked last. Raises SchedulesMissing."""
     store = schedules.store_of(connection)
     found, looked = schedules.listed(connection, store), store.looked(connection)
     waits = still_waiting(connection, found)
@@ -160,9 +160,9 @@ def load(connection: Connection) -> tuple[list[ScheduleRow], Any]:
 
 
 def still_waiting(connection: Connection, runs: Sequence[Any]) -> dict[Any, bool | None]:
-    """By row id, which messages are in the queue that they were sent to: each is asked for by its key."""
+    """Which messages are still in the queue that they were sent to, by row id: each is looked up by its key."""
     asked = [(Address(run.ran_schema, run.ran_table), run.row_id) for run in runs if run.row_id and not run.ended_as]
-    none: dict[Any, bool | None] = {None: False}  # a lease message: told by the archive and its own table
+    none: dict[Any, bool | None] = {None: False}  # a lease message: the archive and its own table tell
     if not asked:
         return none
     tables = discovery.by_shape(connection, queue_database().schemas)
@@ -196,7 +196,7 @@ def verdict(rows: Sequence[ScheduleRow]) -> tuple[str, str]:
 
 
 def planned_until(rows: Iterable[ScheduleRow]) -> datetime | None:
-    """Where nobody has added due times for weeks: until when there are any."""
+    """Until when runs are planned, if that is less than SOON: nothing has added due times for weeks."""
     ends = [row.of.planned_until for row in rows if row.of.planned_until < row.now + SOON]
     return min(ends, default=None)
 

@@ -51,7 +51,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _refusal(request: HttpRequest) -> Refusal | str | None:
-    """Why this person has no way to a new one."""
+    """Why this person cannot add one."""
     known, seen = permissions.refusal_on_page(request.user, "schedule"), visible_queues.current()
     return known or (
         "needs a group that may act on a queue: yours may only look" if seen and not seen.acted_on else None
@@ -77,7 +77,7 @@ def schedule(request: HttpRequest, schedule_id: int) -> HttpResponse:
 
 @require_POST
 def read(request: HttpRequest) -> HttpResponse:
-    """What is typed, in words; nothing is saved."""
+    """Preview the typed schedule in words; nothing is saved."""
     about = {"preview": expression_preview.preview(ScheduleForm(request.POST), database_clock.now())}
     return render(request, "pgqueue_admin/schedules/preview.html", about)
 
@@ -133,7 +133,7 @@ def _existing(schedule_id: int) -> tuple[dict[str, Any] | None, QueryError | Non
 
 
 def _unread(request: HttpRequest, problem: QueryError | None) -> HttpResponse:
-    """Why, in its place; what was typed stays on the page, to be saved when it is there again."""
+    """Show why; what was typed stays on the page, to be saved when the database is back."""
     if request.method == "POST":
         return _form_page(request, ScheduleForm(request.POST), None, 422, problem)
     about = {"trouble": problem}

@@ -1,1 +1,1 @@
-"""Which queues the people of a group see, and which pages know of it."""
+"""Which queues the people of a group see, and which pages support that."""

@@ -1,6 +1,6 @@
-"""Which addresses know queue scopes: a person with some is refused at every other one, also at those that come later.
+"""URL names that support queue scopes: a person with scopes is refused at every other one, also at new ones.
 
-An address is added here once ``tests/hostile/test_scoped.py`` finds nothing of another queue in its answers.
+A name is added here once ``tests/hostile/test_scoped.py`` finds nothing of another queue in its answers.
 """
 
 from typing import NamedTuple
@@ -31,11 +31,11 @@ NARROWED = frozenset(
     }
 )  # fmt: skip
 ONLY_OF_ALL = "needs somebody who sees all queues"
-OF_MACHINES = frozenset({"healthz", "readyz", "post_mark"})  # no person is asked for there
+OF_MACHINES = frozenset({"healthz", "readyz", "post_mark"})  # called by machines, without a person
 
 
 class AddressRefusal(NamedTuple):
-    """Why an address is refused, and what is shown instead: words and the name of a page."""
+    """Why an address is refused, and which pages are offered instead: words and page name."""
 
     why: str
     instead: tuple[tuple[str, str], ...] = ()
@@ -66,12 +66,12 @@ _REFUSED = {
 
 
 def refused(name: str) -> AddressRefusal:
-    """By the noun that the name of an address begins with."""
+    """By the first part of the URL name, its noun."""
     return _REFUSED.get(name.partition("_")[0], _OF_ALL)
 
 
 def is_open(name: str) -> bool:
-    """Whether the page of this name may be linked to, for whom this thread asks."""
+    """Whether the page of this name may be linked to for this thread's user."""
     return name in NARROWED or visible_queues.current() is None
 
 

@@ -1,6 +1,6 @@
-"""Before every page: which queues this person may see, and whether the address asked for is of one of them.
+"""Before every page: which queues this person may see, and whether the address is of one of them.
 
-What is not seen answers as what does not exist, 404; an act on what is only looked at is refused, 403.
+What a person may not see answers 404, like what does not exist; an act on what they may only look at answers 403.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ _UNKNOWN = "Nothing was shown or done: whether you may see this message could no
 
 class QueuesInScope(MiddlewareMixin):
     def process_request(self, request: HttpRequest) -> None:
-        """Asked of the database with the first query that wants to know; a probe asks for none."""
+        """Read from the database by the first query that needs it; a probe needs none."""
         visible_queues.begin(lambda: queue_access.of(request.user))
 
     def process_view(
@@ -72,7 +72,7 @@ def _refused(request: HttpRequest, name: str, kwargs: dict[str, Any], seen: Visi
 
 
 def _meant(name: str, kwargs: dict[str, Any]) -> list[str]:
-    """The queues that an address is about, by their canonical addresses."""
+    """The queues that an address is about, as canonical addresses."""
     if "schema" in kwargs and "table" in kwargs:
         return [postgresql().canonical(Address(kwargs["schema"], kwargs["table"]))]
     if "archive_id" in kwargs:
@@ -112,7 +112,7 @@ def _scheduled_to(schedule_id: int) -> str:
 
 
 def _tried_in(number: int) -> list[str]:
-    """Of all its messages: of one that is gone nobody knows where it died."""
+    """The queues of all its messages; 404 if one is gone, since nobody knows where it died."""
     ids = set(TrialItem.objects.filter(trial=number).values_list("archive_id", flat=True))
     with queue_database().read_session() as connection:
         found = store.queues_of(connection, ids)
@@ -122,7 +122,7 @@ def _tried_in(number: int) -> list[str]:
 
 
 def _received_by(endpoint: str) -> str:
-    """Whoever acts on an endpoint acts on its input queue."""
+    """The endpoint's input queue: an act on an endpoint is an act on that."""
     found = Endpoint._base_manager.filter(name=endpoint).first()
     if found is None:
         raise Http404(NOWHERE)

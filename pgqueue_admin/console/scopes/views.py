@@ -1,4 +1,4 @@
-"""Which groups see which queues: all scopes, and the acts that give one, let it act, and take it away."""
+"""Which groups see which queues: all scopes, and the acts that give one, allow acts by it, and remove it."""
 
 from typing import Any
 

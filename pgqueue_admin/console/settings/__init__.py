@@ -1,1 +1,1 @@
-"""Settings as this console runs with them, and rules of retries."""
+"""Settings that this console runs with, and rules of retries."""

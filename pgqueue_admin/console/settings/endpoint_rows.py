@@ -1,4 +1,4 @@
-"""An endpoint's settings as rows: what each is, what it may be, and who changed it last."""
+"""An endpoint's settings as rows: value, allowed values, and last change."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -20,12 +20,12 @@ class SettingGroup(NamedTuple):
 
 
 def groups(endpoint: Endpoint, last: Mapping[str, AuditEntry]) -> list[SettingGroup]:
-    """Of an endpoint that runs elsewhere, what is declared of it."""
+    """Settings by group; of an endpoint that runs elsewhere, the declared ones."""
     return [SettingGroup(title, _rows(endpoint, names, last)) for title, names in fieldsets.shown(endpoint).items()]
 
 
 def receiving(endpoint: Endpoint, last: Mapping[str, AuditEntry]) -> list[SettingRow]:
-    """Those that concern the queue itself."""
+    """Settings of the queue itself: the first group."""
     return groups(endpoint, last)[0].rows
 
 

@@ -1,4 +1,4 @@
-"""Settings of the console that are no rows, each with its value and who decides it: as this web process has them."""
+"""Settings that are not database rows, each with its value and its source, as this web process runs with them."""
 
 import logging
 import os
@@ -34,7 +34,7 @@ def groups() -> list[ListedGroup]:
 
 
 def without_password(dsn: str) -> str:
-    """Where a server is, and as whom; never with which secret."""
+    """Which server and which user, without the password."""
     return dialect_for(dsn).without_password(dsn)
 
 

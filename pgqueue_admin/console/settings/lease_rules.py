@@ -1,4 +1,4 @@
-"""Which dead lease messages are retried by themselves: the rules, what each did, and saying another one."""
+"""Rules that retry dead lease messages automatically: all of them, what each did, and adding one."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def remove(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def _typed(posted: QueryDict) -> RuleDraft:
-    """What is no number is 0, which no rule takes."""
+    """An invalid number becomes 0, which no rule accepts."""
     results = tuple(each for each in RESULTS if posted.get(each) == "on")
     times, wait = parse_int(posted.get("times")), parse_int(posted.get("wait"))
     return RuleDraft(posted.get("message_type", "").strip(), results, times or 0, wait or 0)

@@ -1,4 +1,4 @@
-"""Where messages of a type, or of a queue that was renamed, are retried to: the rules, and saying another one."""
+"""Rules that redirect retries of a type, or of a renamed queue: all of them, and adding one."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -66,7 +66,7 @@ def _page(request: HttpRequest, fault: str = "", status: int = 200) -> HttpRespo
 
 
 def _refused(connection: Connection, rows: list[RetryRule]) -> dict[int, str]:
-    """Why a rule would send nothing now."""
+    """By rule, why it would send nothing now."""
     rules = [redirects.Rule(row.pk, row.message_type, row.queue, row.target) for row in rows]
     return {each.number: redirects.blocking_reason(connection, each.address) for each in rules}
 

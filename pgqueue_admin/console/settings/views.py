@@ -1,4 +1,4 @@
-"""What is decided where: settings by group, and what is wanted of each queue."""
+"""Settings by group, and the settings of each queue."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -32,7 +32,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def queue(request: HttpRequest, schema: str, table: str) -> HttpResponse:
-    version = queues.version_of(Address(schema, table))  # before the row: what changes in between is refused, not lost
+    version = queues.version_of(Address(schema, table))  # before the row: a change in between is refused, not lost
     found = _queue(schema, table)
     if request.method == "POST":
         return _save(request, found)
@@ -66,7 +66,7 @@ def _apply(request: HttpRequest, found: Queue, form: QueueSettings) -> None:
 
 
 def _changed(found: Queue) -> list[Way]:
-    """To the queue, and back to what its newest change replaced."""
+    """Links to the queue, and to the undo of its newest change."""
     last = queues.history(found).first()
     ways = [Way("See the queue", url_converters.queue(Address(found.schema, found.table)))]
     return [*ways, Way("Undo", _undo_url(found, last), {})] if last else ways
@@ -110,7 +110,7 @@ def _queue_page(
 
 
 def _history(found: Queue) -> list[tuple[AuditEntry, str]]:
-    """Each change, and the way back where what it set still stands."""
+    """Each change, with its undo if what it set still stands."""
     return [(entry, _undo_path(found, entry)) for entry in queues.history(found)[:HISTORY]]
 
 

@@ -1,4 +1,4 @@
-"""Subscriptions as a matrix: events down, endpoints across, in each cell the worst that is known of it."""
+"""Subscriptions as a matrix: events down, endpoints across, each cell with its worst state."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from typing import NamedTuple
 from pgqueue_admin.console.subscriptions.rows import SubscriptionEventRow
 from pgqueue_admin.formatting.numbers import pluralize
 
-MOST = 40  # of each: more are read better as a list
+MOST = 40  # of each; a list reads better beyond
 
 
 class MatrixCell(NamedTuple):
-    """``icon`` and ``words`` say it, ``addresses`` where the copies go; nothing: it does not subscribe."""
+    """``icon`` and ``words``: its state; ``addresses``: where the copies go. All empty: it does not subscribe."""
 
     icon: str = ""
     words: str = ""
@@ -31,7 +31,7 @@ class SubscriptionMatrix(NamedTuple):
 
 
 def matrix(rows: Sequence[SubscriptionEventRow]) -> SubscriptionMatrix:
-    """Of rows as they are listed: those that lead nowhere come first."""
+    """``rows``: as listed, so those to a queue that does not exist come first."""
     endpoints = sorted({row.of.endpoint for row in rows})
     events: dict[str, dict[str, list[SubscriptionEventRow]]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Subscriptions as their page shows them: by event, with what is wrong with each, and the sentence that opens it."""
+"""Subscriptions for their page: by event, with what is wrong with each, and the opening sentence."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ FIELDS = ("type", "endpoint", "address")
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionEventRow:
-    """``twins``: other spellings of its address that differ in case only, and so name another table."""
+    """``twins``: other spellings of its address that differ only in case, so they name another table."""
 
     of: SubscriptionRow
     twins: tuple[str, ...] = ()
@@ -34,17 +34,17 @@ class SubscriptionEventRow:
 
     @property
     def elsewhere(self) -> str:
-        """The database beside the first in which it stands, where it is only looked at; empty: it is in the first."""
+        """Alias of the other database that holds it and is only looked at; empty for the first database."""
         return aliases.alias_of(self.of.table)
 
     @property
     def table(self) -> str:
-        """Where the row stands, as a statement names it."""
+        """The table that holds the row, as a statement names it."""
         return postgresql().canonical(self.of.table)
 
 
 def rows(found: SubscriptionTables) -> list[SubscriptionEventRow]:
-    """Those that lead nowhere first, then by event and endpoint."""
+    """Those to a queue that does not exist first, then by event and endpoint."""
     spelled: dict[str, set[str]] = {}
     for each in found.rows:
         spelled.setdefault(each.queueaddress.lower(), set()).add(each.queueaddress)
@@ -66,7 +66,7 @@ def _holds(row: SubscriptionEventRow, wanted: filter_syntax.FilterTerms) -> bool
 
 
 def verdict(shown: list[SubscriptionEventRow], *, of_some: bool = False) -> tuple[str, str]:
-    """State and sentence. ``of_some``: of queues that somebody may see, and there are others."""
+    """State and sentence. ``of_some``: only queues that this person may see are shown."""
     if not shown:
         return "good", "No copies of an event go to your queues" if of_some else "Nobody subscribes to an event"
     lost = sum(row.leads_nowhere for row in shown)

@@ -48,7 +48,7 @@ def show(
     more: dict[str, Any] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """``form``: of its endpoint, as it was typed, with what is said ``more`` of it."""
+    """``form``: its endpoint's settings as typed, with ``more`` context about them."""
     view = QueueData(queue)
     window = request.GET.get("w", "")
     drawn = series.load(queue.pk, window if window in series.WINDOWS else "1h", database_clock.now())
@@ -76,7 +76,7 @@ def show(
 
 
 def _never_seen(request: HttpRequest, address: Address) -> HttpResponse:
-    """Messages may name a queue that was gone, or is not watched, before anybody looked."""
+    """Messages may name a queue that the sampler never saw, because it was gone or is not watched."""
     known = KnownQueue(address)
     status = 200 if known.is_anything else 404
     return render(
@@ -86,7 +86,7 @@ def _never_seen(request: HttpRequest, address: Address) -> HttpResponse:
 
 @require_safe
 def head_and_tail(request: HttpRequest, schema: str, table: str) -> HttpResponse:
-    """The part that looks into the queue itself; loaded by the page, with its own limits and its own error."""
+    """The part that reads the queue itself; the page loads it, with its own limits and its own error."""
     view = QueueData(_queue(schema, table))
     template = "pgqueue_admin/leases/look.html" if view.is_lease else "pgqueue_admin/queues/detail/ends.html"
     return render(
@@ -132,7 +132,7 @@ def _unfit(view: QueueData) -> list[TableFault]:
 
 
 def _form(view: QueueData, typed: EndpointSettingsForm | None) -> dict[str, object]:
-    """The endpoint's settings as a form, in place; what its values do is said before anything is saved."""
+    """The endpoint's settings as a form, in place; their effect is shown before anything is saved."""
     if view.endpoint is None:
         return {}
     form, known = typed or EndpointSettingsForm(view.endpoint), health.health_of(view.endpoint)
@@ -144,7 +144,7 @@ def _processes(team: EndpointProcesses | None) -> list[object]:
 
 
 def _settings(view: QueueData) -> list[endpoint_rows.SettingRow]:
-    """Those of receiving; the endpoint's own page has the others."""
+    """Settings of receiving; the endpoint's own page has the others."""
     endpoint = view.endpoint
     return endpoint_rows.receiving(endpoint, endpoints.last_changes(endpoint.name)) if endpoint else []
 
