@@ -1,1 +1,1 @@
-"""Figures as they change: one LISTEN a process, one stream a page, one rendering a topic (the only async room)."""
+"""Live figures: one LISTEN a process, one stream a page, one rendering a topic (the only async room)."""

@@ -1,4 +1,4 @@
-"""One followed topic: rendered once per wake-up, the difference sent to all followers with the same scope."""
+"""One followed topic: rendered once per wake-up; changes are sent to all followers with the same scope."""
 
 import asyncio
 import json
@@ -17,17 +17,17 @@ HELLO = b"retry: 2000\n: hello\n\n"
 
 
 def figures_event(values: Mapping[str, str]) -> bytes:
-    """What changed, formatted once for all who follow. JSON keeps it on one line."""
+    """An event with changed figures, formatted once for all followers. JSON keeps it on one line."""
     data = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
     return f"event: figures\ndata: {data}\n\n".encode()
 
 
 def beat_event(may: str) -> bytes:
-    """That the stream lives, and the mark of what its person may do; empty while nobody can tell."""
+    """A heartbeat of the stream, with the mark of what its person may do; empty while that is unknown."""
     return f'event: beat\ndata: {{"may":"{may}"}}\n\n'.encode()
 
 
-# One open stream: a bounded queue. Who reads too slowly loses events, never the server its memory.
+# One open stream: a bounded queue. A slow reader loses events, and the server's memory stays bounded.
 ROOM = 50
 
 
@@ -36,7 +36,7 @@ class Subscriber:
         self._queue: asyncio.Queue[bytes] = asyncio.Queue(ROOM)
 
     def push(self, frame: bytes) -> bool:
-        """Whether there was room for it."""
+        """Queue a frame; False if there is no room."""
         try:
             self._queue.put_nowait(frame)
         except asyncio.QueueFull:
@@ -44,7 +44,7 @@ class Subscriber:
         return True
 
     async def next(self, within: float) -> bytes | None:
-        """The next frame, or None when there was none in time."""
+        """The next frame; None if there was none in time."""
         try:
             return await asyncio.wait_for(self._queue.get(), within)
         except TimeoutError:
@@ -53,7 +53,7 @@ class Subscriber:
 
 log = logging.getLogger(__name__)
 AGAIN_SECONDS = 1.0
-# Of their own: who follows very much delays figures, and neither pages, their files nor whether somebody may look.
+# Threads of their own: many followers delay figures, but neither pages, files nor session checks.
 _THREADS = ThreadPoolExecutor(4, "live")
 
 
@@ -61,23 +61,23 @@ class Feed:
     def __init__(self, topic: Topic, argument: str, seen: VisibleQueues | None = None):
         self.topic, self.argument, self._seen = topic, argument, seen
         self.clients: set[Subscriber] = set()
-        self.behind: set[Subscriber] = set()  # of those, who gets everything with the next rendering
+        self.behind: set[Subscriber] = set()  # clients that get everything with the next rendering
         self._last: dict[str, str] = {}
         self._wanted = asyncio.Event()
         self._task = asyncio.create_task(self._run())
 
     def wake(self) -> None:
-        """Render again. Wake-ups during a rendering make one more, never a queue of them."""
+        """Render again. Wake-ups during a rendering cause one more, never a queue of them."""
         self._wanted.set()
 
     def join(self, client: Subscriber) -> None:
-        """A new follower gets everything once: samples may have come between its page and its stream."""
+        """A new follower gets everything once: samples may have arrived between its page and its stream."""
         self.clients.add(client)
         self.behind.add(client)
         self.wake()
 
     def leave(self, client: Subscriber) -> bool:
-        """Whether nobody is left."""
+        """Remove a follower; True if none is left."""
         self.clients.discard(client)
         self.behind.discard(client)
         if not self.clients:
@@ -94,17 +94,17 @@ class Feed:
             try:
                 self._send(await asyncio.get_running_loop().run_in_executor(_THREADS, self._render))
             except Exception:
-                # pages keep their figures and say their age by themselves
+                # pages keep their figures and show their age by themselves
                 log.warning("could not render %s:%s for open pages", self.topic.name, self.argument, exc_info=True)
                 await asyncio.sleep(AGAIN_SECONDS)
-                self.wake()  # nobody may announce anything for long
+                self.wake()  # the next wake-up may be far off
 
     def _render(self) -> Mapping[str, str]:
         try:
             with visible_queues.within(self._seen):
                 return self.topic.render(self.argument)
         finally:
-            connections.close_all()  # this thread's; outside a request nobody else gives them back
+            connections.close_all()  # of this thread; outside a request nothing else closes them
 
     def _send(self, values: Mapping[str, str]) -> None:
         changed = {key: value for key, value in values.items() if self._last.get(key) != value}

@@ -8,7 +8,7 @@ from pgqueue_admin.live import listener, topics
 from pgqueue_admin.live.feed import Feed, Subscriber
 
 MOST_TOPICS = 4  # a page follows two or three; an address with hundreds is no page of ours
-About = tuple[str, str, VisibleQueues | None]  # a topic's name, its argument, and of which queues
+About = tuple[str, str, VisibleQueues | None]  # topic name, argument, and the visible queues
 
 
 class Hub:
@@ -18,7 +18,7 @@ class Hub:
         self._task: asyncio.Task[None] | None = None
 
     def join(self, addresses: Iterable[str], seen: VisibleQueues | None = None) -> Subscriber:
-        """Open a stream on these topics; unknown ones are ignored, and those that cannot be of some queues only."""
+        """Open a stream on these topics. Ignored: unknown ones, and under a scope those that cannot be narrowed."""
         self._listen()
         client = Subscriber()
         for address in sorted(set(addresses))[:MOST_TOPICS]:
@@ -42,12 +42,12 @@ class Hub:
         return list(self._feeds.values())
 
     async def close(self) -> None:
-        """End listening and every feed (tests; a web process ends with its loop)."""
+        """Stop listening and all feeds (tests; a web process ends with its loop)."""
         if self._task:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
-            await asyncio.sleep(0)  # with the task, at the loop's next turn, goes a session that was just being made
+            await asyncio.sleep(0)  # at the loop's next turn, a session that was being opened ends with the task
         for feed in self.feeds:
             feed.end()
 

@@ -14,12 +14,12 @@ from psycopg import sql
 from pgqueue_admin.dialects.postgresql import connect_options, session_settings
 
 log = logging.getLogger(__name__)
-ALIVE_SECONDS = 5.0  # after so long a silence the server is asked whether it is still there
-ANSWER_SECONDS = 4.0  # an answer that takes longer does not come
+ALIVE_SECONDS = 5.0  # after this much silence the server is probed
+ANSWER_SECONDS = 4.0  # an answer that takes longer counts as lost
 
 
 async def wakes(dsn: str, channels: Iterable[str]) -> AsyncGenerator[str, None]:
-    """Never ends. What was announced while nobody listened is made up for by the "" that says: look at everything."""
+    """Never ends. After each connect, "" means: render everything, since notifications may have been missed."""
     pause = 0.2
     while True:
         try:
@@ -61,14 +61,14 @@ async def opened(dsn: str) -> psycopg.AsyncConnection[Any]:
 
 
 async def _ask(session: psycopg.AsyncConnection[Any], query: sql.SQL | sql.Composed) -> None:
-    """Raises OperationalError, also where the wire swallows everything: the driver alone would wait for an answer."""
+    """Raises OperationalError, also if the network drops everything: the driver alone would wait for an answer."""
     asked = asyncio.ensure_future(session.execute(query))
     try:
         answered, _ = await asyncio.wait([asked], timeout=ANSWER_SECONDS)
     except asyncio.CancelledError:
         _cut(session)
         with suppress(psycopg.Error):
-            await asked  # or it would go on by the number of a socket that is another's by then
+            await asked  # else it would go on with the number of a socket that is another's by then
         raise
     if not answered:
         _cut(session)

@@ -1,4 +1,4 @@
-"""Checks again, while a stream is open, that its person is signed in and what they may see."""
+"""Checks again, while a stream is open, that its person is signed in, and what they may see."""
 
 import asyncio
 import time
@@ -11,18 +11,18 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.db import Error, connections
 from django.http import HttpRequest
 
-FRESH_SECONDS = 2.5  # tabs of one browser ask together
-_THREADS = ThreadPoolExecutor(2, "persons")  # of their own: a stream ends in time however much is rendered
+FRESH_SECONDS = 2.5  # tabs of one browser share a check
+_THREADS = ThreadPoolExecutor(2, "persons")  # threads of their own: a stream ends in time however much is rendered
 
 
 class SignedOut(Exception):
-    """Signed out elsewhere, deactivated, another password, or the sign-in is too old: they see nothing more."""
+    """Signed out elsewhere, deactivated, password changed, or sign-in too old: they see nothing more."""
 
 
 def mark(person: Any) -> str:
-    """The same as long as they may do the same. A page carries the one it was made with.
+    """Identifies what a person may do. A page carries the mark that it was rendered with.
 
-    Behind the dot: of which queues, where their groups have scopes (console.account.backend brings these along).
+    After the dot: the scopes of their groups, if there are any (console.account.backend loads them).
     """
     if person.is_superuser:
         return "all"
@@ -40,19 +40,19 @@ def _hash(text: str) -> str:
 
 
 class SessionCheck:
-    """One look for all streams of a session, however many pages are open."""
+    """One check for all streams of a session, however many pages are open."""
 
     def __init__(self) -> None:
         self._looks: dict[str, tuple[float, asyncio.Future[str]]] = {}
 
     async def mark_of(self, session: SessionBase) -> str:
-        """Their mark as of now, empty while the database does not answer; raises SignedOut."""
+        """Their present mark; empty while the database does not answer. Raises SignedOut."""
         now, key = time.monotonic(), session.session_key or ""
         self._looks = {each: look for each, look in self._looks.items() if now - look[0] < FRESH_SECONDS}
         if key not in self._looks:
             look = asyncio.get_running_loop().run_in_executor(_THREADS, _look, type(session)(key))
             self._looks[key] = now, look
-        return await asyncio.shield(self._looks[key][1])  # a page that is closed ends the look of no other
+        return await asyncio.shield(self._looks[key][1])  # a closed page cancels no check of others
 
 
 def _look(session: SessionBase) -> str:

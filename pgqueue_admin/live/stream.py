@@ -18,7 +18,7 @@ from pgqueue_admin.live.session_check import SessionCheck, SignedOut, scopes_in
 from pgqueue_admin.models.queue_database import console_dsn
 
 # How many streams each session has open: no browser shows more pages at once than it may have.
-MOST = 12  # a hidden page closes its own, and browsers allow six connections to a host (over HTTP/2 more)
+MOST = 12  # a hidden page closes its stream, and browsers allow six connections to a host (over HTTP/2 more)
 REFUSAL = f"{MOST} pages of this sign-in are open and followed already: close one, and this one goes on by itself.\n"
 
 
@@ -36,10 +36,10 @@ class StreamLimit:
             yield
         finally:
             self._streams[session] -= 1
-            self._streams += Counter()  # drops those that have none
+            self._streams += Counter()  # drops zero counts
 
 
-BEAT_SECONDS = 5.0  # L6: also keeps proxies from closing a quiet stream; as often it is asked who looks
+BEAT_SECONDS = 5.0  # L6: also keeps proxies from closing a quiet stream; the session is checked as often
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 hub = Hub(console_dsn)
@@ -48,7 +48,7 @@ opened = StreamLimit()
 
 
 async def live(request: HttpRequest) -> HttpResponseBase:
-    """Ends within seconds once its person is signed out; the page asks again, is told 401, and says so."""
+    """Ends within seconds once its person is signed out; the page reconnects, gets 401, and says so."""
     if opened.is_full(_key(request.session)):
         return HttpResponse(REFUSAL, status=429, content_type="text/plain", headers={"Retry-After": "30"})
     events = _events(request.GET.getlist("t"), request.session, visible_queues.current())
@@ -58,7 +58,7 @@ async def live(request: HttpRequest) -> HttpResponseBase:
 async def _events(
     addresses: list[str], session: SessionBase, seen: VisibleQueues | None = None
 ) -> AsyncIterator[bytes]:
-    if opened.is_full(_key(session)):  # since it was asked: the page asks again, and is told
+    if opened.is_full(_key(session)):  # full since the first check: the page reconnects, and is refused
         return
     with opened.one(_key(session)):
         client = hub.join(addresses, seen)
@@ -76,7 +76,7 @@ def _key(session: SessionBase) -> str:
 
 
 async def _frames(client: Subscriber, session: SessionBase) -> AsyncIterator[bytes]:
-    """What is told, and a beat each time that its person was asked for. Ends once they may see other queues."""
+    """Frames of the topics, and a beat after each session check. Ends once the person may see other queues."""
     asked, scopes = float("-inf"), None
     while True:
         if (rest := asked + BEAT_SECONDS - time.monotonic()) <= 0:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-# A renderer gets what stands behind the colon of "queue:12" and answers with the inner HTML by key. Keys that start
-# with @ are not places on the page: @at (the sample's instant), @title, @say (what the live region speaks).
+# A renderer gets what follows the colon of "queue:12" and returns inner HTML by key. Keys that start with @ are not
+# places on the page: @at (the sample's time), @title, @say (what the live region announces).
 Render = Callable[[str], Mapping[str, str]]
-# What an address says after its colon, in one spelling; None where there is no such thing. What is rendered for one is
-# rendered for all who mean the same, however they write it. Asked on the event loop: it may ask no database.
+# The part after an address's colon, in one spelling; None if invalid. Addresses that mean the same share one rendering,
+# however they are written. Called on the event loop: it may query no database.
 Argument = Callable[[str], str | None]
 
 
@@ -17,14 +17,14 @@ class Topic:
     render: Render
     argument: Argument
     woken_by: frozenset[str]  # NOTIFY channels
-    narrowed: bool = False  # whether it is rendered of the queues that a person may see; else it is not for these
+    narrowed: bool = False  # whether it can show only visible queues; else a person with a queue scope does not get it
 
 
 _topics: dict[str, Topic] = {}
 
 
 def nothing(_: str) -> str:
-    """Of a topic that is about one thing alone."""
+    """For a topic about one thing alone."""
     return ""
 
 
@@ -41,5 +41,5 @@ def find(address: str) -> tuple[Topic, str] | None:
 
 
 def channels() -> set[str]:
-    """Every channel that any topic wants to be woken by."""
+    """Every channel that wakes a topic."""
     return {channel for topic in _topics.values() for channel in topic.woken_by}
