@@ -52,7 +52,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def unsubscribe(request: HttpRequest) -> HttpResponse:
-    """Asked on a page of its own, then done to the row that was seen."""
+    """Confirm on a page of its own, then end the row that was seen."""
     row = _named(request)
     if "sure" not in request.POST:
         return _question(request, row)
@@ -72,7 +72,7 @@ def unsubscribe(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def again(request: HttpRequest, entry_id: int) -> HttpResponse:
-    """Takes back what an entry of the audit has ended."""
+    """Undo the unsubscribe of an audit entry."""
     entry = existing(AuditEntry, "There is no such change.", pk=entry_id, noun="subscription", verb="unsubscribe")
     try:
         services.subscribe_again(entry, request.user, "console")
@@ -85,7 +85,7 @@ def again(request: HttpRequest, entry_id: int) -> HttpResponse:
 
 
 def _named(request: HttpRequest) -> monitor.SubscriptionRow:
-    """Which row the form means; 404 where it names no table."""
+    """The row that the form names; 404 if it names no table."""
     given = {name: request.POST.get(name, "").replace("\0", "") for name in ("schema", "table", *FIELDS)}
     if not (given["schema"] and given["table"]):
         raise Http404("There is no such subscription.")
@@ -108,14 +108,14 @@ def _read(connection: Connection) -> monitor.SubscriptionTables:
 
 
 def _find(connection: Connection, database: QueueDatabase) -> monitor.SubscriptionTables:
-    """The tables are of no queue, so all are found; of whose queues rows are told is the monitor's."""
+    """All tables are found, since they belong to no queue; the monitor keeps only rows of visible queues."""
     with visible_queues.within(None):
         tables = discovery.find(connection, database.schemas, _told())
     return monitor.find(connection, tables)
 
 
 def _elsewhere(database: QueueDatabase) -> monitor.SubscriptionTables:
-    """Of one beside the first: where it does not answer, the others are shown all the same."""
+    """Of a database beside the first: if it does not answer, the others are still shown."""
     try:
         with database.read_session() as connection:
             return _find(connection, database)
@@ -124,7 +124,7 @@ def _elsewhere(database: QueueDatabase) -> monitor.SubscriptionTables:
 
 
 def _told() -> discovery.Evidence:
-    """What the sampler has asked of messages already: a queue each."""
+    """What the sampler already knows from messages: the kind of each queue, and why."""
     rows = Queue.objects.filter(gone_since=None, kind__in=[TableKind.INPUT, TableKind.ERROR, TableKind.AUDIT])
     return {Address(row.schema, row.table): (TableKind(row.kind), row.reason) for row in rows}
 

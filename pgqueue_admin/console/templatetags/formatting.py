@@ -1,4 +1,4 @@
-"""Template tags for figures, times, names and acts. Built in: no template loads it, no page formats a number itself."""
+"""Template tags for figures, times, names and acts. Built in: no template loads them or formats a number itself."""
 
 from datetime import datetime
 from typing import Any
@@ -53,7 +53,7 @@ def cell(row: QueueRow, name: str) -> SafeString:
 
 @register.simple_tag
 def age_since(instant: datetime | None) -> str:
-    """How long ago, as a length: ``25 min``."""
+    """How long ago, as a duration: ``25 min``."""
     return (
         durations.duration(float(int((database_clock.now() - instant).total_seconds()))) if instant else numbers.UNKNOWN
     )
@@ -61,7 +61,7 @@ def age_since(instant: datetime | None) -> str:
 
 @register.simple_tag
 def page_link(name: str, text: str, q: str = "") -> SafeString:
-    """A link to a page, or nothing while it does not exist, or is closed to whoever looks. ``q``: its filter."""
+    """A link to a page; empty if there is no such page. ``q``: its filter."""
     path = navigation.path_of(name)
     query = f"?{urlencode({'q': q})}" if q else ""
     return format_html('<a href="{}{}">{}</a>', path, query, text) if path else SafeString()
@@ -69,7 +69,7 @@ def page_link(name: str, text: str, q: str = "") -> SafeString:
 
 @register.simple_tag
 def address_link(canonical: str) -> SafeString:
-    """A link to the queue that an address in headers or warnings means, where there is a page of it."""
+    """A link to the queue that an address in headers or warnings names, if there is a page of it."""
     try:
         address = queue_database().dialect.parse_address(canonical)
     except AddressUnreadable:
@@ -80,7 +80,7 @@ def address_link(canonical: str) -> SafeString:
 @register.filter(is_safe=True)
 @stringfilter
 def seen(text: str) -> str:
-    """Text that others wrote: characters without a shape, and those that turn text around, are marked."""
+    """Mark invisible and bidirectional characters in text that others wrote."""
     return escape_invisible.plain(text)
 
 
@@ -91,7 +91,7 @@ def iso(instant: datetime | None) -> str:
 
 @register.filter
 def capitalised(text: str) -> str:
-    """The first letter large, the rest as it is."""
+    """The first letter capital, the rest unchanged."""
     return text[:1].upper() + text[1:]
 
 
@@ -107,10 +107,10 @@ def act(
     key: str = "",
     **fields: Any,
 ) -> dict[str, Any]:
-    """A button that posts. With a ``refusal`` it is shown all the same, disabled, the reason beside it. ``ident``: its
-    id, by which it keeps the focus where a page asks for itself again. ``key``: what presses it.
+    """A button that posts. With a ``refusal`` it is shown disabled, the reason beside it. ``ident``: its id, which
+    keeps the focus when a page reloads itself. ``key``: its shortcut.
 
-    Further names become hidden fields: ``{% act "Undo" url refusal entry=12 %}``. The page it came from goes along as
+    Further names become hidden fields: ``{% act "Undo" url refusal entry=12 %}``. The present page is posted as
     ``next``, so that the answer is a 303 back to the same filter and place.
     """
     request = context.get("request")
@@ -124,7 +124,7 @@ def act(
 
 @register.simple_tag(takes_context=True)
 def with_query(context: template.Context, **changes: Any) -> str:
-    """The address's query with some names changed; a value of None or "" drops the name. Cursors never travel along."""
+    """The address's query with some names changed; a value of None or "" drops the name. Cursors are dropped."""
     query = context["request"].GET.copy()
     for name_ in ("after", "before"):
         query.pop(name_, None)

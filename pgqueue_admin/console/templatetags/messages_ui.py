@@ -1,4 +1,4 @@
-"""Template tags for what a message says: bodies, hostile text and header names. Text nodes only, ever."""
+"""Template tags for message content: bodies, hostile text and header names. Text nodes only, ever."""
 
 from collections.abc import Container
 from datetime import datetime
@@ -39,13 +39,13 @@ register = template.Library()
 
 @register.filter
 def tone(tags: str) -> str:
-    """Of an answer: the first of the tags that it was kept with."""
+    """Of a response: the first of its stored tags."""
     return tags.partition(" ")[0]
 
 
 @register.filter
 def ways(tags: str) -> list[responses.Way]:
-    """Where an answer leads on, and back."""
+    """Where a response links to, on and back."""
     return responses.ways(tags)
 
 
@@ -56,7 +56,7 @@ def marked(text: str | None) -> SafeString:
 
 @register.filter
 def statement(text: str) -> str:
-    """What a note asks somebody to run; empty: nothing."""
+    """The statement that a note asks a person to run; empty if none."""
     return history.statement(text)
 
 
@@ -68,7 +68,7 @@ def type_name(text: str) -> SafeString:
 
 @register.inclusion_tag("pgqueue_admin/masking/note.html", takes_context=True)
 def masking_note(context: template.Context) -> dict[str, Any]:
-    """That parts of messages are hidden, until when they are shown, and the way to either."""
+    """The note that parts of messages are hidden, or until when they are shown, with the act that changes it."""
     request = context["request"]
     access = content_access.of(request.user)
     about = {"masks": bool(access.rules), "until": access.revealed_until, "csrf_token": context.get("csrf_token")}
@@ -128,7 +128,7 @@ def grouped(number: int | None) -> str:
 
 @register.simple_tag
 def day(instant: datetime | None) -> str:
-    """The date where it is not today, for a timeline that shows times only."""
+    """The date if it is not today, for a timeline that shows only times."""
     if (
         instant is None
         or times.beyond(instant)
@@ -153,21 +153,21 @@ def state_word(state: str) -> str:
 
 @register.simple_tag
 def state_of_done(kind: str, row: Any) -> SafeString:
-    """What an act did, and where that went since: retried, succeeded, dead again."""
+    """What an act did, or what followed: retried, succeeded, dead again."""
     now = row.state if kind == "retry" and row.state in {"succeeded", "dead_again"} else audit_verbs.past(kind)
     return components.state(STATE_WORDS.get(now, now), now)
 
 
 @register.simple_tag
 def outcome_of(row: Any) -> SafeString:
-    """Of a message of a staged retry, by its class."""
+    """The outcome of a message of a staged retry, by its class."""
     word, which = OUTCOMES[row.what]
     return components.state(word, which)
 
 
 @register.simple_tag
 def operation_name(number: int, started_here: Container[int]) -> SafeString:
-    """The operation that something was done by: a link, unless it is another console's on the same queues."""
+    """A link to the operation, or plain text if it is of another console on the same queues."""
     if number not in started_here:
         return format_html("operation {} of another console", number)
     return format_html('<a href="{}">operation {}</a>', reverse("operation", args=[number]), number)
@@ -186,7 +186,7 @@ def staff_cell(staff: EndpointProcesses, name: str) -> SafeString:
 
 @register.simple_tag
 def overdue(known: LatestSample | None) -> SafeString:
-    """How many messages of a delayed table are."""
+    """How many messages of a delayed table are overdue."""
     return delayed.late(known)
 
 
@@ -197,13 +197,13 @@ def delayed_cell(row: delayed.DelayedRow, name: str) -> SafeString:
 
 @register.simple_tag
 def failure_row(row: FailureRow, refusal: Any, live: str) -> SafeString:
-    """A row of the list of failures. ``refusal``: then nothing is to tick; ``live``: what the page follows."""
+    """A row of the list of failures. With a ``refusal`` it has no checkbox; ``live``: the topic of the page."""
     return failure_cells.row(row, is_picked=not refusal, is_followed=bool(live))
 
 
 @register.simple_tag
 def failure_cell(row: FailureRow, name: str) -> SafeString:
-    """Exactly as the stream sends it."""
+    """A cell of a failure, exactly as the stream sends it."""
     return failure_cells.LIVE[name](row)
 
 

@@ -1,1 +1,1 @@
-"""History over time, as the page Trends draws and tells it."""
+"""History over time: charts and texts of the page Trends."""

@@ -1,4 +1,4 @@
-"""What was unusual in a window, as Trends lists it: each with its numbers, its own window and its messages."""
+"""Anomalies in a window, as Trends lists them: each with its numbers, its own window and its messages."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ from pgqueue_admin.models.queue_database import queue_database
 
 SHOWN = 20
 AROUND = timedelta(hours=12)  # shown before and after, to compare with
-Inputs = dict[str, Address]  # of endpoints that somebody named
+Inputs = dict[str, Address]  # endpoint name → its input queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class AnomalyLine:
 
     @property
     def trends(self) -> str:
-        """The same page, of this alone, and some hours around it."""
+        """Trends of this anomaly alone, with some hours around it."""
         names = {"endpoint": self.row.endpoint} if self.row.endpoint else {"queue": self.row.queue}
         ends = {"since": self.stretch.since - AROUND, "until": self.stretch.until + AROUND}
         return f"{reverse('trends')}?" + urlencode(
@@ -78,7 +78,7 @@ class AnomalyLine:
 
     @property
     def messages(self) -> str:
-        """Those that failed, or what lies in the queue now; empty where nobody knows which queue it is."""
+        """Its failed messages, or what is in the queue now; empty if the queue is unknown."""
         if self.row.kind == FAILURES:
             asked = TrendQuery(
                 self.stretch.since, self.stretch.until, "hour", self.row.queue, self.row.endpoint, self.row.type
@@ -93,7 +93,7 @@ class Anomalies:
 
     @cached_property
     def found(self) -> list[AnomalyLine]:
-        """Those that began last come first."""
+        """In order of their beginning, the latest first."""
         asked, inputs = self.window.asked, _inputs()
         return [
             AnomalyLine(each, inputs) for each in findings.stretches(asked.since, asked.until, which(asked, inputs))
@@ -109,7 +109,7 @@ class Anomalies:
 
     @cached_property
     def judged_from(self) -> datetime | None:
-        """Older ones had too few weeks before them, or what was found in them is not kept any more."""
+        """Older hours had too few weeks before them, or their findings are not kept any more."""
         first = seen.oldest()
         return first + self.least_weeks * WEEK if first else None
 
@@ -119,7 +119,7 @@ class Anomalies:
 
     @property
     def is_judged(self) -> bool:
-        """Any hour of the window: of others nobody knows that nothing was unusual."""
+        """Whether any hour of the window was judged: of others nobody knows that nothing was unusual."""
         begin, end, asked = self.judged_from, self.judged_to, self.window.asked
         return bool(begin and end and max(begin, asked.since) < min(end, asked.until))
 
@@ -129,7 +129,7 @@ class Anomalies:
 
     @property
     def zone(self) -> str:
-        """By whose clocks hours of the week are told."""
+        """The time zone in which hours of the week are counted."""
         return str(settings.PGQUEUE["BASELINE_TIME_ZONE"])
 
     @property
@@ -138,9 +138,9 @@ class Anomalies:
 
 
 def which(asked: TrendQuery, inputs: Inputs) -> Q:
-    """As the page is narrowed; what is said of a whole queue is said of each of its types."""
+    """Narrowed like the page; what is found of a whole queue applies to each of its types."""
     chosen = Q()
-    if visible_queues.current():  # one of their queues is chosen; what is said of an endpoint is of all of its queues
+    if visible_queues.current():  # one of their queues is chosen; findings of an endpoint are of all its queues
         inputs = {}
     if asked.endpoint:
         chosen &= Q(endpoint=asked.endpoint)

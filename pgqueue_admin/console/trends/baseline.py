@@ -1,4 +1,4 @@
-"""What is usual in each step of a window: the bands behind its lines, in words for those who do not see them."""
+"""Usual ranges in each step of a window: the bands behind its lines, and their text."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ _LINES: tuple[tuple[str, str, Callable[[float], float]], ...] = (
 
 
 class BaselineRanges(NamedTuple):
-    """None: too few weeks, or of minutes, of which nobody knows how many are usual. ``failed``: a share of 0 to 1."""
+    """None: too few weeks, or steps of minutes, whose usual number is unknown. ``failed``: a share of 0 to 1."""
 
     messages: BaselineRange | None = None
     failed: BaselineRange | None = None
@@ -34,7 +34,7 @@ class BaselineRanges(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """Of the table: how many, and how long half, 19 in 20 and 99 in 100 take."""
+        """For the table: how many, and how long half, 19 in 20 and 99 in 100 take."""
         many = (
             f"{format_int(int(self.messages.low))} to {format_int(int(self.messages.high))}"
             if self.messages
@@ -53,7 +53,7 @@ class Baselines:
 
     @cached_property
     def known(self) -> dict[int, BaselineSet]:
-        """By hour, or by day where steps are days."""
+        """By hour, or by day if steps are days."""
         asked = self.window.asked
         if asked.queue and asked.endpoint:
             return {}
@@ -62,7 +62,7 @@ class Baselines:
         return baseline.of_one(BaselineSubject(asked.queue, asked.endpoint, asked.type), grain, at, self.measure)
 
     def bands(self, at: int, finished: int | None) -> BaselineRanges:
-        """``finished``: how many did in that step; of none there is no share."""
+        """``finished``: how many finished in that step; without any there is no share."""
         known = self.known.get(self._compared(at))
         if known is None:
             return BaselineRanges()
@@ -72,7 +72,7 @@ class Baselines:
         return BaselineRanges(messages, failed, *(_band(each, baseline.of_span) for each in spans))
 
     def lines(self, finished: Mapping[int, int | None]) -> dict[str, list[float | None]]:
-        """Where each band begins and ends, in each step of ``finished``; messages, per cent, milliseconds: as said."""
+        """Both ends of each band, in each step of ``finished``: messages, per cent, milliseconds, rounded as shown."""
         found = [self.bands(at, number) for at, number in finished.items()]
         return {
             f"{name}_{end}": [as_said(getattr(band, end)) if (band := getattr(each, field)) else None for each in found]
@@ -82,7 +82,7 @@ class Baselines:
 
     @property
     def sentence(self) -> str:
-        """From how many weeks, or why there is no band."""
+        """From how many weeks the range is, or why there is none."""
         weeks = [each.messages.weeks for each in self.known.values() if each.messages]
         if not weeks and self.window.asked.queue:
             return "The usual range is kept by endpoint: choose the one that receives from this queue."

@@ -1,4 +1,4 @@
-"""How far a window is read: what began later is not known, and a step that goes on there is known so far."""
+"""How far a window is read: later steps are unknown, and a step that is partly read is known so far."""
 
 from datetime import UTC, datetime
 from functools import cached_property
@@ -15,7 +15,7 @@ _WEEK = int(WEEK.total_seconds())
 
 class Coverage:
     def __init__(self, window: TimeRange, watermark: datetime | None):
-        """``watermark``: up to when every table is read; None where one of them never was: no step is whole then."""
+        """``complete_to``: up to when every table is read; None if one never was: then no step is whole."""
         self.window = window
         self._to = watermark.timestamp() if watermark else None
         self._step = int(window.step.total_seconds())
@@ -29,15 +29,15 @@ class Coverage:
         return self._to is not None and (until or at + self._step) <= self._to
 
     def is_unread(self, at: int) -> bool:
-        """Some tables may be read further: half of the truth would look like all of it."""
+        """Whether every figure is left out: some tables may be read further, but half a figure would look whole."""
         return self._to is not None and at >= self._to
 
     def known(self, at: int, until: int | None = None) -> str:
-        """In a word or three, as tables, files and the legend have it."""
+        """In a word or three, for tables, files and the legend."""
         return NOT_READ if self.is_unread(at) else WHOLE if self.is_whole(at, until) else SO_FAR
 
     def only(self, found: WithPreviousWeek[T]) -> WithPreviousWeek[T]:
-        """What may be shown of it: a week before only what is over and whole, to be compared with."""
+        """What may be shown: of a week before only steps that are over and whole, to compare with."""
         return WithPreviousWeek(
             {at: each for at, each in found.now.items() if not self.is_unread(at)},
             {at: each for at, each in found.before.items() if self.is_whole(at - _WEEK)},
@@ -45,7 +45,7 @@ class Coverage:
 
     @cached_property
     def unread(self) -> list[datetime]:
-        """Steps of which nothing is shown, the oldest first."""
+        """Steps without figures, the oldest first."""
         return [datetime.fromtimestamp(at, UTC) for at in self.window.instants if self.is_unread(at)]
 
     @property

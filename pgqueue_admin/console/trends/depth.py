@@ -1,4 +1,4 @@
-"""What samples tell of what is chosen on Trends: of its queue, its endpoint's input queue, or of all input queues."""
+"""Depth from samples for the choice on Trends: its queue, its endpoint's input queue, or all input queues."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -25,12 +25,12 @@ class DepthChart:
 
     @cached_property
     def _address(self) -> Address | None:
-        """None: nothing is chosen that has a queue, or an endpoint of which nobody knows it."""
+        """None if nothing with a queue is chosen, or the queue of the endpoint is unknown."""
         return _address(self.window.asked)
 
     @cached_property
     def queue(self) -> Queue | None:
-        """None: all together, or that of nobody."""
+        """None for all queues together, or for a queue that is unknown."""
         address = self._address
         return Queue.objects.filter(schema=address.schema, table=address.table).first() if address else None
 
@@ -86,7 +86,7 @@ class DepthChart:
 
     @property
     def _without(self) -> str:
-        """A sum that lacks some is not that of all."""
+        """A note if the sum lacks queues that could not be read."""
         lacking = [depth.unread for depth in self.steps.values() if depth.unread]
         if not lacking:
             return ""
@@ -107,14 +107,14 @@ class DepthChart:
         return "No samples: nobody has said here which queue this endpoint receives from. Choose that queue instead."
 
     def lines(self, at: list[int]) -> dict[str, list[Any]]:
-        """By name; None where samples do not tell."""
+        """By name; None for steps without samples."""
         found = [self._rows.get(each) for each in at]
         lines = {name: [line(each) if each else None for each in found] for name, line in _LINES.items()}
         return lines | {"median_before": [self._before(each) for each in at]}
 
     @property
     def marks(self) -> dict[str, int | None]:
-        """Where something changes along the lines, in Unix seconds."""
+        """Where the lines change, in Unix seconds."""
         so_far = next((at for at in self.window.instants if self._goes_on(at)), None)
         return {"live_from": self.live_from, "depth_so_far_from": so_far}
 
@@ -159,6 +159,6 @@ def _address(asked: TrendQuery) -> Address | None:
         try:
             return queue_database().dialect.parse_address(asked.queue, queue_database().default_schema)
         except AddressUnreadable:
-            return Address("", asked.queue)  # nobody's
+            return Address("", asked.queue)  # no known queue
     endpoint = Endpoint.objects.filter(name=asked.endpoint).first() if asked.endpoint else None
     return Address(endpoint.schema, endpoint.table) if endpoint else None

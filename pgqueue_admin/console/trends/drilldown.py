@@ -1,4 +1,4 @@
-"""From a figure to exactly its messages: what failed lies in the archive while it is kept, all in history's files."""
+"""From a figure to exactly its messages: failed ones in the archive while it keeps them, all in history's files."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlencode
@@ -17,23 +17,23 @@ FAILED = (f"result:{UNSUCCESSFUL}", "kind:message")  # what history counts as fa
 
 
 def died(asked: TrendQuery, at: datetime, step: timedelta) -> str:
-    """What did not succeed in one step, also of the lease queue: there, what was rejected or lost its lock too."""
+    """What did not succeed in one step; of the lease queue also what was rejected or lost its lock."""
     since, until = _iso(at), _iso(at + step)
     return _history(asked, since, until, UNSUCCESSFUL) if is_pruned(at) else _died(asked, since, until)
 
 
 def pattern(asked: TrendQuery) -> str:
-    """The same, with SINCE and UNTIL for a drawing to fill in."""
+    """The same, with SINCE and UNTIL for a chart to fill in."""
     return _died(asked, "SINCE", "UNTIL")
 
 
 def pruned_pattern(asked: TrendQuery) -> str:
-    """The same, of a time of which the archive keeps not all."""
+    """The same, for a time of which the archive no longer keeps everything."""
     return _history(asked, "SINCE", "UNTIL", UNSUCCESSFUL)
 
 
 def kept_from() -> datetime | None:
-    """From when on the archive has all that died; None: it keeps everything."""
+    """Since when the archive has all that died; None: it keeps everything."""
     days = settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]
     return database_clock.now() - timedelta(days=days) if days else None
 
@@ -49,7 +49,7 @@ def finished(asked: TrendQuery, at: datetime, step: timedelta) -> str:
 
 
 def finished_pattern(asked: TrendQuery) -> str:
-    """All messages of a step, with SINCE and UNTIL for a drawing to fill in."""
+    """All messages of a step, with SINCE and UNTIL for a chart to fill in."""
     return _history(asked, "SINCE", "UNTIL")
 
 
@@ -59,12 +59,12 @@ def took(asked: TrendQuery, at: datetime, step: timedelta, measure: str, band: i
 
 
 def took_pattern(asked: TrendQuery, measure: str) -> str:
-    """The same, with SINCE, UNTIL and BAND for a drawing to fill in."""
+    """The same, with SINCE, UNTIL and BAND for a chart to fill in."""
     return _history(asked, "SINCE", "UNTIL", m=measure, band="BAND")
 
 
 def caused(asked: TrendQuery, exception: str) -> str:
-    """All of one error in the window, to be retried; empty where the archive has not all, or cannot be asked."""
+    """All messages of one error in the window, to retry; empty if the archive lacks some or cannot find them."""
     window = [f"since:{_iso(asked.since)}", f"until:{_iso(asked.until)}"]
     if is_pruned(asked.since) or asked.may_be_several or may_be_cut(exception):
         return ""
@@ -72,12 +72,12 @@ def caused(asked: TrendQuery, exception: str) -> str:
 
 
 def fingerprinted(asked: TrendQuery, fingerprint: str) -> str:
-    """Those of one fingerprint in the whole window: of its error there may be others."""
+    """Messages of one fingerprint in the whole window: its error may have other fingerprints."""
     return _history(asked, _iso(asked.since), _iso(asked.until), UNSUCCESSFUL, fingerprint=fingerprint)
 
 
 def narrowed(asked: TrendQuery) -> list[str]:
-    """Queue, endpoint and type as terms of the search: these names and no others."""
+    """Queue, endpoint and type as search terms that match these names and no others."""
     return [
         search_query.died_in(value) if name == "queue" else search_query.exactly(name, value)
         for name, value in _named(asked).items()
@@ -93,16 +93,16 @@ def _archive(asked: list[str]) -> str:
 
 
 def _died(asked: TrendQuery, since: str, until: str) -> str:
-    """Names last, here too. The search cannot tell names that figures have cut from shorter ones that begin so."""
+    """Names last, here too. The archive's search cannot tell names cut by figures from shorter ones that begin so."""
     if asked.may_be_several:
         return _history(asked, since, until, UNSUCCESSFUL)
     return _archive([*FAILED, f"since:{since}", f"until:{until}", *narrowed(asked)])
 
 
 def _history(asked: TrendQuery, since: str, until: str, result: str = "", **more: str) -> str:
-    """Names come last: a drawing fills in the first BAND, SINCE and UNTIL that it finds, and a name may hold these.
+    """Names come last: a chart fills in the first BAND, SINCE and UNTIL that it finds, and a name may contain these.
 
-    Empty for whom sees some queues: these files are of all together.
+    Empty under a queue scope: the files are of all queues together.
     """
     if not addresses.is_open("finished"):
         return ""

@@ -16,7 +16,7 @@ from pgqueue_admin.history.rollups.queries import NAMES
 from pgqueue_admin.models.time_grains import midnight
 
 OFF, NEVER, UNREAD, UNKNOWN, ELSEWHERE, NONE = "off", "never", "unread", "unknown", "elsewhere", "none"
-_AROUND = timedelta(days=7)  # shown before the last day of which anything is known
+_AROUND = timedelta(days=7)  # shown before the last known day
 
 
 class EmptyState:
@@ -25,7 +25,7 @@ class EmptyState:
 
     @cached_property
     def why(self) -> str:
-        """The first of the reasons that holds."""
+        """The first reason that applies."""
         if not self._freshness.begun:
             return NEVER if self._freshness.is_on else OFF
         if self.unknown:
@@ -40,12 +40,12 @@ class EmptyState:
 
     @property
     def unknown(self) -> str:
-        """The chosen names of which history has never had anything, by what they are."""
+        """The chosen names of which history never had anything, with their kind."""
         return listed([f"{name} “{value}”" for name, value in self._unknown.items()])
 
     @property
     def is_queue_unknown(self) -> bool:
-        """Only what died names its queue: much may have succeeded there."""
+        """Whether history does not know the queue. Only what died names its queue: much may have succeeded there."""
         return "queue" in self._unknown
 
     @cached_property
@@ -55,17 +55,17 @@ class EmptyState:
 
     @cached_property
     def last(self) -> datetime | None:
-        """The last day, in UTC, on which anything finished of all that is chosen."""
+        """The last day, in UTC, on which anything of this choice finished."""
         return queries.last_day(self.chosen)
 
     @property
     def last_day(self) -> str:
-        """By its own calendar: west of Greenwich its midnight lies in the day before."""
+        """By the UTC calendar: west of Greenwich its midnight is in the day before."""
         return f"{self.last:%Y-%m-%d}" if self.last else ""
 
     @property
     def last_week(self) -> str:
-        """The address of the days up to then, of what is chosen."""
+        """The address of the days up to then, for the same choice."""
         assert self.last is not None
         until = midnight(self.last) + timedelta(days=1)
         ends = {"since": times.iso(until - _AROUND), "until": times.iso(until)}

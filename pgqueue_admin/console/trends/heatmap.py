@@ -1,4 +1,4 @@
-"""How long it took as a heat map: time across, bands of latency up, how many as shade."""
+"""Durations as a heat map: time across, bands of latency up, number of messages as shade."""
 
 import json
 from collections.abc import Mapping
@@ -14,25 +14,25 @@ from pgqueue_admin.formatting.numbers import format_int, pluralize
 from pgqueue_admin.history.rollups import latency_bands as bands
 from pgqueue_admin.history.rollups.queries import MessageCounts, Timings, TrendQuery
 
-COLUMNS = 96  # at most: more steps than that share columns
+COLUMNS = 96  # at most: more steps share columns
 
 
 @dataclass(frozen=True, slots=True)
 class HeatColumn:
-    """``numbers``: of every band from the fastest found to the slowest."""
+    """``numbers``: one per band, from the fastest found to the slowest."""
 
     at: datetime
     until: datetime
     numbers: list[int]
     failed: int
     asked: TrendQuery
-    known: str  # as Reach has it
+    known: str  # as Coverage has it
     measure: str
     first: int  # the band of the first number
 
     @property
     def messages(self) -> str:
-        """The address of those that failed; made where it is shown, since a drawing has no use for a hundred."""
+        """The address of its failed messages. Made where it is shown: a chart has no use for a hundred."""
         return drilldown.died(self.asked, self.at, self.until - self.at)
 
     @property
@@ -41,7 +41,7 @@ class HeatColumn:
 
     @property
     def cells(self) -> list[tuple[str, str]]:
-        """Each number, and the address of its messages; none where there are none."""
+        """Each number, and the address of its messages; empty for 0."""
         step = self.until - self.at
         return [
             (format_int(number), drilldown.took(self.asked, self.at, step, self.measure, band) if number else "")
@@ -58,7 +58,7 @@ class Heatmap:
 
     @cached_property
     def bands(self) -> range:
-        """From the fastest that was found to the slowest; empty where nothing was timed."""
+        """From the fastest found to the slowest; empty if nothing was timed."""
         found = {band for timing in self.timings.values() for band in timing.bands}
         return range(min(found), max(found) + 1) if found else range(0)
 
@@ -68,13 +68,13 @@ class Heatmap:
 
     @cached_property
     def columns(self) -> list[HeatColumn]:
-        """Oldest first, also those in which nothing was timed."""
+        """Oldest first, also those without timings."""
         at = self.window.instants
         return [self._column(at[place : place + self.together]) for place in range(0, len(at), self.together)]
 
     @cached_property
     def together(self) -> int:
-        """So many steps share a column; the last one may have fewer."""
+        """Number of steps that share a column; the last column may have fewer."""
         return -(-len(self.window.instants) // COLUMNS)
 
     @property
@@ -84,12 +84,12 @@ class Heatmap:
 
     @cached_property
     def most(self) -> int:
-        """In one cell."""
+        """The largest number in a cell."""
         return max(number for column in self.columns for number in column.numbers)
 
     @property
     def sentence(self) -> str:
-        """The shape in words: what the drawing tells those who do not see it."""
+        """The chart in words, for people who do not see it."""
         sums = [sum(column) for column in zip(*(column.numbers for column in self.columns), strict=True)]
         common = max(range(len(sums)), key=sums.__getitem__)
         slowest = next(column for column in reversed(self.columns) if column.numbers[-1])
@@ -101,7 +101,7 @@ class Heatmap:
 
     @property
     def as_json(self) -> str:
-        """What the readout says of a cell: columns by their beginning, and the end of the last."""
+        """Data for the readout of a cell: columns by their beginning."""
         told: dict[str, Any] = {"at": [int(column.at.timestamp()) for column in self.columns], "words": self.words}
         told |= {"first": self.bands.start, "cell": drilldown.took_pattern(self.window.asked, self.measure)}
         told["numbers"] = [column.numbers for column in self.columns]

@@ -1,4 +1,4 @@
-"""The heat map as a drawing: one path for each shade, so that a thousand cells are five elements."""
+"""The heat map as SVG: one path per shade, so that a thousand cells are five elements."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,8 +13,8 @@ from pgqueue_admin.formatting import times
 from pgqueue_admin.history.rollups import latency_bands
 
 HEIGHT = 180  # of the cells, in pixels; a line of times stands below
-_APART = 26  # pixels, from one label of a length to the next
-_A_DAY, _MOST_OF_A_YEAR = 90_000, 25_920_000  # seconds that are more: what an axis says below it changes there
+_APART = 26  # pixels between two labels of a length
+_A_DAY, _MOST_OF_A_YEAR = 90_000, 25_920_000  # seconds; above each, the labels of the axis change
 SHADES = ("0.2", "0.38", "0.56", "0.76", "1")  # of the series' colour, the fewest first
 
 
@@ -39,7 +39,7 @@ class HeatMark(NamedTuple):
 
 
 class HeatmapSvg:
-    """A step is one wide and a band one high; the drawing is stretched to the width that there is."""
+    """A step is one wide and a band one high; the drawing is stretched to the available width."""
 
     def __init__(self, heat: Heatmap):
         self.heat, self.width, self.bands = heat, len(heat.window.instants), len(heat.bands)
@@ -55,7 +55,7 @@ class HeatmapSvg:
 
     @property
     def lines(self) -> list[HeatLine]:
-        """As many as there is room for."""
+        """As many as fit."""
         high = HEIGHT / self.bands
         every = ceil(_APART / high)
         return [
@@ -76,7 +76,7 @@ class HeatmapSvg:
         ]
 
     def _runs(self, row: int) -> Iterator[tuple[int, int, int]]:
-        """Neighbours of one shade: which, where, how long."""
+        """Runs of one shade: which, where, how long."""
         x = 0
         for shade, run in groupby(self._shade(column.numbers[row]) for column in self.heat.columns):
             upto = min(self.width, x + len(list(run)) * self.heat.together)
@@ -85,12 +85,12 @@ class HeatmapSvg:
             x = upto
 
     def _shade(self, number: int) -> int | None:
-        """By the square root: one message among thousands is still seen, and the crowded ones still differ."""
+        """By the square root: one message among thousands is still visible, and crowded cells still differ."""
         return ceil(len(SHADES) * sqrt(number / self.heat.most)) - 1 if number else None
 
 
 def _said(at: float, length: float) -> str:
-    """What tells the quarters of so many seconds apart: the time, the day, or of most of a year the month."""
+    """What tells the quarters of such a length apart: the time, the day, or for most of a year the month."""
     local = times.local(datetime.fromtimestamp(at, UTC), timezone.get_current_timezone())
     if length > _MOST_OF_A_YEAR:
         return f"{local:%b %Y}"

@@ -1,4 +1,4 @@
-"""Trends of who sees some queues: of one of theirs at a time. All other sums have what they do not see in them."""
+"""Trends under a queue scope: of one visible queue at a time. All other sums contain hidden queues."""
 
 from dataclasses import replace
 
@@ -17,11 +17,11 @@ Choices = list[tuple[str, list[str], str]]
 
 
 class NoOwnQueue(Exception):
-    """Whoever looks sees some queues, and none of them is there. Its text is for them."""
+    """None of the person's queues exists. Its text is shown to them."""
 
 
 def narrowed(window: TimeRange, names: list[str] | None) -> TimeRange:
-    """Of the queue that is asked for, or of the first of theirs, ``names``; as it was for whom sees all.
+    """Narrow to the requested queue, or to the first of ``names``; unchanged without a scope.
 
     Raises NoOwnQueue.
     """
@@ -36,14 +36,14 @@ def narrowed(window: TimeRange, names: list[str] | None) -> TimeRange:
 
 
 def choices(asked: TrendQuery, names: list[str]) -> Choices:
-    """What there is to choose, as ``views`` has it, and what is chosen."""
+    """The choices, in the form that ``views`` uses, and what is chosen."""
     types = _types(asked)
     absent = [asked.type] if asked.type and asked.type not in types else []
     return [("queue", names, asked.queue), ("type", [*absent, *types], asked.type)]
 
 
 def names() -> list[str] | None:
-    """Those that are there; without names that figures cut, since several queues count as one there. None: all."""
+    """Existing visible queues; without names that figures cut, since several queues count as one there. None: all."""
     if visible_queues.current() is None:
         return None
     of_kind = {"input": 0, "lease": 0}
@@ -54,7 +54,7 @@ def names() -> list[str] | None:
 
 
 def _types(asked: TrendQuery) -> list[str]:
-    """The busiest first."""
+    """Those with most messages first."""
     figures = Rollup.objects.filter(queue=asked.queue, grain=asked.grain, at__gte=asked.since, at__lt=asked.until)
     summed = figures.exclude(type="").values("type").annotate(all=Sum("messages")).order_by("-all", "type")
     return [each["type"] for each in summed[:MOST_TYPES]]

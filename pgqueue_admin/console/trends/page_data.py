@@ -1,4 +1,4 @@
-"""What Trends shows: how much finished, how much failed, how long it took, in words, as lines and as a table."""
+"""The data of Trends: how much finished, how much failed, how long it took, in words, as lines and as a table."""
 
 import json
 from dataclasses import dataclass
@@ -48,11 +48,11 @@ class ChartBucket:
     counts: MessageCounts
     percentiles: queries.Percentiles | None
     retried: int | None
-    messages: str  # the address of those that failed
-    finished: str  # of those that succeeded
+    messages: str  # address of the failed ones
+    finished: str  # address of those that succeeded
     usual: BaselineRanges
     before: EarlierValue
-    known: str  # as Reach has it
+    known: str  # as Coverage has it
 
     @property
     def is_so_far(self) -> bool:
@@ -60,7 +60,7 @@ class ChartBucket:
 
     @property
     def shares(self) -> list[str]:
-        """Of what failed, now and a week before."""
+        """Of failures, now and a week before."""
         return [share(each.share_failed if each else None) for each in (self.counts, self.before.counts)]
 
     @property
@@ -70,7 +70,7 @@ class ChartBucket:
 
 class TrendsData:
     def __init__(self, reach: Coverage, measure: str, table: str = ""):
-        """``table``: which chart is shown as a table too."""
+        """``table``: which chart is also shown as a table."""
         self.reach, self.window = reach, reach.window
         self.measure, self.table = measure if measure in MEASURES else "critical", table
         self.depth, self.unusual = DepthChart(self.window), Anomalies(self.window)
@@ -106,7 +106,7 @@ class TrendsData:
 
     @cached_property
     def failures(self) -> list[tuple[queries.FailureCause, str, str]]:
-        """Each with the address of its messages, and that of all of its error in the archive, where all are there."""
+        """Each with the address of its messages, and of all of its error if the archive has all of them."""
         asked, found = self.window.asked, queries.failures(self.window.asked, self._failures_from)
         return [
             (each, drilldown.fingerprinted(asked, each.fingerprint), drilldown.caused(asked, each.exception))
@@ -119,7 +119,7 @@ class TrendsData:
 
     @cached_property
     def stories(self) -> list[queries.RetryStory]:
-        """None for whom sees some queues: what became of a message is told of all queues together."""
+        """Empty under a queue scope: what became of messages is counted over all queues."""
         return [] if visible_queues.current() else queries.stories(self.window.asked)
 
     @cached_property
@@ -128,13 +128,13 @@ class TrendsData:
 
     @property
     def forgotten_to(self) -> datetime | None:
-        """Until when only numbers are left of what failed in this window; None: all of it is known."""
+        """Until when only numbers are left of failures in this window; None: all of them are known."""
         kept = self._failures_from
         return kept if kept and kept > self.window.asked.since else None
 
     @cached_property
     def _retried(self) -> dict[int, int] | None:
-        """None: not known of this queue."""
+        """None: unknown for a queue."""
         if self.window.asked.queue:
             return None
         found = queries.retried(self.window.asked)
@@ -150,7 +150,7 @@ class TrendsData:
 
     @cached_property
     def succeeded(self) -> int | None:
-        """None: not known of this queue."""
+        """None: unknown for this queue."""
         known = [each.succeeded for each in self.counts.values() if each.succeeded is not None]
         return sum(known) if known or not self.window.asked.queue else None
 
@@ -178,12 +178,12 @@ class TrendsData:
 
     @property
     def steps(self) -> list[ChartBucket]:
-        """Those in which something finished, newest first."""
+        """Steps in which something finished, newest first."""
         return [self._step(at) for at in sorted(self.counts, reverse=True)]
 
     @cached_property
     def sentence(self) -> str:
-        """The shape in words: what the drawing tells those who do not see it."""
+        """The chart in words, for people who do not see it."""
         return f"{self._said} {self.reach.sentence}".strip()
 
     @property
@@ -199,7 +199,7 @@ class TrendsData:
 
     @property
     def as_json(self) -> str:
-        """What the charts are drawn from: lines by name, a value a step, and where something changes along them."""
+        """The data of the charts: lines by name, a value a step, and where they change."""
         at, asked = self.window.instants, self.window.asked
         lines: dict[str, Any] = {"at": at, "until": int(asked.until.timestamp()), **self._marks}
         lines |= self._counted_lines(at) | self._timed_lines(at) | self.depth.lines(at)
@@ -231,7 +231,7 @@ class TrendsData:
         }
 
     def _timed_lines(self, at: list[int]) -> dict[str, list[float | None]]:
-        """In milliseconds, as they are said."""
+        """In milliseconds, rounded as shown."""
         before = [self._timings.before.get(each) for each in at]
         spans = [self.percentiles.get(each) for each in at]
         now = {
@@ -245,7 +245,7 @@ class TrendsData:
         return queries.nothing(self.window.asked)
 
     def _counts_at(self, at: int) -> MessageCounts | None:
-        """None: not read yet, which is not none."""
+        """None if not read yet, which is not zero."""
         return self.counts.get(at) or (self._nothing if self.reach.knows(at) else None)
 
     def _finished_at(self, at: int) -> int | None:

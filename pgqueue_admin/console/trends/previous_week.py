@@ -1,4 +1,4 @@
-"""A window and the same one a week earlier, told by this week's instants."""
+"""A window and the same one a week earlier, both keyed by this week's times."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +19,7 @@ class WithPreviousWeek(NamedTuple, Generic[T]):
 
 
 def both(window: TimeRange, ask: Callable[[TrendQuery], dict[int, T]]) -> WithPreviousWeek[T]:
-    """What ``ask`` finds by step; asked once where the two windows touch."""
+    """What ``ask`` finds by step; called once if the two windows touch."""
     now, before = window.asked, window.before(WEEK)
     if before.until < now.since:
         return WithPreviousWeek(ask(now), _later(ask(before)))

@@ -1,4 +1,4 @@
-"""What came in and went out beside depth, and how long the oldest message waited: by samples, so never exactly."""
+"""Messages in and out, and the age of the oldest, beside depth: from samples, so never exact."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class RateRow:
     depth: DepthPoint
     before: int | None  # the median of the same step a week earlier
     is_so_far: bool
-    seconds: float  # that its rates are known of, of a step that goes on: so far
+    seconds: float  # for which its rates are known; of the present step, so far
 
     @property
     def came_in(self) -> int | None:
@@ -35,7 +35,7 @@ class RateRow:
 
     @property
     def oldest(self) -> str:
-        """``≈ 3 s``, ``at least 2 min``, ``–``: none was ready, or when it arrived was not seen."""
+        """``≈ 3 s``, ``at least 2 min``, ``–``: none was ready, or its arrival was not seen."""
         seconds, how = self.depth.oldest_seconds, AT_LEAST if self.is_at_least else _BY_SAMPLES
         if seconds is None:
             return UNKNOWN
@@ -48,7 +48,7 @@ class RateRow:
 
 @dataclass(frozen=True, slots=True)
 class RateTable:
-    """The steps of a window, oldest first, told as rates and ages: what the drawings tell those who do not see them."""
+    """The steps of a window, oldest first, as rates and ages: the charts in words, for people who do not see them."""
 
     rows: Sequence[RateRow]
     window: TimeRange

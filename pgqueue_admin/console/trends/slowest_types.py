@@ -1,4 +1,4 @@
-"""Which types are slowest in a window, and whether they were before."""
+"""The slowest message types of a window, compared with an earlier one."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,13 +11,13 @@ from pgqueue_admin.formatting.numbers import NBSP, UNKNOWN, pluralize
 from pgqueue_admin.history.rollups import queries, retention
 
 _NOISE = 0.02  # both sides are within one per cent
-_CLOCK_MS = 1  # what took less is known to have taken less than that, and nothing more
-_NEARLY_ALL = -0.99  # of what is shorter by more, more is not said: no change is all of it
+_CLOCK_MS = 1  # shorter times are known only to be shorter than that
+_NEARLY_ALL = -0.99  # larger decreases are shown as this one: no decrease is 100 %
 
 
 @dataclass(frozen=True, slots=True)
 class SlowTypeRow:
-    """``then_is_known``: the window before is there and read, so that nothing found in it means none."""
+    """``then_is_known``: the earlier window exists and is read, so nothing found in it means none."""
 
     slow: queries.SlowMessage
     then_is_known: bool
@@ -32,7 +32,7 @@ class SlowTypeRow:
 
     @property
     def change(self) -> str:
-        """Of the time within which 19 in 20 were done."""
+        """Of the time within which 19 in 20 were done (p95)."""
         if not self.slow.before:
             return "none then" if self.slow.before is None and self.then_is_known else UNKNOWN
         by = max(self.slow.p95, _CLOCK_MS) / self.slow.before - 1
@@ -51,7 +51,7 @@ class SlowestTypes:
 
     @property
     def earlier(self) -> timedelta:
-        """Whole weeks, so that hours of the week meet, and no fewer than the window has."""
+        """Whole weeks, so that hours of the week match; at least as long as the window."""
         return -(-(self._asked.until - self._asked.since) // WEEK) * WEEK
 
     @property
@@ -65,12 +65,12 @@ class SlowestTypes:
 
     @cached_property
     def _then_is_known(self) -> bool:
-        """Neither forgotten in steps as fine as these, nor from before history began, nor still to be read."""
+        """Whether the earlier window is kept in steps as fine, lies within history, and is read."""
         since, until = self._asked.since - self.earlier, self._asked.until - self.earlier
         is_read = self._reach.is_whole(int(since.timestamp()), int(until.timestamp()))
         return is_read and retention.reaches(self._asked.grain, since)
 
     @property
     def _read_to(self) -> datetime:
-        """What began later is not read from every table, here as in the charts."""
+        """Later messages are not read from every table, here as in the charts."""
         return self._reach.unread_from or self._asked.until

@@ -1,4 +1,4 @@
-"""Which stretch of time is asked for, and in what steps: the steps follow the length."""
+"""The time range that is requested, and its steps, which follow from its length."""
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -21,18 +21,18 @@ LENGTHS = {
 }
 WORDS = {"1h": "1 h", "6h": "6 h", "24h": "24 h", "7d": "7 d", "30d": "30 d", "90d": "90 d", "2y": "2 y"}
 USUAL = "7d"
-STEPS_AT_MOST = 750  # of a stretch of its own: the finest grain with no more of them
-_YEARS = (1980, 2200)  # outside, arithmetic with times ends before the page does
+STEPS_AT_MOST = 750  # of a custom range: the finest grain within this number
+_YEARS = (1980, 2200)  # outside, arithmetic with times overflows
 
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    name: str  # of LENGTHS; empty: a stretch of its own
+    name: str  # of LENGTHS; empty for a custom range
     asked: TrendQuery
-    is_past: bool  # an end was asked for, rather than now
+    is_past: bool  # with an end of its own, rather than now
     typed: tuple[str, str] = ("", "")  # its beginning and end, as the address has them
     faults: list[str] = field(default_factory=list)
-    forgotten: str = ""  # the grain that it would be shown by, were it still there
+    forgotten: str = ""  # the grain that it would have, were that still kept
 
     @property
     def file_name(self) -> str:
@@ -49,14 +49,14 @@ class TimeRange:
         return list(range(int(self.asked.since.timestamp()), int(self.asked.until.timestamp()), step))
 
     def before(self, by: timedelta) -> TrendQuery:
-        """The same window, so much earlier."""
+        """The same window, earlier by ``by``."""
         return replace(self.asked, since=self.asked.since - by, until=self.asked.until - by)
 
 
 def read(query: QueryDict, now: datetime) -> TimeRange:
-    """From ``since`` and ``until`` (now, if empty), or ``w`` (a length) and ``at`` (an end), and the names.
+    """Parse ``since`` and ``until`` (now, if empty), or ``w`` (a length) and ``at`` (an end), and the names.
 
-    What is not understood falls back to the usual; of a beginning and an end it is said.
+    Invalid values fall back to the default; an invalid beginning or end is also reported.
     """
     names = {each: query.get(each, "").replace("\0", "") for each in ("queue", "endpoint", "type")}
     typed = (query.get("since", "").strip(), query.get("until", "").strip())
@@ -72,7 +72,7 @@ def read(query: QueryDict, now: datetime) -> TimeRange:
 
 
 def as_kept(window: TimeRange) -> TimeRange:
-    """The same stretch in the finest steps that are still there of it, and whole ones."""
+    """The same range, in whole steps of the finest grain that is still kept."""
     asked = window.asked
     grain = finest(asked.grain, asked.since, asked.until)
     if grain == asked.grain:
@@ -85,7 +85,7 @@ def as_kept(window: TimeRange) -> TimeRange:
 def _stretch(
     since: datetime, until: datetime, is_past: bool, typed: tuple[str, str], names: dict[str, str]
 ) -> TimeRange:
-    """Whole steps of the finest grain that is not too many of them; the newest, where even days are."""
+    """Whole steps of the finest grain that gives few enough; only the newest if even days are too many."""
     grain = next((each for each, step in STEPS.items() if (until - since) / step <= STEPS_AT_MOST), "day")
     step = STEPS[grain]
     end = floor(until + step - timedelta(microseconds=1), grain)
@@ -106,7 +106,7 @@ def _length(
 
 
 def instant(text: str) -> datetime | None:
-    """A time as addresses have it, of UTC where it says nothing else; None for what is none."""
+    """A time of an address, in UTC unless it has a zone; None if invalid."""
     try:
         found = parse_datetime(text)
     except ValueError:

@@ -48,7 +48,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def slowest(request: HttpRequest) -> HttpResponse:
-    """The part that sums the buckets of types; loaded by the page, with its own error."""
+    """The part that sums the buckets of types; the page loads it, with its own error."""
     try:
         view = _view(request, HistoryFreshness(), own_queues.names())
     except own_queues.NoOwnQueue as nothing:
@@ -63,7 +63,7 @@ def _view(request: HttpRequest, freshness: HistoryFreshness, own: list[str] | No
 
 
 def _choices(asked: TrendQuery, own: list[str] | None) -> own_queues.Choices:
-    """Queue, endpoint and type: what there is to choose, and what is chosen, also where nothing of it finished."""
+    """Queue, endpoint and type: the choices, and what is chosen, even if nothing of it finished."""
     if own is not None:
         return own_queues.choices(asked, own)
     found = {what: [kind.name for kind in kinds] for what, kinds in queries.kinds(asked).items()}
@@ -73,7 +73,7 @@ def _choices(asked: TrendQuery, own: list[str] | None) -> own_queues.Choices:
 
 
 def _finished(view: TrendsData) -> HttpResponse:
-    """Every step of the window in which something finished, spans in milliseconds; then those not read yet, blank."""
+    """Each step in which something finished, times in milliseconds; then those not read yet, blank."""
     rows: list[list[object]] = []
     for step in reversed(view.steps):
         spans = [round(each, 1) for each in step.percentiles] if step.percentiles else ["", "", ""]
@@ -91,7 +91,7 @@ def _finished(view: TrendsData) -> HttpResponse:
 
 
 def _shares(view: TrendsData) -> HttpResponse:
-    """Of every step of the window in which something finished; then those not read yet, blank."""
+    """Each step in which something finished; then those not read yet, blank."""
     rows: list[list[object]] = []
     for step in reversed(view.steps):
         shares = [_per_cent(each) for each in (step.counts, step.before.counts)]
@@ -108,12 +108,12 @@ def _per_cent(counts: MessageCounts | None) -> object:
 
 
 def _of_hundred(part: float | None) -> object:
-    """Six digits, however small."""
+    """Six significant digits."""
     return "" if part is None else float(f"{100 * part:.6g}")
 
 
 def _types(view: TrendsData) -> HttpResponse:
-    """The slowest first, in milliseconds; those of the window before began ``weeks_before`` earlier."""
+    """Slowest first, in milliseconds; the window compared with began ``weeks_before`` earlier."""
     weeks = view.types.earlier // WEEK
     slow = [row.slow for row in view.types.rows]
     rows = [[spreadsheets.cell(each.type), each.messages, *map(_or_nothing, each[2:]), weeks] for each in slow]
@@ -130,7 +130,7 @@ def _rounded(band: BaselineRange | None) -> tuple[object, object]:
 
 
 def _depth(view: TrendsData) -> HttpResponse:
-    """What samples tell of each step; rates, numbers and age about, and blank where they are not known."""
+    """Samples of each step; rates, numbers and age are approximate, and blank if unknown."""
     heads = ["at", "least", "median", "most", "live", "median_week_before", "in_per_second", "out_per_second"]
     heads += ["came_in", "went_out", "oldest_seconds", "oldest_at_least", "queues_unread"]
     heads += ["depth_known", "known"]
@@ -146,7 +146,7 @@ def _sampled(row: RateRow) -> list[object]:
 
 
 def _heat(view: TrendsData) -> HttpResponse:
-    """Every cell that is not empty; what is over ``over_ms`` and up to ``upto_ms``; columns not read yet, blank."""
+    """Each cell that is not empty: above ``over_ms``, up to ``upto_ms``; columns not read yet, blank."""
     rows = [[*_column(column), *cell, column.known] for column in view.heat.columns for cell in _cells(view, column)]
     rows += [[*_column(column), "", "", "", NOT_READ] for column in view.heat.columns if column.known == NOT_READ]
     heads = ["at", "until", "over_ms", "upto_ms", "messages", "known"]

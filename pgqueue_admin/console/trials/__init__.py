@@ -1,1 +1,1 @@
-"""Trials of dead messages: asked for, and what came of each."""
+"""Trials of dead messages: starting one, and its outcomes."""

@@ -1,4 +1,4 @@
-"""Which messages a trial is asked for, as the address says: an operation's set, a search, or ids."""
+"""The messages chosen for a trial, by the address: an operation's set, a search, or ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What would a retry do? Asked for here, run by a process of its own, and shown message by message."""
+"""What would a retry do? Started here, run by a process of its own, and shown message by message."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -111,9 +111,9 @@ def page(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def _shown(item: TrialItem, access: ContentAccess) -> TrialItem:
-    """Not for saving: what its handler raised may hold what rules hide, as any error does.
+    """Mask what its handler raised, as in any error. Not for saving.
 
-    Of its types only the first is kept, so the rules of all types hold.
+    Only the first of its types is stored, so the rules of all types apply.
     """
     if item.raised:
         item.why = access.error(item.why) or ""

@@ -1,1 +1,1 @@
-"""Processes of all hosts: whether they live, what they have in flight, and their logs."""
+"""Processes of all hosts: whether they are alive, what they have in flight, and their logs."""

@@ -1,4 +1,4 @@
-"""Cells that change by themselves on Workers and on an endpoint's page: drawn alike by page and stream."""
+"""Live cells of Workers and of an endpoint's page: rendered alike by page and stream."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ def state(row: rows.ProcessRow) -> SafeString:
 
 
 def busy(row: rows.ProcessRow) -> SafeString:
-    """How many of its slots have a message in flight, and for how much of the last minute; a full one is drawn hot."""
+    """Slots with a message in flight, and the busy share of the last minute; hot if all are busy."""
     of = row.process.slots
     if not of:
         return components.unknown()
@@ -45,7 +45,7 @@ def out(row: rows.ProcessRow) -> SafeString:
 
 
 def handled(row: rows.ProcessRow) -> SafeString:
-    """How many since it started, and how many of their attempts went wrong."""
+    """How many since it started, and how many attempts failed."""
     of = row.process
     wrong = (f"{count:,} {word}" for count, word in ((of.retried, "retried"), (of.failed, "failed")) if count)
     return format_html('{} <span class="sub">{}</span>', components.figure(of.handled), ", ".join(wrong))
@@ -60,7 +60,7 @@ def _milliseconds(known: float | None) -> SafeString:
 
 
 def memory(row: rows.ProcessRow) -> SafeString:
-    """Resident, beside its limit if there is one; drawn critical when it is above."""
+    """Resident memory, beside its limit if there is one; critical above it."""
     size, limit = row.process.memory_bytes, row.memory_limit
     said = numbers.size(size or None)
     if limit is None:
@@ -74,9 +74,9 @@ def up(row: rows.ProcessRow) -> SafeString:
 
 
 def error(row: rows.ProcessRow) -> SafeString:
-    """On a line of its own, which is not there while this is empty. When it was, where that is known.
+    """Its last error, on a line that is absent while this is empty; with the time, if known.
 
-    As everybody may see it: it is sent to whoever looks.
+    Without content that is not for all: every viewer gets the same.
     """
     said, at = content_access.NOTHING.process_error(row.process), row.process.last_error_at
     if not said:
@@ -107,18 +107,18 @@ STAFF: dict[str, Callable[[processes.EndpointProcesses], SafeString]] = {
 
 
 def live(_: str) -> dict[str, str]:
-    """Everything at once: few processes, and each page keeps the cells it has places for."""
+    """All cells at once: processes are few, and each page uses those that it has places for."""
     return _live(processes.by_endpoint())
 
 
 def of_list(_: str) -> dict[str, str]:
-    """Topic ``endpoints``: the list has a sentence of its own below its name."""
+    """Topic ``endpoints``: also the verdict below the list's name."""
     staffed = processes.by_endpoint()
     return {**_live(staffed), "endpoints.verdict": verdicts.line(health.verdict(endpoint_standings.of(staffed)))}
 
 
 def of_endpoint(number: str) -> dict[str, str]:
-    """Topic ``endpoint:12``: the same, under its own name."""
+    """Topic ``endpoint:12``: the same, with the endpoint's own title."""
     staffed = processes.by_endpoint()
     own = next((each for each in staffed if str(each.endpoint.pk) == number), None)
     if own is None:

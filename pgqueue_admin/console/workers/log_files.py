@@ -1,4 +1,4 @@
-"""What a process printed, where that is a file of ours on this machine: its lines, and how bad each of them is."""
+"""The log file of a process on this machine: its lines, and the level of each."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,27 +13,27 @@ from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.permissions import Refusal
 from pgqueue_admin.workers.reporting import process_identity
 
-TAIL = 65_536  # bytes of its end that are looked at
-# as an address has it, and as the page says it
+TAIL = 65_536  # bytes read from its end
+# key in the address → words on the page
 LEVELS = {"": "Every line", "warning": "Warnings and errors", "error": "Errors"}
 _TONES = {"WARNING": "w", "ERROR": "e", "CRITICAL": "e"}
 _SHOWN = {"": ("", "w", "e"), "warning": ("w", "e"), "error": ("e",)}
-_HEAD = 80  # characters of a line in which its level stands, if it has one; what begins with a blank belongs to another
+_HEAD = 80  # characters of a line that may hold its level; a line that begins with a blank belongs to another
 _LEVEL = re.compile(r"\b(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b|^Fatal Python error")
 
 
 class LogLine(NamedTuple):
     text: str
-    tone: str  # "e" of an error, "w" of a warning, else empty; what follows without a level is part of it
+    tone: str  # "e" of an error, "w" of a warning, else empty; lines without a level continue the one before
 
 
 def refusal_for(person: Any) -> Refusal | None:
-    """None if ``person`` may read it: handlers print what they please, also what their messages say."""
+    """None if ``person`` may read it: handlers print what they please, also message content."""
     return permissions.refusal_on_page(person, "log") or permissions.refusal_on_page(person, "read")
 
 
 def last_lines(process: Process, most: int, access: ContentAccess) -> list[LogLine]:
-    """The last ``most`` of those in the last TAIL bytes, as far as they may be read; none where the log is not here."""
+    """The last ``most`` lines of the last TAIL bytes, masked for this person; empty if the log is not here."""
     path = path_of(process) if most else None
     if path is None:
         return []
@@ -42,17 +42,17 @@ def last_lines(process: Process, most: int, access: ContentAccess) -> list[LogLi
         file.seek(start)
         lines = file.read(TAIL).decode("utf-8", "backslashreplace").splitlines()
     if access.reads_texts:
-        lines = [access.line(line) for line in lines[bool(start) :]]  # of the first one a part may be missing
+        lines = [access.line(line) for line in lines[bool(start) :]]  # the first one may be cut
     return list(_toned(lines))[-most:]
 
 
 def picked(lines: Iterable[LogLine], words: str, level: str) -> list[LogLine]:
-    """Those that hold ``words``, in whatever case, and are as bad as ``level``, a key of LEVELS."""
+    """Lines that contain ``words``, in any case, at ``level`` or worse: a key of LEVELS."""
     return [line for line in lines if words.lower() in line.text.lower() and line.tone in _SHOWN[level]]
 
 
 def path_of(process: Process) -> Path | None:
-    """Never a file elsewhere, whatever the row says."""
+    """None for a file outside the log folder, whatever the row says."""
     folder = (Path(settings.PGQUEUE["VAR"]) / "log").resolve()
     if not process.log or process.host != process_identity.host():
         return None

@@ -19,7 +19,7 @@ _NO_PROCESS = "No process has this number, or it was forgotten since: Workers li
 
 @require_safe
 def log(request: HttpRequest, process_id: int) -> HttpResponse:
-    """What a process prints may hold what its messages hold: it is for those who run it and may read these."""
+    """A log may hold message content: reading it needs the rights to run processes and to read messages."""
     process, refusal = existing(Process, _NO_PROCESS, pk=process_id), log_files.refusal_for(request.user)
     lines = [] if refusal else log_files.last_lines(process, MOST_LINES, content_access.of(request.user))
     words, level = request.GET.get("q", ""), request.GET.get("level", "")
@@ -33,7 +33,7 @@ def log(request: HttpRequest, process_id: int) -> HttpResponse:
 
 @require_safe
 def whole(request: HttpRequest, process_id: int) -> HttpResponseBase:
-    """The file as it is."""
+    """Download the file unchanged."""
     process, refusal = existing(Process, _NO_PROCESS, pk=process_id), log_files.refusal_for(request.user)
     if refusal:
         return HttpResponse(f"Reading it {refusal}.\n", status=403, content_type="text/plain; charset=utf-8")

@@ -1,4 +1,4 @@
-"""How a process, a host and a shortage of processes are said: read by Workers and by an endpoint's page."""
+"""Processes, hosts and missing processes, in words: for Workers and an endpoint's page."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -25,10 +25,10 @@ _TONES = {"lost": "crit", "crashed": "crit", "back-off": "crit"}
 
 @dataclass(frozen=True, slots=True)
 class ProcessRow:
-    """One process as a page says it."""
+    """One process as a page shows it."""
 
-    process: Any  # Process, annotated as by records.processes.known
-    endpoint: Endpoint | None = None  # whose process it is, if it is one of ours
+    process: Any  # Process, annotated as by models.processes.known
+    endpoint: Endpoint | None = None  # its endpoint, if that is ours
 
     @property
     def name(self) -> str:
@@ -36,7 +36,7 @@ class ProcessRow:
 
     @property
     def memory_limit(self) -> int | None:
-        """In bytes: above it, it is drained; without that, above it, it is killed."""
+        """In bytes: above it the process is drained; if no such limit is set, the one above which it is killed."""
         limit = self.endpoint and (self.endpoint.memory_mb or self.endpoint.memory_kill_mb)
         return limit * 1_000_000 if limit else None
 
@@ -55,21 +55,21 @@ class ProcessRow:
 
     @property
     def is_cut_off(self) -> bool:
-        """Running, and what it works on fails."""
+        """Whether it runs with an open circuit breaker."""
         return self.state == Process.State.RUNNING and bool(self.process.breakers)
 
     @property
     def is_deaf(self) -> bool:
-        """Running, and the alerter says that it receives nothing while messages wait."""
+        """Whether it runs, but by the alerter's finding receives nothing while messages wait."""
         return self.state == Process.State.RUNNING and bool(self.process.is_deaf)
 
     @property
     def is_program(self) -> bool:
-        """One of the console's own: sampler, alerter, Celery; neither an endpoint's nor who keeps them."""
+        """Whether it is a program of the console (sampler, alerter, Celery): no endpoint's process, no supervisor."""
         return self.process.role not in {"endpoint", "supervisor"}
 
     def trouble(self, access: ContentAccess) -> str:
-        """Why it does not work: how it ended, or of a silent one its last error, unless that was long over by then."""
+        """Why it does not work: how it ended, or the last error of a silent one, unless that was long before."""
         of, at = self.process, self.process.last_error_at
         if of.heartbeat_lost and at and of.heartbeat_at - at > RECENT:
             return ""
@@ -77,13 +77,13 @@ class ProcessRow:
 
     @property
     def is_due(self) -> bool:
-        """Its next start is at hand: whoever keeps it takes a moment."""
+        """Whether its next start is due: its supervisor takes a moment."""
         at = self.process.next_start_at
         return bool(at and at <= database_clock.now())
 
     @property
     def ended_by(self) -> datetime | None:
-        """When a silent one is killed, and then started again, at the latest; None: it is not."""
+        """When a silent one is killed, and then restarted, at the latest; None: it is not."""
         after = settings.PGQUEUE["LIVENESS_TIMEOUT_SECONDS"]
         if not after or self.process.role == "supervisor" or not self.process.heartbeat_lost:
             return None
@@ -91,7 +91,7 @@ class ProcessRow:
 
     @property
     def seconds_up(self) -> float | None:
-        """Of one that is not heard of: when it last was."""
+        """Of a silent one: until its last heartbeat."""
         if self.process.ended_at is not None:
             return None
         until = self.process.heartbeat_at if self.process.heartbeat_lost else database_clock.now()
@@ -106,7 +106,7 @@ class HostRow:
 
     @property
     def silent_since(self) -> datetime | None:
-        """When its supervisor was last heard of, if that is too long ago."""
+        """The last heartbeat of its supervisor, if that is too long ago."""
         known = self.supervisor.process if self.supervisor else None
         return known.heartbeat_at if known and known.heartbeat_lost else None
 
@@ -116,7 +116,7 @@ class HostRow:
 
 
 def staff_state(staff: processes.EndpointProcesses) -> tuple[str, str]:
-    """How an endpoint of ours is staffed: the word, and the state it is drawn as."""
+    """How our endpoint is staffed with processes: the word, and the state it is drawn as."""
     if staff.missing:
         return "short of processes", "critical"
     if staff.breakers:
@@ -131,7 +131,7 @@ def staff_state(staff: processes.EndpointProcesses) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class EndpointHalt:
-    """Why an endpoint does not go on now, and the act that makes it: the word, and the name of its address."""
+    """Why an endpoint does not run now, and the act that makes it: the word, and the name of its URL."""
 
     why: str
     word: str
@@ -151,24 +151,24 @@ def halted(staff: processes.EndpointProcesses) -> EndpointHalt | None:
 
 
 def title(staff: processes.EndpointProcesses) -> str:
-    """Of an endpoint's page."""
+    """The title of an endpoint's page."""
     return f"{staff.endpoint.name}, {staff_state(staff)[0]}"
 
 
 def rows(found: Iterable[Process], staffed: Iterable[processes.EndpointProcesses]) -> list[ProcessRow]:
-    """Processes, each with its endpoint where that is one of ours."""
+    """Processes, each with its endpoint if that is ours."""
     ours = {each.endpoint.name: each.endpoint for each in staffed}
     return [ProcessRow(each, ours.get(each.endpoint) if each.role == "endpoint" else None) for each in found]
 
 
 def known(staffed: Iterable[processes.EndpointProcesses]) -> list[ProcessRow]:
-    """All that there are; for whom sees some queues those of their endpoints, since what the console runs is of all."""
+    """All processes; under a queue scope those of visible endpoints, since the console's own serve all queues."""
     found = rows(processes.current(), staffed)
     return found if visible_queues.current() is None else [row for row in found if row.endpoint]
 
 
 def ended(why: str) -> str:
-    """``ended by SIGKILL``, as its supervisor says it; whatever else is known of an end stands after that word."""
+    """``ended by SIGKILL``, as its supervisor says it; any other reason follows the word ``ended``."""
     return why if why.startswith(("ended ", "killed", "drained")) else f"ended: {why}"
 
 
@@ -177,7 +177,7 @@ def hosts(found: Iterable[ProcessRow]) -> list[HostRow]:
 
 
 def broken_programs(found: Collection[ProcessRow]) -> list[ProcessRow]:
-    """The console's own that are silent or ended, where no other host has one of the kind."""
+    """Programs of the console that are silent or ended, unless another host has one of the kind."""
     at_work = {row.name for row in found if row.is_program and not row.tone}
     return [row for row in found if row.is_program and row.tone and row.name not in at_work]
 
@@ -185,7 +185,7 @@ def broken_programs(found: Collection[ProcessRow]) -> list[ProcessRow]:
 def verdict(
     standings: Sequence[Standing], found: Collection[ProcessRow], suspects: Collection[CrashingMessage] = ()
 ) -> Verdict:
-    """What opens Workers: endpoints of ours first, then whoever keeps their processes."""
+    """The verdict of Workers: our endpoints first, then what keeps their processes."""
     said = verdicts.of_endpoints(standings)
     if said and said.tone == "crit":
         return said
@@ -210,7 +210,7 @@ def _trouble(found: Collection[ProcessRow], suspects: Collection[CrashingMessage
 
 
 def failing(staffed: Iterable[processes.EndpointProcesses]) -> list[tuple[str, list[str]]]:
-    """What open circuit breakers say, each with the endpoints it is said of: one database away is one trouble."""
+    """Errors of open circuit breakers, each with its endpoints: one unreachable database is one trouble."""
     found: dict[str, dict[str, None]] = {}
     for each in staffed:
         for _, breaker in each.breakers:

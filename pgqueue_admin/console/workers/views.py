@@ -56,7 +56,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _refusal(request: HttpRequest, endpoint: Endpoint) -> Refusal | None:
-    """Why this person does not start or stop it: by their rights, and as far as they act on its queue."""
+    """Why this person may not start or stop it: by their rights, or by the scope of its queue."""
     known = permissions.refusal_on_page(request.user, "run")
     return known or queue_access.refusal_for(Address(endpoint.schema, endpoint.table))
 
