@@ -57,7 +57,7 @@ class AuditAdmin(ReadOnlyAdmin):
         return self._readable(request, self.fields)
 
     def _readable(self, request: HttpRequest, names: Sequence[str]) -> list[str]:
-        """Name the changed headers but not their values where message content is withheld."""
+        """Name the changed headers but not their values if message content is withheld."""
         is_refused = content_access.of(request.user).withheld
         return [f"{name}_figures" if is_refused and name in {"about", "changed", "change"} else name for name in names]
 

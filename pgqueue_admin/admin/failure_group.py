@@ -54,7 +54,7 @@ class FailureGroupAdmin(ReadOnlyAdmin):
         return [name for name in self.list_display if name != "at_frame" or not self.get_exclude(request)]
 
     def get_exclude(self, request: HttpRequest, obj: FailureGroup | None = None) -> tuple[str, ...]:
-        """Exclude exception text and frame where message content is withheld."""
+        """Exclude exception text and frame if message content is withheld."""
         return ("message", "frame") if content_access.of(request.user).withheld else ()
 
     @admin.action(description="Take: you become the owner", permissions=["acknowledge"])

@@ -18,7 +18,7 @@ class Hub:
         self._task: asyncio.Task[None] | None = None
 
     def join(self, addresses: Iterable[str], seen: VisibleQueues | None = None) -> Subscriber:
-        """Open a stream on these topics. Ignored: unknown ones, and under a scope those that cannot be narrowed."""
+        """Open a stream on these topics. Unknown ones are ignored; under a scope also those that cannot be narrowed."""
         self._listen()
         client = Subscriber()
         for address in sorted(set(addresses))[:MOST_TOPICS]:

@@ -66,4 +66,4 @@ def _look(session: SessionBase) -> str:
     except Error:
         return ""
     finally:
-        connections.close_all()  # this thread's; outside a request nobody else gives them back
+        connections.close_all()  # of this thread; outside a request nothing else closes them

@@ -41,7 +41,7 @@ MOST_REASONS = 20
 
 class WaitingMessageData(NamedTuple):
     table: QueueTable
-    tick: str  # what the form of an act posts
+    tick: str  # value that the form of an act posts
     facts: facts.MessageSummary
     body: body.ShownBody
     topic: str

@@ -85,7 +85,7 @@ def _archived(archive_id: int, access: ContentAccess) -> MessageSummary | None:
 def _is_masked(access: ContentAccess, read: Read, known: Callable[[], MessageSummary | None]) -> bool:
     """Whether a rule hides any part of a body. ``known`` reads the message; it is called only if a rule may apply.
 
-    True if the message is not found: nobody can tell.
+    True if the message is not found, since that is unknown.
     """
     if not access.masks_bodies():
         return False

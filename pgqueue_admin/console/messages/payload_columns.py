@@ -64,7 +64,7 @@ class PayloadColumns:
 
     @property
     def as_query(self) -> str:
-        """What links append to their query to show the same columns."""
+        """The query that links append to show the same columns."""
         return "".join(f"&{urlencode({'cols': name})}" for name in self.chosen_names) if self.asked else ""
 
     @property

@@ -96,7 +96,7 @@ def offered(person: Any, table: QueueTable) -> dict[str, Any]:
 
 
 def tick(message: WaitingMessage | DelayedMessage) -> str:
-    """What a form posts of a row: its id, and its seq or due time to detect that it changed."""
+    """The value that a form posts of a row: its id, and its seq or due time to detect changes."""
     return f"{message.id}:{message.due_text if isinstance(message, DelayedMessage) else message.seq}"
 
 
@@ -214,7 +214,7 @@ def _read(connection: Connection, asked: WaitingActRequest) -> Found:
 
 
 def _queues(asked: WaitingActRequest) -> list[tuple[str, Address, str]]:
-    """Canonical name, address, and a note if nobody receives there."""
+    """Canonical name, address, and a note if the queue has no receiver."""
     home = database_of(asked.address)
     known = [each for each in input_queues.known() if each[1] != asked.address and database_of(each[1]) == home]
     says = {each.address: each.says for each in without_receiver([name for name, _ in known])}

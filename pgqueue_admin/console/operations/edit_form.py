@@ -43,7 +43,7 @@ class ShownSample(NamedTuple):
 
 @dataclass(frozen=True)
 class ShownLook:
-    """``rest``: how many were not looked at."""
+    """``rest``: number of messages that were not previewed."""
 
     edit: MessageEdit
     look: EditLook
@@ -51,7 +51,7 @@ class ShownLook:
 
     @property
     def counts(self) -> list[tuple[str, int, str]]:
-        """Class, number and words of what changes, and of each other class that is not zero."""
+        """Class, number and words: of changed messages, and of each other class that is not zero."""
         said = {name: word.format(part=self.edit.part) for name, word in edit_words.COUNTED.items()}
         return [
             (name, self.look.counts[name], said[name]) for name in said if name == "changed" or self.look.counts[name]

@@ -87,7 +87,7 @@ def table_of(canonical: str) -> str:
 
 
 def result(kind: str, outcome: Outcome) -> str:
-    """What became of one message, and in which operation."""
+    """The outcome of one message, and its operation."""
     where = f" to {table_of(outcome.target)}" if outcome.target else ""
     number = f" Operation {outcome.operation}." if outcome.operation else ""
     if outcome.result == "done":

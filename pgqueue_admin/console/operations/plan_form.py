@@ -21,7 +21,7 @@ _LENGTHS = ("watch_seconds", "give_up_seconds")
 
 
 class NotReadable(Exception):
-    """Quotes what is typed in a field and cannot be read."""
+    """Quotes the input that cannot be parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def given(operation: Operation, posted: Mapping[str, str]) -> Planned | None:
 
 
 def as_typed(form: PlanForm, posted: Mapping[str, str]) -> PlanForm:
-    """The form with what the person typed, if something is wrong with it."""
+    """The form with its input kept, if something is wrong with it."""
     name = posted.get("plan", AT_ONCE)
     if name not in WORDS or name == AT_ONCE:
         return replace(form, name=AT_ONCE, planned=None, fields={})

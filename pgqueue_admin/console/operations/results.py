@@ -1,4 +1,4 @@
-"""What became of each message of an operation, a page at a time."""
+"""The outcome of each message of an operation, a page at a time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class OperationResults:
     after: str
     outcome: str
     discarded: int  # by this operation, and still discarded
-    restore: str  # the search that finds just these
+    restore: str  # the search that finds exactly these
 
 
 def read(

@@ -51,7 +51,7 @@ CLASSES = (
     OutcomeClass("failed", "fail-f", "sw-fail", "Failed", "failed and still dead where they were", "still dead"),
 )
 NAMES = tuple(each.name for each in CLASSES)
-ROUGH = ("same", "other", "dead", "unknown", "skipped", "failed")  # what did not go smoothly
+ROUGH = ("same", "other", "dead", "unknown", "skipped", "failed")  # classes that did not go smoothly
 
 
 class Figure(NamedTuple):

@@ -98,7 +98,7 @@ def _is_ruled(archive_id: int) -> bool:
 
 
 def _ways(kind: str, outcome: Outcome) -> list[Way]:
-    """Links after an act. A retry has no undo: once in its queue, the message belongs to its receiver."""
+    """Links after an act. A retry has no undo: the message in its queue belongs to its receiver."""
     ways = [Way("See the message", reverse("archived_message", args=[outcome.archive_id]))]
     if outcome.operation:
         ways.append(Way(f"Operation {outcome.operation}", reverse("operation", args=[outcome.operation])))
@@ -160,7 +160,7 @@ def _frozen(request: HttpRequest, kind: str, ids: list[int]) -> Operation:
 
 
 def _matching(kind: str, q: str, w: str | None, access: ContentAccess) -> tuple[ArchiveFilter, str]:
-    """The filter of a search. If it reads texts: limited to the rows it covered, and those as terms."""
+    """The filter of a search. If it reads texts: limited to the rows it covered, which are also returned as terms."""
     query = search.read(q, access)
     if query.error:
         raise OperationRefused(f"Nothing was {past(kind)}: {query.error}")

@@ -1,4 +1,4 @@
-"""The form of what may be switched on for an outbox of others."""
+"""Form for another program's outbox: relay and clean-up, each on or off."""
 
 from django import forms
 

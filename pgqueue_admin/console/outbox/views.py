@@ -145,7 +145,7 @@ def dispatch(request: HttpRequest, schema: str, table: str) -> HttpResponse:
 
 @require_POST
 def allow(request: HttpRequest, schema: str, table: str) -> HttpResponse:
-    """Switch sending from an outbox of others on or off."""
+    """Switch sending from another program's outbox on or off."""
     address, allowed = Address(schema, table), request.POST.get("allow") == "yes"
     row, problem = _read(lambda connection: states.one(connection, address), address)
     if row is None or problem or row.endpoint or row.alias:
@@ -168,7 +168,7 @@ def allow(request: HttpRequest, schema: str, table: str) -> HttpResponse:
 
 @require_POST
 def keep(request: HttpRequest, schema: str, table: str) -> HttpResponse:
-    """Switch relay and clean-up of an outbox of others on or off, each by itself."""
+    """Switch relay and clean-up of another program's outbox on or off, each by itself."""
     address, form = Address(schema, table), forms.KeepingForm(request.POST)
     row, problem = _read(lambda connection: states.one(connection, address), address)
     if row is None or problem or row.endpoint or row.alias:

@@ -1,4 +1,4 @@
-"""The needs-you list: one row per queue with a critical warning, what blocks messages before backlogs."""
+"""The needs-you list: one row per queue with a critical warning, blocked queues before backlogs."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ SAID_ONCE = frozenset({*DEAD, "queue_depth"})  # their meaning is the same for e
 
 @dataclass
 class NeedRow:
-    """One queue (or endpoint, or process) that needs a person, with all that is wrong there."""
+    """One queue (or endpoint, or process) that needs a person, with all its faults."""
 
     key: str
     where: str
@@ -46,13 +46,13 @@ class NeedRow:
 
     @cached_property
     def halted(self) -> Standing | None:
-        """The endpoint that a person stopped, if that is why messages wait."""
+        """The endpoint that is stopped or paused, if that is why messages wait."""
         standing = self.row.standing if self.row else None
         return standing if standing and standing.is_cause else None
 
     @cached_property
     def _told(self) -> list[Alert]:
-        """Its warnings without those that follow from a stopped endpoint."""
+        """Its warnings without those that follow from the halted endpoint."""
         return [alert for alert in self.alerts if not (self.halted and alert.kind in FOLLOWS)]
 
     @cached_property
@@ -126,7 +126,7 @@ class NeedRow:
 
     @property
     def advice(self) -> str:
-        """What to do about it, if the list says so once for all."""
+        """Advice that the list gives once for all its rows; empty if there is none."""
         first = self.alerts[0] if self.alerts and not self.halted else None
         if first and first.kind == "queue_age":
             return "Where the oldest is past its target, see who receives; raise concurrency or start a process."
@@ -146,7 +146,7 @@ class NeedRow:
 
     @property
     def order(self) -> tuple[bool, int, float, str]:
-        """What blocks messages before backlogs, then the larger, then the newest."""
+        """Sort key: blocked queues before backlogs, then the larger, then the newest."""
         return not self._takes_nobody, -self._size, -(self.since.timestamp() if self.since else 0.0), self.where
 
     def is_new(self, since: datetime) -> bool:
@@ -154,7 +154,7 @@ class NeedRow:
         return self.grows or not self.alerts or max(alert.opened_at for alert in self.alerts) > since
 
     def begin_with_new(self, since: datetime) -> None:
-        """Show first what makes it new, not what is open for long."""
+        """Put the warnings that make it new first, before long-open ones."""
         newer = [alert for alert in self.alerts if alert.opened_at > since]
         if newer and not self.grows:
             self.alerts = [*newer, *(alert for alert in self.alerts if alert not in newer)]
@@ -254,12 +254,12 @@ def note_growth(needs: Iterable[NeedRow], dead_then: dict[int, int]) -> None:
 
 
 def advice(needs: Iterable[NeedRow]) -> list[str]:
-    """What to do about several of them, each advice once."""
+    """Advice for several needs, each one once."""
     return list(dict.fromkeys(need.advice for need in needs if need.advice))
 
 
 def _own(kind: str, meaning: str) -> str:
-    """Without what the list says once for all: of an old head only the rates remain."""
+    """The meaning without the advice that the list gives once: of an old head only the rates remain."""
     if kind == "queue_age":
         return f"{meaning.partition('. See ')[0]}."
     return "" if kind in SAID_ONCE else meaning

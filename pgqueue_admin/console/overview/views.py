@@ -73,8 +73,8 @@ def _failures(causes: Sequence[Alert], shown: Sequence[NeedRow]) -> dict[int, Fa
 def _causes(
     alerts: Sequence[Alert], found: Mapping[int, Failures]
 ) -> list[tuple[Alert, str, FailureWords | None, Failures]]:
-    """Each with the link to its failure or to several, what people said of it, and its failures."""
-    seen = visible_queues.current()  # under a scope: what the person's team said
+    """Each with the link to its failure or failures, people's notes, and the failures."""
+    seen = visible_queues.current()  # under a scope: notes of the person's team
     words = words_of({each for of in found.values() for each in of.fingerprints}) if seen else {}
     rows = []
     for alert in alerts:

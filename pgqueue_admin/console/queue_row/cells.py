@@ -95,7 +95,7 @@ def consumers(row: QueueRow) -> SafeString:
 
 
 def state(row: QueueRow) -> SafeString:
-    """For screen readers, and for people who do not see the bar at the edge."""
+    """The state in words, for people who do not see the bar at the edge."""
     return mark_safe({"crit": " (critical)", "warn": " (warning)", "paused": " (paused)"}.get(row.state, ""))
 
 
@@ -114,7 +114,7 @@ def _rate(per_second: float | None, how: str = "counted") -> SafeString:
 
 
 def rate_words(per_second: float | None, how: str = "counted") -> str:
-    """For a column whose head says /s."""
+    """A rate without /s: the column's head has the unit."""
     said = numbers.rate(per_second)
     unit = said.unit.removeprefix("/s")
     return f"{numbers.about(how) if per_second is not None else ''}{said.number}{f' {unit}' if unit else ''}"

@@ -16,7 +16,7 @@ from pgqueue_admin.monitor import targets
 from pgqueue_admin.services import consumers
 from pgqueue_admin.services.queues import subject
 
-UNCOUNTED = frozenset({"subscription", "unknown"})  # nothing there waits to be received
+UNCOUNTED = frozenset({"subscription", "unknown"})  # no messages to receive
 BESIDE = frozenset({"delayed", "subscription", "archive", "unknown"})  # never listed as waiting
 _POINTS = 30  # of an hour's sparkline
 _STEP = 3600 // _POINTS  # seconds
@@ -136,7 +136,7 @@ class QueueRow:
         return "estimate"
 
     def _delayed_are_part(self, figures: queue_overview.Newest) -> bool:
-        """A lease queue keeps delayed messages in the same table: leaving ones are counted only if those are."""
+        """A lease queue keeps delayed messages in its table: unless they are counted, the rate is not."""
         return self.queue.kind == "lease" and figures.delayed_how != "counted"
 
     @property

@@ -61,7 +61,7 @@ def _next_sort(name: str, sort: str) -> str:
 
 
 def _sorted(sort: str) -> str:
-    """``by Ready, largest first``: what the address says, in the words of the table."""
+    """``by Ready, largest first``: the sort order in words."""
     name, turned = sort.removeprefix("-"), sort.startswith("-")
     word = next((column.word for column in COLUMNS if column.name == name), name)
     if name in {"name", "schema", "kind", "consumers"}:

@@ -17,7 +17,7 @@ from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.permissions import name_of
 
 View = Callable[..., HttpResponse]
-_SEARCHING = ("archive", "failures")  # pages whose searches may look for what messages say
+_SEARCHING = ("archive", "failures")  # pages whose searches may read message content
 PLAIN = "view=none"  # no page reads it: it only keeps the address from being empty
 
 

@@ -28,7 +28,7 @@ RECENT = timedelta(days=7)  # a missed run is trouble for so long
 
 
 class RunResult(NamedTuple):
-    """What became of a message. ``path``: of its archive row."""
+    """The outcome of a message. ``path``: of its archive row."""
 
     word: str
     tone: str = ""
@@ -151,7 +151,7 @@ def of_run(run: Any, still_waits: bool | None) -> RunResult:
 
 
 def load(connection: Connection) -> tuple[list[ScheduleRow], Any]:
-    """All that this person may see, and who looked last. Raises SchedulesMissing."""
+    """All schedules that this person may see, and the last look of a scheduler. Raises SchedulesMissing."""
     store = schedules.store_of(connection)
     found, looked = schedules.listed(connection, store), store.looked(connection)
     waits = still_waiting(connection, found)

@@ -112,7 +112,7 @@ def _scheduled_to(schedule_id: int) -> str:
 
 
 def _tried_in(number: int) -> list[str]:
-    """The queues of all its messages; 404 if one is gone, since nobody knows where it died."""
+    """The queues of all its messages; 404 if one is gone: its queue is unknown."""
     ids = set(TrialItem.objects.filter(trial=number).values_list("archive_id", flat=True))
     with queue_database().read_session() as connection:
         found = store.queues_of(connection, ids)

@@ -124,7 +124,7 @@ def _elsewhere(database: QueueDatabase) -> monitor.SubscriptionTables:
 
 
 def _told() -> discovery.Evidence:
-    """What the sampler already knows from messages: the kind of each queue, and why."""
+    """Queue kinds that the sampler has learned from messages, with the reason."""
     rows = Queue.objects.filter(gone_since=None, kind__in=[TableKind.INPUT, TableKind.ERROR, TableKind.AUDIT])
     return {Address(row.schema, row.table): (TableKind(row.kind), row.reason) for row in rows}
 

@@ -45,7 +45,7 @@ def tone(tags: str) -> str:
 
 @register.filter
 def ways(tags: str) -> list[responses.Way]:
-    """Where a response links to, on and back."""
+    """The links of a response, on and back."""
     return responses.ways(tags)
 
 
@@ -153,7 +153,7 @@ def state_word(state: str) -> str:
 
 @register.simple_tag
 def state_of_done(kind: str, row: Any) -> SafeString:
-    """What an act did, or what followed: retried, succeeded, dead again."""
+    """The result of an act, or the state since: retried, succeeded, dead again."""
     now = row.state if kind == "retry" and row.state in {"succeeded", "dead_again"} else audit_verbs.past(kind)
     return components.state(STATE_WORDS.get(now, now), now)
 

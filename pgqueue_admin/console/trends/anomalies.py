@@ -119,7 +119,7 @@ class Anomalies:
 
     @property
     def is_judged(self) -> bool:
-        """Whether any hour of the window was judged: of others nobody knows that nothing was unusual."""
+        """Whether any hour of the window was judged; of others it is unknown whether they were unusual."""
         begin, end, asked = self.judged_from, self.judged_to, self.window.asked
         return bool(begin and end and max(begin, asked.since) < min(end, asked.until))
 

@@ -82,7 +82,7 @@ class Baselines:
 
     @property
     def sentence(self) -> str:
-        """From how many weeks the range is, or why there is none."""
+        """The number of weeks behind the range, or why there is no range."""
         weeks = [each.messages.weeks for each in self.known.values() if each.messages]
         if not weeks and self.window.asked.queue:
             return "The usual range is kept by endpoint: choose the one that receives from this queue."

@@ -29,15 +29,15 @@ class Coverage:
         return self._to is not None and (until or at + self._step) <= self._to
 
     def is_unread(self, at: int) -> bool:
-        """Whether every figure is left out: some tables may be read further, but half a figure would look whole."""
+        """Whether the step's figures are left out: not every table is read, and partial figures would look whole."""
         return self._to is not None and at >= self._to
 
     def known(self, at: int, until: int | None = None) -> str:
-        """In a word or three, for tables, files and the legend."""
+        """The coverage in words, for tables, files and the legend."""
         return NOT_READ if self.is_unread(at) else WHOLE if self.is_whole(at, until) else SO_FAR
 
     def only(self, found: WithPreviousWeek[T]) -> WithPreviousWeek[T]:
-        """What may be shown: of a week before only steps that are over and whole, to compare with."""
+        """The steps that may be shown; of the week before only whole ones, for comparison."""
         return WithPreviousWeek(
             {at: each for at, each in found.now.items() if not self.is_unread(at)},
             {at: each for at, each in found.before.items() if self.is_whole(at - _WEEK)},

@@ -17,7 +17,7 @@ FAILED = (f"result:{UNSUCCESSFUL}", "kind:message")  # what history counts as fa
 
 
 def died(asked: TrendQuery, at: datetime, step: timedelta) -> str:
-    """What did not succeed in one step; of the lease queue also what was rejected or lost its lock."""
+    """Messages that did not succeed in one step; in the lease queue also rejected ones and lost locks."""
     since, until = _iso(at), _iso(at + step)
     return _history(asked, since, until, UNSUCCESSFUL) if is_pruned(at) else _died(asked, since, until)
 

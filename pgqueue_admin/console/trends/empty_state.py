@@ -45,7 +45,7 @@ class EmptyState:
 
     @property
     def is_queue_unknown(self) -> bool:
-        """Whether history does not know the queue. Only what died names its queue: much may have succeeded there."""
+        """Whether history has no such queue. Only dead messages name their queue: many may have succeeded there."""
         return "queue" in self._unknown
 
     @cached_property

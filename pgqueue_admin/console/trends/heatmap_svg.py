@@ -12,7 +12,7 @@ from pgqueue_admin.console.trends.heatmap import Heatmap
 from pgqueue_admin.formatting import times
 from pgqueue_admin.history.rollups import latency_bands
 
-HEIGHT = 180  # of the cells, in pixels; a line of times stands below
+HEIGHT = 180  # of the cells, in pixels; a line of times is below
 _APART = 26  # pixels between two labels of a length
 _A_DAY, _MOST_OF_A_YEAR = 90_000, 25_920_000  # seconds; above each, the labels of the axis change
 SHADES = ("0.2", "0.38", "0.56", "0.76", "1")  # of the series' colour, the fewest first
@@ -90,7 +90,7 @@ class HeatmapSvg:
 
 
 def _said(at: float, length: float) -> str:
-    """What tells the quarters of such a length apart: the time, the day, or for most of a year the month."""
+    """A label that tells the quarters of the window apart: the time, the day, or for most of a year the month."""
     local = times.local(datetime.fromtimestamp(at, UTC), timezone.get_current_timezone())
     if length > _MOST_OF_A_YEAR:
         return f"{local:%b %Y}"

@@ -36,7 +36,7 @@ def narrowed(window: TimeRange, names: list[str] | None) -> TimeRange:
 
 
 def choices(asked: TrendQuery, names: list[str]) -> Choices:
-    """The choices, in the form that ``views`` uses, and what is chosen."""
+    """The choices and what is chosen, in the form that ``views`` uses."""
     types = _types(asked)
     absent = [asked.type] if asked.type and asked.type not in types else []
     return [("queue", names, asked.queue), ("type", [*absent, *types], asked.type)]
@@ -54,7 +54,7 @@ def names() -> list[str] | None:
 
 
 def _types(asked: TrendQuery) -> list[str]:
-    """Those with most messages first."""
+    """Types of the queue in the window, those with most messages first."""
     figures = Rollup.objects.filter(queue=asked.queue, grain=asked.grain, at__gte=asked.since, at__lt=asked.until)
     summed = figures.exclude(type="").values("type").annotate(all=Sum("messages")).order_by("-all", "type")
     return [each["type"] for each in summed[:MOST_TYPES]]

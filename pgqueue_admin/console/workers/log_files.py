@@ -28,7 +28,7 @@ class LogLine(NamedTuple):
 
 
 def refusal_for(person: Any) -> Refusal | None:
-    """None if ``person`` may read it: handlers print what they please, also message content."""
+    """None if ``person`` may read it: handlers may print message content."""
     return permissions.refusal_on_page(person, "log") or permissions.refusal_on_page(person, "read")
 
 

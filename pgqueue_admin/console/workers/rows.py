@@ -185,7 +185,7 @@ def broken_programs(found: Collection[ProcessRow]) -> list[ProcessRow]:
 def verdict(
     standings: Sequence[Standing], found: Collection[ProcessRow], suspects: Collection[CrashingMessage] = ()
 ) -> Verdict:
-    """The verdict of Workers: our endpoints first, then what keeps their processes."""
+    """The verdict of Workers: our endpoints first, then supervisors, programs and crashing messages."""
     said = verdicts.of_endpoints(standings)
     if said and said.tone == "crit":
         return said

@@ -36,7 +36,7 @@ class DelayedMessageRow:
 
     @property
     def tick(self) -> str:
-        """What an act's form posts: the id, and the due time as seen."""
+        """The value that an act's form posts: the id, and the due time as shown."""
         return f"{self.message.id}:{self.message.due_text}"
 
     @property
@@ -92,7 +92,7 @@ def listed(
     before: Cursor | None = None,
     limit: int = ROWS,
 ) -> delayed.DelayedPage:
-    """List one page; a search goes only forwards, from the last row it looked at."""
+    """List one page; a search pages only forwards, from the last row that it scanned."""
     if asked.error:
         return delayed.DelayedPage([])
     if asked.wanted is None:

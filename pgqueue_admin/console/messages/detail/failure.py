@@ -20,7 +20,7 @@ class FailureOfMessage:
 
 
 def of_archived(connection: Connection, message: ArchivedMessage) -> FailureOfMessage | None:
-    """None without a failure, or if others archived it just now: a task sets its fingerprint."""
+    """None without a failure, or if another program just archived it: a task sets its fingerprint."""
     if (found := failure_groups.of_message(connection, message.id)) is None:
         return None
     figures, others = found

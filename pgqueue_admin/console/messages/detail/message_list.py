@@ -109,7 +109,7 @@ def page(
 def _searched(
     connection: Connection, table: QueueTable, asked: MessageListQuery, wanted: AllOf, limit: int
 ) -> MessagePage:
-    """Search only forwards, as for expired rows: the next page starts after the last row looked at."""
+    """Search only forwards, as for expired rows: the next page starts after the last row scanned."""
     is_newest = asked.order == "newest" and (asked.after is None or asked.before is not None)
     start = asked.before if is_newest else asked.after
     condition = waiting_query.condition(connection, wanted)

@@ -197,7 +197,7 @@ def of_archived(message: ArchivedMessage, access: ContentAccess) -> MessageSumma
 
 
 def of_finished(message: FinishedMessage, access: ContentAccess) -> MessageSummary:
-    """``body_size``: of what history keeps of it."""
+    """``body_size``: of the body as history keeps it."""
     size = None if message.body is None else len(message.body)
     message = access.finished(message)
     return _of_copy(message, state=message.result, row_id=None, type=message.type or "", body_size=size, access=access)

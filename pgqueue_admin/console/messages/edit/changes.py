@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 AROUND = 2  # unchanged lines beside a change
-MOST_LINES = 2_000  # compared; beyond, comparing costs more than it says
+MOST_LINES = 2_000  # compared; more would cost too much
 _LONGEST = 300  # characters of a line that is shown
 
 

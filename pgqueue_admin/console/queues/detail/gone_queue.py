@@ -57,7 +57,7 @@ class KnownQueue:
 
     @property
     def archive_trouble(self) -> query_errors.QueryError | None:
-        """None also without an archive: then none holds anything of it."""
+        """None also without an archive: then it holds nothing of the queue."""
         problem = self.in_archive[1]
         return None if problem and problem.kind == "gone" else problem
 

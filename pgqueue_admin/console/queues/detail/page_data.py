@@ -90,7 +90,7 @@ class QueueData:
 
     @cached_property
     def _told(self) -> list[Alert]:
-        """Without the warning that nobody receives: a stopped endpoint says so before, and by whom."""
+        """Without the warning of no receiver if the endpoint is halted: the page says so above, with who halted it."""
         return [alert for alert in self.alerts if not (self.halted and alert.kind == "no_consumer")]
 
     @cached_property
@@ -121,7 +121,7 @@ class QueueData:
 
     @property
     def halted(self) -> tuple[Standing, SafeString, process_rows.EndpointHalt] | None:
-        """How our endpoint stands, in words, and the act that resumes it; None while it receives."""
+        """The standing of our endpoint, in words, and the act that resumes it; None while it receives."""
         standing = self.row.standing
         halt = process_rows.halted(standing.team) if standing and standing.state in verdicts.HALTED else None
         return (standing, verdicts.halted(standing), halt) if standing and halt else None
@@ -306,7 +306,7 @@ def live(number: str) -> dict[str, str]:
 
 
 def _ends(latest: Newest | None) -> dict[str, str]:
-    """Seq of head and tail: by them a page knows which of its rows are still there, and whether more have come."""
+    """Seq of head and tail: a page then knows which of its rows have left, and whether more have arrived."""
     if latest is None or latest.error:
         return {}
     empty = latest.head_seq is None and not latest.depth
