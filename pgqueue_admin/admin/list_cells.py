@@ -28,7 +28,7 @@ def table(address: str | None) -> SafeString:
 
 
 def type_name(name: str | None) -> SafeString:
-    """Without its namespace."""
+    """A type name without its namespace."""
     return _cell(short_type(name or ""), name or "", WIDEST)
 
 

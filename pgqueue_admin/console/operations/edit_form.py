@@ -86,7 +86,7 @@ def _lines(edit: MessageEdit, sample: EditSample) -> list[ChangedLine]:
 
 
 class KnownNames(NamedTuple):
-    """Of the set's first message: headers that may be edited, and locked ones with the reason."""
+    """Headers of the set's first message: editable ones, and locked ones with the reason."""
 
     own: list[str]
     locked: list[tuple[str, str]]

@@ -73,7 +73,7 @@ def tables(addresses: Iterable[str]) -> dict[str, str]:
 
 
 def _with_schema(canonical: str) -> str:
-    """As given if it is no address: the lease queue has none."""
+    """Schema and table; the text unchanged if it is no address, since the lease queue has none."""
     try:
         address = queue_database().dialect.parse_address(canonical)
     except AddressUnreadable:

@@ -34,7 +34,7 @@ class OperationProgress:
 
     @property
     def came(self) -> SettledCount | None:
-        """Only of a retry: discarded or restored messages have no outcome."""
+        """Outcomes of a retry; None for other kinds: discarded or restored messages have no outcome."""
         if self.now is None or self.operation.kind != Operation.Kind.RETRY:
             return None
         of = {now.state: now.of_this for now in self.now}
@@ -69,7 +69,7 @@ class OperationProgress:
 
     @property
     def percent(self) -> int:
-        """Never 100 before all are acted on, and never 0 once one is."""
+        """Progress in per cent: never 100 before all are acted on, and never 0 once one is."""
         if not self.left:
             return 100
         return min(99, max(1 if self.acted else 0, round(100 * self.acted / self.operation.count)))

@@ -70,7 +70,7 @@ class PlanForm:
 
     @property
     def below(self) -> int | None:
-        """At how many ready messages it resumes after a hold."""
+        """The number of ready messages below which it resumes after a hold."""
         ceiling = self.planned.hold_above if self.planned else None
         return None if ceiling is None else round(ceiling * 0.75)
 

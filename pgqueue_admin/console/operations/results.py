@@ -50,7 +50,7 @@ def read(
 def _staged(
     connection: Connection, operation: Operation, plan: RetryPlan, asked: Mapping[str, str], access: ContentAccess
 ) -> OperationResults:
-    """By class; by default those that did not go smoothly."""
+    """Results filtered by class; by default those that did not go smoothly."""
     outcome = next((name for name, _ in filters(operation) if name == asked.get("o")), ROUGHLY)
     classes = {ROUGHLY: list(ROUGH), ALL: None}.get(outcome, [outcome])
     start = pagination.integer(asked.get("after")) or 0

@@ -79,7 +79,7 @@ def _recorded_row(place: int, each: RecordedMessage) -> RecordedRow:
 
 
 def in_order(states: list[OutboxState]) -> list[OutboxState]:
-    """By tone, so stuck ones of ours first; then by pending records, then by name."""
+    """Sort by tone, so stuck ones of ours first; then by pending records, then by name."""
     order = {"crit": 0, "warn": 1, "": 2}
     return sorted(states, key=lambda each: (order[tone(each)], -each.figures.pending, each.name))
 

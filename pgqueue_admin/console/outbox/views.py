@@ -62,7 +62,7 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 
 def _read(work: Callable[[Connection], T], address: Address) -> tuple[T | None, QueryError | None]:
-    """As ``query_errors.read``, in the table's database; nothing for an alias of no database."""
+    """Call ``query_errors.read`` on the table's database; find nothing for an alias of no database."""
     elsewhere = outbox_databases.of_table(address)
     if elsewhere is None and aliases.alias_of(address):
         return None, None

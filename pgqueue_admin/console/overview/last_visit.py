@@ -35,7 +35,7 @@ def rounded(at: datetime) -> datetime:
 
 
 def said(at: datetime) -> str:
-    """As the argument of a topic."""
+    """The time as the argument of a topic."""
     return str(int(at.timestamp()))
 
 

@@ -46,13 +46,13 @@ class NeedRow:
 
     @cached_property
     def halted(self) -> Standing | None:
-        """The endpoint that is stopped or paused, if that is why messages wait."""
+        """The stopped endpoint of the queue, if that is why messages wait."""
         standing = self.row.standing if self.row else None
         return standing if standing and standing.is_cause else None
 
     @cached_property
     def _told(self) -> list[Alert]:
-        """Its warnings without those that follow from the halted endpoint."""
+        """Its warnings without those that follow from the stopped endpoint."""
         return [alert for alert in self.alerts if not (self.halted and alert.kind in FOLLOWS)]
 
     @cached_property
@@ -108,7 +108,7 @@ class NeedRow:
 
     @property
     def value(self) -> str:
-        """In one word, for the grey board."""
+        """The fault in one word, for the grey board."""
         return self.alerts[0].value if self.alerts else ""
 
     @property
@@ -117,7 +117,7 @@ class NeedRow:
 
     @property
     def is_queue(self) -> bool:
-        """Also one that no longer exists: warnings of messages that died on the way to it still name it."""
+        """Whether it is a queue, also one that is gone: warnings of messages that died on the way still name it."""
         return self.has_table or any(alert.queue for alert in self.alerts)
 
     @property
@@ -275,7 +275,7 @@ def _aged(said: warnings.WarningText) -> warnings.WarningText:
 
 
 def _judged(row: QueueRow) -> warnings.WarningText:
-    """In the words of its warning, which follows a moment later."""
+    """The fault in the words of its warning, which follows a moment later."""
     value, target = row.verdict.value or 0, row.verdict.target or 0
     if row.verdict.why == "age":
         return _aged(warnings.queue_age(value, target))

@@ -75,7 +75,7 @@ class Timeline:
 
 
 def draw(window: str, now: datetime, open_alerts: Iterable[Alert], latest: Iterable[activity.RecentChange]) -> Timeline:
-    """From open warnings, which the page has read already, and from resolved ones."""
+    """Draw open warnings, which the page has read already, and resolved ones."""
     window = window if window in WINDOWS else "1h"
     start = now - WINDOWS[window]
     by_queue: dict[str, list[Alert]] = {}

@@ -44,7 +44,7 @@ class Totals:
         self.work = [row for row in self.rows if row.queue.kind in WORK]
 
     def all(self) -> list[Total]:
-        """Without the dead under a queue scope: the archive's are counted over all queues."""
+        """All totals; under a queue scope without Dead: the archive's are counted over all queues."""
         dead = [self.dead()] if visible_queues.current() is None else []
         return [self.ready(), self.in_flight(), self.delayed(), *dead, self.entering(), self.leaving()]
 
@@ -65,7 +65,7 @@ class Totals:
         return Total("flight", "In flight", components.figure(value, "hint"), _text(detail), series="flight")
 
     def delayed(self) -> Total:
-        """Of all delayed tables, as the rail and the page Delayed count them."""
+        """Delayed messages of all delayed tables, as the rail and the page Delayed count them."""
         kept = [row for row in self.rows if row.latest and row.queue.kind == "delayed"]
         value = self._sum(row.latest.delayed for row in kept if row.latest)
         due = min((row.latest.next_due_at for row in kept if row.latest and row.latest.next_due_at), default=None)
@@ -89,7 +89,7 @@ class Totals:
         )
 
     def lying(self) -> int | None:
-        """Of error queues only: messages that died in other queues are in the archive."""
+        """Dead messages in error queues: messages that died in other queues are in the archive."""
         lying: int | None = self._sum(row.latest.dead for row in self._errors() if row.latest)
         return lying
 

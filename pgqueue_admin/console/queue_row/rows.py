@@ -179,7 +179,7 @@ _CALM: tuple[datetime | None, str] = (None, "")
 
 
 def _warned(alerts: Iterable[Alert]) -> dict[str, tuple[datetime | None, str]]:
-    """By address: when its oldest open, unacknowledged warning began, and the gravest severity."""
+    """Address → when its oldest open, unacknowledged warning began, and the gravest severity."""
     found: dict[str, list[Alert]] = {}
     for alert in alerts:
         if alert.queue and alert.acknowledged_at is None:
@@ -196,7 +196,7 @@ def ranks(rows: Iterable[QueueRow]) -> str:
 
 
 def worst_first(rows: Iterable[QueueRow]) -> list[QueueRow]:
-    """By how far past its target, then by growth (CONSOLE 4, Overview 4)."""
+    """Sort by how far past its target, then by growth (CONSOLE 4, Overview 4)."""
     return sorted(rows, key=_badness)
 
 

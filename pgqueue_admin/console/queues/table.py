@@ -34,7 +34,7 @@ def sorting(sort: str) -> str:
 
 
 def ordered(rows: Iterable[QueueRow], sort: str) -> list[QueueRow]:
-    """By the sort column, else worst first and tables of unknown kind at the end."""
+    """Sort by the column, else worst first with tables of unknown kind at the end."""
     name, down = sort.removeprefix("-"), sort.startswith("-")
     if name in SORTS:
         return sorted(rows, key=SORTS[name], reverse=down)

@@ -32,7 +32,7 @@ class ViewLinks(NamedTuple):
 
 
 def visible(person: Any) -> QuerySet[SavedView]:
-    """Without views of others that search message content which this person may not search: they would reveal it."""
+    """Visible views, except those of others that search content which this person may not: they would reveal it."""
     found = saved_views.visible(person)
     return found.exclude(pk__in=_hidden(person, found.filter(page__in=_SEARCHING)))
 

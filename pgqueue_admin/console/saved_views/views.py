@@ -103,7 +103,7 @@ def default(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def address(view: SavedView) -> str:
-    """Always of a page of ours, whatever the row holds: its own noun, and names that the page reads."""
+    """The address of a page of ours, whatever the row holds: a known page, and names that it reads."""
     if view.page not in WORDS:
         raise Http404("This view is of a page that this version does not have.")
     query = saved_views.cleaned(view.page, view.query)

@@ -66,7 +66,7 @@ _REFUSED = {
 
 
 def refused(name: str) -> AddressRefusal:
-    """By the first part of the URL name, its noun."""
+    """The refusal for a URL name, by its first part, the noun."""
     return _REFUSED.get(name.partition("_")[0], _OF_ALL)
 
 

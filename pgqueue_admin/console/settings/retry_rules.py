@@ -66,7 +66,7 @@ def _page(request: HttpRequest, fault: str = "", status: int = 200) -> HttpRespo
 
 
 def _refused(connection: Connection, rows: list[RetryRule]) -> dict[int, str]:
-    """By rule, why it would send nothing now."""
+    """Rule → why it would send nothing now."""
     rules = [redirects.Rule(row.pk, row.message_type, row.queue, row.target) for row in rows]
     return {each.number: redirects.blocking_reason(connection, each.address) for each in rules}
 

@@ -44,7 +44,7 @@ class SubscriptionEventRow:
 
 
 def rows(found: SubscriptionTables) -> list[SubscriptionEventRow]:
-    """Those to a queue that does not exist first, then by event and endpoint."""
+    """Rows: those to a queue that does not exist first, then by event and endpoint."""
     spelled: dict[str, set[str]] = {}
     for each in found.rows:
         spelled.setdefault(each.queueaddress.lower(), set()).add(each.queueaddress)

@@ -115,7 +115,7 @@ def _find(connection: Connection, database: QueueDatabase) -> monitor.Subscripti
 
 
 def _elsewhere(database: QueueDatabase) -> monitor.SubscriptionTables:
-    """Of a database beside the first: if it does not answer, the others are still shown."""
+    """Subscriptions of another database: if it does not answer, the others are still shown."""
     try:
         with database.read_session() as connection:
             return _find(connection, database)

@@ -39,7 +39,7 @@ register = template.Library()
 
 @register.filter
 def tone(tags: str) -> str:
-    """Of a response: the first of its stored tags."""
+    """The tone of a response: the first of its stored tags."""
     return tags.partition(" ")[0]
 
 

@@ -93,7 +93,7 @@ class Anomalies:
 
     @cached_property
     def found(self) -> list[AnomalyLine]:
-        """In order of their beginning, the latest first."""
+        """Anomalies in order of their beginning, the latest first."""
         asked, inputs = self.window.asked, _inputs()
         return [
             AnomalyLine(each, inputs) for each in findings.stretches(asked.since, asked.until, which(asked, inputs))
@@ -138,7 +138,7 @@ class Anomalies:
 
 
 def which(asked: TrendQuery, inputs: Inputs) -> Q:
-    """Narrowed like the page; what is found of a whole queue applies to each of its types."""
+    """The filter for the page's choice; findings about a whole queue apply to each of its types."""
     chosen = Q()
     if visible_queues.current():  # one of their queues is chosen; findings of an endpoint are of all its queues
         inputs = {}

@@ -53,7 +53,7 @@ class Baselines:
 
     @cached_property
     def known(self) -> dict[int, BaselineSet]:
-        """By hour, or by day if steps are days."""
+        """Baselines by hour, or by day if steps are days."""
         asked = self.window.asked
         if asked.queue and asked.endpoint:
             return {}

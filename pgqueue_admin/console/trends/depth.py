@@ -107,7 +107,7 @@ class DepthChart:
         return "No samples: nobody has said here which queue this endpoint receives from. Choose that queue instead."
 
     def lines(self, at: list[int]) -> dict[str, list[Any]]:
-        """By name; None for steps without samples."""
+        """Lines of the chart by name; None for steps without samples."""
         found = [self._rows.get(each) for each in at]
         lines = {name: [line(each) if each else None for each in found] for name, line in _LINES.items()}
         return lines | {"median_before": [self._before(each) for each in at]}

@@ -1,4 +1,4 @@
-"""From a figure to exactly its messages: failed ones in the archive while it keeps them, all in history's files."""
+"""Links from a figure to exactly its messages: failed ones in the archive while kept, all in history's files."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlencode

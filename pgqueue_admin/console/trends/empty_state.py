@@ -60,7 +60,7 @@ class EmptyState:
 
     @property
     def last_day(self) -> str:
-        """By the UTC calendar: west of Greenwich its midnight is in the day before."""
+        """The day by the UTC calendar: west of Greenwich its midnight is in the day before."""
         return f"{self.last:%Y-%m-%d}" if self.last else ""
 
     @property

@@ -58,7 +58,7 @@ class Heatmap:
 
     @cached_property
     def bands(self) -> range:
-        """From the fastest found to the slowest; empty if nothing was timed."""
+        """Bands from the fastest found to the slowest; empty if nothing was timed."""
         found = {band for timing in self.timings.values() for band in timing.bands}
         return range(min(found), max(found) + 1) if found else range(0)
 

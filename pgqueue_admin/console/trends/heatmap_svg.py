@@ -55,7 +55,7 @@ class HeatmapSvg:
 
     @property
     def lines(self) -> list[HeatLine]:
-        """As many as fit."""
+        """Hairlines at the ends of bands, as many as fit."""
         high = HEIGHT / self.bands
         every = ceil(_APART / high)
         return [
@@ -66,7 +66,7 @@ class HeatmapSvg:
 
     @property
     def marks(self) -> list[HeatMark]:
-        """At the ends and quarters, as the other charts have them."""
+        """Times at the ends and quarters, as in the other charts."""
         at = self.heat.window.instants
         first, last = at[0], at[-1] + self.heat.window.step.total_seconds()
         anchors = ("start", "middle", "middle", "middle", "end")
@@ -85,7 +85,7 @@ class HeatmapSvg:
             x = upto
 
     def _shade(self, number: int) -> int | None:
-        """By the square root: one message among thousands is still visible, and crowded cells still differ."""
+        """Scale by the square root: one message among thousands is visible, and crowded cells still differ."""
         return ceil(len(SHADES) * sqrt(number / self.heat.most)) - 1 if number else None
 
 

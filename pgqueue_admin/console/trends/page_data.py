@@ -60,7 +60,7 @@ class ChartBucket:
 
     @property
     def shares(self) -> list[str]:
-        """Of failures, now and a week before."""
+        """Shares of failures, now and a week before."""
         return [share(each.share_failed if each else None) for each in (self.counts, self.before.counts)]
 
     @property
@@ -231,7 +231,7 @@ class TrendsData:
         }
 
     def _timed_lines(self, at: list[int]) -> dict[str, list[float | None]]:
-        """In milliseconds, rounded as shown."""
+        """Lines of durations in milliseconds, rounded as shown."""
         before = [self._timings.before.get(each) for each in at]
         spans = [self.percentiles.get(each) for each in at]
         now = {

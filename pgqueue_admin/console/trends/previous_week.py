@@ -19,7 +19,7 @@ class WithPreviousWeek(NamedTuple, Generic[T]):
 
 
 def both(window: TimeRange, ask: Callable[[TrendQuery], dict[int, T]]) -> WithPreviousWeek[T]:
-    """What ``ask`` finds by step; called once if the two windows touch."""
+    """Results of ``ask`` by step; it is called once if the two windows touch."""
     now, before = window.asked, window.before(WEEK)
     if before.until < now.since:
         return WithPreviousWeek(ask(now), _later(ask(before)))

@@ -32,7 +32,7 @@ class SlowTypeRow:
 
     @property
     def change(self) -> str:
-        """Of the time within which 19 in 20 were done (p95)."""
+        """The change of the time within which 19 in 20 were done (p95)."""
         if not self.slow.before:
             return "none then" if self.slow.before is None and self.then_is_known else UNKNOWN
         by = max(self.slow.p95, _CLOCK_MS) / self.slow.before - 1

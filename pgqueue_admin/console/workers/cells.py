@@ -76,7 +76,7 @@ def up(row: rows.ProcessRow) -> SafeString:
 def error(row: rows.ProcessRow) -> SafeString:
     """Its last error, on a line that is absent while this is empty; with the time, if known.
 
-    Without content that is not for all: every viewer gets the same.
+    It has no content that is not for all: every viewer gets the same.
     """
     said, at = content_access.NOTHING.process_error(row.process), row.process.last_error_at
     if not said:

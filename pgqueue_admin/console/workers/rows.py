@@ -91,7 +91,7 @@ class ProcessRow:
 
     @property
     def seconds_up(self) -> float | None:
-        """Of a silent one: until its last heartbeat."""
+        """Uptime in seconds; of a silent process until its last heartbeat."""
         if self.process.ended_at is not None:
             return None
         until = self.process.heartbeat_at if self.process.heartbeat_lost else database_clock.now()

@@ -26,7 +26,7 @@ MASKABLE = ("pretty", "raw")  # the other views would show what is hidden
 
 @dataclass(frozen=True, slots=True)
 class ShownBody:
-    """What the Body section draws. ``part``: None if there is nothing to draw; ``source``: where a bodystring is from.
+    """The Body section. ``part``: None if there is nothing to draw; ``source``: where a bodystring is from.
 
     ``withheld``: why it may not be read. ``is_masked``: parts are hidden, so it cannot be downloaded.
     """

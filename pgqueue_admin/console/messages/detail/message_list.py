@@ -52,7 +52,7 @@ class MessageListQuery:
         return search.place_of(self.q, self.error)
 
     def fitting(self, table: QueueTable, searches: bool) -> "MessageListQuery":
-        """With an error if this table does not support the query."""
+        """The query, with an error if this table does not support it."""
         try:
             waiting_query.fitting(self.query, table, searches)
         except SearchSyntaxError as error:

@@ -29,7 +29,7 @@ class Archived:
 
 @dataclass
 class KnownQueue:
-    """By address, whether or not the sampler has ever seen its table."""
+    """A queue by its address, whether or not the sampler has ever seen its table."""
 
     address: Address
 

@@ -90,7 +90,7 @@ class QueueData:
 
     @cached_property
     def _told(self) -> list[Alert]:
-        """Without the warning of no receiver if the endpoint is halted: the page says so above, with who halted it."""
+        """Open warnings; without no_consumer if the endpoint is halted: the page says so above, and by whom."""
         return [alert for alert in self.alerts if not (self.halted and alert.kind == "no_consumer")]
 
     @cached_property

@@ -112,7 +112,7 @@ def _instant(at: int) -> datetime:
 
 
 def _number(value: float | None) -> str:
-    """With one decimal if it has any."""
+    """The number with one decimal, if it has any."""
     return UNKNOWN if value is None else f"{value:,.1f}".removesuffix(".0")
 
 
