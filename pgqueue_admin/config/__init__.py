@@ -1,5 +1,5 @@
-"""How Django is put together: settings, urls, the ASGI application, Celery."""
+"""Django's configuration: settings, URLs, the ASGI application, Celery."""
 
 from pgqueue_admin.osproc import gc_freeze
 
-gc_freeze.begin()  # whatever starts is named or has its settings here; apps.py says when all is loaded
+gc_freeze.begin()  # every program imports this package first; apps.py ends it when all modules are loaded

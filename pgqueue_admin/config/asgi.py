@@ -24,10 +24,10 @@ django.setup(set_prefix=False)
 
 
 class OneThread(ASGIHandler):
-    """All of a page, middleware included, in one visit to one thread.
+    """Runs a whole request, middleware included, in one call on one thread.
 
-    Django's own changes between the event loop and a thread twice for each middleware: a third of a page's time here.
-    An asynchronous page is still awaited on the loop, and what it streams never comes near a thread.
+    Django's own handler switches between event loop and thread twice per middleware: a third of a page's time here.
+    An asynchronous view is still awaited on the loop, and its stream never touches a thread.
     """
 
     def load_middleware(self, is_async: bool = False) -> None:
@@ -39,7 +39,7 @@ class OneThread(ASGIHandler):
     def _answer(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         if response.streaming:
-            connections.close_all()  # or an open page would keep this thread's session lent for as long as it is open
+            connections.close_all()  # else an open stream would hold this thread's database session while it lasts
         return response
 
 
@@ -51,7 +51,7 @@ def _insist_on_own_sessions() -> None:
 
 
 def _settle() -> None:
-    _ = get_resolver().url_patterns  # the pages are imported here, not by the first who asks for one
+    _ = get_resolver().url_patterns  # imports the views now, not during the first request
     gc_freeze.settle()  # a full collection took 70 ms of a page
 
 
@@ -77,7 +77,7 @@ _security = SecurityMiddleware(lambda request: HttpResponse())
 
 
 async def static(scope: dict[str, Any], send: Send) -> None:
-    """WhiteNoise's own middleware is synchronous, and its WSGI application waits for Django's one sync thread."""
+    """Serve a static file without WhiteNoise's middleware or WSGI application: both wait for Django's sync thread."""
     found = _files.get(scope["path"])
     if found is None:
         headers = [("Content-Type", "text/plain"), *_secured(scope)]
@@ -91,7 +91,7 @@ async def static(scope: dict[str, Any], send: Send) -> None:
 
 
 def _secured(scope: dict[str, Any]) -> list[tuple[str, str]]:
-    """What Django's own middleware puts on a page: no guessing of types, and HTTPS from then on."""
+    """Headers that Django's SecurityMiddleware sets on a page: nosniff, HSTS."""
     given = _security.process_response(ASGIRequest(scope, BytesIO()), HttpResponse())
     return [(name, value) for name, value in given.items() if name != "Content-Type"]
 

@@ -1,4 +1,4 @@
-"""The base of all settings, and all that an engine child has: PGQUEUE, tables, apps of handlers. No Celery, no web."""
+"""Base settings, and the only ones of engine processes: PGQUEUE, databases, handler apps. No Celery, no web."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS
 
 env = given.env
 
-# Without a key of yours or of `make run`, each process makes its own, and `check --deploy` says so.
+# Without SECRET_KEY and without a key of `make run`, each process makes its own; `check --deploy` reports that.
 SECRET_KEY = env("SECRET_KEY", default="") or given.STATE.secret_key or f"django-insecure-{secrets.token_hex(32)}"
 DEBUG = env.bool("DEBUG", default=False)
 
@@ -51,7 +51,7 @@ PGQUEUE = {
     "VAR": given.VAR,
     "COMMAND_LINE": given.COMMAND_LINE,
     "ARCHIVE_RETENTION_DAYS": given.days("PGQUEUE_ARCHIVE_RETENTION_DAYS", 0),
-    "SPARK_MASTER": env("SPARK_MASTER", default="local[2,4]"),  # set to nothing: no history
+    "SPARK_MASTER": env("SPARK_MASTER", default="local[2,4]"),  # an empty value switches history off
     "SPARK_MEMORY": given.memory("SPARK_MEMORY", 512),
     "HISTORY_DIR": given.VAR / "history"
     if not env("PGQUEUE_HISTORY_DIR", default="")
@@ -70,7 +70,7 @@ PGQUEUE = {
     "LISTEN": given.LISTEN,
 }
 
-# Mail (C7): a server by URL, else files in var/mail and a line on Warnings.
+# Mail (C7): a server given by URL, else files in var/mail and a notice on Warnings.
 _EMAIL = given.mail_server()
 EMAIL_BACKEND = _EMAIL.get("EMAIL_BACKEND", "django.core.mail.backends.filebased.EmailBackend")
 EMAIL_FILE_PATH = _EMAIL.get("EMAIL_FILE_PATH") or str(given.VAR / "mail")
@@ -86,7 +86,7 @@ PGQUEUE["RENAMED"] = {old: new for old, new in given.RENAMED.items() if old in o
 PGQUEUE["EMAIL_HELO"] = given.greeting(DEFAULT_FROM_EMAIL)
 
 LOG_FORMAT = given.one_of("PGQUEUE_LOG_FORMAT", "line", "json")
-logging.captureWarnings(LOG_FORMAT == "json")  # Python's own, which it prints as two lines of text
+logging.captureWarnings(LOG_FORMAT == "json")  # Python prints a warning as two lines of text
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -100,7 +100,7 @@ LOGGING = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["of_message"]}},
     "root": {"handlers": ["stderr"], "level": given.one_of("PGQUEUE_LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR")},
-    # what these would say by handlers of their own; all below uvicorn is set anew with it, its silence on requests, too
+    # These have handlers of their own. Configuring "uvicorn" resets its children: uvicorn.access is silenced again.
     "loggers": {
         **{name: {"handlers": [], "propagate": True} for name in ("django", "uvicorn", "uvicorn.error")},
         "uvicorn.access": {"handlers": [], "propagate": False},

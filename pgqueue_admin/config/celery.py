@@ -1,4 +1,4 @@
-"""The Celery application and what beat sends when: `celery -A pgqueue_admin.config.celery worker` and `… beat`."""
+"""The Celery application and beat's schedule: `celery -A pgqueue_admin.config.celery worker` and `… beat`."""
 
 import logging
 import logging.config
@@ -12,10 +12,10 @@ from pgqueue_admin.config import env
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.settings")
 
-if os.environ.get("CELERY_BROKER_URL"):  # Celery takes it from there, not from the settings, which verify more
+if os.environ.get("CELERY_BROKER_URL"):  # Celery prefers it to the settings, which also enforce TLS verification
     os.environ["CELERY_BROKER_URL"] = env.broker("CELERY_BROKER_URL")
 
-STATEMENT_SECONDS = 300.0  # on the console's own tables: what takes longer holds one of a worker's two threads in vain
+STATEMENT_SECONDS = 300.0  # for the console's own tables: a longer statement blocks one of a worker's two threads
 
 app = Celery("pgqueue")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -24,8 +24,9 @@ app.autodiscover_tasks(["pgqueue_admin.housekeeping"], related_name="celery_hear
 
 
 def _every(seconds: float, task: str) -> dict[str, Any]:
-    """A message that nobody took is dropped: a later one finds the same work. By beat's clock, from which that of the
-    worker's host may differ by seconds: after a minute at the soonest.
+    """Entry of the beat schedule. An untaken message expires: a later one finds the same work.
+
+    It expires after a minute at the earliest: beat's clock may differ from the worker's by seconds.
     """
     return {
         "task": f"pgqueue_admin.housekeeping.tasks.{task}",
@@ -34,7 +35,7 @@ def _every(seconds: float, task: str) -> dict[str, Any]:
     }
 
 
-# Beat writes these into its table at each start; there they can be switched off, and stay so.
+# Beat writes these into its table at each start. An entry switched off there stays off.
 app.conf.beat_schedule = {
     "run started operations": _every(1, "run_operations"),
     "lapse frozen operations": _every(60, "lapse_operations"),
@@ -61,13 +62,13 @@ def _as_everybody_does(**options: Any) -> None:
     logging.config.dictConfig(settings.LOGGING)
 
 
-if os.environ.get("PGQUEUE_LOG_FORMAT") == "json":  # else Celery's own lines
+if os.environ.get("PGQUEUE_LOG_FORMAT") == "json":  # else Celery's own log format
     setup_logging.connect(_as_everybody_does, weak=False)
 
 
 @worker_init.connect(weak=False)
 def _limit_statements(**signal: Any) -> None:
-    """By a signal: settings are those of ``manage.py migrate``, too, whose statements may take long."""
+    """Limit statements of workers alone: ``manage.py migrate`` has the same settings, and may take long."""
     from django.db import connections
 
     default = connections.settings["default"]

@@ -26,14 +26,14 @@ def main() -> None:
 
 
 def _refuse_settings_of_before(module: str) -> None:
-    """A unit that was copied before the module was renamed names it still."""
+    """Exit if the settings module has its former name, as in a systemd unit copied before the rename."""
     if module == "pgqueue_admin.config.worker_settings":
         now = "pgqueue_admin.config.base_settings"
         sys.exit(f"DJANGO_SETTINGS_MODULE is {module}, which is {now} now: change it in the unit, or copy it again.")
 
 
 def _what_starts_it() -> str:
-    """Of databases of others nobody here knows."""
+    """How to start the embedded database; empty if both databases are given by URL."""
     from pgqueue_admin.config.env import INSTALLED, OURS
 
     starter = "pgqueue-admin up" if INSTALLED else "make run"
@@ -41,6 +41,9 @@ def _what_starts_it() -> str:
 
 
 def _end_at_once_on_ctrl_c() -> None:
-    """Until ``up`` hears signals itself: nothing is started yet, and an exception may be lost while modules load,
-    because Python drops what is raised in a callback or a ``__del__``; the product would start all the same."""
+    """Die on SIGINT until ``up`` handles signals: nothing is started yet.
+
+    KeyboardInterrupt may be lost while modules load, because Python drops what a callback or ``__del__`` raises;
+    ``up`` would start regardless.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -34,7 +34,7 @@ from pgqueue_admin.formatting.fingerprint import is_prefix
 
 env = environ.Env()
 _PACKAGE = Path(__file__).resolve().parent.parent
-# Where templates/ and static/ lie: at the top of a checkout, in the package where it was installed from a wheel.
+# templates/ and static/ are at the top of a checkout; a wheel installs them in the package.
 INSTALLED = (_PACKAGE / "templates").is_dir()
 ROOT = _PACKAGE if INSTALLED else _PACKAGE.parent
 
@@ -42,9 +42,9 @@ COMMAND_LINE = "pgqueue-admin" if INSTALLED else ".venv/bin/python manage.py"
 
 
 def _own_state() -> Path:
-    """Without PGQUEUE_STATE_DIR: in the checkout, or where an account's programs keep their state.
+    """Default of PGQUEUE_STATE_DIR: var/ in the checkout, else the account's XDG state folder.
 
-    Never below the folder that a command is typed in: all programs of an installation have to agree on it.
+    Independent of the current folder: all programs of an installation have to agree on it.
     """
     if not INSTALLED:
         return ROOT / "var"
@@ -57,7 +57,7 @@ def _own_state() -> Path:
 
 VAR = Path(env("PGQUEUE_STATE_DIR", default="") or _own_state()).resolve()
 STATE = state_file.read(VAR)
-# Variables by their names in unreleased versions: one that is still set does nothing, and `check` says so.
+# Former names of variables, to their present ones. A former name has no effect; `check` reports it.
 RENAMED = {
     "ARCHIVE_DAYS": "PGQUEUE_ARCHIVE_RETENTION_DAYS",
     "HISTORY_DAYS": "PGQUEUE_HISTORY_RETENTION_DAYS",
@@ -79,7 +79,7 @@ CERTIFICATES = {"REQUIRED", "OPTIONAL", "NONE"}
 
 
 def _program() -> str:
-    """As `manage.py` or Celery were told: `migrate`, `supervise`, `celery worker`. A web server is told nothing."""
+    """The command given to `manage.py` or Celery: `migrate`, `supervise`, `celery worker`; else the program's name."""
     file = Path(sys.argv[0])
     started = (file.parent if file.stem == "__main__" else file).stem
     words = [word for word in sys.argv[1:] if word.isidentifier()]
@@ -92,9 +92,9 @@ PROGRAM = _program()
 
 DATABASE_URL: str = env("DATABASE_URL", default="")
 QUEUES_URL: str = env("QUEUES_URL", default="") or DATABASE_URL
-# A database given by URL is somebody's production: only a queue database of our own is ever seeded or created.
+# A database given by URL may be production: only the embedded queue database is created and seeded.
 EMBEDDED = not QUEUES_URL
-# Which servers `manage.py up` starts, rather than uses.
+# Servers that `manage.py up` starts itself.
 OURS = {"console": not DATABASE_URL, "queues": not QUEUES_URL, "broker": not env("CELERY_BROKER_URL", default="")}
 
 
@@ -106,7 +106,7 @@ def _port() -> int:
 
 
 LISTEN: tuple[str, int] = (env("PGQUEUE_BIND", default="") or "127.0.0.1", _port())
-_LOOPBACK = "[::1]" if ":" in LISTEN[0] else "127.0.0.1"  # who listens on :: takes nobody who comes by IPv4
+_LOOPBACK = "[::1]" if ":" in LISTEN[0] else "127.0.0.1"  # a server on :: does not accept IPv4
 PUBLIC_URL: str = (env("PUBLIC_URL", default="") or f"http://{_LOOPBACK}:{LISTEN[1]}").rstrip("/")
 _PUBLIC = re.compile(
     r"(?P<origin>https?://(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?)(?P<path>(?:/(?!\.{1,2}(?:/|$))[\w.~-]+)*)", re.A
@@ -114,7 +114,7 @@ _PUBLIC = re.compile(
 
 
 def _public() -> tuple[str, str]:
-    """Scheme, host and port of PUBLIC_URL, and the path below which all pages are: "/" without one, else "/queues/"."""
+    """Origin (scheme, host, port) and path prefix of PUBLIC_URL; the prefix is "/" by default, else e.g. "/queues/"."""
     if not (said := _PUBLIC.fullmatch(PUBLIC_URL)):
         raise SystemExit(f"PUBLIC_URL must be https://host or https://host:port/path; it is {PUBLIC_URL}.")
     return said["origin"], f"{said['path']}/"
@@ -132,12 +132,12 @@ ON_LOOPBACK = not PUBLIC_URL.startswith("https://")
 
 
 def installation(secret_key: str, public_url: str) -> str:
-    """The same in each process of an installation: by this, two consoles on one host name things differently."""
+    """Identifier of an installation, the same in all its processes: two consoles on one host keep names apart by it."""
     return hmac.digest(secret_key.encode(), f"installation {public_url}".encode(), "sha256").hex()[:8]
 
 
 def unreadable(name: str, form: str, url: str) -> SystemExit:
-    """For a URL that is none. Of what it says only its scheme is shown: anything else may be a part of its password."""
+    """The error for an invalid URL. It shows only the scheme: any other part may belong to the password."""
     scheme, is_url, _ = url.partition("://")
     known = f"it is {scheme}://…" if is_url and scheme.replace("+", "").isalnum() else "it is no URL"
     return SystemExit(f"{name} must be {form}, with %25 for each % in a part, %40 for @ and %2F for /; {known}.")
@@ -146,8 +146,8 @@ def unreadable(name: str, form: str, url: str) -> SystemExit:
 def database(url: str, name: str) -> dict[str, Any]:
     """A DATABASES entry for ``url``, or for the embedded server (which may not have been started yet).
 
-    Who makes an address of it takes of the session settings those alone that the URL itself says: URL_OPTIONS, and
-    URL_TARGET, of which a session that only looks makes its own.
+    URL_OPTIONS and URL_TARGET hold the session settings that the URL itself gives. A DSN made from the entry uses
+    only those; a read-only session derives its own target_session_attrs.
     """
     _refuse_parameters(url, name)
     asked = url or STATE.dsn or "postgresql://pgqueue@127.0.0.1:1/pgqueue"
@@ -157,7 +157,7 @@ def database(url: str, name: str) -> dict[str, Any]:
         parsed = environ.Env.db_url_config(asked)
     except ValueError:
         raise unreadable(name, _DATABASE, url) from None
-    # as libpq writes them: an address of IPv6 in brackets, a folder of sockets as %2Frun
+    # as libpq writes them: an IPv6 address in brackets, a socket folder as %2Frun
     parsed["HOST"] = unquote(parsed["HOST"]).replace("[", "").replace("]", "")
     own = parsed.get("OPTIONS", {})
     said = own.get("options", "")
@@ -168,17 +168,17 @@ def database(url: str, name: str) -> dict[str, Any]:
 
 
 def _refuse_parameters(url: str, name: str) -> None:
-    """Those of other drivers: ours would refuse each session, and say only that the URL is wrong."""
+    """Refuse parameters of other drivers: libpq would fail each connection, saying only that the URL is wrong."""
     if unknown := not_understood(url):
         meant = _MEANT.get(unknown, "libpq's documentation lists those that it has")
         raise SystemExit(f"{name} must be a URL that libpq understands: it knows no parameter “{unknown}”; {meant}.")
 
 
 def looked_at() -> dict[str, dict[str, Any]]:
-    """Databases whose queues are looked at beside those of QUEUES_URL, by alias: each a URL and schemas.
+    """Databases monitored beside QUEUES_URL, by alias, each with URL, schemas and whether it is writable.
 
-    QUEUES_URL_BILLING, PGQUEUE_QUEUE_SCHEMAS_BILLING for others than its dialect's own, and PGQUEUE_WRITABLE_BILLING
-    where dead messages may be put back there, and its error queues be emptied.
+    Variables, e.g. for the alias billing: QUEUES_URL_BILLING; PGQUEUE_QUEUE_SCHEMAS_BILLING, by default the dialect's
+    default schema; PGQUEUE_WRITABLE_BILLING, which allows retrying dead messages into it and emptying its error queues.
     """
     found = {}
     schemas_there, writable = named("PGQUEUE_QUEUE_SCHEMAS_"), named("PGQUEUE_WRITABLE_")
@@ -201,7 +201,7 @@ def looked_at() -> dict[str, dict[str, Any]]:
 
 
 def _yes(name: str, said: str) -> bool:
-    """A word that is neither may have been meant as no."""
+    """Parse yes or no. Any other word is an error: it may have been meant as no."""
     if said.strip() not in ("yes", "no"):
         raise SystemExit(f"{name} must be yes or no; it is {said.strip()}.")
     return said.strip() == "yes"
@@ -219,7 +219,7 @@ def _schema_of_postgresql(url: str, name: str) -> str:
 
 
 def _schema_of_sql_server(url: str, name: str) -> str:
-    """What its own reader says of a URL may hold a part of the password: it is not shown."""
+    """Default schema of the URL's dialect. The dialect's own error is hidden: it may show a part of the password."""
     try:
         return dialect_for(url).default_schema
     except DriverMissing as error:
@@ -236,7 +236,7 @@ def _schemas_of(name: str, said: str) -> list[str]:
 
 
 def schemas(default: str, aliases: Collection[str]) -> list[str]:
-    """Of the first database. One that reads as if it were of another would be taken for a schema there."""
+    """Schemas of QUEUES_URL. One written ``alias:schema`` is refused: it would be read as a schema of that alias."""
     found = listed("PGQUEUE_QUEUE_SCHEMAS", default)
     for each in found:
         if each.partition(":")[0] in aliases and ":" in each:
@@ -245,7 +245,7 @@ def schemas(default: str, aliases: Collection[str]) -> list[str]:
 
 
 def standby(name: str) -> str:
-    """Where history is read, as libpq is told it: empty without one."""
+    """URL of the database that history is read from, for libpq; empty if unset."""
     url: str = env(name, default="")
     _refuse_parameters(url, name)
     try:
@@ -258,7 +258,7 @@ def standby(name: str) -> str:
 
 
 def broker(name: str) -> str:
-    """One URL, or several with semicolons between; of `make run` without one."""
+    """Broker URL, or several separated by semicolons; by default that of `make run`."""
     url: str = env(name, default="")
     for each in url.split(";") if url else []:
         try:
@@ -271,7 +271,7 @@ def broker(name: str) -> str:
 
 
 def _verified(url: str) -> str:
-    """With ``rediss://`` alone kombu would take any certificate."""
+    """Require certificate verification: with plain ``rediss://`` kombu accepts any certificate."""
     if not url.startswith("rediss://"):
         return url
     parts = urlsplit(url)
@@ -282,15 +282,15 @@ def _verified(url: str) -> str:
 
 
 def broker_tls(url: str) -> dict[str, Any] | None:
-    """What ``amqps://`` has no place for in its URL: that the certificate must be of the host that was meant.
+    """TLS options that make ``amqps://`` check the host name of the certificate: its URL cannot say so.
 
-    Not for several hosts: kombu keeps the name of the first for all. Their certificates are verified, their names not.
+    Not for several hosts: kombu applies the first host's name to all. Their certificates are verified, not their names.
     """
     return {"server_hostname": None} if url.startswith("amqps://") and ";" not in url else None
 
 
 def mail_server() -> dict[str, Any]:
-    """What EMAIL_URL says, as Django's EMAIL settings; empty without one."""
+    """Django's EMAIL settings from EMAIL_URL; empty if unset."""
     url: str = env("EMAIL_URL", default="")
     try:
         if url and url.partition("://")[0] not in environ.Env.EMAIL_SCHEMES:
@@ -306,7 +306,7 @@ _LITERAL = re.compile(r"\[(?:\d{1,3}(?:\.\d{1,3}){3}|IPv6:[0-9a-fA-F:.]+)\]", re
 
 
 def greeting(sender: str) -> str:
-    """How the mail server is greeted: by a full name, as strict servers want; empty for our address in brackets."""
+    """Name for SMTP EHLO: a full host name, which strict servers demand; empty for an address literal."""
     said: str = env("PGQUEUE_EMAIL_HELO", default="").strip()
     if said and not (_FULL_NAME.fullmatch(said) or _LITERAL.fullmatch(said)):
         form = "a full host name such as queues.example.org, or an address such as [192.0.2.1]"
@@ -316,7 +316,7 @@ def greeting(sender: str) -> str:
 
 
 def _ascii(name: str) -> str:
-    """As it stands in DNS; empty for what is no full name there, as an address or localhost."""
+    """The name in its IDNA form; empty if it is no full host name, e.g. an IP address or localhost."""
     try:
         spelt = name.encode("idna").decode()
     except UnicodeError:
@@ -325,7 +325,7 @@ def _ascii(name: str) -> str:
 
 
 def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
-    """Through Django the queues are only looked at, and never for long a statement; acts use the source."""
+    """Make Django's sessions on the queue database read-only, with short timeouts; acts use sessions of their own."""
     limits = f"{_at_most(LOOK_SECONDS)} -c lock_timeout={LOCK_SECONDS * 1000:.0f}"
     begun = _beginning_with(entry, f"{ONLY_LOOKING} {limits} {OWN_PATH}")
     whereto = primary_for_lookers(entry["OPTIONS"])
@@ -333,17 +333,17 @@ def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def for_console(entry: dict[str, Any]) -> dict[str, Any]:
-    """The console's own tables are found by a path on which nobody else may create anything, whatever the URL says."""
+    """Pin search_path to schemas where no other role may create objects, whatever the URL sets."""
     return called(PROGRAM, _beginning_with(entry, "-c search_path=" + search_paths.CONSOLE.replace(" ", r"\ ")))
 
 
 def called(program: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """So that the server's administrators see whose sessions these are."""
+    """Set application_name, so that database administrators can tell whose sessions these are."""
     return {**entry, "OPTIONS": {**entry["OPTIONS"], "application_name": f"pgqueue-admin {program}"}}
 
 
 def limited(entry: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """No statement takes longer, unless its URL says so. Not for who migrates or makes history: that may take hours."""
+    """Set statement_timeout, unless the URL sets it. Not for migrations or history, which may take hours."""
     said = entry.get("URL_OPTIONS", "")
     return entry if "statement_timeout" in said else _beginning_with(entry, _at_most(seconds))
 
@@ -353,12 +353,12 @@ def _at_most(seconds: float) -> str:
 
 
 def _beginning_with(entry: dict[str, Any], ours: str) -> dict[str, Any]:
-    """What comes last wins."""
+    """Append session settings: the last one wins."""
     return {**entry, "OPTIONS": {**entry["OPTIONS"], "options": f"{entry['OPTIONS'].get('options', '')} {ours}"}}
 
 
 def one_of(name: str, *words: str) -> str:
-    """A variable that may be one of a few words, of which the first is meant without it."""
+    """Read a variable that is one of ``words``; the first is the default."""
     said: str = env(name, default="") or words[0]
     if said not in words:
         raise SystemExit(f"{name} must be {' or '.join(words)}; it is {said}.")
@@ -366,7 +366,7 @@ def one_of(name: str, *words: str) -> str:
 
 
 def days(name: str, default: int) -> int:
-    """How long something is kept."""
+    """Read a retention time in days; 0 means for ever."""
     said: str = env(name, default="").strip() or str(default)
     if not (said.isascii() and said.isdecimal()):
         raise SystemExit(f"{name} must be a number of days, or 0 for ever; it is {said}.")
@@ -381,7 +381,7 @@ def above_zero(name: str, default: int, unit: str) -> int:
 
 
 def seconds(name: str, default: float, or_never: bool = False) -> float:
-    """How often, or after how long; ``or_never``: 0 is meant, too."""
+    """Read an interval or timeout in seconds; ``or_never`` allows 0."""
     said: str = env(name, default="") or str(default)
     try:
         found = float(said)
@@ -394,7 +394,7 @@ def seconds(name: str, default: float, or_never: bool = False) -> float:
 
 
 def memory(name: str, least: int) -> str:
-    """As Java is told it, in MB or GB, as 512m or 2g. ``least``: MB, and what is meant without it."""
+    """Read a memory size in Java's form, e.g. 512m or 2g. ``least``, in MB, is the minimum and the default."""
     said: str = env(name, default="").strip().lower() or f"{least}m"
     number, unit = said[:-1], said[-1:]
     if not (
@@ -405,7 +405,7 @@ def memory(name: str, least: int) -> str:
 
 
 def zone(name: str) -> str:
-    """One that this machine knows, as Europe/Berlin."""
+    """Check the name of a time zone, e.g. Europe/Berlin, against this machine's zones."""
     try:
         return ZoneInfo(name).key
     except (ZoneInfoNotFoundError, ValueError):
@@ -415,7 +415,7 @@ def zone(name: str) -> str:
 
 
 def listed(name: str, default: str = "") -> list[str]:
-    """A comma-separated variable, without blanks and empty entries."""
+    """Read a comma-separated variable, without blanks and empty entries."""
     return _parts(os.environ.get(name, "").strip() or default)
 
 
@@ -424,7 +424,7 @@ def _parts(said: str) -> list[str]:
 
 
 def named(prefix: str) -> dict[str, str]:
-    """Variables that begin so, by the rest of their names in lower case; empty ones count as unset."""
+    """Variables with this prefix, by the rest of their names in lower case; empty ones count as unset."""
     return {
         name.removeprefix(prefix).lower(): said
         for name, said in sorted(os.environ.items())
@@ -433,7 +433,7 @@ def named(prefix: str) -> dict[str, str]:
 
 
 def own_code(name: str) -> tuple[str, ...]:
-    """Prefixes of namespaces and modules, comma-separated."""
+    """Read comma-separated prefixes of namespaces and modules."""
     said = tuple(listed(name))
     if wrong := next((each for each in said if not is_prefix(each)), ""):
         raise SystemExit(f"{name} must be beginnings of namespaces or modules, such as Shop.Billing; one is {wrong}.")
@@ -441,7 +441,7 @@ def own_code(name: str) -> tuple[str, ...]:
 
 
 def addresses(name: str) -> list[str]:
-    """Whom to mail. What Django cannot read when it sends would be found out by a warning that nobody gets."""
+    """Read mail recipients. Checked now: Django would fail only when sending, and that warning would reach nobody."""
     said = listed(name)
     for each in said:
         try:
@@ -453,7 +453,7 @@ def addresses(name: str) -> list[str]:
 
 
 def address(name: str, default: str) -> str:
-    """One, with a name before it or without."""
+    """Read one mail address, with or without a display name."""
     said: str = env(name, default="") or default
     try:
         sanitize_address(said, "utf-8")

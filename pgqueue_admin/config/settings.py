@@ -1,4 +1,4 @@
-"""Everything: the console's pages, Django admin, Celery and its schedule. Loopback relaxations: SECURITY.md."""
+"""Full settings: the console's pages, Django admin, Celery and its schedule. Loopback relaxations: SECURITY.md."""
 
 from urllib.parse import urlsplit
 
@@ -19,7 +19,7 @@ INSTALLED_APPS = [
     "django_celery_beat",
     *_ENGINE_APPS,
 ]
-# Async-capable ones only: one synchronous middleware puts a thread around every open stream.
+# Async-capable only: one synchronous middleware would hold a thread for every open stream.
 MIDDLEWARE = [
     "pgqueue_admin.console.middleware.KnownHost",
     "django.middleware.security.SecurityMiddleware",
@@ -60,7 +60,7 @@ TEMPLATES = [
     }
 ]
 STATIC_URL = f"{given.BELOW}static/"
-STATICFILES_DIRS = [] if given.INSTALLED else [given.ROOT / "static"]  # else they are the app's own
+STATICFILES_DIRS = [] if given.INSTALLED else [given.ROOT / "static"]  # a wheel has them in the app
 STATIC_ROOT = given.VAR / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -98,14 +98,14 @@ _PUBLIC = urlsplit(given.PUBLIC_URL)
 ALLOWED_HOSTS = given.listed("ALLOWED_HOSTS") or ["127.0.0.1", "localhost", "[::1]", _PUBLIC.hostname or ""]
 CSRF_TRUSTED_ORIGINS = [given.ORIGIN]
 CSRF_FAILURE_VIEW = "pgqueue_admin.console.errors.old_form"
-# Cookies know hosts, and no ports: two consoles on one host would take each other's.
+# Cookies are per host, not per port: two consoles on one host would overwrite each other's.
 INSTALLATION = given.installation(SECRET_KEY, given.PUBLIC_URL)
 SESSION_COOKIE_NAME = f"sessionid_{INSTALLATION}"
 CSRF_COOKIE_NAME = f"csrftoken_{INSTALLATION}"
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = given.BELOW
 SESSION_COOKIE_AGE = PGQUEUE["SESSION_HOURS"] * 3600
 MESSAGE_STORAGE = "pgqueue_admin.console.flash_cookie.FlashStorage"
-# What an address without https has to go without; SECURITY.md lists these.
+# Switched off without https; SECURITY.md lists these.
 SESSION_COOKIE_SECURE = not given.ON_LOOPBACK
 CSRF_COOKIE_SECURE = not given.ON_LOOPBACK
 SECURE_SSL_REDIRECT = not given.ON_LOOPBACK
@@ -113,7 +113,7 @@ SECURE_HSTS_SECONDS = 0 if given.ON_LOOPBACK else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = not given.ON_LOOPBACK
 SECURE_HSTS_PRELOAD = not given.ON_LOOPBACK
 SECURE_PROXY_SSL_HEADER = None if given.ON_LOOPBACK else ("HTTP_X_FORWARDED_PROTO", "https")
-SECURE_REDIRECT_EXEMPT = [f"^({given.BELOW[1:]})?(healthz|readyz|metrics)$"]  # machines ask over plain HTTP
+SECURE_REDIRECT_EXEMPT = [f"^({given.BELOW[1:]})?(healthz|readyz|metrics)$"]  # probes use plain HTTP
 
 CELERY_BROKER_URL = given.broker("CELERY_BROKER_URL") or "redis://127.0.0.1:1/0"
 CELERY_BROKER_USE_SSL = given.broker_tls(CELERY_BROKER_URL)

@@ -1,4 +1,4 @@
-"""Where a request goes: Django admin, and the console for everything else, below the path of PUBLIC_URL."""
+"""URL routing: Django admin, and the console for everything else, below the path of PUBLIC_URL."""
 
 from django.contrib import admin
 from django.urls import include, path
@@ -12,6 +12,6 @@ _pages = [
     path("", include("pgqueue_admin.api.marks")),
     path("", include("pgqueue_admin.console.urls")),
 ]
-# Probes and Prometheus ask the process itself, which no proxy has put below a path.
+# Probes and Prometheus query the process directly, without the path that a proxy adds.
 urlpatterns = [*health.urlpatterns, *metrics.urlpatterns, path(BELOW[1:], include(_pages))]
 handler404 = "pgqueue_admin.console.errors.not_found"

@@ -1,1 +1,1 @@
-"""The small shop that keeps real traffic going, and the recorded one beside it."""
+"""The demo: a small shop that keeps real traffic going, and a recorded one beside it."""

@@ -1,4 +1,4 @@
-"""Who keeps the demo's audit queue short: nobody else takes anything out of it."""
+"""Purges expired copies from the demo's audit queue, which no other program reads."""
 
 from pgqueue_admin.demo import contracts
 from pgqueue_admin.dialects.errors import DatabaseError
@@ -10,15 +10,15 @@ EVERY = 600.0  # seconds
 
 
 def run(web: ProcessContext) -> None:
-    """Until the process ends."""
+    """Purge at intervals until the process ends."""
     while not web.stopping.wait(EVERY):
         clear(web.endpoint)
 
 
 def clear(web: Endpoint) -> int:
-    """Delete the copies whose time is over; how many."""
+    """Delete expired copies; return how many."""
     try:
         with web.connect() as session:
             return TableQueue(web.dialect, web.dialect.parse_address(contracts.AUDIT_QUEUE)).purge(session, True)
     except DatabaseError:
-        return 0  # the engine reports the outage, and the next round is soon
+        return 0  # the engine reports the outage; the next round tries again

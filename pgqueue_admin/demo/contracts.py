@@ -1,4 +1,4 @@
-"""What the demo's endpoints agree on: names, queues, message types."""
+"""Names, queues and message types that the demo's endpoints share."""
 
 from datetime import timedelta
 
@@ -16,8 +16,8 @@ ORDER_ACCEPTED = "Demo.Messages.OrderAccepted"
 PRICE_QUOTED = "Demo.Messages.PriceQuoted"
 ORDER_SHIPPED = "Demo.Messages.OrderShipped"  # an event
 
-QUOTE_LIVES = timedelta(seconds=20)  # T3: nobody waits longer for a price
-COPIES_LIVE = timedelta(hours=6)  # of what was handled, until history has long read it
+QUOTE_LIVES = timedelta(seconds=20)  # T3: no customer waits longer for a price
+COPIES_LIVE = timedelta(hours=6)  # of audit copies: history has read them long before
 
 
 def queue(endpoint: str) -> str:

@@ -1,4 +1,4 @@
-"""The handlers of the demo shop: orders are charged, then shipped, and the web site hears of it."""
+"""Handlers of the demo shop: orders are charged, then shipped, and the web site is notified."""
 
 import random
 import time
@@ -18,7 +18,7 @@ _chance = random.Random()
 
 
 def work(least: float, most: float) -> None:
-    """Handlers take their time, or nothing would ever be seen in flight."""
+    """Sleep, so that messages can be seen in flight."""
     time.sleep(_chance.uniform(least, most))
 
 

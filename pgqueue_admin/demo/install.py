@@ -1,4 +1,4 @@
-"""Puts the demo shop into the embedded database: schema, queues, endpoints, targets. A second time changes nothing."""
+"""Installs the demo shop in the embedded database: schema, queues, endpoints, targets. Idempotent."""
 
 from pgqueue_admin.demo import contracts
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -12,7 +12,7 @@ from pgqueue_admin.workers.sampler.sampler_store import row_of
 
 
 def install() -> None:
-    """What a person has changed since stays as they left it."""
+    """Install the demo shop. Settings that a person changed since are kept."""
     _make_queues()
     for name in contracts.ENDPOINTS:
         _record(name)
@@ -44,7 +44,7 @@ def _record(name: str) -> None:
         "audit_ttbr_seconds": int(contracts.COPIES_LIVE.total_seconds()),
         "desired_processes": 1,
         "on_exhausted": "error_queue" if name == contracts.SHIPPING else "archive",
-        "delayed_retries": 0,  # what goes wrong is to be seen at once
+        "delayed_retries": 0,  # failures should show at once
         "concurrency": 4 if name == contracts.BILLING else 2,
     }
     Row.objects.get_or_create(name=name, defaults=defaults)

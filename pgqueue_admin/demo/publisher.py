@@ -13,7 +13,7 @@ from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.workers.processes.registry import ProcessContext
 
 MEAN_SECONDS = 2.0  # between two customers; an order makes five messages
-FIRST_TROUBLE, TROUBLE_EVERY = 3, 120  # counted in customers: a new shop has a dead message within seconds
+FIRST_TROUBLE, TROUBLE_EVERY = 3, 120  # in customers: a new shop has a dead message within seconds
 
 _PEOPLE = ("Ada Lund", "Chidi Okafor", "Mirela Popa", "Zoë Bertrand", "Hana Sato", "Łukasz Nowak", "Inés Ferrer")
 _GOODS = {"Lamp": 39.90, "Kettle": 24.50, "Notebook": 4.20, "Blanket": 59.00, "Teapot": 31.75, "Chair": 129.00}
@@ -21,7 +21,7 @@ _CARRIERS = ("Parcelways", "Northbound", "Pigeon & Sons")
 
 
 def run(web: ProcessContext) -> None:
-    """Until the process ends. While the endpoint is paused, nobody comes."""
+    """Simulate customers until the process ends; none while the endpoint is paused."""
     chance, customers = random.Random(), visits(random.Random())
     while not web.stopping.wait(chance.expovariate(1 / MEAN_SECONDS)):
         if not web.paused:
@@ -39,7 +39,7 @@ Visit = Callable[[Endpoint], object]
 
 
 def visits(chance: random.Random) -> Iterator[Visit]:
-    """One kind of trouble after the other at fixed places; else orders, and a price now and then."""
+    """Yield visits: at fixed intervals a failing order, each kind in turn; else orders and some price requests."""
     first = datetime.now(UTC).strftime("%j%H%M%S")
     for number in count(1):
         order = _order(f"{first}-{number}", chance)
@@ -78,7 +78,7 @@ def _for_strict_carrier(order: dict[str, Any]) -> Visit:
 
 
 def _unreadable(order: dict[str, Any]) -> Visit:
-    """A body cut off on its way: no attempt can ever read it."""
+    """An order with a truncated body: every attempt fails to parse it."""
     body = f'{{"order": "{order["order"]}", "customer": "{order["customer"]}", "lines": [{{"item": '.encode()
     return lambda web: web.send(contracts.queue(contracts.ORDERS), body, type=contracts.PLACE_ORDER)
 

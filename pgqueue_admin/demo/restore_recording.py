@@ -16,18 +16,18 @@ RECORDED_AT = datetime(2026, 11, 20, 17, 35, tzinfo=UTC)  # "now" for everything
 
 _COPY = re.compile(rb"COPY .+ \((?P<columns>.+)\) FROM stdin;\n")
 _END_OF_DATA = b"\\.\n"
-_SESSION = (b"SET ", b"SELECT pg_catalog.set_config(")  # pg_dump's preamble: the session is its owner's to set
+_SESSION = (b"SET ", b"SELECT pg_catalog.set_config(")  # pg_dump's preamble: its caller configures the session
 _WIRE_TIME = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{6} Z")  # wire sheet 7.1
-_YEARS = range(1971, 2500)  # 1, 9999 and the like stand for "never" or are there to be odd: they stay
+_YEARS = range(1971, 2500)  # years such as 1 and 9999 mean "never" or are deliberate oddities: not shifted
 _CHUNK = 500  # rows a network write
 
 Shift = Callable[[bytes], bytes]
 
 
 def restore(target: Connection | str, shift_to: datetime | None = None) -> None:
-    """Fill the empty database ``target`` in one transaction. With ``shift_to``, that instant takes RECORDED_AT's place.
+    """Fill the empty database ``target`` in one transaction. ``shift_to`` takes the place of RECORDED_AT.
 
-    Raises AlreadyExists where the shop is there already.
+    Raises AlreadyExists if the shop is already there.
     """
     if isinstance(target, str):
         with dialect_for(target).connect(target, application_name="pgqueue-admin restore") as connection:
@@ -43,7 +43,7 @@ def restore(target: Connection | str, shift_to: datetime | None = None) -> None:
 
 
 def statements(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield each statement of a plain dump; the lines that follow a COPY are the caller's to take before the next."""
+    """Yield each statement of a plain dump. The caller consumes a COPY's data lines before the next statement."""
     statement = b""
     for line in lines:
         if statement or not line.startswith((b"--", b"\n")):
@@ -54,7 +54,7 @@ def statements(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def rows(lines: Iterable[bytes], columns: bytes, by: timedelta | None) -> Iterator[bytes]:
-    """Yield the data of one COPY in chunks, shifted."""
+    """Yield the data of one COPY in chunks, its times shifted."""
     shifts = [(i, _SHIFTS[name](by)) for i, name in enumerate(columns.split(b", ")) if name in _SHIFTS] if by else []
     data = takewhile(lambda line: line != _END_OF_DATA, lines)
     while chunk := [_shifted(line, shifts) for line in islice(data, _CHUNK)]:

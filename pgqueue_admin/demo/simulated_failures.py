@@ -1,11 +1,11 @@
-"""What goes wrong in the shop. A failure that a person retries succeeds: somebody has looked at it."""
+"""Simulated failures of the shop. A message that a person retries succeeds: somebody has looked at it."""
 
 import random
 
 from pgqueue_admin.archive.messages import RETRIED_FROM
 from pgqueue_admin.transport import MessageContext
 
-FLAKY = 0.08  # of all attempts; the next attempt usually goes through
+FLAKY = 0.08  # share of all attempts; the next attempt usually succeeds
 STRICT_CARRIER = "Slowpost"
 
 

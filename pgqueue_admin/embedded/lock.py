@@ -1,4 +1,4 @@
-"""Only one process keeps the servers of a var folder: who holds the lock, and who is told so."""
+"""Lock that lets only one process run the servers of a var folder."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ from pgqueue_admin.embedded.errors import ServerFailed
 
 @contextmanager
 def only_one(var: Path) -> Iterator[None]:
-    """Raises ServerFailed, naming the process that has it. The kernel lets go of it however that one ends."""
+    """Hold the lock. Raises ServerFailed, naming the process that holds it. The kernel frees it when that one ends."""
     var.mkdir(parents=True, exist_ok=True)
     with (var / "up.lock").open("a+", encoding="ascii") as lock:
         try:

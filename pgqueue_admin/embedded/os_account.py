@@ -1,4 +1,4 @@
-"""The unprivileged account that PostgreSQL runs under when we are root, and what it can reach."""
+"""The unprivileged account that PostgreSQL runs under if we are root, and what it can access."""
 
 import os
 import pwd
@@ -12,14 +12,14 @@ from pgqueue_admin.embedded.errors import ServerFailed
 
 @dataclass(frozen=True)
 class OsAccount:
-    """``uid`` None is ourselves: nothing to change, nothing to ask."""
+    """An account of the system. ``uid`` None: our own, with no change of user."""
 
     name: str = ""
     uid: int | None = None
     gid: int | None = None
 
     def popen(self, home: Path) -> dict[str, Any]:
-        """What subprocess needs to run something as this account."""
+        """Arguments for subprocess to run a command as this account."""
         if self.uid is None:
             return {}
         environment = {**os.environ, "HOME": str(home), "USER": self.name}
@@ -30,7 +30,7 @@ class OsAccount:
             os.chown(path, self.uid, self.gid)
 
     def may_enter(self, folder: Path) -> bool:
-        # a shell asks, because Python changes folder before it changes user
+        # a shell tests it, because subprocess changes folder before it changes user
         return self._succeeds("/bin/sh", "-c", 'cd "$1"', "sh", str(folder))
 
     def may_run(self, binary: Path) -> bool:
@@ -45,7 +45,7 @@ class OsAccount:
 
 
 def unprivileged() -> OsAccount:
-    """Ourselves, or for root ``postgres`` or else ``nobody``: PostgreSQL refuses to run as root."""
+    """Our own account; if that is root, ``postgres`` or else ``nobody``: PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return OsAccount()
     for name in ("postgres", "nobody"):

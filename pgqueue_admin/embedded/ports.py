@@ -10,8 +10,8 @@ _LOWEST, _USUAL_EPHEMERAL = 20_000, 32_768
 
 
 def free() -> int:
-    """Below the ports that outgoing connections get: while a server is down, one of them would take its place,
-    or even connect to itself."""
+    """A free port below the ephemeral range. While a server is down, an outgoing connection could be given an
+    ephemeral port of the server, or even connect to itself."""
     for port in random.sample(range(_LOWEST, _ephemeral()), 200):
         if not is_busy(port):
             return port
@@ -22,8 +22,8 @@ def is_busy(port: int, host: str = "127.0.0.1") -> bool:
     is_v6 = ":" in host
     with socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET) as probe:
         if is_v6:
-            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # so will the server: IPv4 is another's
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # so will the server: TIME_WAIT is not busy
+            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # as the server will: IPv4 may be another's
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server will: TIME_WAIT is not busy
         try:
             probe.bind((host, port))
         except OSError:
@@ -40,7 +40,7 @@ def answers(port: int, host: str = "127.0.0.1") -> bool:
 
 
 def kept_or_free(wanted: int) -> int:
-    """The port of last time, so that addresses stay; another when somebody took it."""
+    """The previous port, so that addresses stay; a free one if that is busy."""
     return wanted if wanted and not is_busy(wanted) else free()
 
 

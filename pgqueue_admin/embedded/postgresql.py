@@ -1,4 +1,4 @@
-"""A PostgreSQL server as a child of ours, in the foreground: reaped when killed, never a zombie."""
+"""A PostgreSQL server as our child process, in the foreground: reaped when killed, never a zombie."""
 
 import os
 import signal
@@ -14,15 +14,15 @@ from pgqueue_admin.embedded.cluster import SUPERUSER, Cluster
 from pgqueue_admin.embedded.errors import ServerFailed
 from pgqueue_admin.osproc import child_process
 
-# What postmaster.pid says: who runs a cluster, and whether it takes connections yet.
-_GRACE = 60  # a postmaster whose parent died is shutting down: checkpoint included
+# postmaster.pid holds the process that runs a cluster, and whether it accepts connections yet.
+_GRACE = 60  # seconds: a postmaster whose parent died shuts down, with a checkpoint
 
 
 def pid(data: Path) -> int | None:
-    """The process that runs this cluster now; None for a lock file that was left behind."""
+    """The process that runs this cluster now; None for a stale lock file."""
     try:
         number = int((data / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0])
-        # the pid may have been given to another process since; a postmaster works in its data folder
+        # the pid may have been reused; a postmaster's working folder is its data folder
         return number if os.readlink(f"/proc/{number}/cwd") == str(data) else None
     except (OSError, ValueError):
         return None
@@ -37,7 +37,7 @@ def is_ready(data: Path, child: int) -> bool:
 
 
 def give_way(data: Path) -> None:
-    """End a postmaster that somebody who was killed left running, and remove a stale lock file."""
+    """Stop a postmaster left running by a killed parent, and remove a stale lock file."""
     deadline = time.monotonic() + _GRACE
     while (running := pid(data)) and time.monotonic() < deadline:
         with suppress(ProcessLookupError):  # it has just ended by itself
@@ -51,9 +51,9 @@ _START = 60.0  # crash recovery of a large cluster takes a while
 
 
 class PostgreSQL:
-    """Any PostgreSQL ≥ 14. ``start`` makes the cluster when there is none; once started, it keeps its port.
+    """Any PostgreSQL ≥ 14. ``start`` makes a missing cluster; once started, the server keeps its port.
 
-    Whoever holds one makes sure that nobody else does for the same ``root``.
+    The caller makes sure that only one object exists for a ``root``.
     """
 
     def __init__(
@@ -80,22 +80,22 @@ class PostgreSQL:
         return self._child.pid if self._child else None
 
     def dsn(self, database: str = "postgres", role: str = SUPERUSER) -> str:
-        """Any ``role`` has a password here before the server knows that role."""
+        """URL of a database. A ``role`` gets its password here, before it is created on the server."""
         who = f"{role}:{self._cluster.password(role)}"
         return f"postgresql://{who}@127.0.0.1:{self.port}/{quote(database, safe='')}"
 
     def start(self) -> None:
-        """Start and wait until it takes connections. Raises ServerFailed."""
+        """Start and wait until the server accepts connections. Raises ServerFailed."""
         folder = binaries.runnable(self._bin or binaries.postgresql(), self._account, self.home)
         self._cluster.make(folder)
         give_way(self._cluster.data)
-        self.port = self.port if self._child else ports.kept_or_free(self.port)  # others know it by now
+        self.port = self.port if self._child else ports.kept_or_free(self.port)  # clients already know the port
         self._cluster.configure(self._settings())
         self._spawn(folder)
         self._wait()
 
     def stop(self) -> None:
-        """Fast, then immediate: sessions are ended, their transactions roll back."""
+        """Shut down fast, then immediately: sessions end, their transactions roll back."""
         if self._child:
             child_process.end(self._child, (signal.SIGINT, 30), (signal.SIGQUIT, 10))
 
@@ -103,7 +103,7 @@ class PostgreSQL:
         return {
             "port": self.port,
             "listen_addresses": "127.0.0.1",
-            "unix_socket_directories": "",  # a path may be longer than the 107 bytes a socket name takes
+            "unix_socket_directories": "",  # a path may exceed the 107 bytes of a socket name
             "timezone": "UTC",
             "log_timezone": "UTC",
             "log_line_prefix": "%m [%p] %q%a@%d ",
@@ -113,7 +113,7 @@ class PostgreSQL:
         }
 
     def _spawn(self, folder: Path) -> None:
-        # SIGINT when we die: the cluster is closed properly even after kill -9 of us
+        # SIGINT when we die: the cluster shuts down properly even after kill -9 of us
         self._child = child_process.spawn(
             [folder / "postgres", "-D", self._cluster.data],
             log=self._log,

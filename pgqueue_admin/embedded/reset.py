@@ -15,7 +15,7 @@ _OURS = ("ci", "valkey", "log", "mail", "run", "static", _HISTORY, "spark", "sta
 
 
 def reset(var: Path, but: Path | None = None) -> list[Path]:
-    """Delete the cluster, wherever it is, and our files in ``var``; whatever else is there stays, and ``but``."""
+    """Delete the cluster, wherever it is, and our files in ``var``, except ``but``. Other files stay."""
     with only_one(var):
         gone = cluster_location.remove(var / "postgresql")
         for path in (var / name for name in _OURS):
@@ -28,7 +28,7 @@ def reset(var: Path, but: Path | None = None) -> list[Path]:
 
 
 def stays(var: Path, environ: Mapping[str, str]) -> Path | None:
-    """History that is not deleted: in a folder that somebody chose, or named in a database given by URL."""
+    """The history folder, if it must stay: chosen by PGQUEUE_HISTORY_DIR, or used by a database given by URL."""
     here = var / _HISTORY
     history = Path(environ.get("PGQUEUE_HISTORY_DIR") or here)
     if history.resolve() == here.resolve():

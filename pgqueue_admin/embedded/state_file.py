@@ -1,4 +1,4 @@
-"""The one file that says where the embedded servers are; settings read it when the environment is silent."""
+"""The file with the addresses of the embedded servers; settings read it for variables that are unset."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def read(var: Path) -> ServerState:
 
 
 def write(var: Path, state: ServerState) -> None:
-    """Replaced in one step, so that a reader never sees half of it; for our eyes only, as it holds passwords."""
+    """Replace the file atomically, so that no reader sees half of it. Mode 0600, because it holds passwords."""
     var.mkdir(parents=True, exist_ok=True)
     half = var / "state.json.half"
     half.touch(mode=0o600)

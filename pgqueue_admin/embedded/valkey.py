@@ -1,4 +1,4 @@
-"""A Valkey server as a child of ours: Celery's broker. It keeps nothing: no work depends on a broker message."""
+"""A Valkey server as our child process: Celery's broker. It persists nothing: no work depends on a broker message."""
 
 import secrets
 import signal
@@ -14,7 +14,7 @@ _START = 10.0
 
 
 class Valkey:
-    """On 127.0.0.1 with a password that is new for each object; once started, it keeps its port."""
+    """A server on 127.0.0.1. Each object has a new password; once started, the server keeps its port."""
 
     def __init__(self, root: Path, port: int = 0, log: Path | None = None):
         self.port = port
@@ -35,9 +35,9 @@ class Valkey:
         return f"redis://:{self._password}@127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
-        """Start and wait until it takes connections. Raises ServerFailed."""
+        """Start and wait until the server accepts connections. Raises ServerFailed."""
         self._root.mkdir(parents=True, exist_ok=True)
-        self.port = self.port if self._child else ports.kept_or_free(self.port)  # others know it by now
+        self.port = self.port if self._child else ports.kept_or_free(self.port)  # clients already know the port
         self._child = child_process.spawn([binaries.valkey(), self._configuration()], log=self._log, cwd=self._root)
         self._wait()
 
@@ -47,7 +47,7 @@ class Valkey:
 
     def _configuration(self) -> Path:
         path = self._root / "valkey.conf"
-        path.touch(mode=0o600)  # a file, because others can read a command line
+        path.touch(mode=0o600)  # a file, because any account can read a command line
         lines = ["bind 127.0.0.1", f"port {self.port}", f"requirepass {self._password}", 'save ""', "appendonly no"]
         path.write_text("\n".join(lines) + "\n", encoding="ascii")
         return path.resolve()

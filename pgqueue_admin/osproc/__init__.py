@@ -1,1 +1,1 @@
-"""What is asked of the operating system about processes: children, priorities, processors, private folders."""
+"""Operating system functions for processes: children, priorities, processors, private folders."""

@@ -1,4 +1,4 @@
-"""A child process of ours: in a session of its own, reaped by us, gone when we are gone."""
+"""Child processes: each in a session of its own, reaped by us, ended when we end."""
 
 import ctypes
 import os
@@ -21,7 +21,7 @@ def spawn(
     env: Mapping[str, str] | None = None,
     **account: Any,
 ) -> subprocess.Popen[bytes]:
-    """Start ``argv``, writing to ``log`` or where we write; the kernel sends it ``dies_with`` when we end, however.
+    """Start ``argv``, writing to ``log`` or to our own output. The kernel sends it ``dies_with`` however we end.
 
     Call it from the main thread: the death signal is bound to the thread that forked.
     """
@@ -53,7 +53,7 @@ def _bound_to(parent: int, dies_with: signal.Signals) -> Callable[[], None]:
 
 
 def end(child: subprocess.Popen[bytes], *signals: tuple[signal.Signals, float]) -> None:
-    """Send each signal and wait its seconds; after the last, SIGKILL for its whole session."""
+    """Send each signal and wait its seconds; after the last, kill the child's whole session."""
     for number, seconds in signals:
         if child.poll() is not None:
             return

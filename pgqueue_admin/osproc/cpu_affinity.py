@@ -1,7 +1,7 @@
-"""CPU affinity of background work: leaves one processor to others while they are busy.
+"""CPU affinity of background work: leaves one processor to other programs while they are busy.
 
-Who is put over it at once (``low_priority``, ``idle_cgroup``) still finds the caches full of its data; and the servers
-that it asks for rows do not go last themselves: they answer as fast as it takes in.
+Priorities (``low_priority``, ``idle_cgroup``) are not enough. A program that preempts the work still finds the caches
+full of its data; and the servers that it reads from have normal priority: they answer as fast as it reads.
 """
 
 import os
@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 from pgqueue_admin.osproc.process_tree import seconds_of, threads
 
-BUSY = 0.1  # of one processor that others use; 500 messages a second take a fifth
-LEAST = 0.5  # seconds: what is shorter says nothing, at a hundred ticks a second
-AGE = 30.0  # seconds that a look is worth, amid work
-PATIENT = 60.0  # seconds that one piece of work does without the processors that are left to others
+BUSY = 0.1  # of one processor, used by others; 500 messages a second take a fifth
+LEAST = 0.5  # seconds: a shorter measurement is meaningless at a hundred ticks a second
+AGE = 30.0  # seconds that a measurement is valid during work
+PATIENT = 60.0  # seconds after which one piece of work takes the processors left to others, too
 _STAT = Path("/proc/stat")
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
 class _Used(NamedTuple):
-    """In seconds: when, what was used of each processor until then, and what of that by us."""
+    """Processor time in seconds: when it was read, the use of each processor until then, and our share of it."""
 
     at: float
     of_each: dict[int, float]
@@ -29,7 +29,7 @@ class _Used(NamedTuple):
 
 
 class CpuShare:
-    """Of this process and all it has started. It looks at others while it rests: amid work those it asks are busy."""
+    """Processors of this process and its children. It measures others at rest: during work, its servers are busy."""
 
     def __init__(self) -> None:
         self._all = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
@@ -39,11 +39,11 @@ class CpuShare:
         self._left: int | None = None  # to others
 
     def rest(self) -> None:
-        """From now on it asks nothing of anybody."""
+        """Begin to measure others: the work has stopped."""
         self._rests, self._works_since = self._used(), None
 
     def look(self) -> None:
-        """Its rest is over: leave the one to others that they used most meanwhile, or take all."""
+        """End the measurement before work: leave the processor that others used most, or take all."""
         then, now = self._rests, self._used()
         self._works_since = now.at
         if now.at - then.at >= LEAST:
@@ -54,7 +54,7 @@ class CpuShare:
             self._looked_at = now.at
 
     def are_others_busy(self) -> bool:
-        """Asked before each piece of work: where the last look is old, it rests now, for as long as one takes."""
+        """Whether a processor is left to others. Call before each piece of work; measures anew after AGE."""
         if time.monotonic() >= self._looked_at + AGE:
             self.rest()
             time.sleep(LEAST)
@@ -63,13 +63,13 @@ class CpuShare:
         return self._left is not None
 
     def insist(self) -> None:
-        """From any thread: it takes all where its work takes long, so that it ends; who is at work may have moved."""
+        """Take all processors if a piece of work takes long, so that it ends. May be called from any thread."""
         since = self._works_since
         if since is not None and time.monotonic() >= since + PATIENT:
             self._leave(None)
 
     def _leave(self, one: int | None) -> None:
-        if one != self._left:  # what is started later begins as who started it
+        if one != self._left:  # later children inherit it
             self._left = one
             self._use(self._all - {one})
 
@@ -77,14 +77,14 @@ class CpuShare:
         return _Used(time.monotonic(), _seconds_of_each(self._all), seconds_of(os.getpid()))
 
     def _use(self, wanted: set[int]) -> None:
-        for _ in range(2):  # a thread may start another before its own turn comes
+        for _ in range(2):  # a thread may start another before its own affinity is set
             for thread in threads(os.getpid()):
                 with suppress(OSError):  # it has ended
                     os.sched_setaffinity(thread, wanted)
 
 
 def _seconds_of_each(processors: set[int]) -> dict[int, float]:
-    """What was used of them since the machine started, by whomever; nothing where the system does not tell."""
+    """Use of each processor by all programs since boot; empty if the system does not report it."""
     try:
         lines = [line.split() for line in _STAT.read_text().splitlines()]
     except OSError:
@@ -94,5 +94,5 @@ def _seconds_of_each(processors: set[int]) -> dict[int, float]:
 
 
 def _busy(ticks: list[str]) -> float:
-    """Seconds: all but idle, iowait and stolen."""
+    """Seconds of all counters but idle, iowait and steal."""
     return sum(map(int, (*ticks[:3], *ticks[5:7]))) / _TICK

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """What comes within the block is heard at its end, if nothing failed. Other threads than the main one hear none."""
+    """Raise a SIGINT of the block at its end, if the block succeeded. No effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Freezes what start-up allocated: full garbage collections would walk it again and again."""
+"""Freezes objects allocated at start-up: else each full garbage collection would scan them again."""
 
 import gc
 
@@ -6,7 +6,7 @@ _is_loading = _has_loaded = False
 
 
 def begin() -> None:
-    """While modules load nothing of them is garbage: to look for some took a quarter of a start. Until ``loaded``."""
+    """Disable collection until ``loaded``: modules leave no garbage, and collecting took a quarter of start-up."""
     global _is_loading
     if gc.isenabled() and not _has_loaded:
         _is_loading = True
@@ -14,7 +14,7 @@ def begin() -> None:
 
 
 def loaded() -> None:
-    """Collections begin, unless somebody else had switched them off; none walks what is there by now."""
+    """Enable collection, unless ``begin`` found it disabled. Objects that exist by now are never scanned."""
     global _is_loading, _has_loaded
     if _is_loading:
         gc.freeze()
@@ -23,6 +23,6 @@ def loaded() -> None:
 
 
 def settle() -> None:
-    """Once all is imported: amid pages or messages such a walk takes many milliseconds."""
+    """Collect once after all imports: later, amid pages or messages, a full collection takes many milliseconds."""
     gc.collect()
     gc.freeze()

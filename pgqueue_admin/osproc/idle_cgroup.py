@@ -1,6 +1,6 @@
-"""An idle control group: Linux runs it only where nobody else wants a processor.
+"""An idle control group: Linux runs its processes only if no other process wants the processor.
 
-Made where the system lets us: mostly as root. Elsewhere what low_priority.py does is all there is.
+Creating it usually requires root. Without it, low_priority.py alone applies.
 """
 
 import re
@@ -9,11 +9,11 @@ from pathlib import Path
 
 NAME = "pgqueue-idle"
 _PROC = Path("/proc/self")
-_TENTH = {"cpu.shares": "110", "cpu.weight": "11"}  # of a processor that others want; the name is that of the version
+_TENTH = {"cpu.shares": "110", "cpu.weight": "11"}  # of a contended processor; in cgroup v1 and v2
 
 
 def put(pid: int) -> bool:
-    """A process, with all it starts from now on. False: the system does not let us, or has no such groups."""
+    """Move a process, with its later children, into the group. False if not permitted or not supported."""
     try:
         place = _place()
         place.mkdir(exist_ok=True)
@@ -25,7 +25,7 @@ def put(pid: int) -> bool:
 
 
 def insist() -> None:
-    """Take a tenth of a processor even where others want all of it, so that what was begun ends."""
+    """Take a tenth of a contended processor, so that running work ends."""
     with suppress(OSError):
         place = _place()
         (place / "cpu.idle").write_text("0")
@@ -35,13 +35,13 @@ def insist() -> None:
 
 
 def stand_back() -> None:
-    """None, again."""
+    """Make the group idle again."""
     with suppress(OSError):
         (_place() / "cpu.idle").write_text("1")
 
 
 def _place() -> Path:
-    """Below our own group. Raises FileNotFoundError where the kernel has none for processors."""
+    """The group's folder, below our own group. Raises FileNotFoundError without control groups for processors."""
     groups = (line.split(":", 2) for line in (_PROC / "cgroup").read_text().splitlines())
     ours = {controllers: path for _, controllers, path in groups}
     for controllers, path in sorted(ours.items(), reverse=True):  # the unified hierarchy, without a name, last
@@ -51,7 +51,7 @@ def _place() -> Path:
 
 
 def _mounted(controllers: str) -> Path:
-    """Where the hierarchy is looked at. Raises FileNotFoundError."""
+    """The mount point of the hierarchy. Raises FileNotFoundError."""
     kind = rf"cgroup \S+ \S*\b{controllers}\b" if controllers else "cgroup2 "
     for mount in (_PROC / "mountinfo").read_text().splitlines():
         if re.search(f" - {kind}", mount):

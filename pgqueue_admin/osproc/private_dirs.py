@@ -4,13 +4,13 @@ from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
 
-_PASSED_THROUGH = 0o711  # by PostgreSQL's account, where we are root; nobody else can tell what is in it
+_PASSED_THROUGH = 0o711  # PostgreSQL's account passes through if we are root; no other account can list it
 
 
 def close(var: Path, but: Container[Path] = ()) -> None:
-    """``var`` and each folder in it, ``but`` these. What lies in a closed folder needs no mode of its own.
+    """Close ``var`` and each folder in it except ``but``. Files in a closed folder need no mode of their own.
 
-    Only taken away: what somebody closed further stays so, and a folder of another owner as it is.
+    Rights are only removed: a stricter mode stays, and so does a folder of another owner.
     """
     var.mkdir(parents=True, exist_ok=True)
     _take_away(var, _PASSED_THROUGH)

@@ -21,7 +21,7 @@ class Command(BaseCommand):
         if not settings.PGQUEUE["EMBEDDED"]:
             raise CommandError("QUEUES_URL names a database of somebody: nothing is ever seeded there.")
         self._restore()
-        # nobody else empties it here: no ServiceControl runs beside the recorded queues
+        # we ingest it: no ServiceControl runs beside the recorded queues
         row_of("public", "error", TableKind.ERROR, ingest=True)
         install()
 
