@@ -1,4 +1,4 @@
-"""All SQL, and nothing but: every other room speaks to a database through a dialect."""
+"""All SQL, and nothing else: every other room uses a database through a dialect."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -11,7 +11,7 @@ from pgqueue_admin.dialects.errors import DriverMissing
 
 __all__ = ["DIALECTS", "Address", "Connection", "Dialect", "Notification", "Pool", "dialect_for"]
 
-# What makes each, by the scheme of a DSN: imported when it is first asked for, since a driver may not be installed.
+# Factories by the scheme of a DSN; imported on first use, since a driver may not be installed.
 DIALECTS = {
     "postgresql": "pgqueue_admin.dialects.postgresql:postgresql",
     "postgres": "pgqueue_admin.dialects.postgresql:postgresql",
@@ -22,7 +22,7 @@ _TEXT_ALONE = {"oracle": "the statements of its outbox are text, and there is no
 
 
 def dialect_for(dsn: str) -> Dialect:
-    """The dialect that a DSN asks for. Raises ValueError for a scheme that has none, or whose driver is missing."""
+    """The dialect of a DSN's scheme. Raises ValueError if the scheme has none, or its driver is missing."""
     scheme = dsn.split("://", 1)[0] if "://" in dsn else "postgresql"
     if scheme not in DIALECTS:
         why = _TEXT_ALONE.get(scheme, "write postgresql://user@host/database")

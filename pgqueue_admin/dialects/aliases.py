@@ -1,11 +1,11 @@
-"""The alias of a database that is looked at beside the first: it stands before the schema, ``billing:public``."""
+"""The alias of a database monitored beside the first one: a prefix of the schema, ``billing:public``."""
 
 import re
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
 
-# lower case: environment variables have no other, and two that differ by capitals would be one to a reader
+# lower case: it comes from a variable's name, and aliases that differ in case alone would confuse readers
 ALIAS = re.compile(r"[a-z][a-z0-9_]{0,29}")
 
 
@@ -14,7 +14,7 @@ def named(alias: str, address: Address) -> Address:
 
 
 def native(alias: str, address: Address) -> Address:
-    """Without the alias. Raises AddressUnreadable where the address is of another database: its names mean nothing."""
+    """Remove the alias. Raises AddressUnreadable if the address belongs to another database."""
     before, _, schema = address.schema.partition(":")
     if before != alias or not schema:
         raise AddressUnreadable(f"{address.schema}.{address.table} is no table of the database {alias}")
@@ -22,6 +22,6 @@ def native(alias: str, address: Address) -> Address:
 
 
 def alias_of(address: Address) -> str:
-    """Of which other database it is; empty: of the first."""
+    """The alias of the address's database; empty for the first one."""
     before, said, schema = address.schema.partition(":")
     return before if said and schema and ALIAS.fullmatch(before) else ""

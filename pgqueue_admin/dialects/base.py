@@ -26,99 +26,101 @@ class Dialect(Protocol):
     max_table_bytes: int
     default_schema: str
 
-    outbox: Statements  # what was handled, and what of it is not sent
-    subscription: Statements  # who wants which events, as pages show them
+    outbox: Statements  # records of handled messages and their pending sends
+    subscription: Statements  # subscribers of events, as pages show them
     monitor: Statements  # discovery, depth, in flight
-    rights: Statements  # what the role may do
+    rights: Statements  # rights of the role
     browse: Statements  # reading messages page by page
     schema: Statements  # the engine's own tables, and their version
     archive: Statements  # dead and finished messages
-    failure_groups: Statements  # dead messages by what failed
-    operation: Statements  # what an act on many messages is to do, and has done
-    alerts: Statements  # reading on in the archive
-    move_to_archive: Statements  # one message that ends each process which takes it
-    history: Statements  # reading what finished and died, each row once
+    failure_groups: Statements  # dead messages grouped by failure
+    operation: Statements  # plan and progress of an act on many messages
+    alerts: Statements  # reading the archive from a position
+    move_to_archive: Statements  # moves a message that crashes its receivers
+    history: Statements  # reading finished and dead messages, each row once
 
     supports_notify: bool  # a commit can wake a listener
-    multi_catalog: bool  # an address may name a database, too: ``within(dsn)`` is the dialect that knows the DSN's
-    sees_locked_rows: bool  # a look sees what somebody has in hand, and may tell; else it reads past that
-    searches_waiting: bool  # what waits is looked through for texts, as the archive is
-    indexes_ids: bool  # a message is found by the id of its row without reading the table
-    limits_statements: bool  # the server ends what takes too long; else we ask it to, or give the session up
-    lists_roles: bool  # what a session's role may do is asked as PostgreSQL is asked
-    shows_outboxes: bool  # outbox tables are looked into from outside, by pages and warnings
-    supports_batches: bool  # one message of a batch is undone alone, and an ended transaction says how it ended
+    multi_catalog: bool  # an address may name a database, too: ``within(dsn)`` is the dialect of the DSN's database
+    sees_locked_rows: bool  # monitoring reads rows in flight, too; else it skips them
+    searches_waiting: bool  # waiting messages can be searched for texts, like the archive
+    indexes_ids: bool  # a row id finds a message without a table scan
+    limits_statements: bool  # the server has a statement timeout; else we cancel, or close the session
+    lists_roles: bool  # rights of a role are queried as on PostgreSQL
+    shows_outboxes: bool  # pages and warnings inspect outbox tables
+    supports_batches: bool  # one message of a batch can be undone alone, and an ended transaction's outcome be read
 
     @property
     def isolations(self) -> Mapping[str, str]:
-        """The isolation levels that a session may have, each as its database says it."""
+        """The isolation levels of sessions, each with its name in SQL."""
 
     def queue_store(self, address: Address) -> QueueStore:
-        """A queue table; made once and kept, since its statements are composed with it."""
+        """A queue table; keep the store, since its statements are composed on creation."""
 
     def delayed_store(self, address: Address, queue: Address) -> DelayedStore:
-        """A delayed table, and the queue that what is due goes to."""
+        """A delayed table, and the queue that its due messages move to."""
 
     def subscription_store(self, address: Address) -> SubscriptionStore:
-        """The table of who wants which events."""
+        """The table of subscriptions."""
 
     @property
     def leases(self) -> LeaseStore | None:
-        """The lease queue, where it has one."""
+        """The lease queue; None if not supported."""
 
     @property
     def schedules(self) -> ScheduleStore | None:
-        """What is sent by the clock, where it can."""
+        """Schedules; None if not supported."""
 
     def outbox_store(self, address: Address) -> OutboxStore:
-        """The table of an endpoint's outbox. Raises LookupError where the dialect has none."""
+        """The table of an endpoint's outbox. Raises LookupError if the dialect has none."""
 
     def decision_store(self, address: Address) -> DecisionStore:
-        """Of the coordinator whose outbox lies beside it. Raises LookupError where the dialect has no outbox."""
+        """The coordinator's decision table, beside its outbox. Raises LookupError if the dialect has no outbox."""
 
     @property
     def two_phase_commit(self) -> TwoPhase | None:
-        """As a participant; None where the database cannot be one."""
+        """The database as a participant of two-phase commits; None if not supported."""
 
     @property
     def crossings(self) -> CrossingStore | None:
-        """Of an act over this database and the first; None where messages neither come from here nor go here."""
+        """For acts that span this database and the first; None if messages cannot cross."""
 
     @property
     def waiting_messages(self) -> WaitingStore | None:
-        """Of acts on what waits in a database beside the first; None where ``crossings`` is."""
+        """For acts on waiting messages of a database beside the first; None if ``crossings`` is None."""
 
     @property
     def delayed_messages(self) -> DelayedActStore | None:
-        """Likewise, on what is delayed there."""
+        """The same for delayed messages."""
 
     def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
-        """By the original's rule (outbox sheet 2). Raises AddressUnreadable where its names allow none."""
+        """The outbox table's address by the original's rule (outbox sheet 2). Raises AddressUnreadable if invalid."""
 
     def aliased(self, alias: str) -> "Dialect":
-        """The same of a database that is looked at beside the first (dialects.aliases); empty: of the first."""
+        """This dialect for a database monitored beside the first (dialects.aliases); for the first, if empty."""
 
     def native(self, address: Address) -> Address:
-        """By the names that the catalog has. Raises AddressUnreadable where it is of another database."""
+        """The address as the catalog has it, without alias. Raises AddressUnreadable if it is of another database."""
 
     def canonical(self, address: Address) -> str:
-        """The address as it stands in headers, e.g. ``"public"."Sales"``."""
+        """The address as headers have it, e.g. ``"public"."Sales"``."""
 
     def address(self, schema: str, table: str) -> Address:
-        """Of a table by its two names, exactly as the catalog has them. Raises AddressUnreadable where it has none."""
+        """The address of a table by its catalog names. Raises AddressUnreadable if they form none."""
 
     def parse_address(self, text: str, default_schema: str | None = None) -> Address:
         """Read an address as an endpoint would (wire sheet 1.4). Raises AddressUnreadable."""
 
     def shares_sessions(self, dsn: str) -> bool:
-        """Whether a pooler lends them anew with each transaction: locks, LISTEN and settings do not hold. Raises
-        DatabaseDown."""
+        """Whether a pooler lends another session per transaction: locks, LISTEN and settings do not last.
+
+        Raises DatabaseDown.
+        """
 
     def without_password(self, dsn: str) -> str:
-        """Where a server is, and as whom; never with which secret."""
+        """The DSN's server, database and user, without secrets."""
 
     def written(self, query: Any) -> str:
-        """A statement as a person may run it; one without parameters."""
+        """A statement without parameters, as a person can run it."""
 
     def connect(
         self,
@@ -134,20 +136,20 @@ class Dialect(Protocol):
         answer_seconds: float | None = None,
         isolation: str = "",
     ) -> Connection:
-        """Open a session in UTC, in which names are looked up in the catalog alone. ``statement_timeout`` is in
-        seconds. Raises DatabaseDown.
+        """Open a session in UTC with only the catalog on its search path. ``statement_timeout`` is in seconds.
+        Raises DatabaseDown.
 
-        ``for_handlers``: others' SQL runs in it, too, by the search path that the address, the role or the database
-        says. Of our statements only those that name everything in full may be asked there.
+        ``for_handlers``: handlers run their SQL in it, with the search path of the DSN, the role or the database. Our
+        statements in it must qualify every name.
 
-        ``fail_fast``: down is also who lets us in and does not answer for 5 s, as a pooler without a session to lend.
-        ``answer_seconds``: after so many without an answer the session is given up, whatever the server does; None:
-        never. ``isolation``: of each of its transactions, one of ``isolations``. ``prepared_statements``: how many are
-        kept; who asks the same of more tables plans each time anew.
+        ``fail_fast``: a server that accepts us but does not answer for 5 s is down, e.g. a pooler with no free session.
+        ``answer_seconds``: close the session after so many without an answer, whatever the server does; None: never.
+        ``isolation``: of all its transactions, one of ``isolations``. ``prepared_statements``: the most that are kept;
+        further statements are planned at each execution.
         """
 
     def borrow(self, raw: Any) -> Connection:
-        """The driver's own open connection, of whoever calls: nothing is begun or ended in it. Raises TypeError."""
+        """Wrap the caller's open driver connection; it begins and ends no transaction. Raises TypeError."""
 
     def pool(
         self,
@@ -160,16 +162,16 @@ class Dialect(Protocol):
         max_size: int = 8,
         answer_seconds: float | None = None,
     ) -> "Pool":
-        """A pool of such sessions. ``lock_timeout``: seconds that a statement waits for somebody else's lock."""
+        """A pool of such sessions. ``lock_timeout``: seconds that a statement waits for a lock."""
 
 
 class Pool(Protocol):
     """Sessions kept open between uses."""
 
     def connection(self, answer_seconds: float | None = None) -> AbstractContextManager[Connection]:
-        """Borrow a session, waiting at most 5 s for one that is lent. Raises DatabaseDown, at once where refused.
+        """Borrow a session, waiting at most 5 s while all are lent. Raises DatabaseDown, at once if refused.
 
-        ``answer_seconds``: for this once, where it is not to be the pool's.
+        ``answer_seconds``: answer timeout for this use, instead of the pool's.
         """
 
     def close(self) -> None: ...

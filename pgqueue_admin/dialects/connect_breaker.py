@@ -1,20 +1,20 @@
-"""Circuit breaker for connecting: while a server is silent, one caller probes, all others fail at once."""
+"""Circuit breaker for connecting: while a server is unresponsive, one caller probes, all others fail at once."""
 
 import threading
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
-PAUSE = 1.0  # between two tries; a server that is back is noticed within it
-SILENCE = 0.5  # who waited so long was not refused
+PAUSE = 1.0  # seconds between two attempts; a server that is back is noticed within it
+SILENCE = 0.5  # seconds: an attempt that took longer was not refused
 
 T = TypeVar("T")
 
 
 class ConnectBreaker:
-    """A try that is refused costs nothing and is repeated freely; one that waited is followed by a pause.
+    """A refused attempt is cheap and repeated freely; one that waited is followed by a pause.
 
-    ``failure``: what a try raises that failed; ``told``: makes what the others are told of it.
+    ``failure``: the exception of a failed attempt; ``told``: makes the exception of all other callers from its text.
     """
 
     def __init__(self, failure: type[Exception], told: Callable[[str], Exception]) -> None:

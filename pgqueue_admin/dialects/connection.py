@@ -1,7 +1,7 @@
 """Protocols of database sessions, implemented by each dialect.
 
-``Session`` is what every dialect has; ``ReceiveSession`` is one that messages are received in. ``Connection`` is
-PostgreSQL's, which can NOTIFY and load in bulk besides.
+Every dialect has ``Session``; messages are received in a ``ReceiveSession``. ``Connection`` is PostgreSQL's, which
+also has NOTIFY and bulk load.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 Params = Mapping[str, Any] | Sequence[Any] | None
 Row = Any  # a named tuple whose fields are the statement's columns
-Command = tuple[Any, Params]  # a statement of a store and its parameters: for a session of the same dialect alone
+Command = tuple[Any, Params]  # a store's statement and its parameters, for sessions of the same dialect
 
 
 class Notification(NamedTuple):
@@ -26,37 +26,37 @@ class Session(Protocol):
 
     def all(self, query: Any, params: Params = None) -> list[Row]: ...
     def one(self, query: Any, params: Params = None) -> Row | None:
-        """The first row; None where there is none."""
+        """The first row, or None."""
 
     def value(self, query: Any, params: Params = None) -> Any:
-        """The first column of the first row; None, too, where there is no row."""
+        """The first column of the first row; None also without a row."""
 
     def run(self, query: Any, params: Params = None) -> int:
-        """Execute; return how many rows were touched."""
+        """Execute; return the number of affected rows."""
 
     def run_all(self, asked: Iterable[Command]) -> None:
-        """Many statements that answer nothing, in one transaction and, where it can be, one round trip; the first that
-        fails raises, and none counts.
+        """Execute statements without results in one transaction and, if possible, one round trip. The first error is
+        raised, and all are undone.
         """
 
     def transaction(self) -> AbstractContextManager[Any]:
-        """A transaction, or a savepoint inside one; left by an exception, it is rolled back.
+        """A transaction, or a savepoint inside one; an exception rolls it back.
 
-        Left without one it is committed, or raises: also where a failed statement inside was ignored.
+        Else it is committed, or raises, e.g. if a failed statement inside was ignored.
         """
 
     @property
     def in_transaction(self) -> bool:
-        """Also in one that has failed."""
+        """Whether a transaction is open, even a failed one."""
 
     @property
     def has_failed(self) -> bool:
-        """In a transaction that takes no more statements."""
+        """Whether the open transaction accepts no more statements."""
 
     @property
     def closed(self) -> bool: ...
     def abort(self) -> None:
-        """Break the session off from any thread: the server rolls back, whoever uses it gets DatabaseDown."""
+        """Break the connection, from any thread: the server rolls back, the session's user gets DatabaseDown."""
 
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...
@@ -64,85 +64,86 @@ class Session(Protocol):
 
 
 class ReceiveSession(Session, Protocol):
-    """One that messages are received in, and that handlers are lent."""
+    """A session in which messages are received, and which is lent to handlers."""
 
     def run_last(self, asked: Iterable[Command]) -> None:
-        """As ``run_all``, at the end of a transaction, perhaps together with its commit: ask nothing after it."""
+        """As ``run_all``, at the end of a transaction, perhaps with its commit: execute nothing after it."""
 
     def transaction_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]]:
-        """A transaction that begins with this statement, in one round trip; gives its rows. Not inside another."""
+        """A transaction that begins with this statement, in one round trip, and yields its rows. Not nested."""
 
     def commit_and_begin_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]] | None:
-        """Commit, and begin as ``transaction_with`` does, in one round trip; ask nothing else in the block that ends.
+        """Commit, and begin as ``transaction_with`` does, in one round trip. Execute nothing more in the ending block.
 
-        To be entered next: that gives the rows, or raises why there are none. None: it cannot be done so, and nothing
-        was committed.
+        Enter the result next: it yields the rows, or raises the statement's error. None: not possible, and nothing was
+        committed.
         """
 
     def place_guard(self) -> None:
-        """Notice, at the end of the transaction under way, that somebody ended it and began another meanwhile.
+        """Make the end of this transaction fail if a handler ends it and begins another.
 
-        Then its end raises EndedFromWithin, and nothing is committed. One round trip; asked again, none.
+        Then its end raises TransactionEndedByHandler, and nothing is committed. One round trip; none if repeated.
         """
 
     def rollback(self) -> None:
-        """End the transaction under way, whoever began it; nothing where there is none."""
+        """Roll back the open transaction, whoever began it; no effect without one."""
 
     def is_closed_by_server(self) -> bool:
-        """Whether the server has ended it, or takes no more writes in it: as far as can be heard without a round trip.
+        """Whether the server closed the session or made it read-only, as far as the client knows without a round trip.
 
-        Not inside a transaction.
+        Call it outside a transaction.
         """
 
     def settings(self) -> Any:
-        """What it is set to, to be compared: what a statement sets off may change it for good. One round trip.
+        """The session's settings, for comparison: code that a statement triggers may change them for good.
 
-        None where it does not say so within seconds. Not inside a transaction.
+        One round trip; None without an answer within seconds. Call it outside a transaction.
         """
 
     @property
     def closed_locally(self) -> bool:
-        """By somebody here: it was not lost."""
+        """Whether this process closed it, not the server or a lost connection."""
 
     def lend(self, is_lent: bool) -> None:
-        """While somebody else asks in it, answers may take as long as they like, whatever limit ours have."""
+        """Mark the session as lent to a handler; while lent, it has no answer timeout."""
 
     def close_if_busy(self) -> None:
-        """Where an answer was not read to its end: no statement can be asked any more, not even a rollback."""
+        """Close a session whose last result was not fully read: it accepts no statement, not even a rollback."""
 
 
 class TwoPhaseSession(ReceiveSession, Protocol):
-    """One whose transaction may be prepared; of a dialect that has ``two_phase_commit``."""
+    """A session whose transaction can be prepared; of a dialect with ``two_phase_commit``."""
 
     def begin_with(self, queries: Iterable[Any]) -> None:
-        """Begin a transaction by these, to be ended by ``end_with``, or with the session."""
+        """Begin a transaction with these statements; ``end_with`` or the session's end ends it."""
 
     def end_with(self, queries: Iterable[Any]) -> None:
-        """End it so, without a commit. Raises where a block's end would: also where a handler has ended it."""
+        """End the transaction with these statements instead of a commit. Raises as the end of a block does, e.g. if a
+        handler ended it."""
 
     def end_prepared(self, query: Any) -> None:
-        """Outside of a transaction: end what this session or another has prepared."""
+        """End a prepared transaction of this or another session. Call it outside a transaction."""
 
 
 class NotifySession(Session, Protocol):
-    """One that waits for others to tell of their commits; of a dialect that ``supports_notify``."""
+    """A session that listens for notifications; of a dialect that ``supports_notify``."""
 
     def disable_idle_timeout(self) -> None:
-        """The server may not end it for being idle, as databases may be set to: it is one that waits for others."""
+        """Disable the server's idle session timeout, which a database may set: a listening session is idle."""
 
     def listen(self, *channels: str) -> None:
-        """And disable the idle timeout."""
+        """Listen, and disable the idle timeout."""
 
     def notify(self, channel: str, payload: str = "") -> None: ...
     def notifications(self, timeout: float) -> Iterator[Notification]:
-        """Yield what arrives within ``timeout`` seconds, at once when something is there.
+        """Wait at most ``timeout`` seconds and yield notifications as soon as some arrive.
 
-        Called again and again, it asks each ``ask_every`` seconds whether the server is still there.
+        Called repeatedly, it probes the server every ``ask_every`` seconds.
         """
 
     @property
     def ask_every(self) -> float:
-        """Half of what it waits for an answer at most; infinite where it waits for ever."""
+        """Half of the answer timeout in seconds; infinite without one."""
 
     def fileno(self) -> int: ...
 
@@ -151,16 +152,16 @@ class Connection(TwoPhaseSession, NotifySession, Protocol):
     """A session of PostgreSQL."""
 
     raw: Any  # the driver's own connection, for code of the same dialect
-    dialect: Any  # a Dialect: the one that made it, whose statements and addresses it takes
+    dialect: Any  # the Dialect that made it, whose statements and addresses it takes
 
     def batch(self, asked: Iterable[Command]) -> list[list[Row]]:
-        """Ask many statements in one round trip and one transaction. The first that fails raises, and none counts."""
+        """Execute statements in one round trip and one transaction. The first error is raised, and all are undone."""
 
     def copy_rows(self, query: Any, rows: Iterable[tuple[bytes, Any, str, bytes]]) -> None:
-        """Load rows of a queue: id, when it expires (as ``expiries`` says it, or None), headers, body."""
+        """Load rows of a queue: id, expiry (as ``expiries`` returns it, or None), headers, body."""
 
     def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
-        """Load rows in the database's own bulk format, each chunk on its way while the next is made."""
+        """Load rows in the database's own bulk format; each chunk is sent while the next is made."""
 
     def as_json(self, value: Any) -> str:
-        """As text that this database takes for its own JSON."""
+        """The value as JSON text that this database accepts."""

@@ -1,4 +1,4 @@
-"""What another database is asked where a message goes from the first into it, or back: two transactions, one act."""
+"""Store of another database for acts that move messages between it and the first: two transactions, one act."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,14 +12,14 @@ CommitState = Literal["committed", "not_committed", "in_progress", "not_known"]
 
 
 class CommitOutcome(NamedTuple):
-    """``why``: a sentence, where nobody can be told any more."""
+    """``why``: a sentence, if the outcome can no longer be found out."""
 
     state: CommitState
     why: str = ""
 
 
 class TakenRow(NamedTuple):
-    """A row that is held until the transaction ends. ``part`` and ``place`` say where it lies meanwhile."""
+    """A row locked until the transaction ends. ``part`` and ``place`` locate it until then."""
 
     part: int
     place: str
@@ -30,38 +30,38 @@ class TakenRow(NamedTuple):
 
 
 class CrossingStore(Protocol):
-    """Called inside a transaction of the session, except ``fault``, ``here``, ``pin``, ``commit_outcome``, ``forget``.
+    """Call its methods inside a transaction, except ``fault``, ``here``, ``pin``, ``commit_outcome``, ``forget``.
     ``asked`` needs no session."""
 
     def fault(self, session: Session) -> str:
-        """Why it could not tell afterwards what became of a transaction, with what mends that; empty: it can."""
+        """Why a transaction's outcome could not be found out later, and the cure; empty if it could."""
 
     def here(self, session: Session) -> str:
-        """Which database this is: what was switched on for one is not for another that answers in its place."""
+        """Identity of this database: settings of one do not hold for another that replaced it at the same address."""
 
     def mark(self, session: Session) -> str:
         """The key by which ``commit_outcome`` finds this transaction. A crash does not undo a committed one."""
 
     def pin(self, session: Session) -> None:
-        """In another session of that database, when all is written: from then on no crash gives the mark to others."""
+        """After all is written, in another session: make sure that no crash gives the mark to another transaction."""
 
     def asked(self, mark: str) -> str:
-        """What ``commit_outcome`` asks, in words, for whoever looks there by hand."""
+        """The query of ``commit_outcome`` in words, for manual inspection."""
 
     def commit_outcome(self, session: Session, mark: str) -> CommitOutcome:
-        """What became of it. *not_committed* is for ever. Outside of that transaction."""
+        """Outcome of the marked transaction; *not_committed* is final. Call it outside that transaction."""
 
     def forget(self, session: Session, mark: str) -> None:
-        """It will be asked no more."""
+        """Drop the mark: its outcome will not be queried again."""
 
     def put(self, session: Session, queue: Address, row_id: UUID, headers: str, body: bytes) -> int:
-        """Insert one that never expires; how many rows the table has taken."""
+        """Insert a message that never expires; return the number of rows that the table accepted."""
 
     def take(self, session: Session, queue: Address, limit: int, most: int) -> list[TakenRow]:
-        """Hold rows that nobody has, the lowest first: of so many bytes, and one in any case."""
+        """Lock free rows, lowest seq first: at most ``most`` bytes in all, but at least one row."""
 
     def body(self, session: Session, queue: Address, row: TakenRow) -> bytes | None:
-        """Of one that is held."""
+        """The body of a locked row."""
 
     def remove(self, session: Session, queue: Address, rows: Sequence[TakenRow]) -> int:
-        """Delete those that are held; how many."""
+        """Delete locked rows; return how many."""

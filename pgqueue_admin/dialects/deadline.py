@@ -18,7 +18,7 @@ def end() -> None:
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """A shorter one for a part, which must not use up what the rest has."""
+    """Set a shorter limit for a part, so that it leaves time for the rest."""
     before = _ends_at.set(min(_ends_at.get(), time.monotonic() + seconds))
     try:
         yield
@@ -27,5 +27,5 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def left() -> float:
-    """Seconds, 0 when they are over; infinity where nobody set a limit."""
+    """Seconds left, 0 after the limit; infinity without one."""
     return max(0.0, _ends_at.get() - time.monotonic())

@@ -1,4 +1,4 @@
-"""Where a coordinator writes that a transaction over several databases commits (presumed abort: no row, no commit)."""
+"""Store of a coordinator's decisions to commit distributed transactions (presumed abort: no row, no commit)."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, Protocol
@@ -7,46 +7,46 @@ from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Command, Session
 from pgqueue_admin.dialects.table_fault import TableFault
 
-DECISIONS = "_Decision"  # behind the outbox table's name
-COORDINATOR = "coordinator"  # the id of the row that says who this coordinator is
+DECISIONS = "_Decision"  # suffix of the outbox table's name
+COORDINATOR = "coordinator"  # the id of the row with this coordinator's identity
 
 
 class NeverDecided(Exception):
-    """Rolls back what was inserted to find that out."""
+    """Rolls back the row inserted to find that out."""
 
 
 class Decision(NamedTuple):
-    """``databases``: the names whose prepared transactions are to be committed."""
+    """``databases``: names of those whose prepared transactions must be committed."""
 
     id: str
     databases: tuple[str, ...]
 
 
 class DecisionStore(Protocol):
-    """One table, beside the outbox's: a decision is one commit with the record of the message."""
+    """One table, beside the outbox's: a decision commits together with the record of the message."""
 
     address: Address
 
     def create(self, session: Session) -> None:
-        """Where it is missing; safe beside others who do the same."""
+        """Create the table if missing; safe for concurrent callers."""
 
     def faults(self, session: Session) -> Iterator[TableFault]:
-        """What keeps it from being one; reads the catalog."""
+        """Defects that make the table unusable; reads the catalog."""
 
     def identity(self, session: Session) -> str:
-        """32 hexadecimal digits, the same for as long as the table lives: of another table are others' transactions."""
+        """32 hexadecimal digits, constant for the table's life. Branches with another identity are not ours."""
 
     def deciding(self, id: str, databases: Sequence[str]) -> Command:
-        """Inserts a decision, which holds once its transaction commits. Before anything is prepared under this id."""
+        """The statement that inserts a decision, valid once committed. Execute it before preparing under this id."""
 
     def decided(self, session: Session) -> list[Decision]:
-        """All that are not forgotten."""
+        """All decisions not forgotten."""
 
     def outcome(self, session: Session, id: str) -> bool | None:
-        """Of something that was found prepared. False: never decided, since its transaction is over. None: it goes on.
+        """Decision on a prepared transaction. False: it ended without one. None: its coordinator still works on it.
 
-        Whoever inserts a decision holds its key until their transaction ends; so the answer needs no time-out.
+        Inserting a decision locks its key until that transaction ends; so the answer needs no timeout.
         """
 
     def forget(self, session: Session, ids: Collection[str]) -> None:
-        """Once nothing of them is prepared anywhere."""
+        """Delete decisions of which nothing is prepared any more."""

@@ -1,4 +1,4 @@
-"""What a table of decisions is on every database: its two columns, and what is asked by one statement."""
+"""The part of a decision table common to all databases: its two columns, and operations of one statement."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
@@ -16,14 +16,14 @@ class DecisionTable(ABC):
     """Part of DecisionStore (dialects.decision_store)."""
 
     def __init__(self, sql: Any, address: Address, decide: Any):
-        """``sql``: the dialect. ``decide``: what inserts a decision, composed with the address."""
+        """``sql``: the dialect. ``decide``: the statement that inserts a decision, composed with the address."""
         self.address = address
         self._dialect, self._sql, self._decide = sql, sql.decision, decide
         self._creation = self._sql.create(table=address)
 
     @abstractmethod
     def _try_deciding(self, session: Session, command: Command) -> None:
-        """Insert it, and wait briefly for who inserts the same. Raises AlreadyExists, Locked."""
+        """Insert the decision, waiting briefly for a concurrent insert of the same. Raises AlreadyExists, Locked."""
 
     def faults(self, session: Session) -> Iterator[TableFault]:
         rows = session.all(self._sql.columns(), {"schema": self.address.schema, "name": self.address.table})
@@ -38,7 +38,7 @@ class DecisionTable(ABC):
             yield from self._other_faults(found)
 
     def _other_faults(self, columns: dict[str, Any]) -> Iterator[TableFault]:
-        """Of one whose columns are right."""
+        """Further faults of a table whose columns are right."""
         yield from ()
 
     def identity(self, session: Session) -> str:

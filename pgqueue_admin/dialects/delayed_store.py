@@ -1,4 +1,4 @@
-"""What the engine asks of a delayed table, whatever the database."""
+"""Protocol of a delayed table, the same for every database."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from pgqueue_admin.dialects.table_fault import TableFault
 
 
 class DelayedRow(NamedTuple):
-    """Due at ``at``, or ``delay_ms`` after now by the server's clock; one of the two."""
+    """Due either at ``at``, or ``delay_ms`` from now by the server's clock."""
 
     headers: str
     body: bytes
@@ -19,12 +19,12 @@ class DelayedRow(NamedTuple):
 
 
 class DelayedStore(Protocol):
-    """One delayed table, and the queue that what is due goes to."""
+    """One delayed table, and the queue that its due messages move to."""
 
     address: Address
 
     def create(self, session: Session) -> None:
-        """Where it is missing; safe beside others who create it at the same moment."""
+        """Create the table if missing; safe for concurrent callers."""
 
     def add_body_column(self, session: Session) -> None:
         """As of a queue."""
@@ -33,10 +33,10 @@ class DelayedStore(Protocol):
         """As of a queue."""
 
     def insertions(self, rows: Sequence[DelayedRow]) -> list[Command]:
-        """What stores them; at least one row."""
+        """Statements that store them; at least one row."""
 
     def move_due(self, session: Session, most: int) -> int:
-        """Move what is due to the queue, soonest first; how many. Raises RowsDropped where the queue left some out."""
+        """Move due messages to the queue, soonest first; return how many. Raises RowsDropped if it drops some."""
 
     def next_due(self, session: Session) -> float | None:
-        """In how many seconds the next comes due, whatever is overdue already; None: none does."""
+        """Seconds until the next message is due, ignoring overdue ones; None without one."""

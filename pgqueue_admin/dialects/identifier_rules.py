@@ -1,4 +1,4 @@
-"""How a kind of database writes names and texts, and which names an outbox may have there (outbox sheet 2)."""
+"""Rules of a database for identifiers and string literals, and for names of outbox tables (outbox sheet 2)."""
 
 import unicodedata
 from dataclasses import dataclass
@@ -7,29 +7,29 @@ from typing import Literal
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
 
-_NEVER = frozenset("[]`")  # the original takes no prefix with one of these
+_NEVER = frozenset("[]`")  # the original rejects a prefix with one of these
 
 
 @dataclass(frozen=True, slots=True)
 class IdentifierRules:
-    """``quotes``: the opening and the closing one, which is doubled in a name. ``forbidden``: what no name may hold."""
+    """``quotes``: opening and closing; names double the closing one. ``forbidden``: texts not allowed in names."""
 
     quotes: str
     longest: int
     default_schema: str = ""
-    longest_schema: int = 0  # 0: as any name
+    longest_schema: int = 0  # 0: as ``longest``
     in_bytes: bool = False
     longest_prefix: int | None = None
     suffix: str = "OutboxData"
-    derived: int = 0  # by how much the longest name that is made of the table's is longer
+    derived: int = 0  # by how much the longest name derived from the table's exceeds it
     upper_case_ascii: bool = False
     only_bmp: bool = False
     forbidden: tuple[str, ...] = ()
     text_quote: str = "'"
-    backslashes: Literal["plain", "marked", "hex"] = "plain"  # in a text: as any, in E'', or written as hexadecimal
+    backslashes: Literal["plain", "marked", "hex"] = "plain"  # in a literal: as they are, in E'', or in hexadecimal
 
     def quote(self, name: str, longest: int = 0) -> str:
-        """Raises AddressUnreadable where the database would refuse the name, cut it, or read it as something else."""
+        """Quote a name. Raises AddressUnreadable if the database would refuse, truncate or misread it."""
         self._insist(name, longest or self.longest)
         opening, closing = self.quotes[0], self.quotes[1]
         return f"{opening}{name.replace(closing, closing * 2)}{closing}"
@@ -39,7 +39,7 @@ class IdentifierRules:
         return schema + self.quote(address.table)
 
     def text(self, value: str) -> str:
-        """A literal, whatever the server's settings are."""
+        """A string literal that is valid with any server settings."""
         if "\\" in value and self.backslashes == "hex":
             return f"convert(x'{value.encode().hex()}' using utf8mb4)"
         if "\\" in value and self.backslashes == "marked":
@@ -47,7 +47,7 @@ class IdentifierRules:
         return self.text_quote + value.replace("'", "''") + "'"
 
     def outbox_table(self, endpoint: str, prefix: str | None) -> str:
-        """By the original's rule: another name would be a table that it cannot share. Raises AddressUnreadable."""
+        """Name of an outbox table by the original's rule, so that both share it. Raises AddressUnreadable."""
         start = endpoint.replace(".", "_") + "_" if prefix is None else prefix
         cure = "give a shorter or plainer one, outbox=Outbox(prefix=…) or --prefix"
         if self.longest_prefix is not None and len(start) > self.longest_prefix:

@@ -1,7 +1,7 @@
 """A session whose server starts a transaction with the first statement after a commit.
 
-Where the server ends a transaction, at a deadlock or a handler's DDL, what follows is no commit of its own. A statement
-outside of ``transaction()`` is followed by a commit of ours. MySQL and SQL Server are asked so.
+Statements after a transaction that the server ended, by a deadlock or a handler's DDL, are not autocommitted. We commit
+after a statement outside of ``transaction()``. MySQL and SQL Server are used so.
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +25,7 @@ def row_type(names: tuple[str, ...]) -> Any:
 
 
 class ImplicitSession(ABC):
-    """Implements ReceiveSession (dialects.connection) but for what the driver alone knows."""
+    """Implements ReceiveSession (dialects.connection), except what depends on the driver."""
 
     def __init__(self) -> None:
         self._depth = 0  # of transaction and savepoints
@@ -35,15 +35,15 @@ class ImplicitSession(ABC):
 
     @abstractmethod
     def _answer(self, query: Any, params: Params = None) -> tuple[list[Row], int]:
-        """Execute; the rows, and how many were touched. Raises errors of ``dialects.errors``."""
+        """Execute; return the rows and the number of affected ones. Raises errors of ``dialects.errors``."""
 
     @abstractmethod
     def _end(self, is_guarded: bool) -> None:
-        """Commit. ``is_guarded``: raises TransactionEndedByHandler where it is not the one that ``place_guard`` saw."""
+        """Commit. ``is_guarded``: raises TransactionEndedByHandler if it is not the transaction of ``place_guard``."""
 
     @abstractmethod
     def _undo(self) -> None:
-        """Roll back, whoever began it."""
+        """Roll back, whoever began the transaction."""
 
     @abstractmethod
     def _set_savepoint(self, name: str) -> None: ...
@@ -112,7 +112,7 @@ class ImplicitSession(ABC):
             raise
 
     def _dooming(self, work: Callable[..., _T], *args: Any) -> _T:
-        """As ``_ask``: a failure dooms the transaction, as far as the savepoint before it."""
+        """As ``_ask``: a failure dooms the transaction, up to the savepoint before it."""
         if self._is_doomed:
             raise errors.DatabaseError(DOOMED)
         try:
@@ -136,7 +136,7 @@ class ImplicitSession(ABC):
         self._depth, self._is_doomed, self._is_guarded = 1, False, False
 
     def commit(self) -> None:
-        """Or raise why nothing was committed."""
+        """Commit, or raise why nothing was committed."""
         try:
             self._insist()
             self._end(self._is_guarded)
@@ -160,13 +160,13 @@ class ImplicitSession(ABC):
         self._depth += 1
 
     def end_savepoint(self) -> None:
-        """Where that is refused it stands, to be undone."""
+        """Release the savepoint; if that fails, it stays, to be undone."""
         self._insist()
         self._dooming(self._release_savepoint, f"pgqueue_{self._depth - 1}")
         self._depth -= 1
 
     def undo_savepoint(self) -> None:
-        """Where the server has undone all of the transaction there is no such savepoint, and it stays doomed."""
+        """Roll back to the savepoint. After a server-side rollback there is none, and the transaction stays doomed."""
         if self.in_transaction and not self.closed:
             self._depth -= 1
             with suppress(errors.DatabaseError):
@@ -203,7 +203,7 @@ class ImplicitSession(ABC):
 
 
 class _Transaction(AbstractContextManager[Any]):
-    """The outermost. No generator: one that is dropped half way would end whatever has begun since."""
+    """An outermost transaction. No generator: if garbage-collected, it would end a later transaction."""
 
     def __init__(self, session: ImplicitSession, first: Command | None = None):
         self._session, self._first = session, first

@@ -1,4 +1,4 @@
-"""What the lease queue asks of a database: messages that are locked for a time, and end in an archive."""
+"""Protocol of the lease queue: messages are locked for a time, and end in an archive."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,10 +12,10 @@ Result = Literal["success", "rejected", "failed", "lock_expired"]
 
 
 class Lease(NamedTuple):
-    """A message that is locked, and the token that says by whom.
+    """A locked message, and the token of its holder.
 
-    ``message``: JSON as text, of any depth and size. ``attempts``: how often it was claimed, this time too.
-    ``expires_at``: when the lock ends by the database's clock, as of the claim.
+    ``message``: JSON as text, of any depth and size. ``attempts``: number of claims, this one included.
+    ``expires_at``: end of the lock by the database's clock, as of the claim.
     """
 
     id: int
@@ -27,7 +27,7 @@ class Lease(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """How a message is to end. Texts hold no NUL and no half character."""
+    """How to end a message. Texts contain no NUL and no lone surrogate."""
 
     id: int
     token: str
@@ -40,7 +40,7 @@ class Ending(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How it ended: as *lock_expired* where its lock was over. ``archive_id``: None where a success is not archived."""
+    """How it ended: *lock_expired* if its lock had expired. ``archive_id``: None if a success is not archived."""
 
     id: int
     result: Result
@@ -48,15 +48,15 @@ class Ended(NamedTuple):
 
 
 class Expired(NamedTuple):
-    """What became of locks that were over."""
+    """Number of messages with expired locks that were archived and released."""
 
     archived: int
     released: int
 
 
 class Outlook(NamedTuple):
-    """Seconds until the next message can be claimed, and until the next lock is over: negative where one is already,
-    None where no message waits, or none is locked.
+    """Seconds until the next message can be claimed, and until the next lock expires: negative if that is past, None if
+    no message waits, or none is locked.
     """
 
     claim_in: float | None
@@ -76,9 +76,9 @@ class Outlook(NamedTuple):
 
 
 class DeadLease(NamedTuple):
-    """A dead message that is given to a handler of the dead, and how often it was, this time too.
+    """A dead message for a dead-message handler. ``given``: number of deliveries, this one included.
 
-    ``result`` and all after it is of its archive row; None, where that is gone.
+    ``result`` and all fields after it come from its archive row; None if that is gone.
     """
 
     archive_id: int
@@ -96,7 +96,7 @@ class DeadLease(NamedTuple):
 
 
 class HandEnding(NamedTuple):
-    """How a person ends a message. Texts hold no NUL and no half character."""
+    """How a person ends a message. Texts contain no NUL and no lone surrogate."""
 
     result: Literal["rejected", "failed"]
     who: str
@@ -104,23 +104,23 @@ class HandEnding(NamedTuple):
 
 
 class LeaseStore(Protocol):
-    """Each call is one statement, of which nothing is looked up by the session's search path or zone."""
+    """Each call is one statement, independent of the session's search path and time zone."""
 
     def is_installed(self, session: Connection) -> bool:
-        """Whether its tables are there, and as this program knows them."""
+        """Whether its tables exist in the form that this program knows."""
 
     def publish(self, session: Connection, messages: Sequence[str]) -> list[int]:
-        """Insert JSON texts, in this order; their ids."""
+        """Insert JSON texts in this order; return their ids."""
 
     def claim(self, session: Connection, most: int, seconds: float, releases: int = 0, holder: str = "") -> list[Lease]:
-        """Lock so many messages that nobody has locked and that are due. Expired locks are left to ``expire``.
+        """Lock at most so many due, unlocked messages. Expired locks are left to ``expire``.
 
-        ``releases``: up to which attempt a message is released, and not archived, where this lock expires.
-        ``holder``: who this is, for readers; kept where the tables are of version 10.
+        ``releases``: up to this attempt, a message is released and not archived if the lock expires.
+        ``holder``: the claimer's name, for readers; stored if the tables are of version 10.
         """
 
     def renew(self, session: Connection, leases: Sequence[tuple[int, str]], seconds: float) -> set[str]:
-        """Have the locks end so many seconds from now; the tokens of those that were still held."""
+        """Extend locks to so many seconds from now; return the tokens of those still held."""
 
     def finish(
         self,
@@ -130,40 +130,40 @@ class LeaseStore(Protocol):
         machine: str,
         archive_success: bool = True,
     ) -> list[Ended]:
-        """Delete and archive at once what is still held by its token, and nothing else."""
+        """Delete and archive messages that are still held by their tokens, in one statement."""
 
     def release(self, session: Connection, lease: tuple[int, str], after: float | datetime = 0) -> bool:
-        """For another go, in so many seconds or at that time. False: it was not held any more."""
+        """Release a message for another attempt, in so many seconds or at that time. False: no longer held."""
 
     def release_seen(self, session: Connection, id: int, seen: str) -> bool:
-        """By hand: as ``release``, from the lock that somebody looked at. False: nothing was done."""
+        """Release by hand, if the lock is still the one that the person saw. False: nothing was done."""
 
     def end_seen(self, session: Connection, id: int, seen: str, ending: HandEnding) -> int | None:
-        """By hand: end a message whose lock, or lack of one, is that which somebody looked at; its archive id."""
+        """End a message by hand, if its lock, or lack of one, is still as the person saw it; return its archive id."""
 
     def seen_now(self, session: Connection, id: int) -> str | None:
-        """Which lock it has now, empty for none; None: it is not there."""
+        """The message's present lock, empty without one; None if the message is gone."""
 
     def expire(self, session: Connection, most: int, handled_by: str) -> Expired:
-        """Archive or release messages whose locks are over; those that somebody else has in hand are left to them."""
+        """Archive or release messages with expired locks; skip rows locked by another transaction."""
 
     def renotify(self, session: Connection, most: int) -> int:
-        """NOTIFY again for so many unprocessed messages, the next ones at each call; how many."""
+        """NOTIFY again for so many unprocessed messages, the next ones at each call; return how many."""
 
     def outlook(self, session: Connection) -> Outlook:
-        """When there is something to claim next, and when to expire."""
+        """When the next message can be claimed, and when the next lock expires."""
 
     def ask_for_dead(self, session: Connection) -> None:
-        """From now on dead messages are kept for who handles them."""
+        """Start keeping dead messages for dead-message handlers."""
 
     def claim_dead(self, session: Connection, most: int, seconds: float) -> list[DeadLease]:
-        """So many that nobody has had for their time; each comes again after ``seconds``, unless it is ended."""
+        """Claim at most so many free dead messages; each is delivered again after ``seconds``, unless ended."""
 
     def end_dead(self, session: Connection, archive_id: int) -> None:
-        """It comes no more."""
+        """Do not deliver it again."""
 
     def delay_dead(self, session: Connection, archive_id: int, seconds: float) -> None:
-        """It comes again then."""
+        """Deliver it again after so many seconds."""
 
     def dead_due_in(self, session: Connection) -> float | None:
-        """Seconds until the next one can be claimed, negative where one can be already; None: there is none."""
+        """Seconds until the next dead message can be claimed, negative if one can be now; None without one."""

@@ -1,4 +1,4 @@
-"""Instants that a table holds and Python's calendar does not: infinity, 44 BC, the year 294276."""
+"""Database times beyond Python's calendar: infinity, 44 BC, the year 294276."""
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -8,9 +8,9 @@ _WRITTEN = re.compile(r"-?infinity|\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?(
 
 
 class Beyond(datetime):
-    """At that end of the calendar, a day inside it, so that a zone can be put on; whatever is added, it stays there.
+    """A datetime a day inside that end of the calendar, so that a zone can be applied; arithmetic leaves it unchanged.
 
-    ``beyond`` is what the database wrote. It goes back to the database as that, also as the key of a page.
+    ``beyond`` is the database's text. It is sent back to the database as that, also as the key of a page.
     """
 
     beyond: str = ""
@@ -53,7 +53,7 @@ class Beyond(datetime):
 
 
 def read(text: str) -> datetime | None:
-    """An instant as its ``isoformat`` wrote it; None for what is none, whoever wrote that."""
+    """Parse the text of ``isoformat``; None if it is invalid."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:

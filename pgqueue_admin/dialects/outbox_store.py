@@ -1,4 +1,4 @@
-"""What the outbox asks of a database: a record of each handled message, and of what it is still to send."""
+"""Protocol of the outbox: a record of each handled message with its pending sends."""
 
 from collections.abc import Collection, Iterator
 from datetime import timedelta
@@ -20,7 +20,7 @@ class OutboxRecord(NamedTuple):
 
 
 class OutboxWork(NamedTuple):
-    """``leads``: no other process keeps this table. Whether there is anything to purge, and anything to dispatch."""
+    """``leads``: this process alone maintains the table. ``purge``, ``relay``: something is to be purged, dispatched."""
 
     leads: bool
     purge: bool
@@ -28,47 +28,47 @@ class OutboxWork(NamedTuple):
 
 
 class OutboxStore(Protocol):
-    """One outbox table. Times are the server's, in UTC whatever the session's zone is."""
+    """One outbox table. Times are the server's, in UTC whatever the session's time zone is."""
 
     address: Address
-    says_when: bool | None  # a record was written; None: not asked yet
-    is_durable: bool  # a commit with a record is on disk when it answers, where its session can ask for that
-    before_mark: Command | None  # begins a transaction that no other may refuse once it has marked; None: each is one
-    locks_gaps: ClassVar[bool]  # to find no record at serializable keeps others from inserting it
+    says_when: bool | None  # the table says when a record was written; None: not known yet
+    is_durable: bool  # a commit with a record is flushed to disk, if its session can request that
+    before_mark: Command | None  # first in a marking transaction: rules out serialization failures; None: not needed
+    locks_gaps: ClassVar[bool]  # at serializable, finding no record blocks others from inserting it
 
     def create(self, session: Session) -> None:
-        """The table and its indexes, each where it is missing; safe beside others who do the same."""
+        """Create the table and its indexes, each if missing; safe for concurrent callers."""
 
     def faults(self, session: Session, isolation: Isolation = "read_committed") -> Iterator[TableFault]:
-        """What keeps it from being one; reads the catalog. ``isolation``: of its transactions, which a database may be
-        set not to have."""
+        """Defects that make the table unusable; reads the catalog. ``isolation``: of its transactions; a database may
+        not allow it."""
 
     def finding(self, message_id: str) -> Command:
-        """Answers with an OutboxRecord, or with no row."""
+        """The statement that returns an OutboxRecord, or no row."""
 
     def storing(self, message_id: str, operations: str, wait: timedelta) -> Command:
-        """Inserts the record. ``wait``: for how long at most for somebody who inserts the same and has not ended.
+        """The statement that inserts the record. ``wait``: at most, for an open transaction that inserts the same.
 
-        Raises AlreadyExists where they have committed, Deadlock where that cannot be said, Locked where they go on.
+        Raises AlreadyExists if that committed, Deadlock if its outcome is unclear, Locked if it is still open.
         """
 
     def completing(self, message_id: str, operations: str) -> Command:
-        """Puts the operations into a record that was inserted before its handlers ran."""
+        """The statement that adds the operations to a record inserted before its handlers ran."""
 
     def marking(self, message_id: str) -> Command:
-        """Marks a record as dispatched. The statement fails where it was marked already: nothing may be sent twice."""
+        """The statement that marks a record as dispatched. It fails if already marked: nothing may be sent twice."""
 
     def work(self, session: Session, keep: timedelta, grace: timedelta) -> OutboxWork:
-        """One indexed look; the session leads from then on where nobody else does.
+        """Check for work by index; the session becomes leader if there is none.
 
-        ``grace``: how old what is undispatched must be, where the table says how old it is.
+        ``grace``: minimum age of undispatched records, if the table has their age.
         """
 
     def purge(self, session: Session, keep: timedelta, most: int) -> int:
-        """Delete so many records that were dispatched longer ago, past those that somebody else has locked."""
+        """Delete at most so many records dispatched more than ``keep`` ago, skipping locked ones."""
 
     def pending(self, session: Session, grace: timedelta, most: int, without: Collection[str]) -> list[OutboxRecord]:
-        """Lock undispatched records but these, past those that somebody else has locked; in the caller's transaction.
+        """Lock undispatched records except ``without``, skipping locked ones; in the caller's transaction.
 
-        Of a table that does not say how old its records are, all.
+        If the table has no ages, records of any age.
         """

@@ -1,4 +1,4 @@
-"""What an outbox table is on every database: its columns and indexes, and what is asked by one statement."""
+"""The part of an outbox table common to all databases: columns, indexes, and operations of one statement."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -13,15 +13,15 @@ from pgqueue_admin.dialects.table_fault import TableFault
 
 
 class OutboxTable(ABC):
-    """The original's table, or one of ours, which has a column more. Part of OutboxStore (dialects.outbox_store)."""
+    """The original's table, or ours, which has one more column. Part of OutboxStore (dialects.outbox_store)."""
 
-    _complete: Any  # what puts operations into a record
-    column_types: ClassVar[Mapping[str, tuple[str, ...]]]  # as the catalog writes them, the first for choice
+    _complete: Any  # the statement that adds operations to a record
+    column_types: ClassVar[Mapping[str, tuple[str, ...]]]  # as the catalog writes them, the preferred one first
     locks_gaps: ClassVar[bool] = False
-    indexed: ClassVar[tuple[str, ...]] = ("DispatchedAt", "Dispatched")  # what leads an index
+    indexed: ClassVar[tuple[str, ...]] = ("DispatchedAt", "Dispatched")  # the first columns of indexes
 
     def __init__(self, sql: Any, address: Address, name: str, named: Mapping[str, str]):
-        """``sql``: the dialect. ``name``: as a statement has it; ``named``: how the catalog is asked for it."""
+        """``sql``: the dialect. ``name``: the table in a statement; ``named``: its parameters in catalog queries."""
         self.address = address
         self.says_when: bool | None = None
         self.is_durable = False
@@ -32,7 +32,7 @@ class OutboxTable(ABC):
 
     @abstractmethod
     def _index(self, column: str) -> Any:
-        """What makes the index on it."""
+        """The statement that creates the index on the column."""
 
     def _creation(self) -> Any:
         return self._sql.create(table=self.address)
@@ -61,7 +61,7 @@ class OutboxTable(ABC):
             yield TableFault(said, written(statement))
 
     def _isolation_faults(self, session: Session, isolation: Isolation) -> Iterator[TableFault]:
-        """Of a database that has it or not by its own setting; what the dialect lacks is refused before."""
+        """Faults of a database that does not allow the level; levels the dialect lacks are refused earlier."""
         yield from ()
 
     def _missing_indexes(self, session: Session) -> list[Any]:
@@ -72,7 +72,7 @@ class OutboxTable(ABC):
         return {self._spelling(row.name): row for row in session.all(self._columns_query(), self._named)}
 
     def _spelling(self, column: str) -> str:
-        """As the original's script writes it, however the catalog does."""
+        """The catalog's name as the original's script spells it."""
         return column
 
     def _indexes_query(self) -> Any:

@@ -13,7 +13,7 @@ Compose = Callable[[str, dict[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement. Call it with its identifiers to get what the driver executes."""
+    """One statement. Call it with its identifiers to get a query for the driver."""
 
     name: str
     why: str
@@ -42,7 +42,7 @@ class Statements:
 
 
 class StatementFolder:
-    """The .sql files of a folder, by attribute: ``folder.queue`` is queue.sql, read when it is first asked for."""
+    """The .sql files of a folder, by attribute: ``folder.queue`` is queue.sql, read on first use."""
 
     def __init__(self, name: str, folder: Path, compose: Compose):
         self.name = name
@@ -60,7 +60,7 @@ def parse(path: Path) -> Iterator[tuple[str, str, str]]:
     """Yield (name, why, text) of each statement.
 
     A statement is a line ``-- name: <name>``, a line ``-- <why it is as it is>``, and SQL until the next name.
-    Raises ValueError where text stands before the first name, a name has no reason or no statement, or occurs twice.
+    Raises ValueError if text precedes the first name, or a name has no reason, no statement, or occurs twice.
     """
     source = path.read_text(encoding="utf-8")
     heads = list(_HEAD.finditer(source))

@@ -1,4 +1,4 @@
-"""What the engine asks of the table that says who wants which events, whatever the database."""
+"""Protocol of the subscription table, the same for every database."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -9,21 +9,21 @@ from pgqueue_admin.dialects.table_fault import TableFault
 
 
 class SubscriptionStore(Protocol):
-    """One routing table. Queue addresses in it are texts, as their endpoints wrote them (wire sheet 4)."""
+    """One subscription table. Queue addresses in it are texts as their endpoints wrote them (wire sheet 4)."""
 
     address: Address
 
     def create(self, session: Session) -> None:
-        """Where it is missing; safe beside others who create it at the same moment."""
+        """Create the table if missing; safe for concurrent callers."""
 
     def faults(self, session: Session) -> Iterator[TableFault]:
-        """What keeps it from being one; reads the catalog."""
+        """Defects that make the table unusable; reads the catalog."""
 
     def subscribe(self, session: Session, endpoint: str, topic: str, queue: str) -> None:
-        """One row per endpoint and topic; the newest queue replaces the one before."""
+        """Store one row per endpoint and topic; a newer queue replaces the old one."""
 
     def unsubscribe(self, session: Session, endpoint: str, topic: str) -> None:
-        """Whatever its queue is; nothing happens where it is not subscribed."""
+        """Delete the subscription, whatever its queue; no effect without one."""
 
     def subscribers(self, session: Session, topics: list[str]) -> list[str]:
-        """The queues that want one of these, each spelling once."""
+        """The queues subscribed to any of these topics, each spelling once."""

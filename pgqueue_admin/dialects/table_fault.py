@@ -1,10 +1,10 @@
-"""What is wrong with a table, and the statement that mends it."""
+"""A defect of a table, and the statement that repairs it."""
 
 from typing import NamedTuple
 
 
 class TableFault(NamedTuple):
-    """``stops``: nothing can be received so. ``cure``: SQL for whoever owns the table; it keeps the rows."""
+    """``stops``: receiving is impossible. ``cure``: SQL for the table's owner; it keeps the rows."""
 
     said: str
     cure: str

@@ -1,4 +1,4 @@
-"""Fills the places of a statement where a driver takes a text, and knows no identifiers of its own."""
+"""Fills the placeholders of a statement, for drivers that take plain text and cannot quote identifiers."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ _PLACE = re.compile(r"\{(\w+)\}")
 def composed(
     text: str, identifiers: Mapping[str, Any], table: Callable[[Address], str], quoted: Callable[[str], str]
 ) -> str:
-    """An Address by ``table``, a text by ``quoted`` as one identifier, a number or a Statement as it stands."""
+    """Compose an Address by ``table``, a text by ``quoted`` as one identifier, a number or a Statement unchanged."""
 
     def placed(place: re.Match[str]) -> str:
         value = identifiers[place[1]]

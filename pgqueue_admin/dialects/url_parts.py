@@ -1,4 +1,4 @@
-"""A database's URL in its parts, where the driver reads none: what cannot be read may be a part of a password."""
+"""Parses a database's URL, for drivers that do not. Errors show none of it: it may be a part of a password."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -17,14 +17,14 @@ class UrlParts(NamedTuple):
 
 
 def read(dsn: str, parameters: Collection[str]) -> UrlParts:
-    """Raises ValueError, which tells nobody what it could not read."""
+    """Raises ValueError, which does not show the unreadable part."""
     try:
         parts = urlsplit(dsn)
         more = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
         port = parts.port
     except ValueError:
         raise ValueError(UrlUnreadable().sentence) from None
-    if parts.fragment or "@" in parts.query:  # a password with a # or a ? in it: what is behind that is read as these
+    if parts.fragment or "@" in parts.query:  # a password with # or ? in it: the rest was parsed as these
         raise ValueError(UrlUnreadable().sentence)
     if unknown := sorted(more.keys() - set(parameters)):
         raise ValueError(f"{unknown[0]} is no parameter of a {parts.scheme}:// URL: there are {', '.join(parameters)}")

@@ -1,6 +1,6 @@
-"""Which queues the person may see, and act on, for whom this thread asks. Where nobody said so: all of them.
+"""Queues that the person served by this thread may see and act on; by default all.
 
-Kept beside the deadline of a look: what reads queues below all pages narrows itself, and a new page cannot forget it.
+Kept here, next to the deadline: queries below all pages filter by it, so that a new page cannot forget to.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ LEASE_NAME = '"messages"."message"'
 
 @dataclass(frozen=True, slots=True)
 class VisibleQueues:
-    """Of a person whose groups have scopes. Two of whom the same is seen are equal, and share what is rendered live.
+    """Visible queues of a person whose groups have scopes. Equal sets share live renderings.
 
     ``names``: canonical addresses, as the archive and warnings have them; ``ids``: rows of the console's queues.
     """
@@ -25,19 +25,19 @@ class VisibleQueues:
     ids: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     acted_on_names: tuple[str, ...] = ()
-    there: int = 0  # of the seen those that are not gone
-    team: tuple[int, ...] = ()  # numbers of their groups with scopes, in order
+    there: int = 0  # number of ``seen`` that still exist
+    team: tuple[int, ...] = ()  # ids of the person's groups with scopes, in order
 
     @property
     def acted_on_alone(self) -> "VisibleQueues":
-        """For how far an act of theirs would reach in the archive; of the console's rows it sees none."""
+        """The queues they may act on, as visible ones, to limit an act's reach in the archive; without console rows."""
         return VisibleQueues(self.acted_on, self.acted_on, (), self.acted_on_names, self.acted_on_names)
 
     def sees(self, address: Address) -> bool:
         return address in self.seen
 
     def sees_name(self, name: str | None) -> bool:
-        """``name``: canonical, as the archive has it. None: of the lease queue, which original clients do not name."""
+        """``name``: canonical, as the archive has it. None: the lease queue, which original clients do not name."""
         return (name or LEASE_NAME) in self.names
 
     def acts_on_name(self, name: str | None) -> bool:
@@ -48,7 +48,7 @@ Ask = Callable[[], VisibleQueues | None]
 
 
 class _Asked:
-    """Asked when the first query wants to know, and once."""
+    """Calls ``ask`` once, on the first query."""
 
     def __init__(self, ask: Ask):
         self._ask: Ask | None = ask
@@ -56,7 +56,7 @@ class _Asked:
 
     def found(self) -> VisibleQueues | None:
         if self._ask is not None:
-            with within(None):  # whoever finds it out reads queues, too
+            with within(None):  # ``ask`` reads queues, too
                 self._found = self._ask()
             self._ask = None
         return self._found
@@ -74,20 +74,20 @@ def end() -> None:
 
 
 def current() -> VisibleQueues | None:
-    """None: all queues."""
+    """The visible queues; None: all."""
     asked = _asked.get()
     return asked.found() if asked else None
 
 
 def names() -> list[str] | None:
-    """Canonical addresses, for a statement of the archive. None: all queues."""
+    """Canonical addresses, for a statement on the archive. None: all queues."""
     seen = current()
     return list(seen.names) if seen else None
 
 
 @contextmanager
 def within(seen: VisibleQueues | None) -> Iterator[None]:
-    """For a thread of its own, and for a part."""
+    """Set the visible queues for a new thread, or for a block."""
     before = _asked.set(None if seen is None else _Asked(lambda: seen))
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a database beside the first is asked where something is done to messages that wait in its queues."""
+"""Store of a database beside the first, for acts on messages that wait in its queues."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -10,8 +10,8 @@ from pgqueue_admin.dialects.crossing_store import TakenRow
 
 
 class TableIdentity(NamedTuple):
-    """By which a table is known that was made anew, emptied or numbered anew. ``last``: the last number that it gave;
-    None where that is not told.
+    """Identity that changes if a table is recreated, truncated or renumbered. ``last``: the last seq it assigned; None
+    if unknown.
     """
 
     oid: int
@@ -20,7 +20,7 @@ class TableIdentity(NamedTuple):
 
 
 class WaitingCount(NamedTuple):
-    """What a look saw, and between which numbers."""
+    """Number of messages counted, and the range of their seqs."""
 
     number: int
     lowest: int
@@ -28,53 +28,54 @@ class WaitingCount(NamedTuple):
 
 
 class MovingStore(Protocol):
-    """Of rows of one table. ``has_own`` and ``move`` are asked inside the transaction that holds the row."""
+    """Moves rows of one table. Call ``has_own`` and ``move`` inside the transaction that locked the row."""
 
     def runs(self, session: Session, queue: Address) -> Sequence[str]:
-        """What of others runs as ours where a row is held or deleted."""
+        """Foreign code, e.g. triggers, that runs with our rights if a row is locked or deleted."""
 
     def has_own(self, session: Session, queue: Address, row: TakenRow) -> bool:
-        """Whether one that is held has a value in a column of its own."""
+        """Whether a locked row has a value in a column that is not the transport's."""
 
     def move(self, session: Session, queue: Address, row: TakenRow, target: Address) -> int:
-        """Put a held one into a queue there; how many rows that has taken. One without a body is none."""
+        """Insert a locked row into a queue there; return the number of rows accepted, 0 for one without a body."""
 
 
 class DelayedActStore(MovingStore, Protocol):
-    """Of a table of delayed messages. What is held is taken out by ``CrossingStore.remove``."""
+    """Acts on a delayed table. ``CrossingStore.remove`` deletes locked rows."""
 
     def hold(self, session: Session, table: Address, row_id: UUID, due: str) -> TakenRow | None:
-        """Exactly this one, as a page has shown it; None where somebody has it, or it has left, or is due at another
-        time. Its ``id`` is the one that it has wherever it goes, if no other has it there. Inside a transaction.
+        """Lock this row as a page showed it; None if it is in flight, gone, or due at another time.
+
+        It keeps ``id`` wherever it goes, if that is free there. Call it inside a transaction.
         """
 
 
 class WaitingStore(MovingStore, Protocol):
-    """``take``, ``hold`` and ``hold_each`` are asked inside a transaction of the session. What is held is taken out by
-    ``CrossingStore.remove``; ``move`` keeps its id and when it expires.
+    """Call ``take``, ``hold`` and ``hold_each`` inside a transaction. ``CrossingStore.remove`` deletes locked rows;
+    ``move`` keeps id and expiry.
     """
 
     def identity(self, session: Session, queue: Address) -> TableIdentity | None:
-        """None where there is no such table."""
+        """The table's identity; None if it does not exist."""
 
     def count(self, session: Session, queue: Address) -> WaitingCount:
-        """Locks nothing. Where locked rows are not seen (``sees_locked_rows``), they are in no count."""
+        """Count without locks. A dialect that does not see locked rows (``sees_locked_rows``) does not count them."""
 
     def left(self, session: Session, queue: Address, lowest: int, up_to: int) -> int:
-        """How many are there between these numbers."""
+        """Number of rows in this range of seqs."""
 
     def own_columns(self, session: Session, queue: Address) -> Sequence[str]:
-        """Columns that are none of the transport's, and computed from none."""
+        """Columns that are not the transport's, and not computed."""
 
     def take(
         self, session: Session, queue: Address, limit: int, most: int, lowest: int, up_to: int
     ) -> Sequence[TakenRow]:
-        """Hold rows between these numbers that nobody has, and that have no value in a column of their own; the lowest
-        first: of so many bytes, and one in any case.
+        """Lock free rows in this range of seqs that have no value in foreign columns, lowest first: at most ``most``
+        bytes in all, but at least one row.
         """
 
     def hold(self, session: Session, queue: Address, row_id: UUID, seq: int) -> TakenRow | None:
-        """Exactly this one; None where somebody has it, or it has left."""
+        """Lock this row; None if it is in flight or gone."""
 
     def hold_each(self, session: Session, queue: Address, row_ids: Sequence[UUID]) -> Sequence[TakenRow]:
-        """Those of these that nobody has, in no order. Where no index has the ids, all of the table is read."""
+        """Lock the free ones of these rows, in any order. Without an index on ids, this scans the table."""

@@ -1,1 +1,1 @@
-"""MySQL and MariaDB: an outbox, and nothing else."""
+"""MySQL and MariaDB: only an outbox."""

@@ -1,4 +1,4 @@
-"""How a session is opened, and what it begins with, whatever its server is set to."""
+"""Opens sessions and sets their initial settings, independent of the server's defaults."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def arguments(dsn: str) -> dict[str, Any]:
     """``mysql://user:password@host:port/database?unix_socket=…&ssl_ca=…&ssl_cert=…&ssl_key=…``. Raises ValueError."""
     parts = url_parts.read(dsn, _PARAMETERS)
     more: dict[str, Any] = {**parts.more}
-    if "ssl_ca" in more:  # who names an authority wants to know who answers
+    if "ssl_ca" in more:  # a given CA means that the server's identity must be verified
         more |= {"ssl_verify_cert": True, "ssl_verify_identity": True}
     return {
         "host": parts.host,
@@ -58,12 +58,12 @@ def open_raw(
         return raw
     except pymysql.Error as error:
         raise errors.DatabaseDown(translate(error).detail) from error
-    except RuntimeError as error:  # a password that may only be sent in cipher, and none is there
+    except RuntimeError as error:  # the password requires an encrypted connection, and there is none
         raise errors.DatabaseDown(str(error)) from error
 
 
 def _first(server: str, isolation: str, read_only: bool, statement_timeout: float | None) -> list[str]:
-    """Strict: else a value that is too long would be cut, and be another message's id."""
+    """Initial statements. Strict mode: else a value too long would be cut, and become another message's id."""
     access = ", read only" if read_only else ""
     statements = [
         "set session time_zone = '+00:00', sql_mode = concat_ws(',', nullif(@@sql_mode, ''), 'STRICT_TRANS_TABLES')",

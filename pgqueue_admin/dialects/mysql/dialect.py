@@ -1,4 +1,4 @@
-"""MySQL 8 and MariaDB 10.6 or newer: an outbox beside business data, and nothing else (contract: dialects.base)."""
+"""MySQL 8 and MariaDB 10.6 or newer: only an outbox beside business data (contract: dialects.base)."""
 
 from collections.abc import Mapping
 from functools import cache, cached_property
@@ -20,7 +20,7 @@ from pgqueue_admin.dialects.statements import Compose, StatementFolder
 
 
 class MySQL(StatementFolder):
-    """A schema is a database there; without one a table lies in that of the DSN."""
+    """A schema is a database there; without one, a table is in the DSN's database."""
 
     max_table_bytes = IDENTIFIERS.longest
     default_schema = IDENTIFIERS.default_schema
@@ -112,7 +112,7 @@ class MySQL(StatementFolder):
         max_size: int = 8,
         answer_seconds: float | None = None,
     ) -> SessionPool:
-        """Of sessions that look: they wait for no row, and for a table as long as for any answer. Raises ValueError."""
+        """A pool of monitoring sessions: no row locks; table locks wait up to the answer timeout. Raises ValueError."""
         connect_options.arguments(dsn)
 
         def connect() -> MySQLSession:
@@ -139,7 +139,7 @@ def mysql() -> MySQL:
 
 
 class AliasedMySQL(MySQL):
-    """Of a database that is looked at beside the queues': the alias stands before each schema, none is without it."""
+    """A database monitored beside the queues' one: every schema has the alias as prefix."""
 
     def __init__(self, alias: str) -> None:
         super().__init__(self._composed)

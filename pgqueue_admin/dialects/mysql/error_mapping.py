@@ -1,4 +1,4 @@
-"""The driver's errors as ours, by the server's numbers."""
+"""Maps the driver's errors to ours by the server's error numbers."""
 
 import pymysql
 
@@ -10,7 +10,7 @@ _BY_NUMBER: dict[int, type[errors.DatabaseError]] = {
     1044: errors.NotPermitted,
     1049: errors.SchemaMissing,
     1050: errors.AlreadyExists,
-    1053: errors.DatabaseDown,  # it is being stopped
+    1053: errors.DatabaseDown,  # the server is shutting down
     1054: errors.TableChanged,
     1060: errors.AlreadyExists,
     1061: errors.AlreadyExists,
@@ -29,7 +29,7 @@ _BY_NUMBER: dict[int, type[errors.DatabaseError]] = {
     1213: errors.Deadlock,
     1227: errors.NotPermitted,
     1290: errors.ReadOnly,
-    1305: errors.TransactionEndedByHandler,  # a savepoint is not there any more
+    1305: errors.TransactionEndedByHandler,  # the savepoint no longer exists
     1317: errors.TimedOut,
     1370: errors.NotPermitted,
     1397: errors.NoSuchBranch,
@@ -44,7 +44,7 @@ _BY_NUMBER: dict[int, type[errors.DatabaseError]] = {
     2055: errors.DatabaseDown,
     3024: errors.TimedOut,  # MySQL: max_execution_time
     3572: errors.Locked,  # MySQL: nowait
-    4031: errors.DatabaseDown,  # MySQL: ended for being idle
+    4031: errors.DatabaseDown,  # MySQL: idle timeout
 }
 
 
@@ -53,7 +53,7 @@ def translate(error: pymysql.Error, answer_seconds: float | None = None) -> erro
     detail = f"{error.args[1]} ({number})" if number is not None and len(error.args) > 1 else str(error)
     if isinstance(error.__context__, TimeoutError) and answer_seconds:
         return errors.NoAnswer(detail, seconds=answer_seconds)
-    if isinstance(error, pymysql.InterfaceError):  # it was closed before
+    if isinstance(error, pymysql.InterfaceError):  # the session was already closed
         return errors.DatabaseDown(detail)
     kind = _BY_NUMBER.get(number or 0, errors.DatabaseError)
     return kind(detail, "40001" if kind is errors.Deadlock else None)

@@ -1,4 +1,4 @@
-"""Names of MySQL and MariaDB. Without a schema a table lies in the database of the session."""
+"""Names of MySQL and MariaDB. Without a schema, a table is in the session's database."""
 
 from pgqueue_admin.dialects.identifier_rules import IdentifierRules
 

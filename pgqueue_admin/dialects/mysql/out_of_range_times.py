@@ -1,4 +1,4 @@
-"""Times that MySQL and MariaDB keep and no calendar has: the driver would give a text where a time is expected."""
+"""Times of MySQL and MariaDB that no calendar has: the driver would return a text instead of a time."""
 
 from datetime import datetime
 from typing import Any

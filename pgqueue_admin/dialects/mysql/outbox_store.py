@@ -23,7 +23,7 @@ class MySQLOutbox(OutboxTable):
         "Dispatched": ("bit(1)",),
         "DispatchedAt": ("datetime", "datetime(6)"),
         "PersistenceVersion": ("varchar(23)",),
-        "Operations": ("json", "longtext"),  # which is what MariaDB makes of it
+        "Operations": ("json", "longtext"),  # MariaDB's json
     }
 
     def __init__(self, sql: Any, address: Address):
@@ -34,7 +34,7 @@ class MySQLOutbox(OutboxTable):
         self._complete = self._sql.complete(table=address)
 
     def create(self, session: Session) -> None:
-        """Each statement ends the transaction that it is asked in."""
+        """Create what is missing. Each statement commits the open transaction."""
         if not self._columns(session):
             session.run(self._creation())
         for statement in self._missing_indexes(session):

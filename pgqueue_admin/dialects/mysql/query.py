@@ -1,4 +1,4 @@
-"""Our statements as the driver takes them: it puts the parameters in itself, by %(name)s."""
+"""Our statements in the driver's form: it inserts the parameters itself, by %(name)s."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ class Query(str):
 
 
 class BoundedQuery(Query):
-    """One that waits for a lock no longer than ``wait`` says, with its parameters; ``as_before`` is asked always."""
+    """A query with a lock timeout: ``wait`` sets it, with the query's parameters; ``as_before`` always resets it."""
 
     __slots__ = ("as_before", "wait")
 
@@ -22,7 +22,7 @@ class BoundedQuery(Query):
 
 
 def compose(text: str, identifiers: dict[str, Any]) -> Query:
-    """Fill ``{names}``: an Address as schema.table, a text as one identifier, a number or a Statement as it stands."""
+    """Fill ``{names}``: an Address as schema.table, a text as one identifier, a number or a Statement unchanged."""
     return Query(
         composed(
             text,
@@ -38,5 +38,5 @@ def _doubled(text: str) -> str:
 
 
 def written(query: Query) -> str:
-    """As a person may run it; one without parameters."""
+    """A statement without parameters, as a person can run it."""
     return query.replace("%%", "%")

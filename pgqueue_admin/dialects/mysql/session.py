@@ -1,4 +1,4 @@
-"""An open session of MySQL or MariaDB; the driver's errors come out as ours."""
+"""An open session of MySQL or MariaDB; it raises our errors for the driver's."""
 
 import select
 import socket
@@ -22,8 +22,8 @@ class MySQLSession(ImplicitSession):
 
     def __init__(self, raw: "pymysql.Connection[Cursor]", answer_seconds: float | None = None):
         super().__init__()
-        self.raw: Any = raw  # with what its stubs keep to themselves
-        self.dialect: Any = None  # of whoever looks
+        self.raw: Any = raw  # Any, because its stubs lack private members
+        self.dialect: Any = None  # set by the pool
         self._answer_seconds = answer_seconds
         self._has_prepared = False
 
@@ -39,9 +39,9 @@ class MySQLSession(ImplicitSession):
                 self._execute(query.as_before)
 
     def _execute(self, query: str, params: Params = None) -> tuple[list[Row], int]:
-        given: Any = {} if params is None and isinstance(query, Query) else params  # our % are doubled
+        given: Any = {} if params is None and isinstance(query, Query) else params  # our queries have doubled %
         try:
-            with self.raw.cursor(Cursor) as cursor:  # plain, whatever its owner has set up for himself
+            with self.raw.cursor(Cursor) as cursor:  # the plain class, whatever cursor class the owner has set
                 cursor.execute(query, given)
                 if cursor.description is None:
                     return [], cursor.rowcount
@@ -86,7 +86,7 @@ class MySQLSession(ImplicitSession):
         self._depth, self._is_guarded, self._has_prepared = 0, False, True
 
     def end_prepared(self, query: Any) -> None:
-        """Its own it has in hand; of others' ones the server takes that with autocommit alone."""
+        """End the branch. The server ends another session's branch only with autocommit on."""
         if self._has_prepared:
             self._execute(query)
             self._has_prepared = False
@@ -101,7 +101,7 @@ class MySQLSession(ImplicitSession):
     # --- the session itself
 
     def is_closed_by_server(self) -> bool:
-        """What comes unasked is the server's farewell."""
+        """Whether unsolicited data has arrived: the server sends some only when it closes the session."""
         if self.closed:
             return True
         waiting = select.poll()
@@ -125,7 +125,7 @@ class MySQLSession(ImplicitSession):
         return bool(self.raw._closed)
 
     def abort(self) -> None:
-        """Whoever waits for an answer hears at once that none comes, which closing the socket would not tell."""
+        """Shut down the socket, so that a waiting thread fails at once; closing it would not wake that thread."""
         sock = self.raw._sock
         if sock is not None:
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""XA transactions (contract: dialects.two_phase.TwoPhase), as of MariaDB: what is prepared outlives its session."""
+"""XA transactions (contract: dialects.two_phase.TwoPhase). Prepared ones outlive their session, as on MariaDB."""
 
 import re
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from pgqueue_admin.dialects.statements import Statement, StatementFolder
 from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.dialects.two_phase import Branch, Prepared
 
-FORMAT = 0x70677175  # whose identifiers have this form: "pgqu"
+FORMAT = 0x70677175  # format id of our identifiers: "pgqu"
 _XID = re.compile(r"([0-9a-f]{32})([0-9a-f]{32})([a-z0-9_]{1,31})")
 
 
 class MySQLTwoPhase:
-    """An XA identifier has two parts of 64 bytes at most: coordinator and id, and the database's name."""
+    """An XA identifier has two parts of at most 64 bytes: coordinator and id; the database's name."""
 
     def __init__(self, folder: StatementFolder):
         self._sql, self._waits = folder.two_phase, folder.lock_waits
@@ -44,7 +44,7 @@ class MySQLTwoPhase:
         return [each for each in self._all(session) if each.coordinator == coordinator]
 
     def in_doubt(self, session: Session, most: int) -> list[Prepared]:
-        """The server says neither since when nor whose; and who waits for one of several, of all together."""
+        """The server reports neither time nor owner; tables and waiting sessions only for all branches together."""
         found = self._all(session)[:most]
         waits = self._behind(session) if found else None
         tables = tuple(sorted({row.table.replace("`", "") for row in waits})) if waits else None
@@ -60,7 +60,7 @@ class MySQLTwoPhase:
         return [Branch(*match.groups()) for match in found if match]
 
     def _behind(self, session: Session) -> list[Any] | None:
-        """None: not a role that may know it, or MySQL 8, which has no such tables."""
+        """Lock waits behind prepared branches; None without the right, or on MySQL 8, which lacks these tables."""
         try:
             return session.all(self._waits.behind_prepared())
         except DatabaseDown:
@@ -70,7 +70,7 @@ class MySQLTwoPhase:
 
 
 def _named(statement: Statement, branch: Branch) -> Query:
-    """Of letters and digits alone: it is put in as it stands."""
+    """Insert the identifier unquoted: it has letters, digits and underscores only."""
     xid = f"'{branch.coordinator}{branch.id}', '{branch.database}', {FORMAT}"
     return Query(statement.text.replace("{xid}", xid))
 

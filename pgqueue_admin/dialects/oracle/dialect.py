@@ -1,4 +1,4 @@
-"""Oracle: an outbox, as text. There is no driver and no session of it, so no DSN leads here (dialects.dialect_for)."""
+"""Oracle: an outbox's statements as text. No driver and no session, so no DSN leads here (dialects.dialect_for)."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from pgqueue_admin.dialects.statements import StatementFolder
 
 
 class Oracle(StatementFolder):
-    """Of a Dialect (dialects.base) what an outbox table asks of it."""
+    """The part of a Dialect (dialects.base) that an outbox table uses."""
 
     default_schema = IDENTIFIERS.default_schema
 

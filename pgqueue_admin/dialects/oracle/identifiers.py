@@ -1,4 +1,4 @@
-"""Oracle's names, as 12.1 and older take them. Without a schema a table lies in the session's."""
+"""Oracle's names, as 12.1 and older accept them. Without a schema, a table is in the session's."""
 
 from pgqueue_admin.dialects.identifier_rules import IdentifierRules
 

@@ -1,6 +1,6 @@
-"""An outbox table on Oracle (contract: dialects.outbox_store.OutboxStore). Held by text: no server has run it.
+"""An outbox table on Oracle (contract: dialects.outbox_store.OutboxStore). Tested as text only: no server has run it.
 
-It asks for 12.1.0.2 or newer: a block returns rows (``dbms_sql.return_result``), and a list comes as JSON.
+It needs 12.1.0.2 or newer: a block returns rows (``dbms_sql.return_result``), and lists are passed as JSON.
 """
 
 import json
@@ -20,8 +20,8 @@ from pgqueue_admin.dialects.outbox_store import Isolation, OutboxRecord, OutboxW
 from pgqueue_admin.dialects.outbox_table import OutboxTable
 from pgqueue_admin.dialects.table_fault import TableFault
 
-# A value is sent, and a CLOB is kept, in the database's character set. It would put another letter in the place of one
-# that it lacks: two ids would be one, and a message would be taken for handled.
+# Values are sent, and CLOBs stored, in the database's character set, which replaces a character that it lacks: two ids
+# could become one, and a message count as handled.
 _BEYOND, _BEYOND_OR_BACKSLASH = re.compile(r"[^\x00-\x7f]"), re.compile(r"[^\x00-\x5b\x5d-\x7f]")
 
 
@@ -33,7 +33,7 @@ class OracleOutbox(OutboxTable):
         "PersistenceVersion": ("varchar2(23)",),
         "Operations": ("clob",),
     }
-    indexed = ("Dispatched",)  # with DispatchedAt behind it
+    indexed = ("Dispatched",)  # followed by DispatchedAt
 
     def __init__(self, sql: Any, address: Address):
         named = {"owner": address.schema, "name": address.table}
@@ -43,7 +43,7 @@ class OracleOutbox(OutboxTable):
         self._spelt = {name.upper(): name for name in (*self.column_types, "CreatedAt")}
 
     def create(self, session: Session) -> None:
-        """Each statement ends the transaction that it is asked in; who comes second finds it made."""
+        """Create what is missing. Each statement commits the open transaction; safe for concurrent callers."""
         missing = [] if self._columns(session) else [self._creation()]
         for statement in [*missing, *self._missing_indexes(session)]:
             with suppress(AlreadyExists):
@@ -106,12 +106,12 @@ def _microseconds(span: timedelta) -> int:
 
 
 def for_unistr(text: str) -> str:
-    r"""As SQL's ``unistr`` reads it: ``\00e4``."""
+    r"""Escape a text for SQL's ``unistr``: ``\00e4``."""
     return _BEYOND_OR_BACKSLASH.sub(lambda letter: _units(letter[0], "\\"), text)
 
 
 def for_json(text: str) -> str:
-    r"""JSON that means the same: ``\u00e4``. Its letters beyond ASCII are in strings alone."""
+    r"""Escape JSON to ASCII: ``\u00e4``. Other characters occur in its strings only."""
     return _BEYOND.sub(lambda letter: _units(letter[0], "\\u"), text)
 
 

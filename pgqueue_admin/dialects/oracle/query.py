@@ -1,7 +1,7 @@
-"""Our statements as python-oracledb is to take them: by :name, each of which it wants exactly once, and a % as it is.
+"""Our statements in the form of python-oracledb: each parameter as :name exactly once, a % unchanged.
 
-What a session has to do when there is a driver: read the rows that a block returns (``getimplicitresults``), CLOBs as
-text, and bound the wait of a BoundedQuery (``call_timeout``).
+A future session has to read the rows that a block returns (``getimplicitresults``), read CLOBs as text, and limit the
+wait of a BoundedQuery (``call_timeout``).
 """
 
 from datetime import timedelta
@@ -18,7 +18,7 @@ class Query(str):
 
 
 class BoundedQuery(Query):
-    """One that waits for a lock no longer than ``wait``."""
+    """A query that waits for a lock no longer than ``wait``."""
 
     __slots__ = ("wait",)
 
@@ -26,5 +26,5 @@ class BoundedQuery(Query):
 
 
 def compose(text: str, identifiers: dict[str, Any]) -> Query:
-    """Fill ``{names}``: an Address as schema.name, a text as one identifier, a number or a Statement as it stands."""
+    """Fill ``{names}``: an Address as schema.name, a text as one identifier, a number or a Statement unchanged."""
     return Query(composed(text, identifiers, IDENTIFIERS.table, IDENTIFIERS.quote))
