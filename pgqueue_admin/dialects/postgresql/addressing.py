@@ -14,7 +14,7 @@ def quote(name: str) -> str:
 
 
 def unquote(part: str) -> str:
-    """Quotes go only where a part both starts and ends with one; anything else is the name itself."""
+    """Remove quotes only if a part both starts and ends with one; anything else is the name itself."""
     if len(part) >= 2 and part.startswith('"') and part.endswith('"'):
         return part[1:-1].replace('""', '"')
     return part

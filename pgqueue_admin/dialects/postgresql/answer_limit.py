@@ -1,7 +1,7 @@
-"""Answer timeout of sessions: a watchdog thread closes the connection of a silent server.
+"""Answer timeout of sessions: a watchdog thread closes the connection of an unresponsive server.
 
-A server that is gone behind something that lives, such as a relay or a pooler that was stopped, is noticed by nothing
-else: the kernel beneath that goes on acknowledging, so neither keepalives nor ``tcp_user_timeout`` count.
+Nothing else notices a lost server behind a host that still runs, e.g. behind a relay or a stopped pooler: that host's
+kernel keeps acknowledging, so neither keepalives nor ``tcp_user_timeout`` expire.
 """
 
 import logging
@@ -22,7 +22,7 @@ from psycopg.pq import TransactionStatus
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY = 1.0  # seconds between two looks at those that wait
+LOOK_EVERY = 1.0  # seconds between two checks of waiting sessions
 _MOST_SHOWN = 100  # characters of a statement
 _TCP_INFO = struct.Struct("=44x3I")  # milliseconds since data was sent, something acknowledged, data received
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class NoAnswer(psycopg.OperationalError):
-    """``seconds``: for how long none had come when we hung up."""
+    """``seconds``: how long we had waited when we closed the connection."""
 
     def __init__(self, said: str, seconds: float):
         super().__init__(said)
@@ -38,15 +38,15 @@ class NoAnswer(psycopg.OperationalError):
 
 
 class AnswerWait:
-    """Of one session. ``asked_at`` is 0 while no answer is awaited; it costs each statement two assignments."""
+    """Answer timeout of one session. ``asked_at`` is 0 while no answer is awaited: two assignments per statement."""
 
     __slots__ = ("asked_at", "error", "is_lent", "seconds", "what")
 
     def __init__(self) -> None:
         self.seconds = float("inf")
         self.asked_at = 0.0
-        self.what: Any = b""  # was asked, as far as it is known
-        self.is_lent = False  # somebody else asks in it, and may wait for as long as they like
+        self.what: Any = b""  # the statement, if known
+        self.is_lent = False  # a handler uses the session, without timeout
         self.error: NoAnswer | None = None
 
     def has_ended(self, asked_at: float, now: float) -> None:
@@ -58,14 +58,14 @@ class AnswerWait:
 
 
 class PatientConnection(psycopg.Connection[Any]):
-    """The driver's session with a limit to what the driver itself waits for; who waits otherwise says so."""
+    """The driver's session with an answer timeout on the driver's own waits; other callers set ``patience``."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self.patience = AnswerWait()
 
     def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
-        """Not where the driver was given an end to the waiting, as for notifications, or told that there is none."""
+        """Wait with the answer timeout, unless ``timeout`` is given, as for notifications; None means no timeout."""
         patience = self.patience
         if patience.is_lent or "timeout" in kwargs:
             return super().wait(gen, *args, **kwargs)
@@ -81,7 +81,7 @@ class PatientConnection(psycopg.Connection[Any]):
             patience.what = b""
 
 
-# As Django asks for the driver: its errors by their names, and what it connects with.
+# The driver module as Django uses it: errors by name, and ``connect``.
 DRIVER = SimpleNamespace(**{**vars(psycopg), "connect": PatientConnection.connect})
 
 _watched: WeakSet[PatientConnection] = WeakSet()
@@ -90,7 +90,7 @@ _is_watching = False
 
 
 def limit(raw: psycopg.Connection[Any], seconds: float | None) -> None:
-    """Hang up where an answer takes longer, and nothing of it is on its way. None: it may take as long as it likes."""
+    """Close the connection if an answer takes longer and no data of it arrives. None: no timeout."""
     global _is_watching
     if not isinstance(raw, PatientConnection):
         return
@@ -104,7 +104,7 @@ def limit(raw: psycopg.Connection[Any], seconds: float | None) -> None:
 
 
 def hang_up(raw: psycopg.Connection[Any]) -> None:
-    """Close only the socket: closing libpq's session under a thread that uses it is not safe."""
+    """Shut down only the socket: closing libpq's session while another thread uses it is not safe."""
     with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(raw.fileno())) as wire:
         wire.shutdown(socket.SHUT_RDWR)
 
@@ -115,7 +115,7 @@ def _watch() -> None:
 
 
 def _look() -> float:
-    """Seconds until the next look; 0 where nobody is left, and the thread ends."""
+    """Check all watched sessions; return seconds until the next check, or 0 to end the thread if none is left."""
     global _is_watching
     with _lock:
         watched = [raw for raw in _watched if not raw.closed]
@@ -129,7 +129,7 @@ def _look() -> float:
 
 
 def _is_over(raw: PatientConnection, now: float) -> bool:
-    """An answer that is large, or a message that is, may take longer for as long as something of it moves."""
+    """Whether the timeout is over. A large answer or statement may take longer while its data is in motion."""
     patience = raw.patience
     asked_at = patience.asked_at
     if not asked_at or now - asked_at < patience.seconds or patience.error:
@@ -151,17 +151,17 @@ def _name(raw: PatientConnection) -> str:
 
 
 def _quiet_for(raw: PatientConnection) -> float:
-    """Seconds since data went over the wire, in either direction; infinite where the kernel does not say."""
+    """Seconds since data passed in either direction; infinite if the kernel does not report it."""
     try:
         with socket.socket(fileno=os.dup(raw.fileno())) as wire:
             sent, _, received = _TCP_INFO.unpack_from(wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 64))
-    except (OSError, AttributeError, struct.error, psycopg.Error):  # a socket file; no Linux
+    except (OSError, AttributeError, struct.error, psycopg.Error):  # a Unix socket; not Linux
         return float("inf")
     return min(sent, received) / 1000
 
 
 def _begin_anew() -> None:
-    """In a forked child: the sessions are its parent's, and the thread is not there."""
+    """Reset in a forked child: the sessions belong to its parent, and the thread does not exist."""
     global _is_watching, _watched, _lock
     _is_watching, _watched, _lock = False, WeakSet(), threading.Lock()
 

@@ -1,4 +1,4 @@
-"""BodyString: a column that shows the body to whoever reads the table with SQL (T6; wire sheet 1.6)."""
+"""BodyString: a column that shows the body as text to SQL readers (T6; wire sheet 1.6)."""
 
 import hashlib
 
@@ -9,7 +9,7 @@ from pgqueue_admin.dialects.statements import StatementFolder
 
 
 def add(session: Session, sql: StatementFolder, table: Address) -> None:
-    """Where it is missing. Rewrites the table under an exclusive lock; whoever adds it at this moment is waited for."""
+    """Add the column if missing. Rewrites the table under an exclusive lock; waits for concurrent callers."""
     named = {"schema": table.schema, "name": table.table}
     with session.transaction():
         session.run(sql.body_column.lock(), {"key": lock_key(addressing.canonical(table))})
@@ -18,6 +18,6 @@ def add(session: Session, sql: StatementFolder, table: Address) -> None:
 
 
 def lock_key(canonical: str) -> int:
-    """The original's, so that its installers and ours wait for each other."""
+    """The original's lock key, so that its installers and ours wait for each other."""
     digest = hashlib.sha256(canonical.encode("utf-16-le")).digest()
     return int.from_bytes(digest[:8], "little", signed=True)

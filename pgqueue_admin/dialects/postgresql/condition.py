@@ -1,4 +1,4 @@
-"""A condition put together from statements that are parts: each value a parameter of a name of its own."""
+"""Builds a condition from partial statements, with a uniquely named parameter for each value."""
 
 import re
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ _WHY = "Put together from parts."
 
 
 class ConditionBuilder:
-    """Texts of conditions, each in brackets, and in ``params`` what they need."""
+    """Builds bracketed conditions; ``params`` collects their parameters."""
 
     def __init__(self) -> None:
         self.params: dict[str, Any] = {}
         self._numbers = count(1)
 
     def of(self, part: Statement, within: str = "", **values: Any) -> str:
-        """``within``: another condition, for where the part says ``{within}``."""
+        """``within``: a condition to insert for ``{within}`` in the part."""
         number = next(self._numbers)
         self.params |= {f"{name}_{number}": value for name, value in values.items()}
         text = _PLACE.sub(lambda place: f"%({place[1]}_{number})s", part.text)
@@ -32,9 +32,9 @@ class ConditionBuilder:
         return f"({' or '.join(texts) or 'false'})"
 
     def excluding(self, text: str) -> str:
-        """Of what is not known to match, too: a message without a type is of no other type."""
+        """Negate; null counts as no match: a message without a type has no other type."""
         return f"({text} is not true)"
 
     def statement(self, like: Statement, text: str) -> Statement:
-        """A part of the same dialect that other statements take in."""
+        """A partial statement of the same dialect, to be inserted in others."""
         return Statement("matches", _WHY, text, like.compose)

@@ -1,4 +1,4 @@
-"""How sessions are opened: what the wire is told, and what a session starts with."""
+"""Opens sessions: TCP options and initial session settings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,37 +13,37 @@ from pgqueue_admin.dialects.postgresql import answer_limit, encodings, liveness,
 from pgqueue_admin.dialects.postgresql.answer_limit import PatientConnection
 from pgqueue_admin.dialects.postgresql.session import translated
 
-LOOK_SECONDS = 5.0  # longer no statement of a page may take, nor all looks of one
-LOCK_SECONDS = 1.0  # longer no look waits for a table that somebody has locked
-# What a session that only looks starts with: a policy of a table's owner, which would run as who reads it, is refused.
-# Constraint exclusion is at its default: with "on" the checks of a table would be asked, which may call functions of
-# theirs. To compile a look takes longer than the look: half of the preview of a retry into ten thousand queues.
+LOOK_SECONDS = 5.0  # time limit for each statement of a page, and for all its queries together
+LOCK_SECONDS = 1.0  # lock timeout of monitoring queries
+# Initial settings of read-only sessions. Row policies are refused: the owner's policy would run with the reader's
+# rights. Constraint exclusion is the default: "on" would evaluate a table's checks, which may call the owner's
+# functions. JIT is off: compiling takes longer than the query, half of a preview of a retry into ten thousand queues.
 ONLY_LOOKING = "-c default_transaction_read_only=on -c row_security=off -c constraint_exclusion=partition -c jit=off"
-# A wire that is cut without a word: the kernel alone would wait for a quarter of an hour.
+# Detects a silently lost connection: by default, the kernel would wait for a quarter of an hour.
 ON_THE_WIRE: dict[str, Any] = {
     **{"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 15_000},
     "client_encoding": "UTF8",  # whatever the database has: headers are UTF-8 on the wire
 }
-# The same for the server, which would keep the session and all that it has locked for two hours.
+# The same on the server, which would keep the session and its locks for two hours.
 _WIRE_OF_SERVER = (
     "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=15000"
 )
-# PostgreSQL prefers an exact match of types to the place in the path: whoever may create in a schema of it would have
-# what he made there run by our statements. Tables of others are named in full.
+# PostgreSQL prefers an exact match of types to the order of the path: anyone who can create functions in a schema of
+# the path could run code in our statements. We qualify other tables.
 OWN_PATH = "-c search_path=pg_catalog,pg_temp"
-_MEANT = r"-c default_transaction_isolation=read\ committed"  # whatever a database has it at: others refuse receives
+_MEANT = r"-c default_transaction_isolation=read\ committed"  # whatever the database's default: others fail receives
 
 
 def started_with(said: str, *ours: str) -> str:
-    """Options of a session. What the address says holds: of the server's wire against ours, else beside ours, which
-    come last and win.
+    """Options of a session. Those of the DSN override our TCP settings of the server; ``ours`` come last and override
+    the DSN.
     """
     return " ".join(filter(None, [_WIRE_OF_SERVER, said, _MEANT, *ours]))
 
 
 def primary_for_lookers(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a session that only looks goes, if its address says ``read-write``: that asks whether the session may
-    write, which none of these may. ``primary`` asks the server.
+    """Replace ``read-write`` by ``primary`` for a read-only session: ``read-write`` tests whether the session can
+    write, which this one cannot; ``primary`` tests the server.
     """
     asks_to_write = said.get("target_session_attrs") == "read-write"
     return {"target_session_attrs": "primary"} if asks_to_write else {}
@@ -57,13 +57,13 @@ def options(
     lock_timeout: float | None = None,
     for_handlers: bool = False,
 ) -> dict[str, Any]:
-    """Session settings, sent with the start-up packet: no extra round trip, and none forgotten on reconnect.
+    """Session settings, sent with the start-up packet: no extra round trip, and none lost on reconnect.
 
-    Who may write says nothing of it: a role or database that is read-only by default was made so by somebody.
+    A session that may write leaves the read-only default alone: an administrator may have set it on role or database.
     """
     settings = ["-c timezone=UTC"] + [ONLY_LOOKING] * read_only + [OWN_PATH] * (not for_handlers)
     if statement_timeout is not None:
-        limit = round(statement_timeout * 1000)  # also for a process that stops answering inside a transaction
+        limit = round(statement_timeout * 1000)  # the second one covers a process that hangs inside a transaction
         settings += [f"-c statement_timeout={limit}", f"-c idle_in_transaction_session_timeout={limit}"]
     if lock_timeout is not None:
         settings.append(f"-c lock_timeout={round(lock_timeout * 1000)}")
@@ -77,9 +77,9 @@ def options(
 
 
 def not_understood(url: str) -> str:
-    """The first parameter behind the ``?`` that libpq does not know; empty if it knows all of them.
+    """The first parameter after the ``?`` that libpq does not know; empty if it knows all.
 
-    Where an ``@`` comes after it, what looks like parameters may be a password.
+    Empty also if an ``@`` follows the ``?``: the seeming parameters may be part of a password.
     """
     _, _, asked = url.partition("?")
     known = {each.keyword.decode() for each in psycopg.pq.Conninfo.get_defaults()}
@@ -88,22 +88,22 @@ def not_understood(url: str) -> str:
 
 
 def said_by(dsn: str) -> dict[str, Any]:
-    """What the address itself says. Raises UrlUnreadable: in the driver's own words its password may stand."""
+    """Parse the DSN. Raises UrlUnreadable instead of the driver's error, which may show the password."""
     try:
         said = conninfo_to_dict(dsn)
     except psycopg.Error:
         raise UrlUnreadable from None
     if not all(port.isdigit() for port in str(said.get("port") or 0).split(",") if port):
-        raise UrlUnreadable  # a password with a / in it: what is before that is read as the port
+        raise UrlUnreadable  # a password with / in it: the part before it was parsed as the port
     if any("@" in host and host[0] not in "/@" for host in str(said.get("host") or "").split(",")):
-        raise UrlUnreadable  # a password with an @ in it: what is behind that is read as the host
+        raise UrlUnreadable  # a password with @ in it: the part after it was parsed as the host
     return said
 
 
 def address(said: Mapping[str, Any]) -> str:
-    """The URL that says this, by libpq's names, which may be of several hosts: each with its own port, or all with one.
+    """Make a URL of libpq's parameters. Several hosts have a port each, or share one.
 
-    Settings stand behind it as libpq reads them: a ``+`` is no blank there.
+    Parameters are encoded for libpq, which does not read a ``+`` as a blank.
     """
     more = {name: value for name, value in said.items() if value not in ("", None)}
     user, password, hosts, ports, name = (
@@ -122,7 +122,7 @@ def _place(host: str, port: str) -> str:
 
 
 def on_the_wire(dsn: str) -> dict[str, Any]:
-    """What the address itself says of these holds."""
+    """Our TCP options, except those set in the DSN."""
     said = said_by(dsn)
     return {name: value for name, value in ON_THE_WIRE.items() if name not in said}
 

@@ -1,4 +1,4 @@
-"""The server's own clock, pg_cron: one job for each statement that has to be run each minute."""
+"""Jobs of pg_cron, the server's scheduler: one for each statement to run every minute."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from pgqueue_admin.dialects.postgresql.dialect import PostgreSQL
 from pgqueue_admin.dialects.postgresql.query import literal
 
 WHO = "pg_cron"
-ROUND = 1000  # messages in one run; the next one goes on
+ROUND = 1000  # messages in one run; the next run continues
 SCHEDULES = 500
 DEFAULT_HOME = "postgres"
 _HEAD = """-- Jobs of pg_cron, each minute: end expired locks, NOTIFY again, send what is due by the clock.
@@ -23,14 +23,14 @@ _HEAD = """-- Jobs of pg_cron, each minute: end expired locks, NOTIFY again, sen
 
 
 class CronJob(NamedTuple):
-    """``command``: what runs each minute, with every value in it."""
+    """``command``: the statement to run every minute, values included."""
 
     name: str
     command: str
 
 
 class JobSeen(NamedTuple):
-    """As pg_cron has it. ``status`` and the rest: of its last run that has ended."""
+    """A job as pg_cron reports it. ``status`` and later fields: of its last finished run."""
 
     id: int
     name: str
@@ -46,7 +46,7 @@ class CronMissing(Exception):
 
 
 def jobs(session: Connection, dialect: PostgreSQL, grace: float) -> list[CronJob]:
-    """Of the database that the session is in; ``grace`` as of ``ScheduleStore.run``."""
+    """The jobs for the session's database; ``grace`` as in ``ScheduleStore.run``."""
     database = session.one(dialect.cron.facts()).database  # type: ignore[union-attr]
     lease, schedule = dialect.lease, dialect.schedule
     queue = addressing.canonical(QUEUE)
@@ -62,13 +62,13 @@ def jobs(session: Connection, dialect: PostgreSQL, grace: float) -> list[CronJob
 
 
 def script(session: Connection, dialect: PostgreSQL, wanted: Sequence[CronJob]) -> str:
-    """What ``install`` runs in the database that has the jobs, for psql."""
+    """The statements of ``install`` as a psql script for the database with the jobs."""
     calls = [literal(session, dialect.cron.put(), job._asdict()) for job in wanted]
     return "\n".join([_HEAD, *(f"{call};\n" for call in calls)])
 
 
 def install(session: Connection, home: Connection, dialect: PostgreSQL, wanted: Sequence[CronJob]) -> None:
-    """All or none. ``home``: a session in the database that has pg_cron's jobs, perhaps the same one."""
+    """Install all jobs or none. ``home``: a session in the database with pg_cron's jobs, perhaps the same one."""
     database = session.one(dialect.cron.facts()).database  # type: ignore[union-attr]
     with home.transaction():
         for job in wanted:
@@ -79,18 +79,18 @@ def install(session: Connection, home: Connection, dialect: PostgreSQL, wanted: 
 
 
 def remove(session: Connection, home: Connection, dialect: PostgreSQL, wanted: Sequence[CronJob]) -> int:
-    """How many there were."""
+    """Remove our jobs; return how many."""
     return len(home.all(dialect.cron.drop(), _which(session, dialect, wanted)))
 
 
 def seen(session: Connection, home: Connection, dialect: PostgreSQL, wanted: Sequence[CronJob]) -> list[JobSeen]:
-    """Those of ours that are there, and those of the original."""
+    """Installed jobs of ours and of the original."""
     return [JobSeen(*row) for row in home.all(dialect.cron.jobs(), _which(session, dialect, wanted))]
 
 
 @contextmanager
 def home_of(session: Connection, dialect: PostgreSQL, dsn: str) -> Iterator[Connection]:
-    """A session in the database that has the jobs, by the same login. Raises CronMissing."""
+    """A session in the database with the jobs, as the same role. Raises CronMissing."""
     if session.one(dialect.cron.facts()).version:  # type: ignore[union-attr]
         yield session
         return

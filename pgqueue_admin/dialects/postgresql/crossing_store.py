@@ -19,7 +19,7 @@ _TOO_OLD = "The transaction is older than what the server remembers."
 
 
 class PostgreSQLCrossings:
-    """A transaction is asked about by its number, so nothing of ours has to be made there."""
+    """The mark contains the transaction's number, so no table of ours is needed there."""
 
     def __init__(self, sql: Statements, hold_table: Statement):
         self._sql, self._hold_table = sql, hold_table
@@ -54,13 +54,13 @@ class PostgreSQLCrossings:
             return CommitOutcome("not_known", _SET_BACK)
         assert here is not None
         if here.cluster == cluster and here.timeline is None:
-            return CommitOutcome("in_progress")  # a standby, for now: it is asked again
+            return CommitOutcome("in_progress")  # a standby for now: it is queried again
         if here.status is None:
             return CommitOutcome("not_known", _why(here, cluster, timeline))
         return CommitOutcome(_STATES[here.status])  # type: ignore[arg-type]
 
     def forget(self, session: Session, mark: str) -> None:
-        """The server does, in time."""
+        """No effect: the server forgets it in time."""
 
     def put(self, session: Session, queue: Address, row_id: UUID, headers: str, body: bytes) -> int:
         return session.run(self._sql.put(table=queue), {"id": row_id, "headers": headers, "body": body})

@@ -17,7 +17,7 @@ INDEX_SUFFIX = "_Due"
 
 
 class PostgreSQLDelayed:
-    """Every method but create is one statement in the caller's transaction."""
+    """Insertions, moves and lookups are one statement each, in the caller's transaction."""
 
     def __init__(self, sql: StatementFolder, address: Address, queue: Address):
         self.address = address

@@ -31,7 +31,7 @@ from pgqueue_admin.dialects.statements import Compose, Statement, StatementFolde
 
 
 def _identifier(value: Any) -> sql.Composable:
-    """Quoted, and safe as part of a query: the driver would take a % for a parameter, libpq stop reading at a NUL."""
+    """Quote an identifier for a query: the driver would read a % as a parameter, libpq stop at a NUL."""
     if isinstance(value, int):
         return sql.Literal(value)
     if isinstance(value, tuple) and not isinstance(value, Address):
@@ -42,24 +42,24 @@ def _identifier(value: Any) -> sql.Composable:
     return sql.SQL(quoted.replace("%", "%%"))
 
 
-@lru_cache(maxsize=16_384)  # more than a session keeps prepared: one that is composed anew is prepared anew
+@lru_cache(maxsize=16_384)  # more than a session keeps prepared: a recomposed query would be prepared again
 def _composed(text: str, identifiers: tuple[tuple[str, Any], ...]) -> Query:
-    """A Statement among the identifiers is a part that several share; it may hold identifiers of the whole."""
+    """A Statement among the identifiers is a shared part; it may contain identifiers of the whole."""
     parts = {key: value for key, value in identifiers if isinstance(value, Statement)}
-    for _ in parts:  # and other parts, in whichever order they were named
+    for _ in parts:  # a part may contain other parts, in any order
         for key, part in parts.items():
             text = text.replace(f"{{{key}}}", part.text)
     names = {key: _identifier(value) for key, value in identifiers if key not in parts}
-    # one piece: the driver puts the pieces together each time that it executes
+    # one piece: the driver joins pieces at each execution
     whole = sql.SQL(sql.SQL(text).format(**names).as_string(None))
-    # asked before names are in it, which may hold a semicolon; one of ours that means nothing only costs time
+    # tested without names, which may contain a semicolon; a semicolon elsewhere, e.g. in a text, only costs time
     return Query([whole], is_single=";" not in text)
 
 
 def compose(text: str, identifiers: dict[str, Any]) -> Query:
     """Fill ``{names}`` of a statement, quoted: an Address as schema.table, a text as one identifier, a tuple as many.
 
-    A number stands as it is: where it is part of the plan (a limit), a parameter would hide it from the planner.
+    A number is inserted literally: the planner needs to see e.g. a limit, which a parameter would hide.
     """
     return _composed(text, tuple(identifiers.items()))
 
@@ -82,7 +82,7 @@ class PostgreSQL(StatementFolder):
         "read_committed": "read committed",
         "repeatable_read": "repeatable read",
         "serializable": "serializable",
-        "snapshot": "repeatable read",  # which is a snapshot there
+        "snapshot": "repeatable read",  # a snapshot on PostgreSQL
     }
 
     alias = ""
@@ -149,7 +149,7 @@ class PostgreSQL(StatementFolder):
 
     def connect(self, dsn: str, *, isolation: str = "", **kwargs: Any) -> PreparedSession:
         session = PreparedSession(connect_options.open_raw(dsn, **kwargs))
-        if isolation and isolation != "read_committed":  # which all begin with
+        if isolation and isolation != "read_committed":  # the initial level of all sessions
             session.run(f"set session characteristics as transaction isolation level {self.isolations[isolation]}")
         session.dialect = self
         return session
@@ -195,9 +195,9 @@ def postgresql() -> PostgreSQL:
 
 
 class AliasedPostgreSQL(PostgreSQL):
-    """Of a database that is looked at beside the first: the alias stands before each schema, and none is without it.
+    """A database monitored beside the first: every schema has the alias as prefix.
 
-    Stores know tables by the names that are there: what they say of one is for its owner.
+    Stores use catalog names without the alias, because their messages are for the table's owner.
     """
 
     def __init__(self, alias: str) -> None:

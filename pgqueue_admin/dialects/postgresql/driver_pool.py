@@ -1,4 +1,4 @@
-"""Lends the driver's sessions, with the methods of psycopg_pool that Django calls (docs/decisions/006)."""
+"""A pool of the driver's sessions, with the methods of psycopg_pool that Django calls (docs/decisions/006)."""
 
 import logging
 import threading
@@ -16,12 +16,12 @@ from pgqueue_admin.dialects.postgresql.liveness import Raw
 
 log = logging.getLogger("pgqueue.sessions")
 WAIT_SECONDS = 5.0  # for a session while all are lent
-SILENT_SECONDS = 2.0  # a server that says nothing for so long is down
+SILENT_SECONDS = 2.0  # a server silent for so long is down
 IDLE_SECONDS = 600.0
 
 
 def connect_with(params: dict[str, Any], configure: Callable[[Any], object]) -> Raw:
-    """The driver's own session, as Django asks for it; the driver's errors stay."""
+    """A session of the driver for Django; raises the driver's errors."""
     raw = liveness.first(answer_limit.PatientConnection.connect(**{**params, "autocommit": True}))
     answer_limit.limit(raw, liveness.FIRST_SECONDS)
     configure(raw)
@@ -29,9 +29,9 @@ def connect_with(params: dict[str, Any], configure: Callable[[Any], object]) -> 
 
 
 class ConnectionPool:
-    """The session used last is lent first, so that those beyond need grow old and go.
+    """Lends the session used last first, so that surplus sessions age and are closed.
 
-    One whose settings are not those that it was opened with is not lent again.
+    A session whose settings have changed since it was opened is not lent again.
     """
 
     def __init__(self, connect: Callable[[], Raw], max_size: int):
@@ -43,11 +43,11 @@ class ConnectionPool:
         self._closed = False
 
     def open(self) -> None:
-        """Nothing is opened before it is needed."""
+        """Open the pool; sessions are opened on demand."""
         self._closed = False
 
     def getconn(self, wait: float = WAIT_SECONDS) -> Raw:
-        """Raises OperationalError: at once where the server refuses, or is known to say nothing."""
+        """Borrow a session. Raises OperationalError, at once if the server refuses or is known to be unresponsive."""
         if not self._room.acquire(timeout=wait):
             raise psycopg.OperationalError(f"every session was in use for {wait:.1g} s")
         try:
@@ -69,7 +69,7 @@ class ConnectionPool:
             self._room.release()
 
     def close(self) -> None:
-        """Those that are lent close when they come back."""
+        """Close the pool; lent sessions are closed on return."""
         self._closed = True
         self._drop_idle_since(float("inf"))
 
@@ -90,7 +90,7 @@ class ConnectionPool:
                 return raw
             raw.close()
             if not now:
-                self._drop_idle_since(float("inf"))  # none of them fares better, and each would cost its time
+                self._drop_idle_since(float("inf"))  # the others are lost, too, and each check would take its timeout
                 return None
             log.warning("A session was closed: what it met had changed %s in it for good.", ", ".join(changed))
         return None

@@ -1,6 +1,6 @@
-"""Databases with other encodings than UTF-8: characters that they lack are written as JSON escapes, ``\\u20ac``.
+"""Databases with encodings other than UTF-8: characters that they lack are written as JSON escapes, ``\\u20ac``.
 
-In headers that is the same text; elsewhere it can be read, and no row is refused for it.
+In headers, which are JSON, that means the same; elsewhere it is readable, and no row is refused.
 """
 
 import codecs
@@ -18,15 +18,15 @@ _AS_JSON, _IN_JSON = "pgqueue_as_json", "pgqueue_in_json"
 
 
 def fit(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
-    """Have the texts of this session fit its database."""
+    """Make the session send texts in the database's encoding."""
     if found := codec(raw):
-        for dumper in (_BinaryText, _Text):  # the last is the usual one: the server decides what type it is
+        for dumper in (_BinaryText, _Text):  # the last is the default: the server decides the type
             raw.adapters.register_dumper(str, type(dumper.__name__, (dumper,), {"codec": found}))
     return raw
 
 
 def codec(raw: psycopg.Connection[Any]) -> str:
-    """Of a database that does not take every text, else empty; what Python does not know takes ASCII for certain."""
+    """Codec of a database that cannot store every text, else empty; ASCII for encodings unknown to Python."""
     name = raw.info.parameter_status("server_encoding") or _TAKES_ALL[0]
     if name in _TAKES_ALL:
         return ""
@@ -41,9 +41,9 @@ def fitted(text: str, codec: str) -> str:
 
 
 def json_text(value: Any, codec: str) -> str:
-    """For the server to read: it refuses an escape whose letter it does not have, so letters stand as themselves.
+    """JSON for the server, which refuses an escape of a character that it lacks: so characters are not escaped.
 
-    What its encoding does not have comes out as ``fitted`` has it.
+    Characters that its encoding lacks become as in ``fitted``.
     """
     text = json.dumps(value, ensure_ascii=False)
     return text.encode(codec, _IN_JSON).decode(codec) if codec else text
@@ -56,7 +56,7 @@ def _as_json(error: UnicodeError) -> tuple[str, int]:
 
 
 def _in_json(error: UnicodeError) -> tuple[str, int]:
-    """Letters other than ASCII are in its texts only, where a backslash is written as two."""
+    """Escape a character inside a JSON string, where a backslash is written twice."""
     said, end = _as_json(error)
     return said.replace("\\", "\\\\"), end
 

@@ -1,4 +1,4 @@
-"""PostgreSQL's names, as a script has them. A longer one is cut, and would be that of another table or index."""
+"""PostgreSQL's names in scripts. A longer one is truncated, and could be that of another table or index."""
 
 from pgqueue_admin.dialects.identifier_rules import IdentifierRules
 

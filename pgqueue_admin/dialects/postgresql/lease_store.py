@@ -14,11 +14,11 @@ _CANONICAL = addressing.canonical(QUEUE)
 
 
 class PostgreSQLLeases:
-    """Times are told and judged by the server's clock."""
+    """All times are by the server's clock."""
 
     def __init__(self, statements: Statements):
         self._sql = statements
-        self._with_holders: WeakSet[Any] = WeakSet()  # sessions: a column once added stays
+        self._with_holders: WeakSet[Any] = WeakSet()  # sessions; a column once added stays
         self._held: dict[str, Any] = {"is_held": statements.is_held, "is_over": statements.is_over}
 
     def is_installed(self, session: Connection) -> bool:
@@ -36,7 +36,7 @@ class PostgreSQLLeases:
         return sorted(Lease(*row) for row in rows)
 
     def _keeps_holders(self, session: Connection) -> bool:
-        """Asked once in a session, and again while its tables are of a version before."""
+        """Whether the tables have holders. Queried until true, then remembered for the session."""
         if session.raw in self._with_holders:
             return True
         if not session.value(self._sql.keeps_holders()):
@@ -93,7 +93,7 @@ class PostgreSQLLeases:
         return Expired(*session.all(query, {"handled_by": handled_by, "queue": _CANONICAL})[0])
 
     def expire_query(self, session: Connection, most: int) -> Any:
-        """As the tables there are; its parameters are handled_by and queue."""
+        """The query that fits the tables' version; its parameters are handled_by and queue."""
         held_by = self._sql.held_by if self._keeps_holders(session) else self._sql.held_by_nobody_knows
         return self._sql.expire(is_over=self._sql.is_over, held_by=held_by, most=most)
 

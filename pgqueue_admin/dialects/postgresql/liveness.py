@@ -1,4 +1,4 @@
-"""Whether a session answers, with an end to the waiting: no limit of the server's counts where it never heard of us."""
+"""Tests with a timeout whether a session answers: a server's own timeouts do not apply before it has our query."""
 
 import select
 from typing import Any
@@ -15,7 +15,10 @@ Raw = psycopg.Connection[Any]
 
 
 def first(raw: Raw, seconds: float = FIRST_SECONDS) -> Raw:
-    """Closed, and OperationalError, where none comes: a pooler lets everybody in, and may have no session for them."""
+    """Test a new session; without an answer, close it and raise OperationalError.
+
+    A pooler accepts every client, and may have no session for it.
+    """
     if answers(raw, seconds):
         return raw
     raw.close()
@@ -23,12 +26,12 @@ def first(raw: Raw, seconds: float = FIRST_SECONDS) -> Raw:
 
 
 def answers(raw: Raw, seconds: float) -> bool:
-    """Asked for nothing, as a driver's own check, but with a limit: a frozen server never says no."""
+    """Send an empty query, like the driver's own check, but with a timeout: a frozen server never refuses."""
     return _asked(raw, b"", seconds) is not None
 
 
 def settings(raw: Raw, seconds: float) -> session_settings.Given | None:
-    """What it is set to now, in the round trip that tells whether it answers; None where it does not."""
+    """The session's present settings, in the round trip that tests it; None without an answer."""
     results = _asked(raw, session_settings.ASK.encode(), seconds) or []
     for result in results:
         if result.ntuples:
@@ -37,11 +40,11 @@ def settings(raw: Raw, seconds: float) -> session_settings.Given | None:
 
 
 def _asked(raw: Raw, query: bytes, seconds: float) -> list[PGresult] | None:
-    """None where no answer came in time, or the session is not at rest after it."""
+    """The results; None without an answer in time, or if the session is not idle afterwards."""
     results: list[PGresult] = []
     try:
         raw.pgconn.send_query(query)
-        poll = select.poll()  # select() takes no descriptor above 1023, and open streams use them up
+        poll = select.poll()  # select() fails above descriptor 1023, and open streams use many
         poll.register(raw.fileno(), select.POLLIN)
         while True:
             while raw.pgconn.is_busy():

@@ -1,4 +1,4 @@
-"""Detects a pooler in transaction mode, which lends another server session for each transaction."""
+"""Detects a pooler in transaction mode, which may lend another server session for each transaction."""
 
 from collections.abc import Callable
 
@@ -8,14 +8,14 @@ from pgqueue_admin.dialects.postgresql.answer_limit import PatientConnection
 from pgqueue_admin.dialects.postgresql.liveness import first
 from pgqueue_admin.dialects.postgresql.session import translated
 
-ROUNDS = 3  # others use the same pooler, and by chance one may get the same session twice
-ANSWER_SECONDS = 5.0  # a pooler with a single session has none for the second who asks
+ROUNDS = 3  # the pooler has other clients, and by chance one may get the same session twice
+ANSWER_SECONDS = 5.0  # a pooler with a single session has none for a second client
 
 
 def has_own_sessions(connect: Callable[[], Connection]) -> bool:
-    """Two ask by turns, then one of them inside the other's transaction. ``connect``: without prepared statements.
+    """Query in two sessions by turns, then in one inside the other's transaction. ``connect``: no prepared statements.
 
-    Raises DatabaseDown where the first gets no session. Where the second gets none, sessions are few, and not shared.
+    Raises DatabaseDown if the first gets no session. If only the second gets none, sessions are few, but not shared.
     """
     with connect() as one:
         _note(one, "one")
@@ -34,7 +34,7 @@ def _keeps_apart(one: Connection, other: Connection) -> bool:
         return _noted(one) == "one" and _noted(other) == "other" and _inside(one, other) and _inside(other, one)
     except DatabaseDown:
         raise
-    except DatabaseError:  # such as a setting of somebody's else
+    except DatabaseError:  # e.g. a setting of another client
         return False
 
 
@@ -54,7 +54,7 @@ def _noted(session: Connection) -> str:
 
 
 def first_path(dsn: str) -> list[str]:
-    """The schemas in which a new session looks until it is told others: a pooler drops what ``dsn`` says of them.
+    """The initial search path of a session, with implicit schemas: a pooler drops the one in ``dsn``.
 
     Raises DatabaseDown.
     """

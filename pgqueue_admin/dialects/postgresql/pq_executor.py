@@ -1,6 +1,6 @@
 """Executes our statements through libpq: prepared, pipelined, at a third of the cost of psycopg's cursors.
 
-Waiting in the main thread (with Ctrl-C in it), and how values become parameters and columns values, is psycopg's own.
+psycopg still waits in the main thread (for Ctrl-C), and converts parameters and columns.
 """
 
 import threading
@@ -31,10 +31,10 @@ _FINE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 _BEGUN = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 _UNKNOWN = "26000"
 _NO_SAVEPOINT = "3B001"
-_STALE = (_UNKNOWN, "0A000")  # somebody deallocated it; its table is another one now
+_STALE = (_UNKNOWN, "0A000")  # it was deallocated; its table has changed
 _NUMBERS = {int}
-_RECENTLY = 0.01  # seconds in which no server ends a session for being idle
-_JUST_NOW = 0.002  # and in which asking whether it did costs more than it finds
+_RECENTLY = 0.01  # seconds in which no server ends a session as idle
+_JUST_NOW = 0.002  # seconds in which a check for a closed session is not worth its cost
 
 Maker = Callable[[Sequence[Any]], Row]
 
@@ -44,11 +44,11 @@ _main = threading.main_thread().ident
 
 
 class Answer(NamedTuple):
-    """What a statement left, with the face of a cursor."""
+    """Result of a statement, with the interface of a cursor."""
 
     result: PGresult
     values: Values
-    makers: dict[bytes, Maker]  # of the statements that are prepared: their columns stay the same
+    makers: dict[bytes, Maker]  # of prepared statements, whose columns stay the same
     name: bytes = b""
 
     @property
@@ -75,7 +75,7 @@ class Answer(NamedTuple):
 
 
 class PqExecutor:
-    """The statements of one session. psycopg prepares none in it: it would deallocate ours with its own."""
+    """Executes the statements of one session. psycopg prepares none in it: it would deallocate ours with its own."""
 
     def __init__(self, raw: PatientConnection):
         raw.prepare_threshold = None
@@ -92,14 +92,14 @@ class PqExecutor:
         self._begin_word = self._begin.numbered[0]
 
     def begin(self) -> None:
-        """Raises psycopg.Error."""
+        """Begin a transaction. Raises psycopg.Error."""
         self.say(self._begin_word)
 
     def was_just_heard(self) -> bool:
         return self._pg.status == ConnStatus.OK and time.monotonic() < self._heard + _JUST_NOW
 
     def ask(self, query: Query, values: Params) -> Answer:
-        """Raises psycopg.Error."""
+        """Execute a statement. Raises psycopg.Error."""
         bound = self._bound(query, values)
         if self._may_block():
             return self._answer([bound.run(self._pg)], bound.name)
@@ -107,12 +107,12 @@ class PqExecutor:
         return self._answer(self._raw.wait(execute(self._pg)), bound.name)
 
     def run(self, query: Query, values: Any) -> int:
-        """As ``ask``, and how many rows it touched: no more between a send and libpq than must be."""
+        """As ``ask``, returning the number of affected rows: the fast path of sends, with the least overhead."""
         if not self._may_block():
             return self.ask(query, values).rowcount
         given, types = self._dumped([values[name] for name in query.numbered[1]])
         name = self._names.get((query, types))
-        if not name:  # it is not prepared, or not yet
+        if not name:  # not prepared, or not yet
             return self.ask(query, values).rowcount
         self._patience.what = query.numbered[0]
         result = self._pg.exec_prepared(name, given, self._values.formats)
@@ -123,7 +123,7 @@ class PqExecutor:
         return _touched(result)
 
     def say(self, word: bytes) -> None:
-        """Begin, commit or rollback by itself: nothing to plan, and no values. Raises psycopg.Error."""
+        """Execute a lone begin, commit or rollback: nothing to plan, and no values. Raises psycopg.Error."""
         self._patience.what = word
         if self._may_block():
             self._answer([self._pg.exec_(word)])
@@ -139,10 +139,10 @@ class PqExecutor:
         return self._piped([self._bound(self._begin, None), bound])[1]
 
     def commit_and_begin_with(self, release: bytes, query: Query, values: Params) -> Callable[[], Answer] | None:
-        """As ``begin_with``, in one round trip with the commit before it; None where that takes more, and nothing is
-        done. Raises psycopg.Error where the commit was refused; why the rest was is raised by what is returned.
+        """As ``begin_with``, in one round trip with the commit before it; None, with nothing done, if impossible.
+        Raises psycopg.Error if the commit fails; an error of the later statements is raised by the returned function.
 
-        ``release``: of a savepoint that has to be there for the commit, or empty.
+        ``release``: releases a savepoint that must exist for the commit, or is empty.
         """
         bound = self._bound(query, values)
         if not (self._is_called_by_name and bound.call and self._may_block()):
@@ -158,23 +158,26 @@ class PqExecutor:
         return lambda: answer
 
     def ask_all(self, asked: Sequence[tuple[Query, Params]]) -> list[Answer]:
-        """In one round trip; outside of a transaction in one of their own. Raises the first error."""
+        """Execute all in one round trip, and in one transaction if none is open. Raises the first error."""
         return self._piped([self._bound(query, values) for query, values in asked])
 
     def look(self, asked: Sequence[tuple[Query, Params]], limit: int | None) -> list[Answer]:
-        """As ``ask_all``, in a transaction that says that it only reads, whatever the session is set to.
+        """As ``ask_all``, in an explicit read-only transaction, whatever the session's settings are.
 
-        ``limit``: milliseconds that none of them may take longer, if any.
+        ``limit``: statement timeout in milliseconds, if any.
         """
         begun: list[tuple[Query, Params]] = [(LOOK, None)] if limit is None else [(LOOK, None), (LIMIT, {"ms": limit})]
         return self.ask_all([*begun, *asked, (COMMIT, None)])[len(begun) : -1]
 
     def limit(self, milliseconds: int) -> None:
-        """For the rest of the transaction."""
+        """Set statement_timeout for the rest of the transaction."""
         self.ask(LIMIT, {"ms": milliseconds})
 
     def copy_in(self, query: Query, chunks: Iterable[bytes]) -> None:
-        """The server works on each while the next is made; what making raises undoes them. Raises psycopg.Error."""
+        """Load chunks; the server loads each while the next is made. An error in making one aborts.
+
+        Raises psycopg.Error.
+        """
         self._patience.what = query.numbered[0]
         loading = CopyIn(self._raw, query.numbered[0])
         try:
@@ -196,13 +199,13 @@ class PqExecutor:
             answers = self._raw.wait(_answers(self._pg, count + 1))
             if self._pg.status == ConnStatus.OK:
                 self._pg.exit_pipeline_mode()
-        except BaseException:  # the next answer could be anybody's: the session is as good as lost
+        except BaseException:  # the next result could be another statement's: the session is unusable
             self._pg.finish()
             raise
         return [self._answer(results) for results in answers[:count]]
 
     def _bound(self, query: Query, values: Any) -> "BoundQuery":
-        """With the name it is prepared under, from the second time on, unless there are too many."""
+        """Bind values. From its second use on, a statement is prepared, unless there are too many."""
         text, names = query.numbered
         self._patience.what = text
         asked = list(map(values.__getitem__, names)) if names else []
@@ -211,15 +214,16 @@ class PqExecutor:
         return BoundQuery(name, text, asked, given, types, self._values.formats)
 
     def _dumped(self, asked: list[Any]) -> tuple[Sequence[Any], Sequence[int]]:
-        """As libpq takes them, and of which types."""
+        """The values in libpq's form, and their types."""
         transformer = self._values
         given = transformer.dump_sequence(asked, _formats(asked))
         return given, transformer.types or ()
 
     def _may_block(self) -> bool:
-        """Inside libpq, for a third of what waiting here costs; but nobody can interrupt that.
+        """Whether to wait inside libpq, at a third of the cost of waiting here. Not in the main thread: it is not
+        interruptible.
 
-        And it forgets why the server ended the session meanwhile, which after a pause inside a transaction counts.
+        Nor after a pause inside a transaction: libpq loses the reason if the server ended the session meanwhile.
         """
         if threading.get_ident() == _main:
             return False
@@ -253,14 +257,14 @@ class PqExecutor:
         if error.sqlstate in _STALE:
             self._names.clear()
             self._makers.clear()
-            self._is_called_by_name &= error.sqlstate != _UNKNOWN  # poolers know names in the protocol only
+            self._is_called_by_name &= error.sqlstate != _UNKNOWN  # poolers track names in the protocol, not in SQL
         raise error
 
 
 class BoundQuery(NamedTuple):
-    """A statement with its values as libpq takes them."""
+    """A statement with its values in libpq's form."""
 
-    name: bytes  # it is prepared under, if it is
+    name: bytes  # of the prepared statement, or empty
     text: bytes
     asked: list[Any]
     given: Sequence[Any]
@@ -280,21 +284,21 @@ class BoundQuery(NamedTuple):
 
     @property
     def call(self) -> bytes:
-        """As SQL, where it is prepared and asks for nothing but numbers."""
+        """The call as SQL, if prepared and with only numbers as values; else empty."""
         if not self.name or not _NUMBERS.issuperset(map(type, self.asked)):
             return b""
         return b"execute %b(%b)" % (self.name, b",".join([b"%d" % each for each in self.asked]))
 
 
 def _formats(asked: list[Any]) -> list[PyFormat]:
-    """Lists binary: as text, an array of a hundred headers takes milliseconds to quote, and the server to read."""
+    """Lists in binary: as text, an array of a hundred headers takes milliseconds to quote, and again to parse."""
     if list in map(type, asked):
         return [BINARY if type(each) is list else AUTO for each in asked]
     return [AUTO] * len(asked)
 
 
 def _answers(pg: PGconn, count: int) -> PQGen[list[list[PGresult]]]:
-    """Fewer where the session ends meanwhile: the last of them says why."""
+    """Read ``count`` answers; fewer if the session ends: then the last one has the reason."""
     answers: list[list[PGresult]] = []
     try:
         yield from send(pg)
@@ -309,7 +313,7 @@ def _answers(pg: PGconn, count: int) -> PQGen[list[list[PGresult]]]:
 
 
 def _touched(result: PGresult) -> int:
-    """How many rows; as a cursor says it, -1 for what touches none."""
+    """Number of affected rows; -1, as of a cursor, if the statement has none."""
     touched = result.command_tuples
     return -1 if touched is None else touched
 

@@ -1,4 +1,4 @@
-"""The engine's session: our statements go through libpq, all others through psycopg's cursors."""
+"""The engine's session: executes our statements through libpq, all others through psycopg's cursors."""
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
@@ -22,7 +22,7 @@ class PreparedSession(Session):
     """A Connection (see dialects.connection)."""
 
     def __init__(self, raw: PatientConnection, seconds: float | None = None):
-        """``seconds``: the time limit that its statements have anyway, if any; a deadline makes it no longer."""
+        """``seconds``: the statement timeout of the session, if any; a deadline can only shorten it."""
         super().__init__(raw)
         self._seconds = seconds
         self._patience = raw.patience
@@ -41,11 +41,11 @@ class PreparedSession(Session):
         return super()._ask(query, params)
 
     def _is_look(self) -> bool:
-        """Whether what is asked now is a transaction of its own, and only reads."""
+        """Whether a statement now would be a read-only transaction of its own."""
         return self._looks and self.raw.pgconn.transaction_status == TransactionStatus.IDLE
 
     def _look(self, asked: list[tuple[Any, Params]]) -> list[Any]:
-        """In one round trip; nothing is lost with a plan that was made before somebody changed the table."""
+        """Execute in one round trip; once more if a table has changed since its plan was made."""
         try:
             return self._libpq.look(asked, _milliseconds_left(self._seconds))
         except psycopg.errors.FeatureNotSupported:
@@ -62,7 +62,7 @@ class PreparedSession(Session):
 
     def batch(self, asked: Iterable[tuple[Any, Params]]) -> list[list[Row]]:
         statements = list(asked)
-        if not all(_is_ours(query) for query, _ in statements):  # in the driver's pipeline ours would wait for ever
+        if not all(_is_ours(query) for query, _ in statements):  # ours would hang in the driver's pipeline
             with self.transaction():
                 return [self.all(query, params) for query, params in statements]
         with translated:
@@ -131,7 +131,7 @@ class PreparedSession(Session):
         self._libpq.say(b"commit")
 
     def is_closed_by_server(self) -> bool:
-        """Also where it could write at first and no longer can: after a switch-over another server may be the one."""
+        """Also true if it could write at first and no longer can: a switch-over may have changed the server's role."""
         return not self._libpq.was_just_heard() and (
             super().is_closed_by_server() or self._took_writes > _takes_writes(self.raw)
         )
@@ -147,7 +147,7 @@ T = TypeVar("T")
 
 
 class PreparedTransaction(Generic[T]):
-    """A block that ends with commit or rollback, without what a generator costs: each receive is in one."""
+    """A block that ends with commit or rollback; no generator, whose cost every receive would pay."""
 
     __slots__ = ("_begin", "_session")
 
@@ -178,7 +178,7 @@ class PreparedTransaction(Generic[T]):
 
 
 def _milliseconds_left(most: float | None) -> int | None:
-    """Of the time of whoever waits; None where nobody set a limit. Raises TimedOut when it is over."""
+    """Rest of the deadline, at most ``most``; None without a deadline. Raises TimedOut after it."""
     left = deadline.left()
     if left == 0:
         raise errors.TimedOut("All that a page may look at in its time has been asked.")
@@ -188,7 +188,7 @@ def _milliseconds_left(most: float | None) -> int | None:
 
 
 def _takes_writes(raw: psycopg.Connection[Any]) -> bool:
-    """As the server said last, which is with the answer that refused a write; before PostgreSQL 14 it says nothing."""
+    """The server's latest report, which comes with the answer that refuses a write; none before PostgreSQL 14."""
     return "on" not in map(raw.info.parameter_status, ("default_transaction_read_only", "in_hot_standby"))
 
 

@@ -1,4 +1,4 @@
-"""Our statements as the driver takes them, and as libpq does."""
+"""Our statements in the forms of the driver and of libpq."""
 
 import re
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ _PLACE = re.compile(r"%(?:%|\((\w+)\)s)")
 class Query(sql.Composed):
     """A statement from a file with its identifiers in place; every literal % in it is doubled.
 
-    Two are the same when they are one object: ``dialect.compose`` keeps them.
-    ``is_single``: several commands in one text cannot be prepared.
+    Queries are equal only if identical: ``dialect.compose`` caches them.
+    ``is_single``: the text is one command; several cannot be prepared.
     """
 
     def __init__(self, parts: Sequence[Any], *, is_single: bool = True):
@@ -31,7 +31,7 @@ class Query(sql.Composed):
 
     @cached_property
     def numbered(self) -> tuple[bytes, tuple[str, ...]]:
-        """With ``$1`` in the place of a name, and the names in the order of their numbers."""
+        """The text with ``$1`` for each name, and the names in the order of their numbers."""
         names: dict[str, int] = {}
 
         def place(match: re.Match[str]) -> str:
@@ -42,16 +42,16 @@ class Query(sql.Composed):
 
 
 def never_none(query: Any, params: Any) -> Any:
-    """A statement of ours has its % doubled; without parameters the driver would leave them so."""
+    """Parameters for a statement: without any, the driver would not reduce the doubled % of ours."""
     return {} if params is None and isinstance(query, Query) else params
 
 
 def written(query: Query) -> str:
-    """As a person may run it; one without parameters."""
+    """A statement without parameters, as a person can run it."""
     return query.as_string(None).replace("%%", "%")
 
 
 def literal(connection: Connection, query: Any, params: Params = None) -> str:
-    """A statement with its values in it, for a program that has only text. Values are quoted as the driver quotes them,
-    for this session's server and encoding."""
+    """A statement with its values inserted, for programs that take only text. The driver quotes them for this
+    session's server and encoding."""
     return psycopg.ClientCursor(connection.raw).mogrify(query, params)

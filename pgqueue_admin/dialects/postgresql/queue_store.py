@@ -17,14 +17,14 @@ from pgqueue_admin.dialects.statements import StatementFolder
 from pgqueue_admin.dialects.table_fault import TableFault
 
 PURGE_CHUNK = 10_000
-NOT_BY_COPY = ("42809", "0A000")  # into views, and where policies decide about rows
-_AHEAD = 128  # made at a time: each time lets all other threads of the process go first
+NOT_BY_COPY = ("42809", "0A000")  # COPY into views, and with row policies
+_AHEAD = 128  # ids drawn at a time: each draw releases the GIL to other threads
 _VERSION, _VARIANT = (bytes(number & mask | bit for number in range(256)) for mask, bit in ((0x0F, 0x40), (0x3F, 0x80)))
 _sixteen = Struct("16s").iter_unpack
 
 
 class PostgreSQLQueue:
-    """Every method but purge is one statement in the caller's transaction, or a savepoint of it."""
+    """Every method but purge runs in the caller's transaction, some in a savepoint of it."""
 
     def __init__(self, sql: StatementFolder, address: Address):
         self.address = address
@@ -50,7 +50,7 @@ class PostgreSQLQueue:
         return [(self._sql.send_many(table=self.address), _columns(rows))]
 
     def load(self, session: Any, rows: Iterable[QueueRow], spans: Collection[int] = ()) -> bool:
-        """By COPY. In a transaction its start is what a time to be received is counted from, as of an insert."""
+        """Load by COPY. In a transaction, a time to be received counts from its start, as with an insert."""
         query = self._sql.load(table=self.address)
         try:
             with session.transaction() if spans or session.in_transaction else nullcontext():
@@ -62,13 +62,13 @@ class PostgreSQLQueue:
         return True
 
     def _expiries(self, session: Session, spans: Collection[int]) -> dict[int, int]:
-        """The server's time for each of the spans, in microseconds since 2000."""
+        """The expiry time of each span by the server's clock, in microseconds since 2000."""
         found = session.all(self._sql.expiries(), {"ttbrs_ms": list(spans)}) if spans else []
         return {row.ttbr_ms: row.expires for row in found}
 
     def send_as_it_is(self, session: Session, row_id: str, headers: str, body: bytes) -> None:
-        """Whoever copies a row of an error queue back gives its id to two. It is tried and not looked up: who may only
-        send cannot look.
+        """A row copied back from an error queue duplicates its id. We try the insert instead of looking: a role that
+        may only send cannot read.
         """
         row = {"id": row_id, "ttbr_ms": None, "headers": headers, "body": body}
         try:
@@ -84,11 +84,11 @@ class PostgreSQLQueue:
         return found, {"low": low}
 
     def is_received(self, session: Session, row: Any) -> bool:
-        """By the transaction that the rows of a batch are stamped with."""
+        """Look up the outcome of the transaction whose id the batch's rows carry."""
         return bool(session.value(self._sql.is_committed(), {"xact": row.xact}))
 
     def peek(self, session: Session) -> PeekResult:
-        """By the seq range, which takes two index probes however many rows there are; locks both for a moment."""
+        """Peek by the seq range: two index probes, however many rows there are; locks both rows briefly."""
         row = session.one(self._peek)
         if not row:
             return PeekResult(0, LOWEST)
@@ -106,7 +106,7 @@ class PostgreSQLQueue:
 
 def _columns(rows: Sequence[QueueRow]) -> dict[str, object]:
     headers, bodies, spans = zip(*rows, strict=True)
-    never = spans.count(None) == len(spans)  # said by leaving them out: the statement takes what is missing for null
+    never = spans.count(None) == len(spans)  # then an empty list: the statement reads missing items as null
     return {"ttbrs_ms": [] if never else list(spans), "headers": list(headers), "bodies": list(bodies)}
 
 
@@ -116,7 +116,7 @@ def _as_copied(rows: Iterable[QueueRow], expiries: dict[int, int]) -> Iterator[b
 
 
 def _row_ids() -> Iterator[bytes]:
-    """Random UUIDs without end, as their sixteen bytes."""
+    """Endless random UUIDs, as sixteen bytes each."""
     return chain.from_iterable(chain.from_iterable(map(_drawn, repeat(_AHEAD))))
 
 

@@ -8,11 +8,11 @@ from pgqueue_admin.dialects.connection import Connection
 from pgqueue_admin.dialects.schedule_store import DueTime, Plan, RunsDone, ScheduledMessage
 from pgqueue_admin.dialects.statements import Statements
 
-PLANNED_DAYS = 30  # fewer are ahead: more are planned
+PLANNED_DAYS = 30  # with fewer ahead, more are planned
 
 
 class PostgreSQLSchedules:
-    """Times are told and judged by the server's clock."""
+    """All times are by the server's clock."""
 
     def __init__(self, statements: Statements):
         self._sql = statements

@@ -1,6 +1,6 @@
-"""Search paths of our sessions: no schema in them lets anybody else create objects.
+"""Search paths of our sessions: no other role can create objects in their schemas.
 
-PostgreSQL prefers an exact match of argument types to the place in the path, so a stranger's function in any schema of
+PostgreSQL prefers an exact match of argument types to the order of the path, so a foreign function in any schema of
 the path could run in our statements.
 """
 
@@ -11,6 +11,6 @@ _BY_ALIAS = {"default": CONSOLE, "queues": QUEUES}  # of Django's sessions
 
 
 def of_alias(alias: str) -> dict[str, str]:
-    """The setting, where the alias is one of ours."""
+    """The setting for one of our aliases; else empty."""
     path = _BY_ALIAS.get(alias)
     return {"search_path": path} if path else {}

@@ -1,4 +1,4 @@
-"""An open psycopg session; the driver's errors come out as ours."""
+"""An open psycopg session; it raises our errors for the driver's."""
 
 import re
 import time
@@ -18,15 +18,15 @@ from pgqueue_admin.dialects.postgresql.query import never_none
 _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
     "3F000": errors.SchemaMissing,
     "25006": errors.ReadOnly,
-    "25P01": errors.TransactionEndedByHandler,  # no transaction where one of ours was
-    "3B001": errors.TransactionEndedByHandler,  # a savepoint is not there any more
+    "25P01": errors.TransactionEndedByHandler,  # our transaction no longer exists
+    "3B001": errors.TransactionEndedByHandler,  # the savepoint no longer exists
     "25P03": errors.TransactionTooLong,
     "25P04": errors.TransactionTooLong,
     "40001": errors.Deadlock,
     "40P01": errors.Deadlock,
     "42501": errors.NotPermitted,
     "42P01": errors.TableMissing,
-    "42703": errors.TableChanged,  # a column is gone since its table was looked at
+    "42703": errors.TableChanged,  # a column was dropped since its table was checked
     "42P06": errors.AlreadyExists,
     "42P07": errors.AlreadyExists,
     "42710": errors.AlreadyExists,
@@ -37,16 +37,16 @@ _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
     "57P01": errors.DatabaseDown,
     "57P02": errors.DatabaseDown,
     "57P03": errors.DatabaseDown,
-    "57P05": errors.DatabaseDown,  # it rested for longer than its server lets sessions rest
+    "57P05": errors.DatabaseDown,  # idle_session_timeout
 }
 
 _NOT_THERE = ("42P01", "42883", "42704")  # a table, a function or an operator, a type
-_FUNCTION = re.compile(r"(\S+\([^()]*\)) ")  # as the server says it, in whichever language
+_FUNCTION = re.compile(r"(\S+\([^()]*\)) ")  # in the server's message, in any language
 GUARD, RELEASE = "savepoint pgqueue_guard", "release savepoint pgqueue_guard"
 
 
 def translate(error: psycopg.Error) -> errors.DatabaseError:
-    """Our error for the driver's. A lost session has no SQLSTATE, so an OperationalError without one is that."""
+    """Map the driver's error to ours. An OperationalError without SQLSTATE means a lost session."""
     if isinstance(error, answer_limit.NoAnswer):
         return errors.NoAnswer(str(error), seconds=error.seconds)
     if error.sqlstate in _NOT_THERE and error.diag.context:
@@ -58,12 +58,12 @@ def translate(error: psycopg.Error) -> errors.DatabaseError:
         lost = error.sqlstate is None and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         kind = errors.DatabaseDown if lost or (error.sqlstate or "").startswith("08") else errors.DatabaseError
     if kind is errors.DatabaseDown and error.diag.severity_nonlocalized == "ERROR":
-        kind = errors.DatabaseError  # the session lives: a trigger or a foreign table speaks of another server
+        kind = errors.DatabaseError  # the session lives: a trigger or a foreign table reports another server
     return kind(str(error), error.sqlstate)
 
 
 def _cure(context: str) -> str:
-    """``context``: where the server met it, the innermost first."""
+    """``context``: the server's call stack of the error, innermost first."""
     found = _FUNCTION.search(context)
     function = found[1] if found else "that function"
     return (
@@ -73,7 +73,7 @@ def _cure(context: str) -> str:
 
 
 class ErrorTranslation:
-    """Around what the driver may refuse. Without a state, and without what a generator costs: each statement has it."""
+    """Translates the driver's errors in a block. Stateless and no generator, because every statement runs in one."""
 
     def __enter__(self) -> None: ...
 
@@ -109,9 +109,9 @@ class Session:
         return self._cursor().execute(query, given)
 
     def _may_have_a_stale_plan(self) -> bool:
-        """A column changed its type: the driver keeps the useless plan until something is rolled back.
+        """Whether to retry after a column changed its type: the driver keeps the stale plan until a rollback.
 
-        Where nothing is open nothing is lost with the statement, and it is asked again; else the rollback helps.
+        Outside a transaction the statement can be retried; inside one, its rollback drops the plan.
         """
         pg, prepares = self.raw.pgconn, self.raw.prepare_threshold is not None
         is_alone = pg.pipeline_status == PipelineStatus.OFF and pg.transaction_status == TransactionStatus.IDLE
@@ -136,7 +136,7 @@ class Session:
     def batch(self, asked: Iterable[tuple[Any, Params]]) -> list[list[Row]]:
         with translated:
             with self.raw.pipeline():
-                # by cursors, whatever a session of another kind does: inside the driver's pipeline nobody else may wait
+                # by cursors, also in subclasses: inside the driver's pipeline only the driver may wait
                 cursors = [Session._ask(self, query, params) for query, params in asked]
             return [cursor.fetchall() for cursor in cursors]
 
@@ -150,7 +150,7 @@ class Session:
         self.run_all(asked)
 
     def copy_rows(self, query: Any, rows: Iterable[binary_copy.Row]) -> None:
-        encoding = self.raw.info.encoding  # in which the server takes texts, also in the binary form
+        encoding = self.raw.info.encoding  # of texts sent to the server, also in binary form
         if codec := encodings.codec(self.raw):
             rows = (
                 (row_id, expires, encodings.fitted(headers, codec), body) for row_id, expires, headers, body in rows
@@ -181,7 +181,7 @@ class Session:
     def _transaction_with(self, query: Any, params: Params) -> Iterator[list[Row]]:
         with translated, ExitStack() as transaction:
             with self.raw.pipeline():
-                # its own method would wait for the begin
+                # raw.transaction() would wait for the begin
                 transaction.enter_context(self._guarded(psycopg.Transaction(self.raw)))
                 cursor = self._ask(query, params)
             yield cursor.fetchall()
@@ -189,7 +189,7 @@ class Session:
 
     @contextmanager
     def _guarded(self, block: AbstractContextManager[Any]) -> Iterator[None]:
-        """A block of the driver's; the outermost one ends the guard."""
+        """Wrap a block of the driver; the outermost one releases the guard."""
         is_outermost = not self.in_transaction
         try:
             with block:
@@ -226,7 +226,8 @@ class Session:
                 self.raw.execute("rollback")
 
     def _refuse_to_pretend(self) -> None:
-        """A session that is gone, a statement's failure or an end that nobody mentions: no word, and no commit."""
+        """Raise instead of a commit that could not succeed: the session is lost, a statement failed and was ignored, or
+        a handler ended the transaction."""
         if self.closed_locally:
             raise errors.SessionClosedByHandler
         if self.raw.closed:
@@ -268,9 +269,9 @@ class Session:
                 yield Notification(notify.channel, notify.payload)
 
     def _ask_whether_alive(self) -> None:
-        """Who only listens would never notice that nothing can come any more."""
+        """Probe the server: a listening session would never notice a lost connection."""
         if time.monotonic() - self._alive_at >= self.ask_every:
-            self.run("")  # for nothing: it answers, and no statement is counted
+            self.run("")  # an empty query: the server answers, and counts no statement
             self._alive_at = time.monotonic()
 
     @property
@@ -286,7 +287,7 @@ class Session:
         return liveness.settings(self.raw, liveness.FIRST_SECONDS)
 
     def is_closed_by_server(self) -> bool:
-        """Asks libpq alone, which reads what is there: poll() would let all other threads go first."""
+        """Only libpq reads available data: poll() would release the GIL to all other threads."""
         if not self._is_watched:
             self._is_watched = True
             self.raw.add_notice_handler(self._noticed)

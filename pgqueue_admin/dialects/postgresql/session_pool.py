@@ -1,4 +1,4 @@
-"""A pool of open sessions. The borrower connects, so that a refusal is reported at once."""
+"""A pool of open sessions. The borrower connects, so that a refused connection is reported at once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,7 +40,7 @@ class SessionPool:
 
         self._answer_seconds, self._seconds, self._dialect = answer_seconds, seconds, dialect
         self._lender = ConnectionPool(connect, max_size)
-        self._looking: dict[Raw, PreparedSession] = {}  # with what each has prepared
+        self._looking: dict[Raw, PreparedSession] = {}  # each with its prepared statements
 
     @contextmanager
     def connection(self, answer_seconds: float | None = None) -> Iterator[Session]:
@@ -62,5 +62,5 @@ class SessionPool:
         return self._looking[raw]
 
     def close(self) -> None:
-        """Those that are lent close when they come back."""
+        """Close the pool; lent sessions are closed on return."""
         self._lender.close()

@@ -1,4 +1,4 @@
-"""Settings of our sessions: what statements and answers mean, what looking refuses, and what each was opened with."""
+"""Settings of our sessions: formats, restrictions of read-only sessions, and the initial values of each."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from psycopg.pq.abc import PGconn
 
 from pgqueue_admin.dialects.postgresql import value_adapters
 
-_WORD = re.compile(r"(?:\\.|\S)+", re.DOTALL)  # a blank behind a backslash ends none
+_WORD = re.compile(r"(?:\\.|\S)+", re.DOTALL)  # a blank after a backslash does not end a word
 _SECONDS = {"": 1e-3, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d*)?)\s*(us|ms|s|min|h|d|)")
 _ONLY_AT_START = {
@@ -22,34 +22,34 @@ _OURS = {"TimeZone": "UTC", "DateStyle": "ISO", "IntervalStyle": "postgres", "st
 
 
 def alone(raw: psycopg.Connection[Any], path: str = "pg_catalog, pg_temp") -> psycopg.Connection[Any]:
-    """Of a session in which only we ask: names are those of ``path``, and all else is as ``anew`` sets it."""
+    """Prepare a session that only we use: set the search path to ``path``, all else as ``anew`` does."""
     return anew(raw, {"search_path": path})
 
 
 def anew(raw: psycopg.Connection[Any], ours: Mapping[str, str] | None = None) -> psycopg.Connection[Any]:
-    """Set all that the session was to start with, and ``ours``: a pooler drops that. One round trip."""
+    """Repeat the start-up settings, which a pooler drops, and set ``ours``. One round trip."""
     raw.execute(as_started(raw.pgconn, ours))
     return raw
 
 
 def as_started(session: PGconn, ours: Mapping[str, str] | None = None) -> sql.Composed:
-    """The statement of ``anew``. libpq is asked what it was told: the driver's own way fails for a bare number without
-    a home, as accounts of clusters are.
+    """The statement of ``anew``. It reads libpq's parameters directly: the driver's method fails for a numeric uid
+    without home folder, as clusters use.
     """
     said = {each.keyword.decode(): each.val.decode() for each in session.info if each.val}
     return setting(started_with(said) | dict(ours or {}))
 
 
 def started_with(said: Mapping[str, str]) -> dict[str, str]:
-    """What a session asks for with its start, by name. ``said``: its address and all else that libpq is told."""
+    """Start-up settings by name. ``said``: libpq's parameters, those of the DSN included."""
     beside = {name: said[name] for name in ("application_name", "client_encoding") if name in said}
     return asked_for(said.get("options") or "") | beside
 
 
 def asked_for(options: str) -> dict[str, str]:
-    """Settings that ``options`` of an address name, as the server reads them; the last one of a name counts.
+    """Settings in the ``options`` parameter, parsed like the server does; the last one of a name counts.
 
-    Not those that a session can only start with: later on they are refused.
+    Without settings that are allowed only at start-up: later they are refused.
     """
     words = [re.sub(r"\\(.)", r"\1", word, flags=re.DOTALL) for word in _WORD.findall(options)]
     found: dict[str, str] = {}
@@ -67,21 +67,21 @@ def asked_for(options: str) -> dict[str, str]:
 
 @cache
 def statement_seconds(options: str) -> float | None:
-    """After how long the server ends a statement of a session with these options; None: never, as far as they say."""
+    """statement_timeout in these options, in seconds; None if unset or off."""
     said = _DURATION.fullmatch(asked_for(options).get("statement_timeout", "").strip())
     return (float(said[1]) * _SECONDS[said[2]] or None) if said else None
 
 
 def setting(values: Mapping[str, str]) -> sql.Composed:
-    """One statement that sets them, whatever the search path is by then."""
+    """One statement that sets the values, independent of the search path."""
     each = [sql.SQL("pg_catalog.set_config({}, {}, false)").format(*pair) for pair in values.items()]
     return sql.SQL("select pg_catalog.concat({})").format(sql.SQL(", ").join(each))
 
 
 def fit(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
-    """Set what is otherwise. The server says these unasked, so nearly all sessions need no round trip.
+    """Set formats that differ. The server reports these on connect, so nearly all sessions need no round trip.
 
-    What is sent with the start would not do: PGTZ and PGDATESTYLE in the environment go beside it, and win.
+    Start-up options would not suffice: PGTZ and PGDATESTYLE in the environment override them.
     """
     value_adapters.fit(raw)
     raw.adapters.register_dumper(list, value_adapters.FlatListDumper)
@@ -92,23 +92,23 @@ def fit(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
     return raw
 
 
-# Sessions that only look: each look is a transaction that only reads, and runs no view or policy of anybody's. A view
-# runs functions of its maker's as the reader, and a table may become one between two looks.
+# Monitoring sessions: each query is a read-only transaction, and runs no foreign view or policy. A view runs its
+# creator's functions with the reader's rights, and a table may be replaced by one between two queries.
 BEGIN_READ_ONLY = "begin read only"
-# Not with the start: servers older than August 2024 do not know it, and would refuse the session.
+# Not a start-up option: servers older than August 2024 do not know it, and would refuse the session.
 _REFUSE_VIEWS = """select pg_catalog.set_config(name, 'view', false) from pg_catalog.pg_settings
 where name operator(pg_catalog.=) 'restrict_nonsystem_relation_kind'"""
 
 
 def only_looking(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
-    """Whatever the session's default is set to from within: each transaction that is begun with it says so itself."""
+    """Make the session read-only. Each transaction says so itself, in case code in it changes the session's default."""
     raw.read_only = True
     raw.execute(_REFUSE_VIEWS)
     return raw
 
 
-# What a session was opened with: what a statement sets off, a trigger or a policy, may set it otherwise for good.
-# Who we are, what we may do, what statements mean, how long they wait, and what a commit is worth.
+# Settings recorded at opening: code that a statement runs, a trigger or a policy, may change them for good. They
+# govern identity, rights, the meaning of statements, timeouts, and the durability of commits.
 OPENED_WITH = (
     *("role", "session_authorization", "search_path", "row_security", "session_replication_role"),
     *("default_transaction_read_only", "default_transaction_isolation", "default_transaction_deferrable"),
@@ -117,7 +117,7 @@ OPENED_WITH = (
     *("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "application_name"),
     *("synchronous_commit", "client_min_messages", "default_table_access_method", "temp_file_limit", "work_mem"),
 )
-# Named in full: whoever has set another search path may have a function of this name in it.
+# Qualified: a changed search path may contain a function of this name.
 ASK = "select " + ", ".join(f"pg_catalog.current_setting('{name}', true)" for name in OPENED_WITH)
 
 Given = tuple[bytes | None, ...]

@@ -1,4 +1,4 @@
-"""What a queue, a delayed and a subscription table must have (wire sheet 1), and what to do where one has not."""
+"""Checks queue, delayed and subscription tables (wire sheet 1), with a repair for each fault."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from pgqueue_admin.dialects.table_fault import TableFault
 
 
 class ExpectedColumn(NamedTuple):
-    """What it must be, the first for choice, and the statements for where it is missing or something else."""
+    """Allowed types, the preferred one first, and the statements to add or retype the column."""
 
     name: str
     types: tuple[str, ...]
@@ -29,7 +29,7 @@ DUE = ExpectedColumn("due", ("timestamp with time zone",), "add_due", "retype_du
 
 
 class ExpectedTable:
-    """One table as the catalog knows it."""
+    """One table as described in the catalog."""
 
     def __init__(self, session: Session, sql: StatementFolder, address: Address):
         names = {"schema": address.schema, "name": address.table}
@@ -38,7 +38,7 @@ class ExpectedTable:
         self._columns: dict[str, Any] = {row.name: row for row in session.all(sql.queue.columns(), names)}
 
     def as_queue(self, readable: bool) -> Iterator[TableFault]:
-        """What keeps it from being one. ``readable``: its bodies are to be, by SQL (a column bodystring)."""
+        """Faults as a queue. ``readable``: require bodies readable by SQL (a column bodystring)."""
         if not self._columns:
             yield self._missing(self._sql.queue.create(table=self._address), "queue", stops=True)
             return
@@ -67,7 +67,7 @@ class ExpectedTable:
         yield from self._body_column(readable)
 
     def as_subscriptions(self) -> Iterator[TableFault]:
-        """As ``as_queue``, for who wants which events; its bodies have no say."""
+        """As ``as_queue``, for subscriptions."""
         if not self._columns:
             made = self._missing(self._sql.subscription.create(table=self._address), "subscription")
             yield made._replace(said=f"{made.said} Where endpoints share another, name that: subscription_table.")

@@ -1,4 +1,4 @@
-"""Which tables stand already: who may not create anything in a schema may still use what others made there."""
+"""Whether a table exists: a role without CREATE on a schema can still use existing tables."""
 
 from contextlib import suppress
 from typing import Any
@@ -10,12 +10,12 @@ from pgqueue_admin.dialects.statements import StatementFolder
 
 
 def is_there(session: Session, sql: StatementFolder, table: Address) -> bool:
-    """Read from the catalog, which asks for no privilege."""
+    """Read the catalog, which needs no privilege."""
     return bool(session.all(sql.queue.columns(), {"schema": table.schema, "name": table.table}))
 
 
 def create(session: Session, sql: StatementFolder, table: Address, statement: Any) -> None:
-    """Where it is missing; safe beside others who create it at the same moment: whoever comes second finds it made."""
+    """Create the table if missing; safe for concurrent callers: the second one finds it."""
     if not is_there(session, sql, table):
         with suppress(AlreadyExists), session.transaction():
             session.run(statement)

@@ -14,11 +14,11 @@ from pgqueue_admin.dialects.two_phase import Branch, Prepared
 
 _GID = re.compile(r"pgqueue_([0-9a-f]{32})_([0-9a-f]{32})_([a-z0-9_]{1,31})")
 _NOT_THERE = "42704"
-_BUSY = "55000"  # somebody else is ending it
+_BUSY = "55000"  # another session is ending it
 
 
 class PostgreSQLTwoPhase:
-    """A prepared transaction is ``pgqueue_<coordinator>_<id>_<database>``."""
+    """A prepared transaction's name is ``pgqueue_<coordinator>_<id>_<database>``."""
 
     def __init__(self, folder: StatementFolder):
         self._sql = folder.two_phase
@@ -56,14 +56,14 @@ class PostgreSQLTwoPhase:
 
 
 def _prepared(row: Any) -> Prepared:
-    """Names of tables are those of one database alone."""
+    """Table names can be resolved only in the session's own database."""
     tables = tuple(row.tables) if row.is_here else None
     coordinator, id = [*row.name.split("_"), "", ""][1:3]
     return Prepared(row.name, coordinator, id, row.prepared, row.owner, row.database, tables, row.waiting, row.is_here)
 
 
 def _named(statement: Statement, branch: Branch) -> Any:
-    """Each is asked once: among the statements that are kept it would be in the way."""
+    """Compose without the cache: each statement is used once, and would displace others."""
     gid = f"pgqueue_{branch.coordinator}_{branch.id}_{branch.database}"
     return sql.SQL(statement.text).format(gid=sql.Literal(gid))
 

@@ -1,8 +1,7 @@
-"""Values as the driver reads and writes them, where its own way loses or waits.
+"""Value adapters that replace the driver's, which fail or are slow.
 
-Times of other people's tables that Python cannot hold: one would end the whole answer it is in. Lists of one kind are
-written at once: item by item the driver takes longer than the server, and what a thousand messages are told takes
-thousands of items.
+Foreign tables may have times beyond Python's range: one would fail the whole result. Lists of one type are written at
+once: item by item, the driver takes longer than the server, and acts on a thousand messages pass thousands of items.
 """
 
 from datetime import UTC, datetime
@@ -21,15 +20,15 @@ _BETWEEN = "\x1f"
 
 
 class _Instant(TimestamptzLoader):
-    timezone = UTC  # by which Django knows that it need not put its own loader in this place
+    timezone = UTC  # tells Django not to register its own loader
 
     def load(self, data: Buffer) -> datetime:
         said = bytes(data)
-        if said[4:5] == b"-" and said[-3:] == b"+00":  # as nearly all are: by Python's own reader, three times as fast
+        if said[4:5] == b"-" and said[-3:] == b"+00":  # the usual form: Python's parser is three times as fast
             try:
                 return datetime.fromisoformat(said.decode()).astimezone(self._timezone)
             except ValueError:
-                pass  # 44 BC ends otherwise, the year 294276 begins otherwise: what else is left, the driver knows
+                pass  # the driver decides; 44 BC and the year 294276 do not get here
         try:
             return super().load(data)
         except psycopg.DataError:
@@ -45,7 +44,7 @@ class _WallTime(TimestampLoader):
 
 
 class _Back(DatetimeDumper):
-    """As the database wrote it."""
+    """Writes the database's own text."""
 
     def dump(self, obj: Any) -> bytes:
         return str(obj.isoformat()).encode()
@@ -62,7 +61,7 @@ def fit(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
 
 
 class FlatListDumper(ListDumper):
-    """As the driver's own, which writes all that is not numbers, ids or texts."""
+    """Writes lists of numbers, ids or texts; the driver's dumper writes all others."""
 
     def dump(self, obj: list[Any]) -> Buffer | None:
         kinds = set(map(type, obj))
@@ -77,7 +76,7 @@ class FlatListDumper(ListDumper):
         return self._texts(obj) if kinds == {str} else super().dump(obj)
 
     def _texts(self, texts: list[str]) -> Buffer | None:
-        """Quoted after they are in the session's encoding, which may write a letter with a backslash."""
+        """Quote after encoding, because an escape for a character that the encoding lacks contains a backslash."""
         assert self.sub_dumper
         joined = _BETWEEN.join(texts)
         if joined.count(_BETWEEN) != len(texts) - 1:

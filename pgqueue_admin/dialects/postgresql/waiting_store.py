@@ -1,4 +1,4 @@
-"""Acts on what waits in another PostgreSQL database (contract: dialects.waiting_store.WaitingStore)."""
+"""Acts on waiting messages of another PostgreSQL database (contract: dialects.waiting_store.WaitingStore)."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from pgqueue_admin.dialects.waiting_store import TableIdentity, WaitingCount
 
 
 class _HeldRows:
-    """``dialect``: of that database, whose addresses name its queues. ``moved``: columns that each such table has."""
+    """``dialect``: of that database, for its addresses. ``moved``: columns that every such table has."""
 
     moved: tuple[str, ...]
 
@@ -33,8 +33,8 @@ class _HeldRows:
 
     @contextmanager
     def _only_tables(self, session: Session, table: Address) -> Iterator[None]:
-        """Whatever became of it since somebody asked, no view is looked into; and once rows are held nobody adds a
-        trigger, as when they are deleted."""
+        """Refuse views in the block, in case the table was replaced by one; then lock the table, so that nobody adds a
+        trigger before the rows are deleted."""
         session.run(self._by_hand.refuse_views())
         yield
         session.run(self._by_hand.allow_views())
@@ -46,7 +46,7 @@ class _HeldRows:
 
 
 class PostgreSQLWaiting(_HeldRows):
-    """Of queues."""
+    """Acts on queues."""
 
     moved = ("id", "expires", "headers", "body", "seq")
 
@@ -84,7 +84,7 @@ class PostgreSQLWaiting(_HeldRows):
 
 
 class PostgreSQLDelayedActs(_HeldRows):
-    """Of tables of delayed messages."""
+    """Acts on delayed tables."""
 
     moved = ("id", "headers", "body", "due")
 
