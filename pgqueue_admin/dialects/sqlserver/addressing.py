@@ -13,13 +13,13 @@ _PARTS = re.compile(r"([^@]+)((?:@(?:\[(?:[^\]]|\]\])*\]|[^@\[\]]+)){0,2})", re.
 
 
 class Place(NamedTuple):
-    """``catalog``: the database; empty: that of the session."""
+    """``catalog``: the database; empty for the session's own."""
 
     schema: str
     catalog: str = ""
 
     def __str__(self) -> str:
-        """As ``Address.schema`` has it: the name alone, or both with brackets where another catalog is meant."""
+        """The form in ``Address.schema``: the plain schema, or schema and catalog in brackets for another catalog."""
         if not self.catalog and not self.schema.startswith("["):
             return self.schema
         return "@".join(quote(part) for part in self if part)
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def place(schema: str) -> Place:
-    """``dbo``, or ``[dbo]@[catalog]``. Raises AddressUnreadable."""
+    """Parse ``dbo`` or ``[dbo]@[catalog]``. Raises AddressUnreadable."""
     if not schema.startswith("["):
         return Place(schema)
     parts = _parts(f"x@{schema}")
@@ -35,26 +35,26 @@ def place(schema: str) -> Place:
 
 
 def quote(name: str) -> str:
-    """In brackets. Raises AddressUnreadable where SQL Server would refuse the name."""
+    """Quote in brackets. Raises AddressUnreadable if SQL Server would refuse the name."""
     return IDENTIFIERS.quote(name)
 
 
 @lru_cache(maxsize=4096)
 def qualified(address: Address) -> str:
-    """As a statement names the table: ``[catalog].[schema].[table]``. Raises AddressUnreadable."""
+    """The table in a statement: ``[catalog].[schema].[table]``. Raises AddressUnreadable."""
     return f"{catalog(address)}{quote(place(address.schema).schema)}.{quote(_table(address))}"
 
 
 @lru_cache(maxsize=4096)
 def catalog(address: Address) -> str:
-    """What stands before ``sys.columns`` where the table lies in another database: ``[catalog].``, or nothing."""
+    """Prefix of ``sys.columns`` for a table in another database: ``[catalog].``, else empty."""
     name = place(address.schema).catalog
     return f"{quote(name)}." if name else ""
 
 
 @lru_cache(maxsize=4096)
 def canonical(address: Address, catalog: str) -> str:
-    """``catalog``: that of the DSN, where the address names none. Raises AddressUnreadable."""
+    """``catalog``: the DSN's, for an address that names none. Raises AddressUnreadable."""
     where = place(address.schema)
     parts = [_table(address), quote(where.schema), *([quote(name)] if (name := where.catalog or catalog) else [])]
     return "@".join(parts)
@@ -62,7 +62,7 @@ def canonical(address: Address, catalog: str) -> str:
 
 @lru_cache(maxsize=4096)
 def parse(text: str, default_schema: str, catalog: str) -> Address:
-    """``catalog``: that of the DSN, which needs not be said. Raises AddressUnreadable."""
+    """``catalog``: the DSN's, omitted from the address. Raises AddressUnreadable."""
     table, *more = _parts(text)
     default = place(default_schema)
     found = Place(*more) if more else default
@@ -76,7 +76,7 @@ def parse(text: str, default_schema: str, catalog: str) -> Address:
 
 
 def _parts(text: str) -> list[str]:
-    """A table is never in brackets; a schema or catalog may be, and then holds any character."""
+    """A table is never in brackets; a schema or catalog may be, and can then contain any character."""
     found = _PARTS.fullmatch(text)
     if not found:
         raise AddressUnreadable(f"{text!r} names no queue table: write table@[schema]@[catalog], or a table alone")
@@ -90,5 +90,5 @@ def _unbracketed(part: str) -> str:
 def _table(address: Address) -> str:
     if "@" in address.table:
         raise AddressUnreadable(f"the name {address.table!r} holds @, which ends the table in an address")
-    quote(address.table)  # written without brackets, it must be as short as any other
+    quote(address.table)  # addresses have it without brackets, but the name must be valid
     return address.table

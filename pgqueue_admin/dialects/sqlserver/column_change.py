@@ -1,4 +1,4 @@
-"""Changing a column that indexes, keys or defaults hold: the server refuses it (5074) until these are dropped."""
+"""Changes a column that indexes, keys or defaults depend on: the server refuses it (5074) until these are dropped."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -14,7 +14,7 @@ CLUSTERED = 1  # sys.indexes.type
 
 
 class TableIndex(NamedTuple):
-    """``key``: PRIMARY KEY or UNIQUE where it is one; else an index. ``keys``: with their order, quoted."""
+    """``key``: PRIMARY KEY or UNIQUE of a constraint, else empty. ``keys``: quoted columns with their order."""
 
     name: str
     is_clustered: bool
@@ -30,7 +30,7 @@ class TableIndex(NamedTuple):
 
 
 class ColumnChanges:
-    """Of one table. ``sql``: its statements of repair."""
+    """Column changes of one table. ``sql``: the statements of table_repair."""
 
     def __init__(self, sql: Statements, table: Address):
         self._sql, self._table = sql, table
@@ -41,14 +41,14 @@ class ColumnChanges:
         return [_index(list(each)) for _, each in groupby(rows, key=lambda row: row.name)]
 
     def around(self, session: Session, column: str, cure: Query, body_column: bool = False) -> str:
-        """The statements that change it, in the order in which the server takes them; ``body_column``: one is computed
-        from it. What is dropped is made again as it was, the clustered index last out and first in.
+        """The statements that change the column, in an order that the server accepts. ``body_column``: it is computed
+        from this column. What is dropped is recreated as it was, the clustered index dropped last and created first.
         """
         held = [each for each in self.indexes(session) if each.holds(column)]
         held.sort(key=lambda each: each.is_clustered)
         rows = session.all(self._sql.defaults(catalog=self._catalog), self._named)
         defaults = [row for row in rows if row.column == column]
-        keeps = "drop column" not in cure  # of a column that another takes the place of, its default goes, too
+        keeps = "drop column" not in cure  # a replaced column loses its default, too
         steps = [*map(self._drop, held), *(self._drop_constraint(row.name) for row in defaults)]
         steps += [self._sql.drop_body_column(table=self._table)] if body_column else []
         steps.append(cure)
@@ -81,8 +81,8 @@ class ColumnChanges:
         return self._sql.create_index(table=self._table, **said)
 
     def index_anew(self, session: Session, name: str, clustered: Query, aside: Query) -> str:
-        """The statements that make it. Whatever has its name is of no use, and goes; where another is clustered, it is
-        not: ``aside``.
+        """The statements that recreate an index. One of its name is useless, and dropped. If another is clustered, it
+        is made nonclustered: ``aside``.
         """
         found = self.indexes(session)
         others = [each for each in found if each.name != name]

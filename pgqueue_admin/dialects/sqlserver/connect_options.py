@@ -1,4 +1,4 @@
-"""``mssql://user:password@host:1433/catalog``: encrypted, and the certificate compared with the host's name."""
+"""``mssql://user:password@host:1433/catalog``: encrypted, with the certificate checked against the host name."""
 
 import ssl
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ PeekMethod = Literal["count", "range"]
 
 @dataclass(frozen=True, slots=True)
 class ConnectOptions:
-    """``ca``: a file with the authority that signed the certificate; empty: those of the system."""
+    """``ca``: a file with the CA of the certificate; empty: the system's."""
 
     host: str
     port: int
@@ -26,12 +26,12 @@ class ConnectOptions:
     peek_method: PeekMethod = "count"
 
     def context(self) -> ssl.SSLContext:
-        """Raises ValueError where the authority's file cannot be read."""
+        """Raises ValueError if the CA's file cannot be read."""
         try:
             context = ssl.create_default_context(cafile=self.ca or None)
         except OSError as error:
             raise ValueError(f"ca={self.ca} of the mssql:// URL cannot be read: {error}") from error
-        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2  # 1.3 is for TDS 8 alone
+        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2  # TLS 1.3 needs TDS 8
         if self.trusts_any:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return context
@@ -60,7 +60,7 @@ def _catalog(name: str) -> str:
 
 
 def _one_of(more: dict[str, str], name: str, *values: str) -> str:
-    """The first is meant where it says nothing."""
+    """The parameter's value, by default the first one."""
     value = more.get(name, values[0])
     if value not in values:
         raise ValueError(f"{name} of the mssql:// URL is {value!r}: it must be {' or '.join(values)}")

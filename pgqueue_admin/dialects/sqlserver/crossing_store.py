@@ -21,9 +21,9 @@ _DELAYED = (
 
 
 class SQLServerCrossings:
-    """No number tells what became of a transaction there, so it writes a row into a table that an administrator made.
+    """SQL Server does not report a transaction's outcome, so the mark is a row in a table that an administrator made.
 
-    ``dialect``: whose addresses are those of the catalog.
+    ``dialect``: its addresses are those of the catalog.
     """
 
     def __init__(self, dialect: Any):
@@ -41,7 +41,7 @@ class SQLServerCrossings:
 
     @property
     def creation(self) -> str:
-        """What makes the table, for an administrator."""
+        """The statement that creates the table, for an administrator."""
         return " ".join(written(self._sql.create(table=self._table)).split())
 
     def here(self, session: Session) -> str:
@@ -53,7 +53,7 @@ class SQLServerCrossings:
         return f"{self.here(session)} {id}"
 
     def pin(self, session: Session) -> None:
-        """Its mark is a row of that transaction."""
+        """No effect: the mark is a row of that transaction."""
 
     def asked(self, mark: str) -> str:
         place, id = mark.split()
@@ -69,7 +69,7 @@ class SQLServerCrossings:
             return CommitOutcome("in_progress")
         assert row is not None
         if not row.is_primary:
-            return CommitOutcome("in_progress")  # a secondary replica, for now: it is asked again
+            return CommitOutcome("in_progress")  # a secondary replica for now: it is queried again
         return CommitOutcome("committed" if row.found else "not_committed")
 
     def forget(self, session: Session, mark: str) -> None:
@@ -94,16 +94,16 @@ class SQLServerCrossings:
 
 
 def which(row: TakenRow) -> dict[str, Any]:
-    """By what a held one is found again: its index has the number, and the id tells it from another of that number.
+    """Parameters that find a locked row again: the indexed seq, and the id, in case another row has that seq.
 
-    The place of a delayed one, which has no id, is when it is due.
+    A delayed message has no id; its ``place`` is its due time.
     """
     due = {"due": datetime.fromisoformat(row.place)} if row.place else {}
     return {"seq": row.seq, "id": str(row.id), **due}
 
 
 class AliasedCrossings(SQLServerCrossings):
-    """By addresses that have the alias before their schema."""
+    """Takes addresses with the alias before their schema."""
 
     def __init__(self, dialect: Any, aliased: Any):
         super().__init__(dialect)

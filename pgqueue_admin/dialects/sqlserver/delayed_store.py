@@ -17,7 +17,7 @@ _COLUMNS = (HEADERS, BODY, ExpectedColumn("Due", "datetime", 8, "add_due", "rety
 
 
 class SQLServerDelayed(TransportTable):
-    """Every method but create is one statement in the caller's transaction."""
+    """Insertions, moves and lookups run in the caller's transaction."""
 
     noun, kind = "delayed", "delayed"
     creation = ("create", "index_due")
@@ -49,7 +49,7 @@ class SQLServerDelayed(TransportTable):
         return self._sql.store(table=self.address, rows=places), params
 
     def move_due(self, session: Session, most: int) -> int:
-        """Nothing leaves rows out without a word: a queue with a trigger refuses them all."""
+        """Rows are never dropped silently: a queue with a trigger refuses them all."""
         named = {"table": self.address, "queue": self._queue, "batch": most}
         forms = self._sql.move_due(**named), self._sql.move_due_without_recoverable(**named)
         return session.run(RecoverableQuery.of(self._recoverable, *forms))

@@ -23,11 +23,11 @@ from pgqueue_admin.dialects.sqlserver.subscription_store import SQLServerSubscri
 from pgqueue_admin.dialects.sqlserver.waiting_store import SQLServerDelayedActs, SQLServerWaiting
 from pgqueue_admin.dialects.statements import Compose, StatementFolder
 
-LOCK_SECONDS = 25.0  # a statement waits so long for others' locks: shorter than an answer is waited for
+LOCK_SECONDS = 25.0  # lock timeout of a statement, shorter than the answer timeout
 
 
 class SQLServer(StatementFolder):
-    """``catalog``: the database of the DSN, where an address that names none lies."""
+    """``catalog``: the DSN's database, the default of addresses."""
 
     max_table_bytes = IDENTIFIERS.longest
     default_schema = IDENTIFIERS.default_schema
@@ -130,9 +130,9 @@ class SQLServer(StatementFolder):
         answer_seconds: float | None = None,
         isolation: str = "",
     ) -> SQLServerSession:
-        """``statement_timeout`` is a limit of ours, as ``answer_seconds``: the server has none.
+        """``statement_timeout`` is enforced by us, like ``answer_seconds``: the server has none.
 
-        ``read_only`` asks for a replica that may be read; what else it may do, its rights say.
+        ``read_only`` requests a readable replica; only the login's rights limit what the session can do.
         """
         limits = [each for each in (statement_timeout, answer_seconds) if each is not None]
         lock_seconds = min([LOCK_SECONDS, *(each * 5 / 6 for each in limits)])
@@ -184,7 +184,7 @@ class SQLServer(StatementFolder):
         max_size: int = 8,
         answer_seconds: float | None = None,
     ) -> SessionPool:
-        """Of sessions that look. A statement's limit is that of its answer: the server has none."""
+        """A pool of monitoring sessions. A statement's timeout is that of its answer: the server has none."""
         limits = [each for each in (statement_timeout, answer_seconds) if each is not None]
         answer, lock = min(limits, default=None), lock_timeout or LOCK_SECONDS
 
@@ -200,9 +200,9 @@ def sqlserver() -> SQLServer:
 
 
 class AliasedSQLServer(SQLServer):
-    """Of a database that is looked at beside the first: the alias stands before each schema, and none is without it.
+    """A database monitored beside the first: every schema has the alias as prefix.
 
-    Its statements take and answer what PostgreSQL's by their names do. Only crossings write there.
+    Its statements have the parameters and results of PostgreSQL's of the same name. Only crossings write there.
     """
 
     def __init__(self, catalog: str, alias: str) -> None:
@@ -213,9 +213,9 @@ class AliasedSQLServer(SQLServer):
         return aliases.native(self.alias, address)
 
     def address(self, schema: str, table: str) -> Address:
-        """Raises AddressUnreadable for a name that no address can hold."""
+        """Raises AddressUnreadable for a name that an address cannot contain."""
         found = Address(schema, table)
-        if table:  # else a schema is to be named
+        if table:  # else the address stands for a schema
             addressing.qualified(found)
         return aliases.named(self.alias, found)
 

@@ -1,4 +1,4 @@
-"""The driver, python-tds: nothing else here knows it (docs/decisions/017)."""
+"""The only use of the driver, python-tds (docs/decisions/017)."""
 
 import logging
 import socket
@@ -13,9 +13,9 @@ from pgqueue_admin.dialects.sqlserver.tds_wire import TdsWire
 
 _log = logging.getLogger("pytds")
 if _log.level == logging.NOTSET:
-    _log.setLevel(logging.ERROR)  # it tells of each statement, with its text
+    _log.setLevel(logging.ERROR)  # it logs each statement, with its text
 
-_AT_ONCE = 0.001  # the driver would try again, and sleep before: the wire has its own limit
+_AT_ONCE = 0.001  # else the driver would sleep and retry; the wire has its own timeout
 
 
 def connect(options: ConnectOptions, *, application_name: str, read_only: bool, seconds: float) -> tuple[Any, TdsWire]:
@@ -40,7 +40,7 @@ def connect(options: ConnectOptions, *, application_name: str, read_only: bool, 
             login_timeout=_AT_ONCE,
             disable_connect_retry=True,
         )
-    except (pytds.Error, OSError) as error:  # TimeoutError is one of the latter
+    except (pytds.Error, OSError) as error:  # TimeoutError is an OSError
         wire.close()
         cause = error.__cause__ if isinstance(error, TimeoutError) and error.__cause__ else error
         raise errors.DatabaseDown(str(cause)) from None
@@ -55,14 +55,14 @@ def is_connection(raw: Any) -> bool:
 
 
 def is_closed(raw: Any) -> bool:
-    """By ``close``, whoever called it."""
+    """Whether ``close`` was called."""
     return raw._tds_socket is None
 
 
 def execute(raw: Any, query: str, params: Any) -> tuple[tuple[str, ...], list[tuple[Any, ...]], int]:
-    """The columns and rows of the first result that has some, and how many rows were touched.
+    """Execute; return columns and rows of the first result set, and the number of affected rows.
 
-    All of the answer is read: an error may stand behind rows. Raises errors of ``dialects.errors``.
+    The whole answer is read: an error may follow rows. Raises errors of ``dialects.errors``.
     """
     try:
         cursor = raw.cursor()
@@ -82,7 +82,7 @@ def execute(raw: Any, query: str, params: Any) -> tuple[tuple[str, ...], list[tu
 
 
 def stop(raw: Any) -> bool:
-    """End what was asked and nothing of whose answer has come (MS-TDS 2.2.1.7). False: the server does not say so."""
+    """Cancel a statement of whose answer nothing has arrived (MS-TDS 2.2.1.7). False: the server did not confirm."""
     try:
         raw._active_cursor.cancel()
     except (pytds.Error, errors.DatabaseError):
@@ -91,7 +91,7 @@ def stop(raw: Any) -> bool:
 
 
 def _typed(params: Any) -> Any:
-    """Bytes as bytes: the driver would send them as text."""
+    """Wrap bytes: the driver would send them as text."""
     if isinstance(params, dict):
         return {name: _binary(value) for name, value in params.items()}
     return params if params is None else tuple(map(_binary, params))
@@ -102,7 +102,7 @@ def _binary(value: Any) -> Any:
 
 
 def translate(error: Any) -> errors.DatabaseError:
-    if isinstance(error, pytds.InterfaceError):  # it was closed before, or is lost
+    if isinstance(error, pytds.InterfaceError):  # already closed, or lost
         return errors.DatabaseDown(str(error))
     number = getattr(error, "msg_no", 0)
     return by_number(number, getattr(error, "text", "") or str(error))

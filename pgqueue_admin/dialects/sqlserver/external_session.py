@@ -1,4 +1,4 @@
-"""A session that belongs to the caller: we execute in it, and end nothing."""
+"""A session that belongs to the caller: we execute in it, and never end its transaction."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -9,19 +9,19 @@ from pgqueue_admin.dialects.statements import Statements
 
 
 class ExternalSession(SQLServerSession):
-    """Always in the caller's transaction: nothing is committed behind a statement."""
+    """Always in the caller's transaction: no commit follows a statement."""
 
     def __init__(self, raw: Any, sql: Statements):
         super().__init__(raw, sql)
         self.begin()
 
     def transaction(self) -> AbstractContextManager[Any]:
-        """No savepoint: where the caller is in no transaction, one would begin it."""
+        """No savepoint: without a transaction of the caller it would begin one."""
         return nullcontext(self)
 
 
 def external_session(raw: Any, sql: Statements) -> ExternalSession:
-    """Raises TypeError for what is no connection of the driver's."""
+    """Raises TypeError for anything but a connection of the driver."""
     if not driver.is_connection(raw):
         raise TypeError(f"a connection of pytds is needed to send within it, and this is {type(raw).__name__}")
     return ExternalSession(raw, sql)

@@ -1,4 +1,4 @@
-"""SQL Server's names. In $(…) its command line and its Agent put what they have by that name."""
+"""SQL Server's names. Its command line and its Agent replace $(…) by a variable."""
 
 from pgqueue_admin.dialects.identifier_rules import IdentifierRules
 

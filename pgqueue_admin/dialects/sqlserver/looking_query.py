@@ -1,4 +1,4 @@
-"""Statements by which the console looks: what they are given and answer is what PostgreSQL's by their names are."""
+"""Monitoring statements, with the parameters and results of PostgreSQL's of the same name."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from pgqueue_admin.dialects.statements import Statement
 
 _NUMBERS = 2**64
 _DUE = {"-infinity": datetime(1753, 1, 1, tzinfo=UTC), "infinity": datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)}
-# What the transport's columns are called, and of what types they are, in the words by which tables are judged.
+# The transport's columns and types in PostgreSQL's terms, by which table checks decide.
 _NAMES = {"rowversion": "seq"}
 _TYPES = {
     "uniqueidentifier": "uuid",
@@ -26,11 +26,11 @@ _TYPES = {
     "varbinary": "bytea",
     "int": "integer",
 }
-_SHOWS_BODY = "bodystring"  # computed, and whose words they are the table's owner decides: never read
+_SHOWS_BODY = "bodystring"  # computed by the table owner's definition: never read
 
 
 class LookingQuery(Query):
-    """``named``: tables by the parameters that hold their names, for what takes a name as text."""
+    """``named``: table names by parameter, for functions that take a name as text."""
 
     named: Mapping[str, str]
 
@@ -41,9 +41,9 @@ class LookingQuery(Query):
         return made
 
     def given(self, params: Params) -> dict[str, Any]:
-        """Its values as the server takes them: lists as JSON, instants in UTC without a zone.
+        """Its values in the server's form: lists as JSON, times as naive UTC.
 
-        A delayed message has no id: what stands for one is its number.
+        A delayed message has no id: its seq stands for one.
         """
         said: dict[str, Any] = dict(params) if isinstance(params, Mapping) else {}
         if "%(number)s" in self:
@@ -60,7 +60,7 @@ class LookingQuery(Query):
 
 
 def compose_looking(text: str, identifiers: Mapping[str, Any]) -> LookingQuery:
-    """As ``query.compose``; a Statement among the identifiers is a part that may hold others of them."""
+    """As ``query.compose``; a Statement among the identifiers is a part, which may contain others."""
     parts = {name: value.text for name, value in identifiers.items() if isinstance(value, Statement)}
     for _ in parts:
         for name, part in parts.items():
@@ -70,7 +70,7 @@ def compose_looking(text: str, identifiers: Mapping[str, Any]) -> LookingQuery:
     return LookingQuery.of(compose(text, dict(identifiers)), {key: name for key, name in named.items() if key in text})
 
 
-# --- what it is given
+# --- parameters
 
 
 def _value(value: Any) -> Any:
@@ -82,7 +82,7 @@ def _value(value: Any) -> Any:
 
 
 def _due(said: str) -> datetime | str:
-    """A place among due times; what is none the server refuses."""
+    """A due time as a page key; the server refuses an invalid one."""
     if said in _DUE:
         return _DUE[said]
     try:
@@ -92,16 +92,16 @@ def _due(said: str) -> datetime | str:
 
 
 def number_of(row_id: UUID) -> int:
-    """Of a delayed message. Those that stand for no number are in no table."""
+    """The seq of a delayed message, from the id that stands for it; an id without seq gives one that never occurs."""
     number = row_id.int
     return number if number < _NUMBERS // 2 else number - _NUMBERS if number < _NUMBERS else -(2**63)
 
 
-# --- what it answers
+# --- results
 
 
 def _as_said(row: dict[str, Any]) -> dict[str, Any]:
-    """The end of a column's name says how it is to be read; the rest is its name."""
+    """Convert columns: the suffix of a column's name selects the conversion; the rest is its name."""
     said: dict[str, Any] = {}
     for column, value in row.items():
         name, _, form = column.rpartition("_")
@@ -113,12 +113,12 @@ def _as_said(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(data: bytes | None) -> str | None:
-    """Halves of letters, which a column may hold, as what stands for what cannot be read."""
+    """Decode UTF-16; a lone surrogate, which a column can contain, becomes the replacement character."""
     return None if data is None else bytes(data).decode("utf-16-le", "replace")
 
 
 def _list(text: str | None) -> Any:
-    """Of a column that was aggregated: values, or columns of a table by their names."""
+    """Parse an aggregate: a list of values, or the types of a table's columns by name."""
     found = json.loads(text) if text else None
     if not found:
         return found
@@ -126,7 +126,7 @@ def _list(text: str | None) -> Any:
 
 
 def _columns(found: list[dict[str, Any]]) -> dict[str, str]:
-    """As their table is judged; RowVersion is there by its own name, too, and tells that it is the transport's."""
+    """Column types for table checks. RowVersion is present as seq and by its own name, which marks the transport."""
     said = {each["name"].lower(): _type(each) for each in found}
     said.pop(_SHOWS_BODY, None)
     return {**said, **{name: said[theirs] for theirs, name in _NAMES.items() if theirs in said}}
@@ -138,14 +138,14 @@ def _type(column: dict[str, Any]) -> str:
 
 
 def _size(text: str | None, beyond: int | None) -> int | None:
-    """In UTF-8, as headers are measured; of what was cut about so many, and more than was read."""
+    """Size of headers in UTF-8; if truncated, an estimate that exceeds the part read."""
     if text is None:
         return None
     here = len(text.encode(errors="replace"))
     return here if beyond is None else max(here + 1, beyond)
 
 
-# By the end of a column's name.
+# By the suffix of a column's name.
 FORMS: dict[str, Callable[[Any], Any]] = {
     "json": _list,
     "utf16": _text,

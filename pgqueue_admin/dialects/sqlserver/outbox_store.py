@@ -17,7 +17,7 @@ from pgqueue_admin.dialects.sqlserver import addressing
 from pgqueue_admin.dialects.sqlserver.query import Catalog
 from pgqueue_admin.dialects.table_fault import TableFault
 
-_IS_DISPATCHED = {"DispatchedAt": 1, "Dispatched": 0}  # of which records an index holds
+_IS_DISPATCHED = {"DispatchedAt": 1, "Dispatched": 0}  # value of Dispatched in the filter of an index
 
 
 class SQLServerOutbox(OutboxTable):
@@ -34,17 +34,17 @@ class SQLServerOutbox(OutboxTable):
         super().__init__(sql, address, name, {"table": name})
         self._complete = self._sql.complete(table=address)
         self._catalog = Catalog(addressing.catalog(address))
-        self._resource = f"pgqueue outbox {sha256(sql.in_full(address).encode()).hexdigest()}"  # 255 letters at most
+        self._resource = f"pgqueue outbox {sha256(sql.in_full(address).encode()).hexdigest()}"  # at most 255 characters
 
     def create(self, session: Session) -> None:
-        """No lock: the original's script takes none, and who comes second finds it made."""
+        """No lock, like the original's script; a concurrent second caller finds the table."""
         if not self._columns(session):
             with suppress(AlreadyExists), session.transaction():
                 session.run(self._creation())
         self._create_indexes(session)
 
     def _isolation_faults(self, session: Session, isolation: Isolation) -> Iterator[TableFault]:
-        """Else the first statement of each message's transaction would fail (3952)."""
+        """Without it, the first statement of each message's transaction would fail (3952)."""
         if isolation != "snapshot":
             return
         asked = {"catalog": addressing.place(self.address.schema).catalog}
@@ -82,10 +82,10 @@ class SQLServerOutbox(OutboxTable):
 
 
 def _keep(span: timedelta) -> dict[str, int]:
-    """As ``_grace``."""
+    """In days and seconds, as ``_grace``."""
     return {"keep_days": span.days, "keep": span.seconds}
 
 
 def _grace(span: timedelta) -> dict[str, int]:
-    """In days, seconds and microseconds: dateadd takes an int, which a hundred years in seconds are not."""
+    """In days, seconds and microseconds: dateadd takes an int, which a hundred years in seconds exceed."""
     return {"grace_days": span.days, "grace": span.seconds, "grace_rest": span.microseconds}

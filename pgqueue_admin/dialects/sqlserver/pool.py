@@ -1,4 +1,4 @@
-"""Looking sessions kept open between uses (contract: dialects.base.Pool)."""
+"""Monitoring sessions kept open between uses (contract: dialects.base.Pool)."""
 
 import threading
 import time
@@ -12,12 +12,12 @@ from pgqueue_admin.dialects.errors import DatabaseDown, NoAnswer
 from pgqueue_admin.dialects.sqlserver.session import SQLServerSession
 
 WAIT_SECONDS = 5.0  # for a session while all are lent
-SILENT_SECONDS = 2.0  # a server that says nothing for so long is down
+SILENT_SECONDS = 2.0  # a server silent for so long is down
 IDLE_SECONDS = 600.0
 
 
 class SessionPool:
-    """The session used last is lent first, so that those beyond need grow old and go; one that was lost is replaced."""
+    """Lends the session used last first, so that surplus sessions age and are closed; replaces a lost one."""
 
     def __init__(self, connect: Callable[[], SQLServerSession], max_size: int, answer_seconds: float | None):
         self._connect, self._answer_seconds = connect, answer_seconds
@@ -42,12 +42,12 @@ class SessionPool:
             self._room.release()
 
     def close(self) -> None:
-        """Those that are lent close when they come back."""
+        """Close the pool; lent sessions are closed on return."""
         self._closed = True
         self._drop_idle_since(float("inf"))
 
     def _opened(self) -> SQLServerSession:
-        """Who says nothing at all is down, not slow."""
+        """Open a session. A server without any answer is down, not slow."""
         try:
             return self._connect()
         except NoAnswer as error:
@@ -57,7 +57,7 @@ class SessionPool:
         while self._idle:
             try:
                 session = self._idle.pop()[1]
-            except IndexError:  # somebody else was faster
+            except IndexError:  # another thread was faster
                 return None
             if not session.is_closed_by_server():
                 return session
@@ -80,5 +80,5 @@ class SessionPool:
 
 
 def _told_again(said: str) -> DatabaseDown:
-    """As the try before ended, whose words begin with the sentence."""
+    """The error of the last attempt again, without doubling its sentence."""
     return DatabaseDown(said.removeprefix(DatabaseDown().sentence))

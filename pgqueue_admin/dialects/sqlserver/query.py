@@ -1,4 +1,4 @@
-"""Our statements as the driver takes them: by %(name)s, which it sends as parameters of sp_executesql."""
+"""Our statements in the driver's form: by %(name)s, which it sends as parameters of sp_executesql."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,29 +13,29 @@ class Query(str):
     """A statement from a file with its identifiers in place; every literal % in it is doubled."""
 
     def form_for(self, session: Any) -> "Query":
-        """The statement itself; one that depends on the table's columns asks the session."""
+        """The statement to execute; a variant may depend on the table's columns, read in the session."""
         return self
 
     def given(self, params: Params) -> Params:
-        """Its values as the driver takes them: our % are doubled, and without any it would leave them so."""
+        """Its values in the driver's form: without any, the driver would not reduce our doubled %."""
         return {} if params is None else params
 
     def refused(self, error: Exception) -> None:
-        """The server refused it."""
+        """Called after the server refused the statement."""
 
     def read(self, row: Any) -> Any:
-        """A row of its answer, as its store promises it."""
+        """Convert a result row to the store's type."""
         return row
 
 
 class Catalog(str):
-    """What stands before ``sys.`` of another database: ``[catalog].``, or nothing."""
+    """Prefix of ``sys.`` for another database: ``[catalog].``, or empty."""
 
     __slots__ = ()
 
 
 class ReadingQuery(Query):
-    """One whose rows are made into others."""
+    """A query whose rows are converted by a function."""
 
     _read: Callable[[Any], Any]
 
@@ -50,7 +50,7 @@ class ReadingQuery(Query):
 
 
 def compose(text: str, identifiers: dict[str, Any]) -> Query:
-    """Fill ``{names}``: an Address as [schema].[table], a text as one identifier; a number or a Query as it stands."""
+    """Fill ``{names}``: an Address as [schema].[table], a text as one identifier, a number or a Query unchanged."""
     return Query(composed(text, identifiers, lambda table: _doubled(addressing.qualified(table)), _placed))
 
 
@@ -65,5 +65,5 @@ def _doubled(text: str) -> str:
 
 
 def written(query: Query) -> str:
-    """As a person may run it; one without parameters."""
+    """A statement without parameters, as a person can run it."""
     return query.replace("%%", "%")

@@ -14,8 +14,8 @@ from pgqueue_admin.dialects.sqlserver.transport_table import BODY, HEADERS, Expe
 from pgqueue_admin.dialects.table_fault import TableFault
 
 AT_ONCE = 500  # rows of one insert: 2,100 parameters are the server's limit, and a row has three
-PURGE_BATCH = 4_000  # fewer rows than what makes the server lock the whole table
-COUNTED = 10_000  # rows that a peek counts at most
+PURGE_BATCH = 4_000  # rows; more would make the server escalate to a table lock
+COUNTED = 10_000  # maximum rows counted by a peek
 
 _COLUMNS = (
     ExpectedColumn("Id", "uniqueidentifier", 16, "add_id", "retype_id"),
@@ -26,7 +26,7 @@ _COLUMNS = (
     BODY,
     ExpectedColumn("RowVersion", "bigint", 8, "add_rowversion", "replace_rowversion"),
 )
-# What senders before 7.0 wrote into columns alone (wire sheet 10.1).
+# Headers that senders before 7.0 wrote only into columns (wire sheet 10.1).
 _CORRELATION_ID, _REPLY_TO = "NServiceBus.CorrelationId", "NServiceBus.ReplyToAddress"
 
 
@@ -41,7 +41,7 @@ class Received(NamedTuple):
 
 
 class BatchReceive(ReadingQuery):
-    """Of several rows: how their transaction ended may be asked."""
+    """A receive of several rows, whose transaction's outcome can be queried later."""
 
     def form_for(self, session: Any) -> "BatchReceive":
         session.begins_batch()
@@ -49,7 +49,7 @@ class BatchReceive(ReadingQuery):
 
 
 class SQLServerQueue(TransportTable):
-    """Every method but purge is one statement in the caller's transaction."""
+    """Every method but purge runs in the caller's transaction."""
 
     noun, kind, stops = "queue", "queue", True
     creation = ("create", "index_rowversion", "index_expires")
@@ -108,15 +108,15 @@ class SQLServerQueue(TransportTable):
         return RecoverableQuery.of(self.recoverable, *forms)
 
     def load(self, session: Session, rows: Iterable[QueueRow], spans: Collection[int] = ()) -> bool:
-        """The driver's bulk load computes nothing, and fires no trigger: rows are sent as others are."""
+        """Not supported: the driver's bulk load computes no values and fires no triggers."""
         return False
 
     def send_as_it_is(self, session: Session, row_id: str, headers: str, body: bytes) -> None:
-        """No key of the table is in the way of an id that is there already."""
+        """Insert with the id: the table has no unique key on it."""
         self.put(session, row_id, headers, body)
 
     def put(self, session: Session, row_id: str, headers: str, body: bytes) -> int:
-        """Likewise; how many rows the table has taken."""
+        """As ``send_as_it_is``; return the number of rows accepted."""
         return session.run(self._send, {"id": row_id, "ttbr_ms": None, "headers": headers, "body": body})
 
     def receiving(self, low: int = LOWEST, most: int = 1) -> Command:
@@ -124,11 +124,11 @@ class SQLServerQueue(TransportTable):
         return kind.of(self._sql.receive(table=self.address, most=most), received), {"low": low}
 
     def is_received(self, session: Any, row: ReceivedRow) -> bool:
-        """Whether its row is gone says nothing: after a rollback somebody else may have taken it."""
+        """Query the batch's outcome: a missing row proves nothing, since another may have taken it after a rollback."""
         return bool(session.batch_is_committed())
 
     def peek(self, session: Any) -> PeekResult:
-        """By the method that the DSN asks for (S5); takes no update locks."""
+        """Peek by the method of the DSN (S5), without update locks."""
         row = session.one(self._peeks[session.peek_method])
         if not row or row.head is None:
             return PeekResult(0, LOWEST)
@@ -137,7 +137,7 @@ class SQLServerQueue(TransportTable):
     def purge(self, session: Session, expired_only: bool = False) -> int:
         statement = self._sql.purge_expired if expired_only else self._sql.purge
         query, purged = statement(table=self.address, most=PURGE_BATCH), 0
-        while (batch := session.run(query)) >= PURGE_BATCH:  # a trigger's rows are counted, too
+        while (batch := session.run(query)) >= PURGE_BATCH:  # the count includes rows of triggers
             purged += batch
         return purged + batch
 
@@ -147,14 +147,14 @@ def received(row: Any) -> Received:
 
 
 def with_columns_of(row: Any) -> str:
-    """Its headers: columns of old senders count where a header is missing (S2)."""
+    """The row's headers, completed by columns of old senders (S2)."""
     if not (row.correlation_id or row.reply_to):
         return str(row.headers)
     return _with_columns(row.headers, {_CORRELATION_ID: row.correlation_id, _REPLY_TO: row.reply_to})
 
 
 def _with_columns(headers: str, columns: dict[str, str | None]) -> str:
-    """What is no JSON object stays as it is: it is exhausted as others are."""
+    """Anything but a JSON object stays unchanged, and is handled as exhausted later."""
     try:
         known = orjson.loads(headers or "{}")
     except orjson.JSONDecodeError:

@@ -12,7 +12,7 @@ COLUMN = "Recoverable"
 
 
 class RecoverableColumn:
-    """Whether one table has it: asked once, and again after a refusal that names it, or a table that was not there."""
+    """Whether a table has it: queried once, and again after an error that names it or a missing table."""
 
     def __init__(self, sql: StatementFolder, table: Address):
         self._query = sql.queue.has_recoverable()
@@ -30,7 +30,7 @@ class RecoverableColumn:
 
 
 class RecoverableQuery(Query):
-    """A statement that writes the column where it is there."""
+    """A statement that writes the column if it exists."""
 
     column: RecoverableColumn
     without: Query

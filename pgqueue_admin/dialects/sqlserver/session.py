@@ -1,4 +1,4 @@
-"""An open session of SQL Server; the driver's errors come out as ours."""
+"""An open session of SQL Server; it raises our errors for the driver's."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,14 +12,14 @@ from pgqueue_admin.dialects.sqlserver.query import Query
 from pgqueue_admin.dialects.sqlserver.tds_wire import TdsWire
 from pgqueue_admin.dialects.statements import Statements
 
-STOP_SECONDS = 1.0  # a server that is asked to end a statement says within it that it has
+STOP_SECONDS = 1.0  # within which the server must confirm a cancelled statement
 
 
 class SQLServerSession(ImplicitSession):
     """Implements ReceiveSession (dialects.connection). Implicit transactions are on throughout.
 
-    A statement with parameters is one of sp_executesql: what it sets ends with it. Those of a transaction's end have
-    none, since the server takes no other number of open transactions at the end of one than at its begin.
+    A statement with parameters runs in sp_executesql: its SET options end with it. Statements that end a transaction
+    have none, because the server requires the same number of open transactions before and after a procedure.
     """
 
     def __init__(
@@ -32,10 +32,10 @@ class SQLServerSession(ImplicitSession):
         self._guarded_id = self._batch_id = 0
         self._is_batch = False
         self._is_lost = False
-        self.dialect: Any = None  # the one that made it, where somebody looks by it
+        self.dialect: Any = None  # the one that made it, for monitoring
         self.only_looks = False
 
-    # --- asking
+    # --- statements
 
     def _answer(self, query: Any, params: Params = None) -> tuple[list[Row], int]:
         if not isinstance(query, Query):
@@ -62,7 +62,7 @@ class SQLServerSession(ImplicitSession):
             if isinstance(error, errors.DatabaseDown):
                 self._lose()
             raise
-        except BaseException:  # in the middle of a request, or of an answer
+        except BaseException:  # in the middle of a request or an answer
             self._lose()
             raise
         if not names:
@@ -71,7 +71,7 @@ class SQLServerSession(ImplicitSession):
         return [row(*each) for each in rows], touched
 
     def _is_stopped(self) -> bool:
-        """Of one that only looks: the server is asked to end a statement that takes too long, and has ended it."""
+        """Cancel a monitoring statement that timed out; whether the server confirmed."""
         if not self.only_looks or self._wire is None or self._wire.is_answered:
             return False
         self._wire.seconds = STOP_SECONDS
@@ -81,13 +81,13 @@ class SQLServerSession(ImplicitSession):
             self._wire.seconds = self._answer_seconds
 
     def _lose(self) -> None:
-        """Without an answer what comes next could be the answer to something else."""
+        """Close the session: after an unread answer, the next one could belong to another statement."""
         self._is_lost = True
         if self._wire:
             self._wire.close()
 
     def batch(self, asked: Iterable[Command]) -> list[list[Row]]:
-        """One after another in one transaction. The first that fails raises, and none counts."""
+        """Execute statements in one transaction. The first error is raised, and all are undone."""
         with self.transaction():
             return [self.all(query, params) for query, params in asked]
 
@@ -98,11 +98,11 @@ class SQLServerSession(ImplicitSession):
         self._is_batch = False
 
     def begins_batch(self) -> None:
-        """The transaction under way: from its first savepoint on it can be asked whether it was committed."""
+        """Make the open transaction's outcome queryable from its first savepoint on."""
         self._is_batch = True
 
     def batch_is_committed(self) -> bool:
-        """The last batch that had a savepoint; by whoever ended it. Not inside a transaction that is to go on."""
+        """Whether the last batch with a savepoint was committed, by whomever. Not inside a transaction to continue."""
         return bool(self._batch_id and self.value(self._sql.batch_is_committed(id=self._batch_id)))
 
     def _end(self, is_guarded: bool) -> None:
@@ -137,13 +137,13 @@ class SQLServerSession(ImplicitSession):
             self._wire.seconds = None if is_lent else self._answer_seconds
 
     def wait_at_most(self, seconds: float | None) -> None:
-        """For each answer from now on."""
+        """Set the answer timeout."""
         self._answer_seconds = seconds
         if self._wire:
             self._wire.seconds = seconds
 
     def close_if_busy(self) -> None:
-        """The driver reads an answer that was left to its end before it asks anything."""
+        """No effect: the driver reads an unread answer to its end before the next statement."""
 
     @property
     def closed(self) -> bool:

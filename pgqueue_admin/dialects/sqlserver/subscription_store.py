@@ -1,4 +1,4 @@
-"""The routing table on SQL Server (contract: dialects.subscription_store.SubscriptionStore)."""
+"""The subscription table on SQL Server (contract: dialects.subscription_store.SubscriptionStore)."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
-"""The wire to SQL Server: TLS inside TDS, with the certificate compared, and a limit to each answer (MS-TDS 2.2.6.5).
+"""The wire to SQL Server: TLS inside TDS, with verified certificate, and an answer timeout (MS-TDS 2.2.6.5).
 
-It stands in a socket's place below the driver, whose own TLS needs another library and compares names wrongly. What the
-driver says first passes with encryption asked for; what it hears is that there is none, and all it says is in cipher.
+It replaces the driver's socket, because the driver's own TLS needs another library and compares names wrongly. It adds
+encryption to the driver's prelogin, answers that the server has none, and then encrypts all that the driver sends.
 """
 
 import select
@@ -23,21 +23,21 @@ _READ = 65_536
 
 
 class TdsWire:
-    """``seconds``: for how long an answer may take, all of it; None: for ever."""
+    """``seconds``: timeout of a whole answer; None: none."""
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext, host: str, seconds: float):
         self._sock, self._context, self._host = sock, context, host
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls: ssl.SSLObject | None = None
-        self._greeting = b""  # the answer to the driver's prelogin, as it is to hear it
+        self._greeting = b""  # the answer to the driver's prelogin, edited for the driver
         self._login_ends = time.monotonic() + seconds
         self._login_seconds = seconds
         self._is_logged_in = False
         self._answer_ends = 0.0
         self.seconds: float | None = None
-        self.is_answered = False  # something has come since it was asked
+        self.is_answered = False  # data has arrived since the last request
 
-    # --- as the driver asks a socket
+    # --- socket interface for the driver
 
     def sendall(self, data: bytes | bytearray, flags: int = 0) -> None:
         if self._tls is None:
@@ -54,7 +54,7 @@ class TdsWire:
         return len(got)
 
     def recv(self, size: int, flags: int = 0) -> bytes:
-        """Empty where the other side is gone."""
+        """Receive data; empty if the connection is closed."""
         if self._greeting:
             got, self._greeting = self._greeting[:size], self._greeting[size:]
             return got
@@ -68,37 +68,38 @@ class TdsWire:
                 if not (data := self._receive()):
                     return b""
                 self._incoming.write(data)
-            except ssl.SSLError:  # it ended, properly or not
+            except ssl.SSLError:  # closed, properly or not
                 return b""
 
     def setsockopt(self, *option: int) -> None:
         self._sock.setsockopt(*option)
 
     def settimeout(self, seconds: float | None) -> None:
-        """The driver has no say: each answer has its limit here."""
+        """Ignore the driver's timeout: the wire has its own."""
 
     def gettimeout(self) -> None:
         return None
 
     def close(self) -> None:
-        """Before the login the driver closes it for an error, or to follow a redirect: unencrypted, to whomever."""
+        """Close the socket. Raises DatabaseDown if the driver closes it before the login to follow a redirect, which
+        would be unencrypted, to any host."""
         with suppress(OSError):
             self._sock.close()
         if not self._is_logged_in and sys.exc_info()[0] is None:
             raise DatabaseDown("the server redirects to another, which is not followed: name that one in the URL")
 
-    # --- as the session asks
+    # --- interface for the session
 
     def logged_in(self, answer_seconds: float | None) -> None:
         self._is_logged_in, self.seconds = True, answer_seconds
 
     def abort(self) -> None:
-        """Whoever waits for an answer hears at once that none comes, which closing the socket would not tell."""
+        """Shut down the socket, so that a waiting thread fails at once; closing it would not wake that thread."""
         with suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
 
     def has_farewell(self) -> bool:
-        """What comes unasked."""
+        """Whether unsolicited data has arrived: the server is closing the session."""
         waiting = select.poll()
         waiting.register(self._sock, select.POLLIN)
         return bool(waiting.poll(0))
@@ -106,7 +107,7 @@ class TdsWire:
     # --- prelogin and handshake
 
     def _open(self, prelogin: bytes) -> bytes:
-        """Raises DatabaseDown where the server does not encrypt, or cannot show who it is."""
+        """Negotiate TLS. Raises DatabaseDown if the server does not encrypt, or its certificate is not accepted."""
         head, asked = prelogin[: _HEADER.size], prelogin[_HEADER.size :]
         self._send(head + _with_encryption(asked, _ON))
         answer = self._packets()
@@ -138,7 +139,7 @@ class TdsWire:
             self._send(_packet(_PRELOGIN, chunk, _LAST if is_last else 0))
 
     def _packets(self) -> bytes:
-        """What an answer of one or more packets holds."""
+        """Payload of an answer of one or more packets."""
         whole, status = b"", 0
         while not status & _LAST:
             _, status, length, *_ = _HEADER.unpack(self._exactly(_HEADER.size))
@@ -165,7 +166,7 @@ class TdsWire:
             raise DatabaseDown(str(error)) from error
 
     def _receive(self, size: int = _READ) -> bytes:
-        """Raises NoAnswer where the limit is over, however slowly something still comes."""
+        """Raises NoAnswer after the timeout, even if data still arrives slowly."""
         try:
             self._sock.settimeout(self._left())
             return self._sock.recv(size)
@@ -175,7 +176,7 @@ class TdsWire:
             raise DatabaseDown(str(error)) from error
 
     def _left(self) -> float | None:
-        """0 would mean not to wait at all, and no time-out."""
+        """Seconds left, above 0: 0 would make the socket non-blocking; None: no timeout."""
         if self._is_logged_in and self.seconds is None:
             return None
         ends = self._answer_ends if self._is_logged_in else self._login_ends
@@ -191,7 +192,7 @@ def _packet(kind: int, data: bytes, status: int = _LAST) -> bytes:
 
 
 def _encryption_at(prelogin: bytes) -> int:
-    """Where its byte stands. Raises DatabaseDown for what is no prelogin."""
+    """Offset of the encryption byte. Raises DatabaseDown if this is no prelogin."""
     for at in range(0, len(prelogin) - 5, 5):
         if prelogin[at] == _ENDS:
             break

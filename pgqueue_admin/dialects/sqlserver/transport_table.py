@@ -1,4 +1,4 @@
-"""What the transport's three tables have in common: they are made under one lock, and checked by their columns."""
+"""The common part of the transport's three tables: creation under a lock, and checks of columns."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -13,14 +13,14 @@ from pgqueue_admin.dialects.sqlserver.query import Catalog, Query, written
 from pgqueue_admin.dialects.statements import Statement, StatementFolder
 from pgqueue_admin.dialects.table_fault import TableFault
 
-ANY_LENGTH = -1  # of a type without an end, as the catalog has it
+ANY_LENGTH = -1  # length of a (max) type in the catalog
 BODY_COLUMN = "BodyString"
 
 
 class ExpectedColumn(NamedTuple):
-    """Its type as the catalog has it, and the statements for where it is missing or something else.
+    """The column's type as the catalog has it, and the statements to add or retype it.
 
-    ``retype`` empty: whatever it is, it is only read.
+    ``retype`` empty: any type will do, because we only read it.
     """
 
     name: str
@@ -38,12 +38,12 @@ BODY = ExpectedColumn("Body", "varbinary", ANY_LENGTH, "add_body", "retype_body"
 
 
 class TransportTable:
-    """One table. ``sql``: its dialect. ``noun``: the file of its statements; ``creation``: which of them make it."""
+    """One table. ``sql``: its dialect. ``noun``: the file of its statements; ``creation``: those that create it."""
 
     noun: str
     kind: str
     creation: tuple[str, ...]
-    stops = False  # without it nothing can be received
+    stops = False  # its faults prevent receiving
 
     def __init__(self, sql: Any, address: Address):
         self.address = address
@@ -56,7 +56,7 @@ class TransportTable:
         self._changes = ColumnChanges(sql.table_repair, address)
 
     def create(self, session: Session) -> None:
-        """Looked for before the lock and behind it, as the original's installers do."""
+        """Create the table if missing: check before and after taking the lock, as the original's installers do."""
         with suppress(AlreadyExists), session.transaction():
             if not self._columns(session):
                 self._wait_for_lock(session)
@@ -81,7 +81,7 @@ class TransportTable:
     def _columns(self, session: Session) -> dict[str, Any]:
         return {row.name: row for row in session.all(self._columns_query, {"table": self._name})}
 
-    # --- what is wrong with it
+    # --- faults
 
     def _missing(self) -> TableFault:
         said = f"The {self.kind} table {self._name} does not exist: endpoint.create_queues() makes it, or an installer."
@@ -113,7 +113,7 @@ class TransportTable:
     def _index_fault(
         self, session: Session, found: dict[str, Any], column: str, why: str, *forms: Statement
     ) -> Iterator[TableFault]:
-        """``forms``: the statement that makes it, and the one for where another index is clustered."""
+        """``forms``: the statement that creates the index, and the one to use if another index is clustered."""
         if column in found and not found[column].leads_an_index:
             made = [each(table=self.address) for each in (forms[0], forms[-1])]
             cure = self._changes.index_anew(session, f"Index_{column}", *made)
@@ -125,7 +125,7 @@ class TransportTable:
 
 
 def _said(row: Any) -> str:
-    """A type as the catalog has it, whose length is in bytes."""
+    """Name of a column's type; the catalog has lengths in bytes."""
     if row.type not in ("varchar", "nvarchar", "varbinary"):
         return str(row.type)
     length = row.length // 2 if row.type == "nvarchar" else row.length

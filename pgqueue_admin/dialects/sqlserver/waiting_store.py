@@ -1,4 +1,4 @@
-"""Acts on what waits in a SQL Server database (contract: dialects.waiting_store.WaitingStore)."""
+"""Acts on waiting messages of a SQL Server database (contract: dialects.waiting_store.WaitingStore)."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -19,10 +19,10 @@ from pgqueue_admin.dialects.waiting_store import TableIdentity, WaitingCount
 
 
 class _HeldRows:
-    """``dialect``: whose addresses are those of the catalog; ``native``: makes such of an address with an alias."""
+    """``dialect``: its addresses are those of the catalog; ``native``: removes the alias from an address."""
 
-    own: str  # the statement that tells columns of its own
-    filled: str  # and the one that tells whether one has a value
+    own: str  # the statement that lists columns that are not the transport's
+    filled: str  # the statement that checks whether a row has a value in one
 
     def __init__(self, dialect: Any, native: Callable[[Address], Address]):
         self._dialect, self._sql, self._native = dialect, dialect.waiting, native
@@ -49,7 +49,7 @@ class _HeldRows:
 
 
 class SQLServerWaiting(_HeldRows):
-    """Of queues."""
+    """Acts on queues."""
 
     own, filled = "own_columns", "has_own"
 
@@ -79,7 +79,7 @@ class SQLServerWaiting(_HeldRows):
         return _taken(row) if row else None
 
     def hold_each(self, session: Session, queue: Address, row_ids: Sequence[UUID]) -> Sequence[TakenRow]:
-        """By their numbers, which the index has: to look for ids would hold every row that is looked at."""
+        """Find by seq, which is indexed: a search by id would lock every row that it reads."""
         asked = {"ids": json.dumps([str(each) for each in row_ids])}
         found = session.all(self._sql.numbers_of(table=self._native(queue)), asked)
         held = [self.hold(session, queue, UUID(row.id), row.seq) for row in found]
@@ -90,7 +90,7 @@ class SQLServerWaiting(_HeldRows):
 
 
 class SQLServerDelayedActs(_HeldRows):
-    """Of tables of delayed messages. On pages the number stands for the id that these have not."""
+    """Acts on delayed tables. These have no id: on pages the seq stands for it."""
 
     own, filled = "own_delayed_columns", "has_own_delayed"
 
@@ -98,7 +98,7 @@ class SQLServerDelayedActs(_HeldRows):
         place = due.removesuffix("+00")
         try:
             asked = {"seq": number_of(row_id), "due": datetime.fromisoformat(place)}
-        except ValueError:  # no page has shown it so
+        except ValueError:  # not a due time that a page has shown
             return None
         row = session.one(self._sql.hold_delayed(table=self._native(table)), asked)
         return TakenRow(0, place, uuid4(), None, row.headers, row.seq) if row else None
