@@ -1,4 +1,4 @@
-"""The engine: endpoints that send to and receive from queues that are tables. Needs a DSN, no Django."""
+"""The engine: endpoints that send to and receive from queue tables. Needs a DSN, no Django."""
 
 from pgqueue_admin.transport.endpoint import Endpoint
 from pgqueue_admin.transport.errors import Unrecoverable

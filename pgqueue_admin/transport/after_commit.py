@@ -10,7 +10,7 @@ log = logging.getLogger("pgqueue_admin.transport")
 
 
 def call(left: list[Callable[[], None]], message: IncomingMessage) -> None:
-    """In order, each once. Whatever comes of one, an exit too: the message is done with."""
+    """Call each once, in order. An error, even an exit, is only logged: the message is already committed."""
     while left:
         try:
             left.pop(0)()

@@ -1,4 +1,4 @@
-"""Checks an endpoint's tables; each fault comes with the statement that mends it."""
+"""Checks an endpoint's tables; each fault has a statement that repairs it."""
 
 import logging
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ log = logging.getLogger("pgqueue_admin.transport")
 
 
 def faults(endpoint: Client, session: Session) -> list[TableFault]:
-    """Of every table that the endpoint uses, all at once; none for one that only sends. Reads the catalog alone."""
+    """All faults of all tables that the endpoint uses; none if send-only. Reads only the catalog."""
     return [] if endpoint.send_only else list(_faults(endpoint, session))
 
 
 def insist(found: list[TableFault]) -> None:
-    """Warn of each as ``manage.py check`` does. Raises QueueUnfit where nothing could be received."""
+    """Log each fault as ``manage.py check`` does. Raises QueueUnfit if receiving is impossible."""
     if stopping := [fault for fault in found if fault.stops]:
         raise QueueUnfit("\n".join(map(str, stopping)), " ".join(fault.said for fault in stopping))
     for fault in found:

@@ -28,7 +28,7 @@ from pgqueue_admin.transport.wire.serializers import Serializers
 
 
 class Client(SendApi):
-    """Sends from any thread, started or not. Raises SettingsRefused with every fault at once."""
+    """Sends from any thread, started or not. Raises SettingsRefused with all faults."""
 
     def __init__(
         self,
@@ -44,10 +44,10 @@ class Client(SendApi):
         pipeline: BehaviourChain | None = None,
         answer_seconds: float = ANSWER_SECONDS,
     ):
-        """``schemas``: of single queues, by their name. ``instance``: it has a queue of its own besides.
+        """``schemas``: of single queues, by name. ``instance``: adds a queue for this instance.
 
-        ``answer_seconds``: a statement of the engine's that gets no answer for so long is given up with its session.
-        Those of handlers have no such limit.
+        ``answer_seconds``: after so long without an answer, the engine closes the session. Statements of handlers have
+        no such limit.
         """
         self.name = name
         self.dsn = dsn
@@ -89,37 +89,37 @@ class Client(SendApi):
         self.subscriptions = Subscriptions(self.addressing, self.settings.subscription_table)
 
     def connect(self, **options: Any) -> Connection:
-        """A session for SQL of your own, with the search path of its address or role. Raises DatabaseDown."""
+        """A session for your own SQL, with the search path of the DSN or role. Raises DatabaseDown."""
         return self.opening.long(for_handlers=True, **options)
 
     def create_queues(self) -> None:
-        """The tables it needs, where they are missing; none for one that only sends. Schemas are never created."""
+        """Create missing tables; none if send-only. Schemas are never created."""
         if self.send_only:
             return
-        with self.opening.long() as session:  # a column that is added to a large table takes long
+        with self.opening.long() as session:  # adding a column to a large table takes long
             self._create(session)
 
     def purge(self, expired_only: bool = False) -> int:
         """Delete its queue's messages that are not in flight, or only the expired ones; return how many."""
         self._needs_queue("purge")
-        with self.opening.long() as session:  # it may take long, and others send meanwhile
+        with self.opening.long() as session:  # it may take long, while others send
             return self.queue.purge(session, expired_only)
 
     def subscribe(self, topic: str) -> None:
-        """Get copies of events of this type, or of types that derive from it."""
+        """Receive events of this type and of derived types."""
         self._needs_queue("subscribe")
         with self._sessions.one() as session:
             self.subscriptions.subscribe(session, self.name, self.queue.address, topic)
 
     def unsubscribe(self, topic: str) -> None:
-        """Get no more of them; other topics stay."""
+        """Receive no more of them; other topics stay."""
         with self._sessions.one() as session:
             self.subscriptions.unsubscribe(session, self.name, topic)
 
     def within(self, connection: Any) -> SendApi:
-        """Send inside a transaction of yours: a psycopg connection, which is neither committed nor rolled back.
+        """Send inside your own transaction: a psycopg connection, which is neither committed nor rolled back.
 
-        It must be one of the database that has the queues. Raises TypeError for anything else.
+        It must be connected to the queues' database. Raises TypeError for anything else.
         """
         session = self.dialect.borrow(connection)
         tell, at_once = partial(self._tell_with_commit, session), partial(self._take, immediate=True)
@@ -140,7 +140,7 @@ class Client(SendApi):
             installer.add_body_columns(session, queues, self.delayed)
 
     def _own_addresses(self) -> list[Address]:
-        """Of its queue and, where it has one, of its instance's."""
+        """Addresses of its queue and, if any, its instance's queue."""
         of_instance = [addresses.table_name(self.name, discriminator=self._instance)] if self._instance else []
         return [self.addressing.own(table) for table in (self.name, *of_instance)]
 
@@ -154,7 +154,7 @@ class Client(SendApi):
             raise SettingsRefused([f"The endpoint {self.name!r} only sends: it cannot {what}, it has no queue."])
 
     def _take(self, outgoing: list[OutgoingMessage], immediate: bool) -> None:
-        """Outside of handlers there is nothing to wait for: committed when this returns."""
+        """Outside of handlers, messages are committed when this returns."""
         with self._sessions.one() as session:
             self._sender.dispatch(session, outgoing)
         self._sender.committed(outgoing)

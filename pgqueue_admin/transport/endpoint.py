@@ -35,7 +35,7 @@ log = logging.getLogger("pgqueue_admin.transport")
 class Endpoint(Client):
     """``run()``, or ``start()`` and ``stop()``; ``send`` and ``publish`` work without either, from any thread.
 
-    Raises SettingsRefused with every fault at once.
+    Raises SettingsRefused with all faults.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Endpoint(Client):
         pipeline: BehaviourChain | None = None,
         answer_seconds: float = ANSWER_SECONDS,
     ):
-        """As of ``Client``."""
+        """Parameters as in ``Client``."""
         self.exhausted = exhausted
         super().__init__(
             name,
@@ -79,10 +79,10 @@ class Endpoint(Client):
         self._stopping = threading.RLock()
 
     def start(self) -> None:
-        """Receive in threads of its own. Waits for a database that is down; an unfit queue raises QueueUnfit, and a
-        pooler in transaction mode SessionsShared.
+        """Receive in its own threads. Waits for a database that is down; an unfit queue raises QueueUnfit, a pooler in
+        transaction mode SessionsShared.
 
-        Raises RuntimeError where it receives already: a second set of receivers would outlive ``stop``.
+        Raises RuntimeError if it is already started: a second set of receivers would outlive ``stop``.
         """
         self._needs_queue("receive")
         if self._receivers:
@@ -101,7 +101,7 @@ class Endpoint(Client):
         log.info("Endpoint %s receives from %s", self.name, self.queue)
 
     def handling(self) -> MessageHandling:
-        """Reads and handles a message in a transaction of the caller's; receives nothing."""
+        """Reads and handles a message in the caller's transaction; receives nothing."""
         return self._wiring().handling()
 
     def _wiring(self) -> Wiring:
@@ -124,7 +124,7 @@ class Endpoint(Client):
         return wanted.for_endpoint(self, self._sender) if wanted else None
 
     def _change_outbox(self, settings: EndpointSettings) -> None:
-        """What is in flight is finished with the one before, whose sessions are its own. Raises SettingsRefused."""
+        """Replace the outbox. Messages in flight finish with the old one and its sessions. Raises SettingsRefused."""
         before, made = self.outbox, self._made_outbox(settings)
         if made and self._receivers:
             try:
@@ -136,9 +136,9 @@ class Endpoint(Client):
             before.stop()
 
     def run(self) -> None:
-        """``start`` and block until ``stop`` is called elsewhere, or Ctrl-C."""
+        """``start``, and block until ``stop`` in another thread or Ctrl-C."""
         with ExitStack() as ending, suppress(KeyboardInterrupt):
-            with ctrl_c.held_back():  # the first messages may be handled before all has started
+            with ctrl_c.held_back():  # messages may be in flight before the start is complete
                 self.start()
                 ending.callback(self.stop)
             self.wait()
@@ -149,9 +149,9 @@ class Endpoint(Client):
             self._receivers.wait()
 
     def stop(self, drain_seconds: float = 30) -> bool:
-        """Finish messages in flight. False: some were not done in time, and are back in the queue.
+        """Finish messages in flight. False: some were not finished in time, and return to the queue.
 
-        A second call waits for the first. Raises RuntimeError in a handler of this endpoint, which is in flight itself.
+        A second call waits for the first. Raises RuntimeError in a handler of this endpoint: it is in flight itself.
         """
         if self._receivers and self._receivers.is_one_of_ours():
             raise RuntimeError(f"a handler of {self.name} cannot wait for its own end: call stop() in another thread")
@@ -168,7 +168,7 @@ class Endpoint(Client):
         return drained
 
     def pause(self) -> None:
-        """Receive nothing more and finish messages in flight; also before ``start``. Sending and due messages go on."""
+        """Stop receiving and finish messages in flight; also before ``start``. Sending and due messages continue."""
         self.paused = True
         if self._receivers:
             self._receivers.pause()
@@ -180,7 +180,7 @@ class Endpoint(Client):
             self._receivers.resume()
 
     def apply(self, settings: EndpointSettings) -> None:
-        """Take new settings while running; messages in flight finish under the old ones. Raises SettingsRefused."""
+        """Apply new settings while running; messages in flight finish with the old ones. Raises SettingsRefused."""
         if faults := self._faults(settings):
             raise SettingsRefused(faults)
         if (settings.outbox, settings.transaction_mode) != (self.settings.outbox, self.settings.transaction_mode):
@@ -196,7 +196,7 @@ class Endpoint(Client):
 
     @property
     def in_flight(self) -> int:
-        """How many messages are being handled now."""
+        """Number of messages in flight."""
         return self._receivers.in_flight if self._receivers else 0
 
     def ask(
@@ -208,9 +208,9 @@ class Endpoint(Client):
         headers: h.Headers | None = None,
         ttbr: timedelta | None = None,
     ) -> PendingRequest:
-        """Send, and receive the answer in this instance's own queue: ``ask(…).reply(timeout=5)``.
+        """Send a request, and receive the reply in this instance's own queue: ``ask(…).reply(timeout=5)``.
 
-        Any number may be open at once. Raises ValueError without ``instance=``, and where it does not receive.
+        Any number can be open at once. Raises ValueError without ``instance=``, or if not started.
         """
         if not self.instance_queue or not self._receivers:
             raise ValueError(f"answers cannot come to {self.name}: give it instance=, and start it")
@@ -221,10 +221,10 @@ class Endpoint(Client):
         return asked
 
     def transactional_session(self, connection: Any) -> Any:
-        """A block in which ``send`` and ``publish`` become part of a transaction of yours in the outbox's database.
+        """A block in which ``send`` and ``publish`` join your transaction in the outbox's database.
 
-        ``connection`` is the driver's own, and is neither committed nor rolled back. After the commit
-        ``session.dispatch()`` sends at once; without it the relay of a process that receives does.
+        ``connection`` is the driver's, and is neither committed nor rolled back. After the commit,
+        ``session.dispatch()`` sends at once; else the relay of a receiving process does.
         Raises SettingsRefused without an outbox.
         """
         if not self.outbox:
@@ -241,7 +241,7 @@ class Endpoint(Client):
             self.outbox.create()
 
     def _loops(self, settings: EndpointSettings) -> Iterator[str]:
-        """Queues from which a message would come back without end; the error queue only where it is used."""
+        """Faults of queues from which messages would return without end; the error queue only if used."""
         if self.send_only:
             return
         queues = {"audit_queue": settings.audit_queue}
@@ -265,7 +265,7 @@ class Endpoint(Client):
             receiver.wake()
 
     def _purge_expired(self) -> None:
-        """What is left, as by a deadlock or a database that is down, is dropped when it is received."""
+        """Purge at start. If it fails, e.g. on a deadlock, expired messages are dropped when received."""
         try:
             log.info("Endpoint %s has purged %d expired messages of %s", self.name, self.purge(True), self.queue)
         except DatabaseError as error:

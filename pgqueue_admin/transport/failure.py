@@ -10,7 +10,7 @@ from pgqueue_admin.transport.errors import MessageUnreadable, Unrecoverable
 from pgqueue_admin.transport.recoverability_actions import Action
 
 MOST_MESSAGE = 16_384  # wire sheet 7.2
-MOST_TRACE = 131_072  # characters: an exception may have the whole of a file in its message, and a trace repeats it
+MOST_TRACE = 131_072  # characters: an exception's message may contain a whole file, and the trace repeats it
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class Failure:
     recoverable: bool = True
     unreadable: bool = False
     attempts: int = 1
-    forward_to: str = ""  # a delayed message's destination that did not take it, as its sender wrote it
+    forward_to: str = ""  # the destination that refused a delayed message, as its sender wrote it
     data: dict[str, str] = field(default_factory=dict)
-    action: Action | None = None  # what the policy says to do next
+    action: Action | None = None  # the policy's decision
     failed_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 def failure_of(error: BaseException, endpoint: str, queue: Address, *, recoverable: bool, **more: object) -> Failure:
-    """``recoverable``: as the endpoint has it; an Unrecoverable never is. ``more``: other fields of Failure."""
+    """``recoverable``: by the endpoint's rules; an Unrecoverable never is. ``more``: other fields of Failure."""
     return Failure(
         endpoint,
         queue,
@@ -54,7 +54,7 @@ def type_name(kind: type) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Never raises: an exception that cannot say its message kept the original retrying for ever (wire sheet 13)."""
+    """The error's message. Never raises: a failing ``str`` made the original retry for ever (wire sheet 13)."""
     try:
         return clean(str(error))
     except BaseException as second:
@@ -62,7 +62,7 @@ def message_of(error: BaseException) -> str:
 
 
 def source(error: BaseException) -> str:
-    """The top package of the code that raised."""
+    """Top-level package of the code that raised."""
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next
@@ -71,7 +71,7 @@ def source(error: BaseException) -> str:
 
 
 def stack_trace(error: BaseException) -> str:
-    """Python's own text, causes and all, from the handler down: the engine's frames say nothing."""
+    """Python's traceback with causes, from the handler down, without the engine's frames."""
     try:
         return clean("".join(traceback.format_exception(type(error), error, _below_engine(error.__traceback__))))
     except BaseException:
@@ -79,7 +79,7 @@ def stack_trace(error: BaseException) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Without its middle: the latest call is at the beginning of .NET's traces, and at the end of Python's."""
+    """Cut out the middle: .NET's traces begin with the latest call, Python's end with it."""
     left_out = len(text) - most
     if left_out <= 0:
         return text
@@ -87,7 +87,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def clean(text: str) -> str:
-    """Half characters can be in no UTF-8 text, so not in a header."""
+    """Replace lone surrogates: UTF-8, and so a header, cannot contain them."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -9,7 +9,7 @@ from pgqueue_admin.transport.wire.addresses import Addressing
 
 
 def create(session: Session, subscriptions: Subscriptions, queues: list[TableQueue], delayed: DelayedTable) -> None:
-    """Safe beside others who make the same; each table is a commit of its own."""
+    """Create tables with a commit each; safe for concurrent callers."""
     subscriptions.create(session)
     for queue in queues:
         queue.create(session)
@@ -23,6 +23,6 @@ def add_body_columns(session: Session, queues: list[TableQueue], delayed: Delaye
 
 
 def sent_to(addressing: Addressing, settings: EndpointSettings) -> list[TableQueue]:
-    """Queues that others receive from and that an endpoint cannot do without."""
+    """Queues that an endpoint needs to send to: error and audit queue."""
     named = [settings.error_queue, settings.audit_queue]
     return [TableQueue(addressing.dialect, addressing.resolve(each)) for each in named if each]

@@ -17,11 +17,11 @@ class _Here(threading.local):
     message: IncomingMessage | None = None
 
 
-here = _Here()  # what this thread handles
+here = _Here()  # the message that this thread handles
 
 
 def about(message: IncomingMessage) -> dict[str, str]:
-    """For ``extra=`` of a log call."""
+    """The FIELDS for ``extra=`` of a log call."""
     headers = message.headers
     return {
         "message_id": message.message_id,
@@ -33,7 +33,7 @@ def about(message: IncomingMessage) -> dict[str, str]:
 
 
 class MessageLogFilter(logging.Filter):
-    """On a handler of the logging kind: each record gets the FIELDS, empty ones where no message is being handled."""
+    """For a logging handler: adds the FIELDS to each record, empty if no message is being handled."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if not hasattr(record, "message_id"):
@@ -41,16 +41,16 @@ class MessageLogFilter(logging.Filter):
         return True
 
 
-# What ends a line, for somebody: str.splitlines knows more of these than terminals do. Tabs are left.
+# Characters that end a line for some reader: str.splitlines knows more than terminals do. Tabs are kept.
 _ESCAPED = {at: repr(chr(at))[1:-1] for at in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029) if at != 0x09}
 _KEPT_IN_TRACES = {at: text for at, text in _ESCAPED.items() if at != 0x0A}
 _LIKE_A_LINE_OF_ITS_OWN = re.compile(r"^(?=\d{4}-)", re.MULTILINE)
 
 
 class LineFormatter(logging.Formatter):
-    """A line for people. Ids and texts came with messages: none of them may write a line of its own.
+    """A line for people. Ids and texts come from messages: they must not forge a line of their own.
 
-    A traceback is many lines, with a text in it that came likewise: what in it begins as a line does is moved in.
+    A traceback has many lines, and also such texts: lines that look like the start of a record are indented.
     """
 
     def formatMessage(self, record: logging.LogRecord) -> str:
@@ -62,7 +62,7 @@ class LineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """A JSON object a line, with the FIELDS that are not empty."""
+    """One JSON object per line, with the FIELDS that are not empty."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {

@@ -14,14 +14,14 @@ class Exhausted(Protocol):
     """Takes an exhausted message."""
 
     def __call__(self, connection: Any, message: IncomingMessage, failure: Failure) -> None:
-        """Called inside the receive transaction, with its session: what it writes and the message's end are one commit.
+        """Called inside the receive transaction, with its session: its writes commit together with the receive.
 
-        If it raises, the message stays in its queue and is tried again after a pause.
+        If it raises, the message stays in its queue and is retried after a pause.
         """
 
 
 class HeldMessage(Protocol):
-    """A message in hand, of whatever queue. ``row_id``: a UUID, the same at each attempt."""
+    """A message in flight, of any kind of queue. ``row_id``: a UUID, the same at each attempt."""
 
     @property
     def queue(self) -> Address: ...
@@ -38,7 +38,7 @@ class HeldMessage(Protocol):
 
 
 class EnlistedDatabase(Protocol):
-    """One that handlers write in beside the outbox's. ``id``: of a transaction over several databases."""
+    """A database that handlers write in beside the outbox's. ``id``: of the distributed transaction."""
 
     name: str
 
@@ -48,75 +48,75 @@ class EnlistedDatabase(Protocol):
     def begin(self, session: TwoPhaseSession, id: str) -> None: ...
     def prepare(self, session: TwoPhaseSession, id: str) -> None: ...
     def commit(self, session: TwoPhaseSession, id: str) -> bool:
-        """What is prepared; False where it is not there."""
+        """Commit the prepared transaction; False if there is none."""
 
     def rollback(self, session: TwoPhaseSession, id: str) -> bool:
-        """As ``commit``."""
+        """Roll back, as ``commit``."""
 
 
 class Outbox(Protocol):
-    """Remembers which messages were handled and what they sent, in one commit with what handlers wrote (O1).
+    """Records handled messages and their sends, in one commit with the handlers' writes (O1).
 
-    A storage session is its own: handlers write in it, and it is not the one that receives.
+    Handlers write in a storage session, which is not the receive session.
     """
 
     is_pessimistic: bool  # the record is inserted before the handlers run
-    finds_apart: bool  # the look for the record is no part of the transaction in which handlers write
-    is_beside_queues: bool  # its table lies in the queues' database: sends and mark are one commit with the receive
+    finds_apart: bool  # the query for the record is not part of the transaction in which handlers write
+    is_beside_queues: bool  # its table is in the queues' database: sends and mark commit with the receive
 
     @property
     def databases(self) -> Mapping[str, EnlistedDatabase]:
-        """Those that handlers may enlist, by name."""
+        """Databases that handlers can enlist, by name."""
 
     def connect(self) -> Connection:
-        """A storage session. Raises DatabaseDown."""
+        """Open a storage session. Raises DatabaseDown."""
 
     def deciding(self, id: str, databases: Sequence[str]) -> Command:
-        """Says in the storage transaction that these commit with it; before anything is prepared under this id."""
+        """The statement, in the storage transaction, that these databases commit with it. Execute before preparing."""
 
     def finding(self, message_id: str) -> Command:
-        """What looks for a message's record."""
+        """The query for a message's record."""
 
     def undispatched(self, row: Any) -> list[OutgoingMessage]:
-        """What a record that was found is still to send. Raises OperationsUnreadable."""
+        """Pending sends of a record. Raises OperationsUnreadable."""
 
     def storing(self, message_id: str, outgoing: Sequence[OutgoingMessage]) -> Command:
-        """Inserts a record of these."""
+        """The statement that inserts a record of these."""
 
     def completing(self, message_id: str, outgoing: Sequence[OutgoingMessage]) -> Command:
-        """Puts these into the record that is there."""
+        """The statement that adds these to the existing record."""
 
     def marking(self, message_id: str) -> Command:
-        """Says that all was sent; fails where that was said already."""
+        """The statement that marks a record as sent; fails if already marked."""
 
     def marking_apart(self, message_id: str) -> list[Command]:
-        """As ``marking``, as the first of a transaction whose commit no other session may then refuse."""
+        """As ``marking``, at the start of a transaction whose commit then cannot fail because of another session."""
 
 
 class EndpointOutbox(Outbox, Protocol):
-    """The outbox of one endpoint, with what cleans it up and sends what a crash left."""
+    """The outbox of one endpoint, with clean-up and relay of sends that a crash left."""
 
     def create(self) -> None:
-        """Its table, where it is missing."""
+        """Create its table if missing."""
 
     def relay(self, session: Connection, record_id: str) -> int | None:
-        """Send one record; how many messages. None: it was sent, or is not there."""
+        """Send one record; return how many messages. None: already sent, or missing."""
 
     def transactional_session(self, connection: Any, outbound: Any, at_once: Any) -> Any:
-        """For sends with a commit of the caller's own."""
+        """A session for sends that commit with the caller's transaction."""
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
 
 
 class MakeOutbox(Protocol):
-    """How an endpoint is to have one; two are equal where they mean the same."""
+    """Configuration of an endpoint's outbox; compared by value."""
 
     def faults(self) -> Iterable[str]:
-        """What cannot be, whatever the endpoint."""
+        """Faults that do not depend on the endpoint."""
 
     def faults_of(self, client: Any) -> Iterable[str]:
-        """Why this endpoint cannot have it."""
+        """Faults with this endpoint."""
 
     def for_endpoint(self, client: Any, dispatcher: Any) -> EndpointOutbox:
         """Raises SettingsRefused."""
@@ -126,28 +126,28 @@ class Observer(Protocol):
     """Receives events from the threads in which they happen. Must not raise, and must be quick."""
 
     def received(self, message: HeldMessage) -> None:
-        """A message for this endpoint, not expired; called again with each attempt."""
+        """A message for this endpoint arrived, not expired; called at each attempt."""
 
     def handled(self, seconds: float) -> None:
-        """A message was handled and committed; ``seconds``: how long its handlers took."""
+        """A message was handled and committed; ``seconds``: duration of its handlers."""
 
     def failed(self, error: BaseException) -> None:
-        """An attempt failed, whatever comes next."""
+        """An attempt failed."""
 
     def retried(self) -> None:
-        """A failed message will be tried again, at once or later."""
+        """A failed message will be retried, at once or later."""
 
     def expired(self, type: str) -> None:
         """T3: a message expired and was dropped."""
 
     def duplicate(self) -> None:
-        """A message was dropped: the outbox has a record that it was handled."""
+        """A duplicate was dropped: the outbox has its record."""
 
     def in_flight(self, slot: int, message: HeldMessage | None) -> None:
-        """Slots count from 0; None: the slot's hand is empty again."""
+        """A slot, counted from 0, handles a message; None: no longer."""
 
     def critical_time(self, seconds: float) -> None:
-        """From sent (or due) until now, of a handled message; not called if it says neither."""
+        """Time from sent (or due) to handled; not called if the message has neither."""
 
 
 class Unobserved:

@@ -18,14 +18,14 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class Exhaust:
-    """Put it away, where the settings say or into this error queue."""
+    """Dead-letter it, as the settings say or into this error queue."""
 
     error_queue: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """Drop it, with this reason in the log."""
+    """Drop it, logging this reason."""
 
     reason: str
 

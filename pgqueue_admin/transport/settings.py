@@ -1,4 +1,4 @@
-"""An endpoint's settings: one frozen value, every fault told at once, applied while it runs."""
+"""An endpoint's settings: an immutable value, validated as a whole, applied while it runs."""
 
 import logging
 import os
@@ -90,7 +90,7 @@ class EndpointSettings:
     purge_expired_at_start: bool = False
 
     def faults(self) -> list[str]:
-        """Sentences. Values of a wrong type are reported first and alone."""
+        """All faults, as sentences. Values of a wrong type are reported first and alone."""
         return list(self._type_faults()) or [
             *self._range_faults(),
             *self._choice_faults(),
@@ -98,13 +98,13 @@ class EndpointSettings:
         ]
 
     def checked(self) -> "EndpointSettings":
-        """Itself. Raises SettingsRefused."""
+        """Return itself. Raises SettingsRefused."""
         if faults := self.faults():
             raise SettingsRefused(faults)
         return self
 
     def _type_faults(self) -> Iterator[str]:
-        """What is no number cannot be compared with one."""
+        """Faults of types: other checks compare numbers."""
         for kinds, names in _NUMBERS.items():
             for name in names:
                 value = getattr(self, name)
@@ -179,7 +179,7 @@ class EndpointSettings:
 
 
 def warn_of_peek_delay(endpoint: str, settings: EndpointSettings) -> None:
-    """T15: said in the endpoint's log, in the words that pages and checks use."""
+    """T15: warn in the endpoint's log, in the words of pages and checks."""
     milliseconds = round(settings.peek_delay * 1000)
     if settings.peek_delay > MOST_PEEK_DELAY:
         log.warning("%s: %s", endpoint, warnings.peek_too_long(milliseconds, ours=True).sentence)

@@ -1,4 +1,4 @@
-"""Calls an application's functions and refuses async ones: their message would be lost."""
+"""Refuses async functions of an application: their message would be lost."""
 
 import inspect
 from collections.abc import Callable, Coroutine, Generator
@@ -12,21 +12,21 @@ _ONLY_MADE = (
 
 
 def refuse_async(function: Callable[..., Any]) -> None:
-    """Raises TypeError for an ``async def`` and a generator, and for an object whose call is one."""
+    """Raises TypeError for an ``async def`` or a generator, also as the ``__call__`` of an object."""
     if any(map(_only_makes, (function, type(function).__call__))):
         raise TypeError(f"{name_of(function)} {_ONLY_MADE}")
 
 
 def ran(made: object, function: Callable[..., Any]) -> None:
-    """What a call returned. Raises TypeError where that is still to be run: a decorator hid what it is around."""
+    """Check the result of a call. Raises TypeError for an awaitable or generator, which a decorator had hidden."""
     if made is not None and (inspect.isawaitable(made) or inspect.isgenerator(made) or inspect.isasyncgen(made)):
         if isinstance(made, Coroutine | Generator):
-            made.close()  # or Python warns of it where nobody knows what it was
+            made.close()  # else Python warns later, without context
         raise TypeError(f"{name_of(function)} {_ONLY_MADE}")
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """With its module, as a handler is named in spans and error headers."""
+    """Qualified name of a handler, as in spans and error headers."""
     if isinstance(function, type):
         return type_name(function)
     named: Any = function if hasattr(function, "__qualname__") else type(function)

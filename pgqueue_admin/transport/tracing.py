@@ -37,7 +37,7 @@ class Tracing:
 
     @contextmanager
     def processing(self, message: IncomingMessage) -> Iterator[None]:
-        """Part of its sender's trace, or a new one with a link to it, as the sender wished."""
+        """A span in the sender's trace, or in a new trace with a link to it, as the sender chose."""
         theirs = self._propagate.extract(_given(message.headers))
         alone = (message.headers.get(h.START_NEW_TRACE) or "").lower() == "true"
         sender = self._trace.get_current_span(theirs).get_span_context()
@@ -56,7 +56,7 @@ class Tracing:
             yield
 
     def sent(self, headers: h.Headers) -> h.Headers:
-        """With the context for the receiver, unless the caller gave one. A delayed message has a trace of its own."""
+        """Add the trace context, unless the caller gave one. A delayed message starts its own trace."""
         if h.TRACE_PARENT in headers:
             return headers
         name = _SENT.get(headers.get(h.MESSAGE_INTENT) or "", "send message")

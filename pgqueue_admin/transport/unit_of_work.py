@@ -1,4 +1,4 @@
-"""What message processing needs of the receive transaction."""
+"""The interface of the receive transaction to message processing."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -8,15 +8,15 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.connection import ReceiveSession
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
-AfterCommit = Callable[[], None]  # what to tell once that is committed
+AfterCommit = Callable[[], None]  # called after the commit
 
 
 class HandlerSession(Protocol):
-    """What a handler's context needs of it."""
+    """The part that a handler's context uses."""
 
     @property
     def lends_session(self) -> bool:
-        """Whether ``session_for_handlers`` gives one, without asking for it: that may take a round trip."""
+        """Whether ``session_for_handlers`` returns a session; saves the round trip that it may need."""
 
     def session_for_handlers(self) -> ReceiveSession | None: ...
     def enlist(self, name: str) -> ReceiveSession:
@@ -27,37 +27,37 @@ class HandlerSession(Protocol):
 
 
 class UnitOfWork(HandlerSession, Protocol):
-    """A receive."""
+    """The transaction of one receive."""
 
-    keeps_failed: ClassVar[bool]  # a failed message is back in its queue
+    keeps_failed: ClassVar[bool]  # a failed message returns to its queue
 
     def to_give_up(self) -> AbstractContextManager[ReceiveSession]:
-        """The transaction in which an exhausted message is put away."""
+        """The transaction in which an exhausted message is dead-lettered."""
 
     @property
     def lost(self) -> bool:
-        """The session that holds the message is gone, and the message with it back in its queue."""
+        """Whether the session that holds the message was lost: the message returns to its queue."""
 
     @property
     def is_doomed(self) -> bool:
-        """Nothing more can be written in it: the message comes back, and what was decided is remembered."""
+        """Whether it accepts no more writes: the message returns, and the decision is kept."""
 
     def gives_back(self, error: Exception) -> bool:
-        """Whether the message is back in its queue for nothing that is wrong with it or its destination."""
+        """Whether the message returns to its queue through no fault of its own or its destination."""
 
     def was_handled(self, message: IncomingMessage) -> bool:
-        """Before, and committed. What that sent and nobody dispatched is dispatched now."""
+        """Whether the message was handled and committed before. Dispatches its pending sends."""
 
     def is_conflict(self, error: BaseException) -> bool:
-        """Somebody handles the same message at this moment, or the database chose between the two: it comes back."""
+        """Whether another process handles the same message, or the database chose a victim: the message returns."""
 
     def handled(self, outgoing: list[OutgoingMessage], after_commit: list[Callable[[], None]]) -> None:
-        """Its handlers are done, and this is what they sent, with its copy for the audit queue.
+        """Take the handlers' sends, with the audit copy.
 
-        ``after_commit``: to be called once all that they wrote is committed. Where that is done here, so is that.
+        ``after_commit``: to be called once all handlers' writes are committed; called here if they are committed here.
         """
 
     def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
-        """What is sent without a handler."""
+        """Send without a handler."""
 
     def dispatch_with_receive(self, outgoing: list[OutgoingMessage]) -> None: ...

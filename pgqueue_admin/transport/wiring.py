@@ -1,4 +1,4 @@
-"""Wires up the parts that receive for an endpoint."""
+"""Assembles the receiving parts of an endpoint."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from pgqueue_admin.transport.tables.table_queue import TableQueue
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """From what sends, and what an endpoint has beside it, to what receives."""
+    """Builds receivers from an endpoint's sending parts, handlers and ports."""
 
     client: Client
     outbound: MessageFactory
@@ -48,7 +48,7 @@ class Wiring:
         return EndpointReceivers({queue.address: self._receiver(queue, observer, paused) for queue, observer in pairs})
 
     def handling(self) -> MessageHandling:
-        """How its messages are read and handled, apart from any receive."""
+        """The handling of its messages, apart from any receive."""
         return self._attempts(self._recovery(self.client.queue, FailureCache()))
 
     def _receiver(self, queue: TableQueue, observer: Observer, paused: bool) -> MessagePump:
@@ -76,7 +76,7 @@ class Wiring:
         )
 
     def _transaction(self, slot: WorkerSlot, settings: EndpointSettings) -> ReceiveTransaction:
-        has_outbox = settings.outbox and settings.transaction_mode == "receive_only"  # as when the task was made
+        has_outbox = settings.outbox and settings.transaction_mode == "receive_only"  # settings of the task
         if has_outbox and (outbox := self.outbox()):
             return ReceiveWithOutbox(slot, self.sender, self.client.subscriptions, outbox)
         slot.close_storage()
@@ -117,5 +117,5 @@ class Wiring:
         )
 
     def _settings(self) -> EndpointSettings:
-        """As they are at that moment: they are applied while it runs."""
+        """The current settings: they can change while it runs."""
         return self.client.settings

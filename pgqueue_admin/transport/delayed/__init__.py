@@ -1,1 +1,1 @@
-"""Messages that are sent later: where they wait, who moves them when due, and how they go on from there."""
+"""Delayed messages: the delayed table, the mover of due messages, forwarding to the destination."""

@@ -13,13 +13,13 @@ MOST_SECONDS = 60.0
 
 
 class MoverPace:
-    """How long to rest: 1, 2, 4 … 60 s while nothing is due, less when it is known when something will be."""
+    """Pauses between moves: 1, 2, 4 … 60 s while nothing is due, less if the next due time is sooner."""
 
     def __init__(self) -> None:
         self._seconds = FIRST_SECONDS
 
     def after(self, moved: int, due_in: float | None) -> float:
-        """What is overdue and was not moved is in another mover's hands: no reason to hurry."""
+        """Seconds to pause. Overdue messages that were not moved are locked by another mover: no need to hurry."""
         if moved:
             self._seconds = FIRST_SECONDS
         if moved >= BATCH:
@@ -32,7 +32,7 @@ class MoverPace:
 
 
 class MoverAlarm:
-    """A rest that whoever stores a delayed message may shorten, also before it has begun."""
+    """A pause that storing a delayed message can shorten, even before it begins."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self._clock = clock
@@ -40,14 +40,14 @@ class MoverAlarm:
         self._pulled: float | None = None
 
     def pull_forward(self, seconds: float) -> None:
-        """Something is due in that many seconds."""
+        """Note that a message is due in so many seconds."""
         with self._changed:
             at = self._clock() + seconds
             self._pulled = at if self._pulled is None else min(self._pulled, at)
             self._changed.notify_all()
 
     def rest(self, seconds: float) -> None:
-        """Until so many seconds are over, or until what was pulled forward is due."""
+        """Pause for so many seconds, or until a noted message is due."""
         until = self._clock() + seconds
         with self._changed:
             while (left := self._earliest(until) - self._clock()) > 0:
@@ -60,9 +60,9 @@ class MoverAlarm:
 
 
 class DueMessageMover:
-    """A thread of an endpoint that receives. Several, also foreign ones, may move beside each other.
+    """A thread of a receiving endpoint. Several movers, also foreign ones, can work concurrently.
 
-    ``moved`` is called after each commit that put something into the queue.
+    ``moved`` is called after each commit that moved messages into the queue.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class DueMessageMover:
         self._thread.start()
 
     def stop(self) -> None:
-        """At once: a move that is under way is rolled back, and somebody else's soon."""
+        """Stop within about a second: a move in progress is rolled back, for another mover to repeat."""
         self._stopping = True
         self._alarm.pull_forward(0)
         self._thread.join(1)
@@ -105,7 +105,7 @@ class DueMessageMover:
                 moved, due_in = self._delayed.move_due(session), self._delayed.next_due(session)
             if moved:
                 self._moved()
-        except Exception as error:  # whatever it is, delayed messages must not wait for a restart
+        except Exception as error:  # any error: delayed messages must not wait for a restart
             return 0 if self._stopping else self._breaker.failed(error)
         self._breaker.succeeded()
         return self._pace.after(moved, due_in)

@@ -7,7 +7,7 @@ from pgqueue_admin.transport.failure import Failure, failure_of
 from pgqueue_admin.transport.wire.addresses import Addressing
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
-PASSING = (Deadlock, TimedOut)  # nothing is wrong with the destination: it is tried again
+PASSING = (Deadlock, TimedOut)  # not the destination's fault: it is retried
 
 
 class Forwarding:
@@ -15,7 +15,7 @@ class Forwarding:
         self.addressing = addressing
 
     def leaves(self, message: IncomingMessage) -> bool:
-        """Whether it is for another queue; their own endpoints write in canonical form, but any spelling will do."""
+        """Whether it goes to another queue; endpoints write canonical addresses, but any spelling is accepted."""
         if not message.forward_to or message.unreadable:
             return False
         try:
@@ -33,7 +33,7 @@ class Forwarding:
         return failure_of(refused, endpoint, message.queue, recoverable=False, forward_to=message.forward_to)
 
     def own_address(self, message: IncomingMessage) -> str:
-        """What a message that comes back here has in its forward header."""
+        """The forward header of a message that returns to its own queue."""
         return self.addressing.canonical(message.queue)
 
     def _destination(self, message: IncomingMessage) -> Address:

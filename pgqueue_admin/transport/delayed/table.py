@@ -1,4 +1,4 @@
-"""An endpoint's table of delayed messages: written when it sends later, moved to its own queue when due."""
+"""An endpoint's delayed table: sends with a delay write to it; due messages move to the endpoint's own queue."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 class DelayedTable:
     """``Sales.Delayed`` of ``Sales``; all instances of the endpoint share it.
 
-    It lies in the same schema, unless ``address`` says where: its schema is looked up by its own name (wire sheet 1.4).
+    It is in the queue's schema, unless ``address`` is given: its schema is looked up by its own name (wire sheet 1.4).
     """
 
     def __init__(self, dialect: Dialect, queue: Address, address: Address | None = None):
@@ -31,7 +31,7 @@ class DelayedTable:
         return self._dialect.canonical(self.address)
 
     def create(self, session: Session) -> None:
-        """Safe beside others who create it at the same moment."""
+        """Create the table if missing; safe for concurrent callers."""
         self._store.create(session)
 
     def add_body_column(self, session: Session) -> None:
@@ -41,22 +41,22 @@ class DelayedTable:
         return self._store.faults(session, readable)
 
     def store(self, session: Session, messages: Sequence[OutgoingMessage]) -> None:
-        """Keep them until they are due, in the caller's transaction and in one round trip."""
+        """Store messages until due, in the caller's transaction and in one round trip."""
         session.run_all(self.insertions(messages))
 
     def insertions(self, messages: Sequence[OutgoingMessage]) -> list[Command]:
-        """What stores them; at least one message."""
+        """Statements that store them; at least one message."""
         return self._store.insertions([_row(each) for each in messages])
 
     def move_due(self, session: Session) -> int:
-        """Move what is due to the endpoint's own queue, at most a batch; return how many.
+        """Move due messages to the endpoint's own queue, at most a batch; return how many.
 
-        Where the queue leaves some out it raises RowsDropped: the caller's transaction gives them back.
+        Raises RowsDropped if the queue drops some: the caller's rollback restores them.
         """
         return self._store.move_due(session, BATCH)
 
     def next_due(self, session: Session) -> float | None:
-        """In how many seconds the next comes due, whatever is overdue already."""
+        """Seconds until the next message is due, ignoring overdue ones."""
         return self._store.next_due(session)
 
 

@@ -1,1 +1,1 @@
-"""What happens to one received message: it is read, given to its handlers, audited."""
+"""Handling of a received message: deserialize, call handlers, audit."""

@@ -1,4 +1,4 @@
-"""One handling attempt: deserialize the message, call its handlers, dispatch what they sent."""
+"""One handling attempt: deserialize the message, call its handlers, dispatch their sends."""
 
 import time
 from collections.abc import Callable
@@ -26,11 +26,11 @@ from pgqueue_admin.transport.wire.message import IncomingMessage
 from pgqueue_admin.transport.wire.serializers import Serializers
 from pgqueue_admin.transport.wire.wire_times import wire_now, wire_time
 
-MOST_CONFLICTS = 100  # of a message with other transactions: one that never ends is its own doing
+MOST_CONFLICTS = 100  # with other transactions; more count as the message's own failure
 
 
 class AttemptFailed(Exception):
-    """A handler, or the dispatch of what it sent, raised. No ``failure``: it was our own session that was lost."""
+    """A handler or the dispatch of its sends raised. ``failure`` None: it is not the message's fault."""
 
     def __init__(self, error: BaseException, failure: Failure | None):
         self.error = error
@@ -39,17 +39,17 @@ class AttemptFailed(Exception):
 
 
 class EmptyMessage(Exception):
-    """It is acknowledged without a handler."""
+    """The message is empty, and acknowledged without a handler."""
 
 
 class Handled(NamedTuple):
-    body: Any  # as it was read
-    after_commit: list[Callable[[], None]]  # what its handlers left to be called then
+    body: Any  # as deserialized
+    after_commit: list[Callable[[], None]]  # callbacks that handlers registered
 
 
 @dataclass(frozen=True, slots=True)
 class MessageHandling:
-    """How this endpoint makes them."""
+    """Makes the handling attempts of an endpoint."""
 
     endpoint: str
     handlers: Handlers
@@ -62,7 +62,7 @@ class MessageHandling:
     recovery: RecoverabilityExecutor
 
     def make(self, message: IncomingMessage, transaction: UnitOfWork) -> Handled:
-        """Raises MessageUnreadable, NoHandler or EmptyMessage before, AttemptFailed in handling."""
+        """Handle a message. Raises MessageUnreadable, NoHandler or EmptyMessage before, AttemptFailed in handling."""
         started = time.time()
         context = MessageContext(message, self.outbound, transaction)
         body = self._read(context, transaction)
@@ -74,7 +74,7 @@ class MessageHandling:
                     self._handle(body, context, transaction, started)
             else:
                 self._handle(body, context, transaction, started)
-        except BaseException as error:  # a handler that wants to exit ends its message, not this process
+        except BaseException as error:  # SystemExit in a handler fails the message, and does not end this process
             raise AttemptFailed(error, self._remembered(context, error, transaction)) from error
         finally:
             logs.here.message = None
@@ -91,11 +91,11 @@ class MessageHandling:
         transaction.handled(outgoing, context.after_commit)
 
     def acknowledge(self, message: IncomingMessage, transaction: UnitOfWork) -> None:
-        """What no handler is called for is audited all the same."""
+        """Audit a message that has no handler call."""
         transaction.dispatch(self.audit.of(message, time.time()))
 
     def body_of(self, message: IncomingMessage) -> Any:
-        """Of one that was handled before."""
+        """The body of a message handled before."""
         message = self.pipeline.received(message) if self.pipeline.incoming else message
         return self.serializers.load(message.raw_body or b"", message.headers.get(h.CONTENT_TYPE))
 
@@ -122,7 +122,7 @@ class MessageHandling:
             raise AttemptFailed(error, self._remembered(context, error, transaction)) from error
 
     def _remembered(self, context: MessageContext, error: BaseException, transaction: UnitOfWork) -> Failure | None:
-        """Counted before the rollback, which is when somebody else may receive the message again."""
+        """Record the failure before the rollback, after which another receiver can get the message."""
         if transaction.lost and not is_too_long(error):
             return None
         row = context.received.row_id
@@ -133,12 +133,12 @@ class MessageHandling:
 
 
 def _is_empty(message: IncomingMessage) -> bool:
-    """A control message, or an empty body: what mutators have made of it counts (wire sheet 2.5)."""
+    """Whether it is a control message or has no body, after mutators (wire sheet 2.5)."""
     return not message.raw_body or (h.CONTROL_MESSAGE in message.headers and h.is_control_message(message.headers))
 
 
 def is_too_long(error: BaseException) -> bool:
-    """The session is lost, and it is the message's doing: its next attempt would end the same way."""
+    """Whether the session was lost by the message's fault: its next attempt would end the same way."""
     return isinstance(error, TransactionTooLong)
 
 
@@ -149,7 +149,7 @@ def call_handlers(body: Any, context: MessageContext) -> None:
 
 
 def call_traced(tracing: Tracing, body: Any, context: MessageContext) -> None:
-    """Each handler in a span of its own."""
+    """Call each handler in its own span."""
     for handler in context.handlers:
         context.handling = handler, time.time()
         with tracing.handling(name_of(handler)):

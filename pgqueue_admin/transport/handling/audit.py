@@ -14,7 +14,7 @@ from pgqueue_admin.transport.wire.wire_times import wire_now, wire_time
 
 
 class AuditCopies:
-    """Dispatched with what handlers sent, so that a copy is there exactly when the message was handled."""
+    """Audit copies, dispatched with the handlers' sends, so that a copy exists exactly if the message was handled."""
 
     def __init__(self, endpoint: str, addressing: Addressing, settings: Callable[[], EndpointSettings]):
         self._endpoint = endpoint
@@ -22,7 +22,7 @@ class AuditCopies:
         self._settings = settings
 
     def of(self, message: IncomingMessage, started: float) -> list[OutgoingMessage]:
-        """``started``: seconds since the epoch at which processing began."""
+        """``started``: start of processing, in seconds since the epoch."""
         was_retried, settings = h.RETRY_UNIQUE_MESSAGE_ID in message.headers, self._settings()
         sent = of_retry(message, self._addressing) if was_retried else []
         if settings.audit_queue:
@@ -32,7 +32,7 @@ class AuditCopies:
     def _copy(
         self, message: IncomingMessage, started: float, settings: EndpointSettings, acknowledged: bool
     ) -> OutgoingMessage:
-        """The message as it was received, and where and when it was processed (wire sheet 7.2)."""
+        """The message as received, with where and when it was processed (wire sheet 7.2)."""
         now = wire_now()
         headers: h.Headers = {
             **stamped(message.headers, now),
@@ -49,9 +49,9 @@ class AuditCopies:
         return OutgoingMessage(self._addressing.resolve(settings.audit_queue), headers, message.body, ttbr)
 
 
-# Tells the platform that a message which it retried has been handled (wire sheet 8.3).
+# Confirms to the platform that a message that it retried was handled (wire sheet 8.3).
 def of_retry(message: IncomingMessage, addressing: Addressing) -> list[OutgoingMessage]:
-    """One confirmation or none. It has these headers only, and as the original's no message id."""
+    """One confirmation or none. It has only these headers and, like the original's, no message id."""
     retry, queue = message.headers.get(h.RETRY_UNIQUE_MESSAGE_ID), message.headers.get(h.RETRY_ACKNOWLEDGEMENT_QUEUE)
     if not retry or not queue:
         return []

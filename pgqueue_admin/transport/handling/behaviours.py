@@ -1,4 +1,4 @@
-"""Behaviours: the application's code around handlers, and between messages and the wire."""
+"""Behaviours: application code around handlers, and between messages and the wire."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ MutateIncoming = Callable[[IncomingMessage], IncomingMessage]
 
 @dataclass(frozen=True, slots=True)
 class BehaviourChain:
-    """``behaviours`` wrap the handlers as Django's middleware does, the first one outermost:
+    """``behaviours`` wrap the handlers like Django's middleware, the first one outermost:
 
     def timed(get_next):
         def around(message, context):
             started = time.monotonic()
-            get_next(message, context)  # the next behaviour, and last the handlers
+            get_next(message, context)  # the next behaviour, at the end the handlers
             log.info("%s took %.3f s", context.message_id, time.monotonic() - started)
         return around
 
-    ``incoming`` changes a received message before it is read. ``outgoing`` changes a message before it is sent; its
-    second argument is the message being handled, or None. ``policy`` decides about failed messages. ``tracing`` makes
-    spans.
+    ``incoming`` changes a received message before deserialization. ``outgoing`` changes a message before it is sent;
+    its second argument is the message being handled, or None. ``policy`` decides about failed messages. ``tracing``
+    makes spans.
     """
 
     behaviours: tuple[Behaviour, ...] = ()
@@ -36,7 +36,7 @@ class BehaviourChain:
     tracing: Tracing | None = None
 
     def __or__(self, other: "BehaviourChain") -> "BehaviourChain":
-        """Both, one around the other: how an endpoint whose code is in several modules is put together."""
+        """Combine two chains, the left one outermost, for endpoints with code in several modules."""
         return BehaviourChain(
             self.behaviours + other.behaviours,
             self.incoming + other.incoming,

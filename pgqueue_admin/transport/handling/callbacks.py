@@ -1,4 +1,4 @@
-"""Callbacks: matches replies in this instance's queue with the requests that wait for them (T1)."""
+"""Callbacks: matches replies in this instance's queue to waiting requests (T1)."""
 
 import logging
 import threading
@@ -22,7 +22,7 @@ class ReplyTimeout(TimeoutError):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """``body`` as its serializer read it; None for a number, which is ``error_code``."""
+    """``body`` as deserialized; None for a number, which is ``error_code``."""
 
     body: Any
     headers: h.Headers
@@ -30,7 +30,7 @@ class Reply:
 
 
 class PendingRequest:
-    """A question that was sent."""
+    """A request that was sent."""
 
     def __init__(self, message_id: str, forget: Callable[[str], None]):
         self.message_id = message_id
@@ -39,7 +39,7 @@ class PendingRequest:
         self._reply: Reply | None = None
 
     def reply(self, timeout: float) -> Reply:
-        """Wait that many seconds at most. Raises ReplyTimeout; the question is then no longer waited for."""
+        """Wait at most so many seconds. Raises ReplyTimeout, and then no longer expects a reply."""
         self._answered.wait(timeout)
         self._forget(self.message_id)
         if self._reply is None:
@@ -52,7 +52,7 @@ class PendingRequest:
 
 
 class Callbacks:
-    """Questions without an answer, by message id. One that nobody holds any more is forgotten by itself."""
+    """Open requests by message id. A request that is no longer referenced is forgotten."""
 
     def __init__(self, queue: Address | None):
         self._queue = queue
@@ -64,12 +64,13 @@ class Callbacks:
         return asked
 
     def takes(self, message: IncomingMessage) -> bool:
-        """Whether it needs no handler: somebody waits for it, or did and went; only callbacks come to that queue."""
+        """Whether it is a reply that needs no handler: a request waits, or it came to the instance's queue, which gets
+        only replies."""
         is_reply = message.headers.get(h.MESSAGE_INTENT) == REPLY
         return is_reply and (message.queue == self._queue or _correlation(message) in self._waiting)
 
     def answer(self, message: IncomingMessage, body: Any, handled: bool = False) -> None:
-        """After the commit: until then the message could come again."""
+        """Pass the reply to its request. Call after the commit: before, the message could be received again."""
         asked = self._waiting.pop(_correlation(message), None)
         if asked:
             asked.answer(Reply(body, message.headers, _error_code(message)))

@@ -1,4 +1,4 @@
-"""The handler context: the message's headers, and ways to send."""
+"""The handler context: the message's headers, and methods to send."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,9 +16,9 @@ from pgqueue_admin.transport.wire.header_composer import Types
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
 
-# What handlers hold of the session that their message came in: it refuses when the message is over.
 class GuardedConnection:
-    """A ReceiveSession. Who kept it would write into the transaction of another message, or end that."""
+    """The receive session as lent to handlers. It refuses use after the message: a handler that kept it would write
+    into the transaction of another message, or end that."""
 
     __slots__ = ("_session", "before_use")
 
@@ -34,7 +34,7 @@ class GuardedConnection:
 
     @contextmanager
     def transaction(self) -> Iterator["GuardedConnection"]:
-        """Gives this one: the session itself would be used unnoticed, and after the message."""
+        """Yield the guard, not the session, whose use would go unnoticed, even after the message."""
         if self.before_use:
             self.before_use()
         with self._session.transaction():
@@ -44,17 +44,17 @@ class GuardedConnection:
         raise SessionBelongsToMessage
 
     def __enter__(self) -> NoReturn:
-        raise SessionBelongsToMessage  # the end of that block would close it
+        raise SessionBelongsToMessage  # the end of the block would close it
 
     def __exit__(self, *exc: object) -> None: ...
 
     def shared(self, before_use: Callable[[], None]) -> object:
-        """The session itself; ``before_use`` is called before handlers use it by this."""
+        """The session itself; ``before_use`` is called before each use by handlers."""
         self.before_use = before_use
         return self._session
 
     def take_back(self) -> None:
-        """Its handlers are done. One may have left it so that nobody can ask anything more of it."""
+        """End the loan. Close the session if a handler left it unusable."""
         self._session.close_if_busy()
         self._session.lend(False)
         self._session, self.before_use = _OVER, None
@@ -71,30 +71,30 @@ class _Over:
 _OVER = _Over()
 
 
-Handler = Callable[[Any, "MessageContext"], None]  # gets the message, as its serializer read it
+Handler = Callable[[Any, "MessageContext"], None]  # gets the deserialized message
 
 
 class MessageContext(SendApi):
-    """Sends wait until all handlers have succeeded; ``immediate=True`` sends at once, whatever becomes of them.
+    """Sends wait until all handlers have succeeded; ``immediate=True`` sends at once, even if they fail.
 
     A context used after its message raises HandlerFinished.
     """
 
     handlers: Sequence[Handler] = ()
-    handling: tuple[Handler, float] | None = None  # the one at work, since when
+    handling: tuple[Handler, float] | None = None  # the running one, and its start
 
     def __init__(self, message: IncomingMessage, outbound: MessageFactory, desk: HandlerSession):
         self._outbound = outbound
-        self._cause = self.received = self.message = message  # a mutator may have put another in its place
+        self._cause = self.received = self.message = message  # a mutator may replace ``message``
         self.outgoing: list[OutgoingMessage] = []
         self._desk: HandlerSession | None = desk
         self._handed: GuardedConnection | None = None
         self._enlisted: dict[str, GuardedConnection] = {}
-        self.after_commit: list[Callable[[], None]] = []  # called once all that is written in ``connection`` is there
+        self.after_commit: list[Callable[[], None]] = []  # called after the commit of ``connection``
 
     @property
     def connection(self) -> Connection | None:
-        """The receive transaction's session; None where there is no such transaction."""
+        """The receive transaction's session; None without such a transaction."""
         return cast("Connection | None", self._lent())
 
     def _lent(self) -> GuardedConnection | None:
@@ -105,20 +105,20 @@ class MessageContext(SendApi):
 
     @property
     def lends_connection(self) -> bool:
-        """Whether ``connection`` is a session, without asking for it: that may take a round trip."""
+        """Whether ``connection`` is a session; saves the round trip that ``connection`` may need."""
         return self._open().lends_session
 
     def share_connection(self, before_handlers: Callable[[], None]) -> Connection:
-        """For a library that writes in ``connection``, too, and sets it as it needs it.
+        """For a library that also writes in ``connection``, and changes its settings.
 
-        ``before_handlers`` is called whenever a handler uses ``connection`` itself.
+        ``before_handlers`` is called before each use of ``connection`` by a handler.
         """
         lent = self._lent()
         assert lent, "lends_connection was asked before"
         return cast("Connection", lent.shared(before_handlers))
 
     def enlist(self, name: str) -> Connection:
-        """A session of another database, by a name of ``Outbox(databases=…)``: it commits together with the outbox.
+        """A session of another database, by its name in ``Outbox(databases=…)``; it commits together with the outbox.
 
         Raises NotEnlisted, DatabaseDown.
         """
@@ -128,7 +128,7 @@ class MessageContext(SendApi):
         return cast("Connection", self._enlisted[name])
 
     def close(self) -> None:
-        """Its handlers are done: what is sent later would be sent with another message, or with none."""
+        """End the context after the handlers: later sends would belong to another message, or none."""
         self._desk = None
         for handed in [self._handed, *self._enlisted.values()]:
             if handed:
@@ -151,11 +151,11 @@ class MessageContext(SendApi):
         ttbr: timedelta | None = None,
         immediate: bool = False,
     ) -> None:
-        """To the address the message came with. Raises NoReplyAddress."""
+        """Send to the message's reply address. Raises NoReplyAddress."""
         self._take([self._outbound.reply(message, type, headers or {}, ttbr, self.message)], immediate)
 
     def reply_code(self, code: int, *, headers: h.Headers | None = None, immediate: bool = False) -> None:
-        """Answer with a number and no body, for a callback that asked for one. Raises NoReplyAddress."""
+        """Reply with a number and no body, for a callback that expects one. Raises NoReplyAddress."""
         self._take([self._outbound.reply_code(code, headers or {}, self.message)], immediate)
 
     def _open(self) -> HandlerSession:

@@ -10,7 +10,7 @@ from pgqueue_admin.transport.wire.type_names import full_name
 class Handlers:
     """Functions by the full name of a message type.
 
-    A message goes to every handler of its own type and of the base types and interfaces its headers name.
+    A message goes to every handler of its own type and of the base types and interfaces in its headers.
     ``unrecoverable`` exceptions exhaust a message at once.
     """
 
@@ -22,8 +22,8 @@ class Handlers:
     def handle(self, *types: str, trial: bool = False) -> Callable[[Handler], Handler]:
         """``@handlers.handle("Shop.PlaceOrder")`` above ``def place(message, context)``.
 
-        ``trial``: it may be run on dead messages in a transaction that is always rolled back: what it does elsewhere
-        (mail, files, other services) can be done without harm, or is not done then.
+        ``trial``: it may run on dead messages in a transaction that is always rolled back: its effects elsewhere (mail,
+        files, other services) are harmless, or do not happen then.
 
         Raises TypeError for an ``async def`` and a generator: their messages would be gone, and nothing done.
         """
@@ -39,13 +39,13 @@ class Handlers:
         return register
 
     def of(self, types: Sequence[str]) -> Sequence[Handler]:
-        """Each handler once, the concrete type's first."""
+        """The handlers of these types, each once, the concrete type's first."""
         if len(types) == 1:
             return self._by_type.get(types[0], [])
         return list(dict.fromkeys(handler for each in types for handler in self._by_type.get(each, ())))
 
     def without_trial(self, types: Sequence[str]) -> list[Handler]:
-        """The handlers of these types that must not run in a trial."""
+        """Handlers of these types that must not run in a trial."""
         return [handler for handler in self.of(types) if handler not in self._trial]
 
     @property
@@ -53,7 +53,7 @@ class Handlers:
         return sorted(self._by_type)
 
     def __or__(self, other: "Handlers") -> "Handlers":
-        """Both: how an endpoint with handlers in several modules is put together."""
+        """Combine handlers of several modules."""
         both = Handlers(self.unrecoverable + other.unrecoverable)
         for registry in (self, other):
             for name, handlers in registry._by_type.items():

@@ -1,4 +1,4 @@
-"""Processes one received message, in whatever transaction it was received."""
+"""Processes one received message, in any transaction mode."""
 
 import logging
 import time
@@ -34,7 +34,7 @@ class MessageProcessor:
     replies: Callbacks
 
     def process(self, message: IncomingMessage, transaction: UnitOfWork) -> AfterCommit:
-        """Handle, drop or give up. Return what to tell the observer once that is committed. Raises AttemptFailed."""
+        """Handle, drop or give up. Return a callback for the observer after the commit. Raises AttemptFailed."""
         if message.expired and not message.headers_lost:
             return partial(self.observer.expired, message.type)
         if message.forward_to:
@@ -60,10 +60,10 @@ class MessageProcessor:
         return partial(self._succeeded, message, handled, time.monotonic() - started)
 
     def _forward(self, message: IncomingMessage, transaction: UnitOfWork) -> AfterCommit:
-        """Tried once, as the original does: what was refused is exhausted when it is received the next time.
+        """Forward once, like the original: a refused message is exhausted when it is next received.
 
-        The savepoint keeps the row ours until that is remembered: a refused statement outside of one would give it up
-        at once, and another slot would try as well.
+        The savepoint keeps the row locked until the failure is recorded: a failed statement outside of one would
+        release it at once, and another slot would try as well.
         """
         if failed := self.failures.of(message.row_id):
             return self.recovery.give_up(message, failed, transaction)
@@ -76,19 +76,19 @@ class MessageProcessor:
         return lambda: None
 
     def refused(self, message: IncomingMessage, error: Exception) -> Failure | None:
-        """Its commit was: the message's doing, or its destination's. None: nobody's, as for ``_forward``."""
+        """Record a refused commit as a failure of the message or its destination. None: of neither."""
         if not self.forwarding.leaves(message):
             return self.recovery.refused(message, error)
         if isinstance(error, PASSING):
             return None
-        failed = self.failures.of(message.row_id)  # then it is the error queue that does not take it
+        failed = self.failures.of(message.row_id)  # then the error queue refused it
         return failed or self.failures.remember(message.row_id, self.forwarding.failure(message, error, self.endpoint))
 
     def _was_handled(self, message: IncomingMessage) -> None:
         log.info("Message %s was handled before: its duplicate is dropped.", message.message_id, extra=about(message))
         self.failures.forget(message.row_id)
         self.observer.duplicate()
-        if self.replies.takes(message):  # its mark may have failed before anybody was told
+        if self.replies.takes(message):  # the mark may have failed before the request got the reply
             self.replies.answer(message, self.attempts.body_of(message), handled=True)
 
     def _acknowledged(self, message: IncomingMessage) -> None:

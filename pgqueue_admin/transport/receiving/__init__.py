@@ -1,1 +1,1 @@
-"""How messages are taken from a queue: looked for, and received in slots, in one of the transaction modes."""
+"""Receiving from a queue: peek, and receive in worker slots, in one of the transaction modes."""

@@ -17,7 +17,7 @@ log = logging.getLogger("pgqueue_admin.transport")
 
 
 def next_task(work: ReceiverContext, receives: ReceiveQuota) -> ReceiveTask:
-    """A batch where the settings say so, unless the one before it could not be committed."""
+    """A batch if the settings say so; after a batch that could not be committed, single receives."""
     settings = work.settings()
     if settings.batch_size > 1 and work.queue.supports_batches and not work.one_by_one.is_next():
         return BatchTask(work, receives, settings)
@@ -25,10 +25,10 @@ def next_task(work: ReceiverContext, receives: ReceiveQuota) -> ReceiveTask:
 
 
 class BatchTask(ReceiveTask):
-    """What fails is tried again in its place, then put away like any other; the others are committed with it.
+    """A failed message is retried in place, then dead-lettered as usual; the others are committed with it.
 
-    What cannot be settled so (a commit is refused, it takes longer than the server allows, no error queue takes a
-    message) brings all of them back, and they are received one by one.
+    If that is impossible (the commit is refused, the transaction takes longer than the server allows, or no error queue
+    takes a message), all messages return to the queue, and are received one by one.
     """
 
     _messages: tuple[IncomingMessage, ...] = ()
@@ -68,7 +68,7 @@ class BatchTask(ReceiveTask):
         return messages
 
     def _settle(self, message: IncomingMessage, savepoint: MessageSavepoint) -> AfterCommit:
-        """Until it is handled, put aside or put away."""
+        """Process a message until it is handled, delayed or dead-lettered."""
         self._message = message
         while True:
             try:
@@ -84,7 +84,7 @@ class BatchTask(ReceiveTask):
                 self._count(message, cause_of(error), failure)
 
     def _insist(self) -> None:
-        """Raises where a handler rolled the receive back: what follows would be committed, and come twice."""
+        """Raises if a handler rolled the receive back: later messages would be committed, and received again."""
         session = self._transaction.session
         if session.closed_locally:
             raise SessionClosedByHandler
@@ -96,7 +96,7 @@ class BatchTask(ReceiveTask):
             self._work.low_water.came_back(self._messages[0].seq)
 
     def _undone(self, error: Exception) -> None:
-        """What took too long did so together: alone each may be quick enough."""
+        """The batch was rolled back. If it took too long, each message alone may be quick enough."""
         lost = isinstance(error, DatabaseDown | AttemptFailed) or self._transaction.lost
         if not self._messages or (lost and not is_too_long(cause_of(error))):
             return self._disturbed(cause_of(error))

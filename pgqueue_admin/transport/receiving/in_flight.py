@@ -5,11 +5,11 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 
-# Which rows are in hand here: PostgreSQL gives one up at the first refused statement, before that is counted.
 class InFlightRows:
-    """By seq. Who receives a row that another slot still has waits until that attempt is counted."""
+    """Rows in flight in this process, by seq. PostgreSQL releases a row at the first failed statement, before the
+    failure is recorded; a slot that receives it again waits until the other slot has recorded it."""
 
-    longest = 5.0  # seconds: a handler that takes no notice of the refusal may go on for longer
+    longest = 5.0  # seconds; a handler that ignores the failed statement may run for longer
 
     def __init__(self) -> None:
         self._rows: set[int] = set()
@@ -29,21 +29,22 @@ class InFlightRows:
 
     def _wait(self, seqs: Collection[int]) -> None:
         with self._changed:
-            self._waiting += 1  # before the look: who lets go after it will tell
+            self._waiting += 1  # before the check: a later let_go notifies
             self._changed.wait_for(lambda: self._rows.isdisjoint(seqs), self.longest)
             self._waiting -= 1
 
 
-# From where to receive: past the dead rows of what was taken, which vacuum may not have removed yet.
+# Receives start behind the dead rows of earlier ones, which vacuum may not have removed yet.
 class LowWaterMark(NamedTuple):
-    """Receive from this seq. The turn tells whether something came back since the mark was read."""
+    """Receive from this seq. The turn changes if a row returns after the mark was read."""
 
     seq: int
     turn: int
 
 
 class LowWaterMarks:
-    """Each peek sets it anew from the true minimum, so what was committed late below it waits for one peek at most."""
+    """The low-water mark. Each peek resets it to the true minimum, so a row committed late below it waits for one peek
+    at most."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -54,8 +55,8 @@ class LowWaterMarks:
         return self._mark
 
     def next_from(self, most: int) -> LowWaterMark:
-        """The mark, for a receive of up to ``most``; the next one starts behind these, or it would walk through them,
-        in hand here already, to get to its own.
+        """The mark for a receive of up to ``most`` rows; the next one starts behind them, else it would scan these rows
+        in flight first.
         """
         with self._lock:
             mark = self._mark
@@ -67,12 +68,12 @@ class LowWaterMarks:
             self._mark = LowWaterMark(head, self._mark.turn + 1)
 
     def taken(self, seq: int, since: LowWaterMark) -> None:
-        """All from mark to seq is taken or locked. If something came back meanwhile, it must not be passed."""
+        """Advance: all rows from mark to seq are taken or locked. Not if a row has returned meanwhile."""
         with self._lock:
             if since.turn == self._mark.turn and seq >= self._mark.seq:
                 self._mark = LowWaterMark(seq + 1, since.turn)
 
     def came_back(self, seq: int) -> None:
-        """A receive was rolled back: its row is the next to be taken again."""
+        """Move back: a receive was rolled back, and its row is to be received next."""
         with self._lock:
             self._mark = LowWaterMark(min(seq, self._mark.seq), self._mark.turn + 1)

@@ -17,12 +17,11 @@ from pgqueue_admin.transport.sessions.reconnecting_session import Connect, Recon
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 
-# Looks how many messages wait, in a short transaction on a session of its own (T10).
-GOOD_FOR_SECONDS = 1.0
+GOOD_FOR_SECONDS = 1.0  # least time between peeks while messages wait
 
 
 class QueuePeeker:
-    """Counts by the seq range, which takes two index probes however many rows there are."""
+    """Peeks by the seq range, with two index probes, in a short transaction on its own session (T10)."""
 
     def __init__(self, queue: TableQueue, connect: Connect, low_water: LowWaterMarks, breaker: CircuitBreaker):
         self._queue = queue
@@ -32,7 +31,7 @@ class QueuePeeker:
         self.breaker = breaker
 
     def peek(self) -> int:
-        """Raises DatabaseError."""
+        """Return how many messages wait. Raises DatabaseError."""
         session, started = self._session.fresh(), time.monotonic()
         pending, head = self._queue.look(session)
         self._took = time.monotonic() - started
@@ -42,14 +41,14 @@ class QueuePeeker:
 
     @property
     def good_for(self) -> float:
-        """Seconds until the next look, however much waits: what is below the mark must not wait longer.
+        """Seconds until the next peek, however many messages wait: rows below the mark must not wait longer.
 
-        Each look walks through the dead rows that receives are spared, so it may take a tenth of the time.
+        A peek scans the dead rows that receives skip, so it may take a tenth of the time.
         """
         return max(GOOD_FOR_SECONDS, 10 * self._took)
 
     def receives(self, pending: int, settings: EndpointSettings, troubled: bool) -> int:
-        """How many to start: for all that wait, or as many as ``max_records_to_peek`` allows (T17); one in trouble."""
+        """Receives to start: for all messages, or as ``max_records_to_peek`` allows (T17); one while troubled."""
         if troubled or self.breaker.triggered:
             return 1
         return -(-min(pending, settings.max_records_to_peek or pending) // settings.batch_size)
@@ -62,7 +61,7 @@ class QueuePeeker:
 
 
 class MessagePump:
-    """A thread that peeks, and slots that receive."""
+    """The receive loop of one queue: a thread that peeks, and slots that receive."""
 
     def __init__(
         self,
@@ -93,11 +92,11 @@ class MessagePump:
         self._signals.wake()
 
     def wake(self) -> None:
-        """Peek now: somebody knows that a message has come."""
+        """Peek now: a message has arrived."""
         self._signals.wake()
 
     def pause(self) -> None:
-        """Receive nothing more; what is in hand is finished."""
+        """Stop receiving; messages in flight are finished."""
         self._paused = True
         self._signals.wake()
 
@@ -106,7 +105,7 @@ class MessagePump:
         self._signals.wake()
 
     def stop(self, drain_seconds: float) -> bool:
-        """False: some messages were still in hand after ``drain_seconds``, and were let go back to the queue."""
+        """Stop. False: some messages were still in flight after ``drain_seconds``, and return to the queue."""
         self._signals.stop()
         drained = self._slots.drain(drain_seconds)
         self._thread.join(1)
@@ -116,9 +115,9 @@ class MessagePump:
         return drained
 
     def wait(self) -> None:
-        """Until it is stopped, or Ctrl-C.
+        """Wait until stopped, or Ctrl-C.
 
-        Not by ``join``: before Python 3.13 a Ctrl-C in it has the thread count as ended, while it goes on.
+        Not by ``join``: before Python 3.13, Ctrl-C in it marks the thread as ended although it runs.
         """
         self._ended.wait()
 
@@ -138,17 +137,17 @@ class MessagePump:
             self._ended.set()
 
     def _round(self) -> float:
-        """One peek and what it leads to. Return how long to rest before the next: not at all after receives (T13)."""
+        """One peek and its receives. Return the pause before the next: none after receives (T13)."""
         self._signals.looking()
         if self._paused:
             return self._settings.peek_delay
         try:
             pending = self._peeker.peek()
-        except Exception as error:  # whatever it is, an endpoint that no longer looks would be the worse fault
-            # when it stops, a peek that takes long is cut off, and none follows
+        except Exception as error:  # any error: an endpoint that no longer peeks would be worse
+            # at a stop, a slow peek is aborted, and none follows
             return 0 if self._signals.stopping() else self._peeker.breaker.failed(error)
         if pending == 0:
-            self._work.breaker.succeeded()  # what could not be received is gone, as after a commit without an answer
+            self._work.breaker.succeeded()  # messages whose receive failed are gone, e.g. after an unanswered commit
             return self._settings.peek_delay
         return self._vain.after(self._receive(pending), self._settings.peek_delay)
 
@@ -168,9 +167,11 @@ class MessagePump:
         return receives
 
 
-# All that receives for one endpoint, a receiver for each of its queues: started, paused and stopped together.
 class EndpointReceivers:
-    """Each has slots of its own: handlers that wait for an answer must not keep the answer out."""
+    """An endpoint's pumps, one per queue: started, paused and stopped together.
+
+    Each has its own slots: handlers that wait for a reply must not block the reply.
+    """
 
     def __init__(self, by_queue: dict[Address, MessagePump]):
         self.by_queue = by_queue
@@ -181,7 +182,7 @@ class EndpointReceivers:
             receiver.start()
 
     def stop(self, drain_seconds: float) -> bool:
-        """The endpoint's own queue first: until its handlers are done, answers may still come in."""
+        """Stop the endpoint's own queue first: its handlers may still wait for replies."""
         until = time.monotonic() + drain_seconds
         return all([receiver.stop(max(0, until - time.monotonic())) for receiver in self._all])
 
@@ -202,7 +203,7 @@ class EndpointReceivers:
             receiver.wait()
 
     def is_one_of_ours(self) -> bool:
-        """Whether this thread handles a message for one of these."""
+        """Whether the current thread handles a message of one of these."""
         return any(receiver.is_one_of_ours() for receiver in self._all)
 
     @property
@@ -211,7 +212,7 @@ class EndpointReceivers:
 
 
 class IndexedObserver:
-    """The endpoint's observer for one of its queues: slot numbers are interleaved, so that no two queues share one."""
+    """The endpoint's observer for one of its queues: interleaves slot numbers, so that queues share none."""
 
     def __init__(self, observer: Observer, place: int, several: int):
         self._observer, self._place, self._several = observer, place, several

@@ -1,4 +1,4 @@
-"""A savepoint per message of a batch: if one fails, only its own writes and sends are undone."""
+"""A savepoint per message of a batch: a failure undoes only the message's own writes and sends."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -11,14 +11,14 @@ from pgqueue_admin.transport.wire.message import OutgoingMessage
 
 
 class MessageSavepoint:
-    """A block around one message after the other. A savepoint from the first use of the session on: a message that
-    writes nothing costs no round trip.
+    """A block around each message in turn. The savepoint is set on first use of the session: a message that writes
+    nothing costs no round trip.
     """
 
     __slots__ = ("_before", "_block", "_is_open", "_sent", "_session", "insist")
 
     def __init__(self, sent: list[OutgoingMessage], insist: Callable[[], None]) -> None:
-        """``insist``: raises where the batch has come back, and what is written now would be committed without it."""
+        """``insist``: raises if the batch was rolled back, and writes would be committed without it."""
         self._sent = sent
         self.insist = insist
         self._before = 0
@@ -47,7 +47,7 @@ class MessageSavepoint:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         self._is_open = False
-        if error is None and self._session is None:  # as with most: no message of the batch used the session
+        if error is None and self._session is None:  # the usual case: no message of the batch used the session
             return None
         try:
             return self._block.__exit__(kind, error, trace) if self._block else None
@@ -60,6 +60,6 @@ class MessageSavepoint:
             self._leave_other_transaction()
 
     def _leave_other_transaction(self) -> None:
-        """One that a handler began after he had ended ours: it has no savepoint of ours, so to leave that failed."""
+        """Roll back a transaction that a handler began after ending ours: without our savepoint, leaving it failed."""
         if self._session and self._session.has_failed:
             self._session.rollback()

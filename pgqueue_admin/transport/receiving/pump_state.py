@@ -5,9 +5,8 @@ import threading
 from collections.abc import Callable
 
 
-# What the threads of one endpoint tell each other: look again, stop.
 class Signals:
-    """``changed`` is the one condition that receiver, slots and batches wait on."""
+    """Signals between the threads of one pump: peek again, stop. All wait on the condition ``changed``."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -22,33 +21,33 @@ class Signals:
         self.wake()
 
     def wake(self) -> None:
-        """Peek now: a message was put back, settings changed, or somebody knows that a message has come."""
+        """Peek now: a message returned or arrived, or settings changed."""
         with self.changed:
             self._woken = True
             self.changed.notify_all()
 
     def looking(self) -> None:
-        """What somebody woke us for until now is seen by the peek that follows."""
+        """Clear earlier wake-ups: the following peek covers them."""
         with self.changed:
             self._woken = False
 
     def rest(self, seconds: float) -> None:
-        """The peek loop's pause: until the time is over or somebody wakes it."""
+        """Pause the peek loop until the time is over or ``wake``."""
         with self.changed:
             self.changed.wait_for(lambda: self._stopping or self._woken, seconds)
             self._woken = False
 
     def hold(self, seconds: float) -> None:
-        """A slot's pause after trouble: only stopping cuts it short."""
+        """Pause a slot after trouble; only stopping shortens it."""
         with self.changed:
             self.changed.wait_for(self.stopping, seconds)
 
 
-# The receives that one peek allows: whoever is free starts the next, until there is none.
 class ReceiveQuota:
-    """At most ``most``; none once one found nothing, since whoever counted the rows was not alone (T13).
+    """The receives that one peek allows; any free slot starts the next.
 
-    Together they take at most ``messages``, where that is given (T17).
+    At most ``most``; none after one found nothing, since other processes receive, too (T13). Together they take at most
+    ``messages``, if given (T17).
     """
 
     def __init__(
@@ -64,11 +63,11 @@ class ReceiveQuota:
 
     @property
     def left(self) -> int:
-        """How many may still be started."""
+        """Number of receives that can still be started."""
         return 0 if self._is_over else self._most - self._started
 
     def start(self) -> bool:
-        """Whether to receive once more; it counts as started then."""
+        """Whether to receive once more; counts it as started."""
         with self._changed:
             self._is_over = self._is_over or self._unless()
             if not self.left:
@@ -77,7 +76,7 @@ class ReceiveQuota:
             return True
 
     def batch(self, size: int) -> int:
-        """How many messages of ``size`` the one that was just started may take."""
+        """Number of messages, up to ``size``, that the receive just started may take."""
         with self._changed:
             if self._messages is None:
                 return size
@@ -86,8 +85,8 @@ class ReceiveQuota:
             return taken
 
     def answered(self, found: bool, took: bool = False, looked: bool = True) -> None:
-        """A receive statement is through; its handler may just begin. ``found``: as much as it asked for; ``looked``:
-        whether it was answered by the database, and did not fail.
+        """A receive statement has returned; its handlers begin. ``found``: as many rows as requested; ``looked``: the
+        database answered without error.
         """
         with self._changed:
             self._answered += 1
@@ -102,17 +101,17 @@ class ReceiveQuota:
             self._tell()
 
     def _tell(self) -> None:
-        """Nobody waits for less than the last."""
+        """Notify after the last receive only: nobody waits for others."""
         if not self.left:
             self._changed.notify_all()
 
     @property
     def in_vain(self) -> bool:
-        """Something was there, by the peek, and nothing was got, although nothing failed."""
+        """Whether no receive got a message that the peek had seen, without any failure."""
         return self._looked and not self._took
 
     def wait(self, for_handlers: bool, unless: Callable[[], bool]) -> None:
-        """Until all that were started have answered, or until their handlers are done too (T12)."""
+        """Wait until all started receives have answered, or also their handlers are done (T12)."""
         with self._changed:
             self._changed.wait_for(lambda: unless() or (not self.left and self._started == self._done(for_handlers)))
 
@@ -120,14 +119,14 @@ class ReceiveQuota:
         return self._finished if for_handlers else self._answered
 
 
-# Peeks that see messages which no receive then gets: once is a race, again and again something keeps them.
 log = logging.getLogger("pgqueue_admin.transport")
 
 _FIRST_SECONDS = 0.02
 
 
 class EmptyReceiveBackoff:
-    """Straight back to the peek after the first (T13); then 20, 40, 80 ms … up to the peek delay."""
+    """Back-off after peeks whose receives got nothing. Once is a race: peek at once (T13). Repeatedly, something keeps
+    the messages: 20, 40, 80 ms … up to the peek delay."""
 
     def __init__(self, name: str):
         self._name = name
@@ -135,7 +134,7 @@ class EmptyReceiveBackoff:
         self._is_told = False
 
     def after(self, receives: ReceiveQuota, most: float) -> float:
-        """How long to rest before the next peek."""
+        """Seconds until the next peek."""
         self._times = self._times + 1 if receives.in_vain else 0
         self._is_told = self._is_told and self._times > 0
         if self._times < 2:
@@ -152,9 +151,8 @@ class EmptyReceiveBackoff:
         return rest
 
 
-# After a batch that could not be committed its messages are received one by one: so the one at fault is found.
 class SingleReceiveFallback:
-    """How many of the next receives take a single message."""
+    """Number of next receives that take a single message: after a failed batch, to find the message at fault."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -165,7 +163,7 @@ class SingleReceiveFallback:
             self._left = max(self._left, messages)
 
     def is_next(self) -> bool:
-        """Counts the receive that it is asked for."""
+        """Whether the next receive is single; counts that receive."""
         if not self._left:
             return False
         with self._lock:

@@ -45,9 +45,9 @@ class ReceiverContext:
 
 
 class ReceiveTask:
-    """Given to a slot; tells when the receive has answered and when the message is done with.
+    """One receive on a slot; it reports when the receive has answered and when the message is finished.
 
-    It keeps the settings that it began with: a batch must not end in a mode that was chosen for single messages.
+    It keeps its initial settings: a batch must not end in a mode chosen for single messages.
     """
 
     def __init__(self, work: ReceiverContext, receives: ReceiveQuota, settings: EndpointSettings):
@@ -75,9 +75,9 @@ class ReceiveTask:
             self._receives.finished()
 
     def begin_behind(self, before: ReceiveTransaction) -> None:
-        """Begin in the round trip that commits the one before; where that cannot be, when it is called."""
+        """Begin in the round trip that commits the previous receive; if impossible, begin when called."""
         if self._settings.transaction_mode == "none":
-            return  # what began here would be ended by nobody
+            return  # a transaction begun here would never be ended
         try:
             self._begun = before.commit_and_begin(self._receiving)
         except BaseException:  # nothing was committed, and nothing begun
@@ -95,7 +95,7 @@ class ReceiveTask:
             self._succeeded(told)
 
     def _receive(self) -> AfterCommit | None:
-        """None when there was nothing to receive."""
+        """Receive and process; None if there was nothing to receive."""
         transaction = self._transaction
         with transaction.begin(self._receiving, self._begun) as rows:
             message = self._received(rows)
@@ -107,23 +107,23 @@ class ReceiveTask:
 
     @cached_property
     def _receiving(self) -> Command:
-        """The same however often it is begun."""
+        """The receive statement, the same for repeated begins."""
         return self._work.queue.receiving(self._from().seq, self._most)
 
     def _from(self) -> LowWaterMark:
-        """Where to receive from, the same however often it is begun: what lies there waits for nobody else."""
+        """Where to receive from, the same for repeated begins: no other slot receives these rows."""
         self._since = self._since or self._mark()
         return self._since
 
     def _mark(self) -> LowWaterMark:
-        """One receiver alone keeps each producer's order, also where one commits late (T7)."""
+        """A single receiver starts at the lowest seq: it keeps each producer's order, even if one commits late (T7)."""
         low_water = self._work.low_water
         if self._settings.concurrency > 1:
             return low_water.next_from(self._most)
         return LowWaterMark(LOWEST, low_water.mark.turn)
 
     def _commit_with_next(self) -> None:
-        """The message is done with: its commit and the slot's next receive are one round trip."""
+        """Commit the finished message and begin the slot's next receive in one round trip."""
         if follower := self._slot.another():
             follower.begin_behind(self._transaction)
             self._slot.next = follower
@@ -143,7 +143,7 @@ class ReceiveTask:
         self._work.held.take(seqs)
 
     def _process(self, message: IncomingMessage) -> AfterCommit:
-        """What nobody takes stays locked for a pause, so that others are handled meanwhile."""
+        """Process a message. If no error queue takes it, it stays locked for a pause, so that others are handled."""
         self._work.observer.in_flight(self._slot.number, message)
         try:
             return self._work.processing.process(message, self._transaction)
@@ -179,18 +179,18 @@ class ReceiveTask:
             self._disturbed(cause_of(error))
 
     def _again(self, error: Exception) -> None:
-        """Not the message's doing, so it is not counted: who had it first is done by now, or soon."""
+        """Receive again after a conflict, which is no failure: the other process will have finished soon."""
         log.info("A message is received again, since it was handled beside: %s", cause_of(error))
         self._work.signals.wake()
 
     def _could_not_go(self, error: Exception) -> bool:
-        """It was put away and that was refused: without a rest it would be the next again, at full speed."""
+        """Whether dead-lettering was refused: without a pause, the message would be received again at full speed."""
         if self._message is None or isinstance(error, AttemptFailed):
             return False
         return self._work.processing.failures.final(self._message.row_id) is not None
 
     def _failure_of(self, message: IncomingMessage, error: Exception) -> Failure | None:
-        """None where it is not the message's doing: a lost session. A commit that was refused is."""
+        """The message's failure, e.g. a refused commit; None if it is not at fault: a lost session."""
         if isinstance(error, AttemptFailed):
             return error.failure
         is_down = isinstance(error, DatabaseDown) and self._transaction.keeps_failed
@@ -202,7 +202,7 @@ class ReceiveTask:
         self._count(message, error, failure)
         if not self._transaction.keeps_failed:
             self._save(message, failure)
-        self._work.signals.wake()  # it is back, and nobody peeked since: an immediate retry does not wait for the delay
+        self._work.signals.wake()  # it is back in the queue: an immediate retry must not wait for the peek delay
 
     def _count(self, message: IncomingMessage, error: BaseException, failure: Failure) -> None:
         self._work.observer.failed(error)
@@ -212,7 +212,7 @@ class ReceiveTask:
             self._work.observer.retried()
 
     def _save(self, message: IncomingMessage, failure: Failure) -> None:
-        """Without a receive transaction this is the only place the message can still go to."""
+        """Dead-letter a message that has no receive transaction: it can go nowhere else."""
         try:
             self._work.processing.recovery.end(message, failure, self._transaction)()
         except ErrorQueueRefused as error:
@@ -228,7 +228,7 @@ class ReceiveTask:
             log.critical(said, error, message.headers_text, extra=about(message))
 
     def _disturbed(self, error: BaseException) -> None:
-        self._slot.receive.close()  # a handler before may have left it so: another role, read-only, in no time
+        self._slot.receive.close()  # an earlier handler may have broken it: role, read-only, timeout
         self._work.signals.hold(self._work.breaker.failed(error))
 
 

@@ -18,9 +18,9 @@ Begun = tuple[ReceiveSession, AbstractContextManager[list[Row]] | None]
 
 
 class ReceiveTransaction:
-    """One receive on one slot, for the task that runs it. A subclass says which sends belong to the transaction."""
+    """One receive on one slot. A subclass decides which sends belong to the transaction."""
 
-    keeps_failed: ClassVar[bool] = True  # a failed message is back in its queue
+    keeps_failed: ClassVar[bool] = True  # a failed message returns to its queue
     lends_session: ClassVar[bool] = True
 
     def __init__(self, slot: WorkerSlot, sender: Dispatcher, subscriptions: Subscriptions):
@@ -29,12 +29,12 @@ class ReceiveTransaction:
         self._subscriptions = subscriptions
         self._sent: list[OutgoingMessage] = []
         self._savepoint: MessageSavepoint | None = None
-        self._is_followed = False  # by what is to be called after the commit, which may take long
+        self._is_followed = False  # by callbacks after the commit, which may be slow
 
     def begin(self, receiving: Command, begun: Begun | None = None) -> AbstractContextManager[list[Row]]:
-        """A block that gives the rows and ends with the commit; what is raised in it rolls the receive back.
+        """A block that yields the rows and ends with the commit; an exception rolls the receive back.
 
-        ``begun``: what ``commit_and_begin`` began for it, unless that session was lost meanwhile.
+        ``begun``: from ``commit_and_begin``, unless that session was lost.
         """
         self.session = session = self._slot.session()
         if begun and begun[0] is session and begun[1]:
@@ -42,23 +42,21 @@ class ReceiveTransaction:
         return session.transaction_with(*receiving)
 
     def commit_and_begin(self, receiving: Command) -> Begun:
-        """The last in a block: its commit and the slot's next receive are one round trip, where that can be."""
+        """Last call in a block: commit, and begin the slot's next receive, in one round trip if possible."""
         return self.session, self.session.commit_and_begin_with(*receiving)
 
     @property
     def is_alone(self) -> bool:
-        """Nothing was sent with it that is to be told of at its commit, and nothing is called then: the next message
-        would be held meanwhile.
-        """
+        """Whether no notifications or callbacks follow the commit: the next message would be locked during them."""
         return not self._sent and not self._is_followed
 
     def committed(self) -> None:
-        """To be called after the block, once its commit is done: who waits for what was sent is told."""
+        """Call after the block's commit: notify receivers of what was sent."""
         if self._sent:
             self._sender.committed(self._sent)
 
     def savepoint(self, insist: Callable[[], None]) -> MessageSavepoint:
-        """Around each message of a batch. ``insist``: raises where a handler rolled the receive back."""
+        """The savepoint for each message of a batch. ``insist``: raises if a handler rolled the receive back."""
         self._savepoint = MessageSavepoint(self._sent, insist)
         return self._savepoint
 
@@ -68,7 +66,7 @@ class ReceiveTransaction:
 
     @property
     def is_doomed(self) -> bool:
-        """Nothing more can be written in it, and all that was is undone: a savepoint did not help."""
+        """Whether the transaction has failed beyond its savepoints: all writes are undone."""
         return self.keeps_failed and self._slot.receive.has_failed
 
     def gives_back(self, error: Exception) -> bool:
@@ -86,7 +84,7 @@ class ReceiveTransaction:
             self.dispatch(outgoing)
 
     def session_for_handlers(self) -> ReceiveSession | None:
-        """A savepoint notices where the handler ends the transaction and begins another, which nothing else tells."""
+        """Lend the session. A guard savepoint detects a handler that ends the transaction and begins another."""
         session = self._session()
         if self._savepoint is None:
             session.place_guard()
@@ -99,7 +97,7 @@ class ReceiveTransaction:
         return nullcontext(self._session())
 
     def _session(self) -> ReceiveSession:
-        """The one that received; in a batch, from here on in the message's savepoint."""
+        """The receive session; in a batch, now inside the message's savepoint."""
         session = self._slot.receive.held()
         if self._savepoint:
             self._savepoint.begin(session)
@@ -109,14 +107,14 @@ class ReceiveTransaction:
         self.dispatch_now(outgoing)
 
     def dispatch_with_receive(self, outgoing: list[OutgoingMessage], last: bool = False) -> None:
-        """One commit with the end of the message; ``last``: nothing else follows in it."""
+        """Send in the receive transaction; ``last``: nothing follows in it."""
         if outgoing:
             with self.to_give_up() as session:
                 self._sender.dispatch(session, outgoing, last)
             self._sent += outgoing
 
     def dispatch_now(self, outgoing: list[OutgoingMessage]) -> None:
-        """Committed at once, on a session of its own."""
+        """Send and commit at once, on a session of its own."""
         if outgoing:
             with self._slot.send.transaction() as session:
                 self._sender.dispatch(session, outgoing)
@@ -127,7 +125,7 @@ class ReceiveTransaction:
 
 
 class SendsAtomicWithReceive(ReceiveTransaction):
-    """The default: all that handlers sent and the end of the message are one commit."""
+    """The default: all sends of handlers commit with the receive."""
 
     def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
         self.dispatch_with_receive(outgoing, last=self._savepoint is None)
@@ -137,17 +135,17 @@ class SendsAtomicWithReceive(ReceiveTransaction):
 
 
 class ReceiveOnly(ReceiveTransaction):
-    """What handlers sent is committed first: if the receive then fails, it was sent and is sent again."""
+    """Sends of handlers are committed first: if the receive then fails, they are sent again."""
 
 
 class NoTransaction(ReceiveTransaction):
-    """The message is gone before its handler runs: at most once."""
+    """The message is deleted before its handler runs: at most once."""
 
     keeps_failed = False
     lends_session = False
 
     def begin(self, receiving: Command, begun: Begun | None = None) -> AbstractContextManager[list[Row]]:
-        self.session = self._slot.receive.fresh()  # the handler before may have taken long, and it idled
+        self.session = self._slot.receive.fresh()  # it idled during the last handler, perhaps for long
         return nullcontext(self.session.all(*receiving))
 
     def commit_and_begin(self, receiving: Command) -> Begun:

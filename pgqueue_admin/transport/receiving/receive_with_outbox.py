@@ -1,6 +1,6 @@
 """Receiving with an outbox: the handlers' writes and the record of their sends are one commit (outbox sheet 5).
 
-Receive, find the record, handle, store, commit; then mark, dispatch and the end of the message.
+Steps: receive, find the record, handle, store, commit; then mark, dispatch, commit the receive.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from pgqueue_admin.transport.sending.dispatcher import Dispatcher
 from pgqueue_admin.transport.tables.subscriptions import Subscriptions
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
-CONFLICTS = ("40001", "40P01")  # the database chose between two transactions: nothing is wrong with either
+CONFLICTS = ("40001", "40P01")  # the database chose a victim among transactions: none is at fault
 
 
 class HandledBeside(DatabaseError):
@@ -26,8 +26,8 @@ class HandledBeside(DatabaseError):
 
 
 class ReceiveWithOutbox(ReceiveOnly):
-    """Where the record lies beside the queues, mark and sends are one commit with the receive, so each outgoing message
-    is sent once. Elsewhere they are committed before it, and a crash in between sends them again with the same ids.
+    """If the record is beside the queues, mark and sends commit with the receive, so each outgoing message is sent
+    once. Elsewhere they are committed before it, and a crash in between sends them again with the same ids.
     """
 
     def __init__(self, slot: WorkerSlot, sender: Dispatcher, subscriptions: Subscriptions, outbox: Outbox):
@@ -38,7 +38,7 @@ class ReceiveWithOutbox(ReceiveOnly):
         self._enlisted = EnlistedTransactions(slot, outbox)
         self._message: IncomingMessage | None = None
         self._message_id = ""
-        self._asked = False  # the storage session: how another receive left it says nothing of this one
+        self._asked = False  # this receive has used the storage session; its state before does not matter
 
     def begin(self, receiving: Command, begun: Begun | None = None) -> AbstractContextManager[list[Row]]:
         return ReceiveAndStorage(super().begin(receiving, begun), self)
@@ -53,7 +53,7 @@ class ReceiveWithOutbox(ReceiveOnly):
         record = self._storage.found[0]
         pending = self._outbox.undispatched(record)
         self._storage.rollback()
-        if not record.dispatched:  # also where it sends nothing: only what is marked is cleaned up
+        if not record.dispatched:  # even without sends: only marked records are cleaned up
             self._dispatch_and_mark(pending)
         return True
 
@@ -61,11 +61,11 @@ class ReceiveWithOutbox(ReceiveOnly):
         try:
             finding, apart = self._outbox.finding(self._message_id), self._outbox.finds_apart
             return StorageTransaction(self._sessions.fresh(), finding, apart)
-        except Locked as error:  # where a reader waits for who is writing the record
+        except Locked as error:  # on databases where a reader waits for the writer of the record
             raise HandledBeside(error.detail, error.sqlstate) from error
 
     def session_for_handlers(self) -> ReceiveSession:
-        """Its transaction is begun already; a savepoint notices where a handler ends it and begins another."""
+        """Lend the storage session. A guard savepoint detects a handler that ends the transaction and begins anew."""
         storage = self._in_storage()
         storage.session.place_guard()
         return storage.session
@@ -74,8 +74,8 @@ class ReceiveWithOutbox(ReceiveOnly):
         return self._enlisted.session(name)
 
     def handled(self, outgoing: list[OutgoingMessage], after_commit: list[Callable[[], None]]) -> None:
-        """What is left to be called is called before anything is sent: that may fail, and the message then comes back
-        as a duplicate, whose handlers are not called.
+        """Callbacks run before the dispatch: if that fails, the message returns as a duplicate, whose handlers are not
+        called.
         """
         message_id = self._message_id
         if self._outbox.is_pessimistic:
@@ -92,7 +92,7 @@ class ReceiveWithOutbox(ReceiveOnly):
         self._dispatch_and_mark(outgoing)
 
     def _commit_with_enlisted(self, storing: Command) -> None:
-        """The record first: a duplicate is recognised before anything is prepared."""
+        """Store the record first, to detect a duplicate before anything is prepared."""
         storage, enlisted = self._in_storage(), self._enlisted
         self._store(storing)
         storage.session.run(*self._outbox.deciding(enlisted.id, enlisted.names))
@@ -108,11 +108,11 @@ class ReceiveWithOutbox(ReceiveOnly):
                 storage.session.run(*command)
         except (Locked, TimedOut) as error:
             if last and not isinstance(error, Locked):
-                raise  # it may be what handlers left to the commit that takes so long
+                raise  # the commit of the handlers' writes may be the slow part
             raise HandledBeside(error.detail, error.sqlstate) from error
         except AlreadyExists as error:
             storage.rollback()
-            if self._record():  # else it is a key of the handlers' own, checked at the commit
+            if self._record():  # else a deferred key of the handlers' own failed at the commit
                 raise HandledBeside(error.detail, error.sqlstate) from error
             raise
 
@@ -124,12 +124,12 @@ class ReceiveWithOutbox(ReceiveOnly):
         return self._sessions.fresh().one(*self._outbox.finding(self._message_id))
 
     def _dispatch_and_mark(self, outgoing: list[OutgoingMessage]) -> None:
-        """The mark first: it fails where somebody else has sent them meanwhile."""
+        """Mark first: that fails if another process has sent them meanwhile."""
         try:
             if self._outbox.is_beside_queues:
                 self._with_receive(outgoing)
             else:
-                with self._sessions.transaction() as storage:  # a copy of the message waits, and sends nothing
+                with self._sessions.transaction() as storage:  # a duplicate waits for it, and then sends nothing
                     for command in self._outbox.marking_apart(self._message_id):
                         storage.run(*command)
                     self.dispatch_now(outgoing)
@@ -147,7 +147,7 @@ class ReceiveWithOutbox(ReceiveOnly):
             self._session().run(*marking)
 
     def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
-        """Without a handler there is no record: one commit with the end of the message."""
+        """Without a handler there is no record: send in the receive transaction."""
         self.dispatch_with_receive(outgoing, last=True)
 
     @property
@@ -155,14 +155,14 @@ class ReceiveWithOutbox(ReceiveOnly):
         return super().lost or (self._asked and self._sessions.lost) or self._enlisted.lost
 
     def is_conflict(self, error: BaseException) -> bool:
-        """Also one that a handler met, through whichever library."""
+        """Also for a conflict in a handler's statement, through any library."""
         cause: BaseException | None = error
         while cause and not _is_conflict(cause):
             cause = cause.__cause__
         return cause is not None
 
     def close_storage(self, error: BaseException | None) -> None:
-        """A handler before may have left the session so that this one failed: the next begins in a new one."""
+        """Undo what is not committed. After an error, close the session: an earlier handler may have broken it."""
         if self._storage:
             self._storage.rollback()
         self._enlisted.undo()
@@ -175,7 +175,7 @@ def _is_conflict(error: BaseException) -> bool:
 
 
 class ReceiveAndStorage(AbstractContextManager[list[Row]]):
-    """Around the receive: what is not committed when its block is left is rolled back in the storage session."""
+    """Wraps the receive: at the end of the block, rolls back uncommitted writes in the storage session."""
 
     def __init__(self, receive: AbstractContextManager[list[Row]], transaction: ReceiveWithOutbox):
         self._receive, self._transaction = receive, transaction

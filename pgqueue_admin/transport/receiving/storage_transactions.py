@@ -12,12 +12,12 @@ from pgqueue_admin.transport.ports import EnlistedDatabase, Outbox
 from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot
 
 
-# The transaction in which handlers write, with the record of their message.
 class StorageTransaction:
-    """Begins with the look for the record, in one round trip; ended by commit or rollback, whichever comes first.
+    """The transaction of the handlers' writes and the record. It begins with the query for the record, in one round
+    trip; commit or rollback ends it, whichever comes first.
 
-    ``apart``: the look is over before. Else two copies of a message, of which one waits for the other in another
-    database, would wait for each other: no server sees that, and after its time is up each would begin anew, for ever.
+    ``apart``: the query is committed before. Else two duplicates, one waiting for the other in another database, would
+    deadlock: no server detects that, and after the timeout both would begin again, for ever.
     """
 
     def __init__(self, session: Any, finding: Command, apart: bool = False):
@@ -41,14 +41,14 @@ class StorageTransaction:
             self.session.rollback()
 
 
-# What handlers of one message write in other databases than the outbox's: it commits when that does.
 log = logging.getLogger("pgqueue_admin.transport")
 
 
 class EnlistedTransactions:
-    """Begun when a handler first asks for a database; ended together.
+    """Handlers' transactions in databases other than the outbox's, which commit with it. Each begins when a handler
+    first enlists its database; all end together.
 
-    The id is of this attempt alone: of another attempt at the same message something else may have been decided.
+    The id belongs to this attempt: another attempt at the same message may have another decision.
     """
 
     def __init__(self, slot: WorkerSlot, outbox: Outbox):
@@ -65,7 +65,7 @@ class EnlistedTransactions:
         return list(self._joined)
 
     def session(self, name: str) -> TwoPhaseSession:
-        """Its transaction is begun. Raises NotEnlisted, DatabaseDown."""
+        """The database's session, inside its transaction. Raises NotEnlisted, DatabaseDown."""
         if name not in self._joined:
             if name not in self._outbox.databases:
                 raise NotEnlisted(name, self._outbox.databases)
@@ -85,7 +85,7 @@ class EnlistedTransactions:
             each.prepare()
 
     def commit_with(self, storage: StorageTransaction) -> None:
-        """The commit of the outbox decides; where it gives no answer, nobody here may say how it went."""
+        """The commit of the outbox decides; without its answer, the outcome is unknown here."""
         self._is_undecided = True
         try:
             storage.commit()
@@ -97,19 +97,19 @@ class EnlistedTransactions:
             each.commit()
 
     def undo(self) -> None:
-        """What is not prepared ends with its session; what may have been decided is left to the recovery."""
+        """Undo. Transactions not prepared end with their session; possibly decided ones are left to the recovery."""
         joined, self._joined = self._joined, {}
         for each in joined.values():
             each.undo(self._is_undecided)
 
     @property
     def lost(self) -> bool:
-        """Nothing that the message could help."""
+        """Whether a session was lost, which is not the message's fault."""
         return self._is_down or any(self._slot.enlisted_of(self._outbox, name).lost for name in self._joined)
 
 
 class EnlistedTransaction:
-    """In one database."""
+    """The transaction in one database."""
 
     def __init__(self, database: EnlistedDatabase, session: TwoPhaseSession, id: str):
         self.session = session
@@ -127,7 +127,7 @@ class EnlistedTransaction:
         self._is_prepared = True
 
     def commit(self) -> None:
-        """It is decided: what fails here is done by the recovery, and is no failure of the message."""
+        """Commit. It is decided: if this fails, the recovery commits, and the message has not failed."""
         try:
             self._database.commit(self.session, self._id)
         except DatabaseError as error:

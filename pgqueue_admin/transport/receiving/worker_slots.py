@@ -17,13 +17,13 @@ log = logging.getLogger("pgqueue_admin.transport")
 
 
 class WorkerSlot:
-    """One place for a message in hand. ``receive`` holds the receive transaction, ``send`` what is not part of it,
-    ``storage`` what is one commit with the outbox.
+    """A slot for one message in flight. Sessions: ``receive`` for the receive transaction, ``send`` for sends outside
+    of it, ``storage`` for writes that commit with the outbox.
     """
 
     def __init__(self, number: int, name: str, connect: Callable[..., Connection], slots: "WorkerSlots"):
         self.number = number
-        self.next: Receive | None = None  # what it does next: the session is its already
+        self.next: Receive | None = None  # the next task, already begun in the session
         self.receive = ReconnectingSession(partial(connect, for_handlers=True))
         self.send = ReconnectingSession(connect)
         self.storage: ReconnectingSession | None = None
@@ -36,14 +36,14 @@ class WorkerSlot:
         self.thread.start()
 
     def session(self) -> Connection:
-        """For the next receive. Whether the server has ended it is asked after a rest. Raises DatabaseDown."""
+        """The session for the next receive, checked for closure by the server after a pause. Raises DatabaseDown."""
         if not self._has_rested:
             return self.receive.get()
         self._has_rested = False
         return self.receive.fresh()
 
     def another(self) -> "Receive | None":
-        """One more receive, which counts as started; None where this slot may start no more."""
+        """One more receive, counted as started; None if this slot may start no more."""
         return self._slots.start(self)
 
     def wake(self) -> None:
@@ -60,16 +60,16 @@ class WorkerSlot:
                 session.abort()
 
     def storage_of(self, outbox: Outbox) -> ReconnectingSession:
-        """Its storage session, kept from receive to receive until the endpoint has another outbox."""
+        """Its storage session, kept until the endpoint has another outbox."""
         if self.storage is None or self._storage_of is not outbox:
             self.close_storage()
             self.storage, self._storage_of = ReconnectingSession(outbox.connect), outbox
         return self.storage
 
     def enlisted_of(self, outbox: Outbox, name: str) -> ReconnectingSession:
-        """Its session of a database that handlers enlist, kept as the storage session is."""
+        """Its session of an enlisted database, kept like the storage session."""
         self.storage_of(outbox)
-        if name not in self._enlisted:  # the dictionary is replaced: whoever cuts the sessions off goes through it
+        if name not in self._enlisted:  # replaced, not changed: ``abort`` iterates over it in another thread
             self._enlisted = {**self._enlisted, name: ReconnectingSession(outbox.databases[name].connect)}
         return self._enlisted[name]
 
@@ -92,14 +92,13 @@ class WorkerSlot:
 class Receive(Protocol):
     def __call__(self, slot: WorkerSlot) -> None: ...
     def begin_behind(self, before: Any) -> None:
-        """In the round trip that commits the transaction of the receive before it."""
+        """Begin in the round trip that commits the previous receive."""
 
 
 class WorkerSlots:
-    """Made as they are needed, up to ``size``, which may change while they work.
+    """Slots, made on demand up to ``size``, which may change while they work.
 
-    A slot that is done starts the next receive itself: to be handed one by another thread costs more than a short
-    handler does.
+    A finished slot starts the next receive itself: a hand-over from another thread costs more than a short handler.
     """
 
     def __init__(self, size: int, name: str, connect: Callable[..., Connection], changed: threading.Condition):
@@ -112,13 +111,13 @@ class WorkerSlots:
         self._busy: dict[int, WorkerSlot] = {}
 
     def work_off(self, receives: ReceiveQuota, make: Callable[[], Receive]) -> None:
-        """Do what is made in the threads of slots, as often as ``receives`` allows. Does not wait for them."""
+        """Run tasks from ``make`` in slot threads, as many as ``receives`` allows. Does not wait for them."""
         with self._changed:
             self._work = receives, make
             self._wake()
 
     def resize(self, size: int) -> None:
-        """Messages in hand are finished, whatever the new size."""
+        """Change the number of slots; messages in flight are finished."""
         with self._changed:
             self._size = size
             for number in [number for number in self._free if number >= size]:
@@ -135,7 +134,7 @@ class WorkerSlots:
             return any(slot.thread is threading.current_thread() for slot in self._busy.values())
 
     def drain(self, seconds: float) -> bool:
-        """Wait for the messages in hand; then let all threads go. False: some were still in hand and were cut off."""
+        """Wait for messages in flight, then end all threads. False: some were still in flight and were aborted."""
         deadline = time.monotonic() + seconds
         with self._changed:
             drained = self._changed.wait_for(lambda: not self._busy, max(0, deadline - time.monotonic()))
@@ -145,7 +144,7 @@ class WorkerSlots:
         return drained
 
     def _wake(self) -> None:
-        """As many as there are receives left for, the lowest first."""
+        """Wake slots for the receives left, lowest number first."""
         left = self._work[0].left if self._work else 0
         for _ in range(min(left, self._size - len(self._busy))):
             number = next(number for number in range(len(self._busy) + 1) if number not in self._busy)
@@ -154,7 +153,7 @@ class WorkerSlots:
             slot.wake()
 
     def run(self, slot: WorkerSlot) -> None:
-        """Until there is nothing more to do for it."""
+        """Run tasks on a slot until there are no more."""
         while receive := self._next(slot):
             try:
                 receive(slot)
@@ -162,7 +161,7 @@ class WorkerSlots:
                 log.exception("Slot %d stumbled", slot.number)
 
     def _next(self, slot: WorkerSlot) -> Receive | None:
-        """None: it was given back."""
+        """The slot's next task; None: the slot was given back."""
         begun, slot.next = slot.next, None
         if begun:
             return begun

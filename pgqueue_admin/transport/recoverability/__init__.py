@@ -1,1 +1,1 @@
-"""What becomes of a message that failed: tried again at once, tried again later, put away."""
+"""Recoverability of failed messages: immediate retries, delayed retries, dead-lettering."""

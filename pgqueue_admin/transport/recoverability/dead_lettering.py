@@ -1,4 +1,4 @@
-"""Hands an exhausted message to the archive's port, or sends it to the error queue."""
+"""Passes an exhausted message to the archive's port, or sends it to the error queue."""
 
 import logging
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ from pgqueue_admin.transport.wire.header_composer import stamped
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.wire.wire_times import wire_now, wire_time
 
-# The headers that a message gets on its way to an error queue (wire sheet 7.2, 8.1).
+# Headers removed on the way to an error queue (wire sheet 7.2, 8.1).
 _TAKEN_OFF = (h.RETRIES, h.FL_RETRIES, h.FORWARD_DESTINATION)
 
 
 def faulted(dialect: Dialect, message: IncomingMessage, failure: Failure) -> h.Headers:
-    """The original headers and what went wrong. The counters go, ``Retries.Timestamp`` stays: so the original does."""
+    """The original headers plus the failure. Retry counters are removed, ``Retries.Timestamp`` stays, as originally."""
     sent_on = stamped(message.headers, wire_now())
     kept = {name: value for name, value in sent_on.items() if name not in _TAKEN_OFF}
     kept |= h.of_its_own_trace(kept)
@@ -42,7 +42,7 @@ def faulted(dialect: Dialect, message: IncomingMessage, failure: Failure) -> h.H
 
 
 def _not_forwarded(failure: Failure) -> h.Headers:
-    """Nobody processed it; where it failed is where it was to go, in its sender's spelling (wire sheet 3)."""
+    """Headers of a message that was not processed: FailedQ is its destination as its sender wrote it (wire sheet 3)."""
     return {**_what(failure), h.EXCEPTION_HELP_LINK: None, h.FAILED_Q: failure.forward_to}
 
 
@@ -76,11 +76,11 @@ def _data(message: IncomingMessage, failure: Failure) -> h.Headers:
 
 log = logging.getLogger("pgqueue_admin.transport")
 
-_NULL = "null"  # in an error queue too this header text would stop a platform's ingestion for good
+_NULL = "null"  # this header text in an error queue would stop a platform's ingestion for good
 
 
 class DeadLettering:
-    """Takes the place of whichever the settings name; without an archive's port it is the error queue."""
+    """Dead-letters as the settings say; without an archive's port, to the error queue."""
 
     def __init__(self, addressing: Addressing, archive: Exhausted | None):
         self._addressing = addressing
@@ -90,7 +90,8 @@ class DeadLettering:
     def take(
         self, message: IncomingMessage, failure: Failure, settings: EndpointSettings, transaction: UnitOfWork
     ) -> None:
-        """In the receive transaction, so that the message is always in exactly one place. Raises what refuses it."""
+        """Move the message within the receive transaction, so that it is always in exactly one place. Raises any
+        refusal."""
         log.error(
             "Message %s of %s will not be tried again after %d attempt(s): %s: %s",
             message.message_id,
@@ -109,7 +110,7 @@ class DeadLettering:
                 self._to_error_queue(connection, message, failure, settings.error_queue)
 
     def _went_where_the_policy_says(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> bool:
-        """A queue that is not there, or refuses it, would keep the message at the head of its own for ever."""
+        """Send to the policy's error queue. False if that refuses: else the message would head its queue for ever."""
         named = queue_named_by_the_policy(failure)
         if not named:
             return False
@@ -136,12 +137,12 @@ class DeadLettering:
 
 
 def queue_named_by_the_policy(failure: Failure) -> str:
-    """Empty: it leaves that to the settings."""
+    """The error queue named by the policy; empty: the settings decide."""
     return failure.action.error_queue if isinstance(failure.action, Exhaust) else ""
 
 
 @contextmanager
 def _savepoint(transaction: UnitOfWork) -> Iterator[Session]:
-    """It keeps the row ours: a failed statement outside of one would give its lock up at once."""
+    """A savepoint that keeps the row locked: a failed statement outside of one would release its lock at once."""
     with transaction.to_give_up() as connection, connection.transaction():
         yield connection

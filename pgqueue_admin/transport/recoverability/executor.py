@@ -46,13 +46,13 @@ class RecoverabilityExecutor:
         return failure_of(error, self.endpoint, message.queue, recoverable=recoverable, data=data or {})
 
     def remember(self, message: IncomingMessage, failure: Failure) -> Failure:
-        """Count it, and decide what follows when the message is received again."""
+        """Count the failure, and decide what to do when the message is received again."""
         decided = self._decided(message, self.failures.remember(message.row_id, failure))
         self.failures.decided(message.row_id, decided)
         return decided
 
     def refused(self, message: IncomingMessage, error: Exception) -> Failure:
-        """Its commit was. One that put it into a queue of the policy's is not tried again: the settings decide then."""
+        """Record a refused commit. If it sent the message to the policy's queue, from now on the settings decide."""
         before = self.failures.final(message.row_id)
         named = queue_named_by_the_policy(before) if before else ""
         if before is None or not named or isinstance(error, PASSING):
@@ -62,7 +62,7 @@ class RecoverabilityExecutor:
         return self._leave_to_settings(message, before)
 
     def _leave_to_settings(self, message: IncomingMessage, failure: Failure) -> Failure:
-        """When it is received again it goes where the settings say."""
+        """Make the settings decide where the message goes when it is received again."""
         left = replace(failure, action=Exhaust())
         self.failures.decided(message.row_id, left)
         return left
@@ -78,18 +78,18 @@ class RecoverabilityExecutor:
         return replace(failure, action=action)
 
     def recover(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> AfterCommit:
-        """Raises ErrorQueueRefused."""
+        """Carry out the decision. Raises ErrorQueueRefused."""
         if isinstance(failure.action, After) and (told := self._retry_later(message, failure, transaction)):
             return told
         return self.end(message, failure, transaction)
 
     def unreadable(self, message: IncomingMessage, error: BaseException, transaction: UnitOfWork) -> AfterCommit:
-        """What no attempt can read is put away at once. Raises ErrorQueueRefused."""
+        """Dead-letter an unreadable message at once. Raises ErrorQueueRefused."""
         self.observer.failed(error)
         return self.recover(message, self._decided(message, self.failure(message, error)), transaction)
 
     def end(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> AfterCommit:
-        """Drop it or put it away. Raises ErrorQueueRefused."""
+        """Discard or dead-letter a message. Raises ErrorQueueRefused."""
         if isinstance(failure.action, Discard):
             return self._discard(message, failure.action)
         return self.give_up(message, failure, transaction)
@@ -100,7 +100,7 @@ class RecoverabilityExecutor:
         return lambda: self._put_away(message)
 
     def _retry_later(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> AfterCommit | None:
-        """None: there is nowhere to keep the message until then. Raises ErrorQueueRefused where that doomed the
+        """Store a delayed retry; None if the delayed table refuses. Raises ErrorQueueRefused if that doomed the
         receive."""
         assert isinstance(failure.action, After)
         try:
@@ -122,7 +122,7 @@ class RecoverabilityExecutor:
         return lambda: self._put_aside(message)
 
     def give_up(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> AfterCommit:
-        """Put the message away. Raises ErrorQueueRefused."""
+        """Dead-letter a message. Raises ErrorQueueRefused."""
         try:
             self.exhaustion.take(message, failure, self.settings(), transaction)
         except Exception as error:

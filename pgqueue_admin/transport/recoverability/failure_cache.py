@@ -1,4 +1,4 @@
-"""Failed attempts of this process by message; not shared between processes, as in NServiceBus (wire sheet 5)."""
+"""Failed attempts by message, per process as in NServiceBus (wire sheet 5)."""
 
 import threading
 from collections import OrderedDict
@@ -8,11 +8,11 @@ from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.recoverability_actions import Immediately
 
 MOST_REMEMBERED = 10_000
-MOST_CHARACTERS = 10_000_000  # of messages and traces: where another process finished a row, nobody forgets it here
+MOST_CHARACTERS = 10_000_000  # of messages and traces: a row finished by another process is never forgotten here
 
 
 class FailureCache:
-    """The last failure of each row that failed here; a forgotten one only means more attempts."""
+    """The last failure of each row in this process; losing one only means more attempts."""
 
     def __init__(self, most: int = MOST_REMEMBERED, characters: int = MOST_CHARACTERS):
         self._most, self._most_characters = most, characters
@@ -22,7 +22,7 @@ class FailureCache:
         self._conflicts: OrderedDict[str, int] = OrderedDict()
 
     def remember(self, row_id: str, failure: Failure) -> Failure:
-        """Count this attempt onto those before it."""
+        """Store the failure, with its attempt counted."""
         with self._lock:
             before = self._let_go(row_id)
             counted = replace(failure, attempts=before.attempts + 1 if before else 1)
@@ -30,7 +30,7 @@ class FailureCache:
             return counted
 
     def decided(self, row_id: str, failure: Failure) -> None:
-        """The same, with what is to be done about it."""
+        """Store the failure with the policy's decision."""
         with self._lock:
             self._let_go(row_id)
             self._keep(row_id, failure)
@@ -39,12 +39,12 @@ class FailureCache:
         return self._by_row.get(row_id)
 
     def final(self, row_id: str) -> Failure | None:
-        """Why it is not to be handled again at once."""
+        """The failure after which the message must not be handled again at once; else None."""
         failed = self._by_row.get(row_id)
         return failed if failed and not isinstance(failed.action, Immediately) else None
 
     def conflicted(self, row_id: str) -> int:
-        """Count a conflict with another transaction, which is no failure; how many it had."""
+        """Count a conflict with another transaction, which is no failure; return how many there were."""
         with self._lock:
             count = self._conflicts[row_id] = self._conflicts.pop(row_id, 0) + 1
             while len(self._conflicts) > self._most:
@@ -58,7 +58,7 @@ class FailureCache:
                 self._let_go(row_id)
 
     def _keep(self, row_id: str, failure: Failure) -> None:
-        """The oldest make room; the newest always has some."""
+        """Add, dropping the oldest beyond the limits; the newest always stays."""
         self._by_row[row_id] = failure
         self._characters += _size(failure)
         while len(self._by_row) > self._most or self._characters > self._most_characters:

@@ -14,14 +14,14 @@ from pgqueue_admin.transport.wire.header_composer import stamped
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.wire.wire_times import parse_time, wire_time
 
-# Delayed retries: a message that keeps failing comes back later, each time later still (wire sheet 8.1).
-_COUNT = re.compile(r"[\t-\r ]*\+?0*(\d{1,10})[\t-\r ]*\0*", re.ASCII)  # as .NET reads an int; Python's reads more
+# Delayed retries: a message that keeps failing is retried after growing delays (wire sheet 8.1).
+_COUNT = re.compile(r"[\t-\r ]*\+?0*(\d{1,10})[\t-\r ]*\0*", re.ASCII)  # as .NET reads an int; Python accepts more
 _MOST = 2**31 - 1
-LONGEST = timedelta(days=1)  # since the last delayed retry: older than that, nobody has looked after it
+LONGEST = timedelta(days=1)  # since the last delayed retry: an older message was neglected
 
 
 def may_come_back(message: IncomingMessage, failure: Failure, settings: EndpointSettings, now: datetime) -> bool:
-    """Whether a delayed retry is left, as far as it helps: none follows one that is longer ago than ``LONGEST``."""
+    """Whether a delayed retry is left; there is none if the last one is longer ago than ``LONGEST``."""
     if not failure.recoverable or done(message) >= settings.delayed_retries:
         return False
     last = parse_time(message.headers.get(h.RETRIES_TIMESTAMP))
@@ -29,14 +29,14 @@ def may_come_back(message: IncomingMessage, failure: Failure, settings: Endpoint
 
 
 def done(message: IncomingMessage) -> int:
-    """How many delayed retries it has behind it; what endpoints read as no number, or as less than none, is none."""
+    """Number of past delayed retries; 0 if endpoints read the header as no number, or a negative one."""
     said = _COUNT.fullmatch(message.headers.get(h.RETRIES) or "")
     number = int(said[1]) if said else 0
     return number if number <= _MOST else 0
 
 
 def later(message: IncomingMessage, delay: timedelta, own_address: str) -> OutgoingMessage:
-    """The message for the endpoint's delayed table. A time at which it was to be delivered before stays as it was."""
+    """The message for the endpoint's delayed table. An earlier DeliverAt is kept."""
     now, number = datetime.now(UTC), done(message) + 1
     sent_on = stamped(message.headers, wire_time(now))
     kept = {name: value for name, value in sent_on.items() if name != h.FL_RETRIES}
@@ -60,7 +60,7 @@ class FailedAttempt:
 
     @property
     def delayed_retries(self) -> int:
-        """How many delayed retries it has had."""
+        """Number of past delayed retries."""
         return done(self.message)
 
 
@@ -68,7 +68,7 @@ Policy = Callable[[FailedAttempt], Action]
 
 
 def standard(attempted: FailedAttempt) -> Action:
-    """The settings' rule: immediate retries, then delayed ones, each a step later than the last."""
+    """The settings' rule: immediate retries, then delayed ones, each delayed a step longer."""
     message, failure, settings = attempted.message, attempted.failure, attempted.settings
     if failure.recoverable and failure.attempts <= settings.immediate_retries:
         return Immediately()
@@ -78,7 +78,7 @@ def standard(attempted: FailedAttempt) -> Action:
 
 
 def decide(policy: Policy, attempted: FailedAttempt) -> Action:
-    """What cannot be tried again is not, whatever the policy says."""
+    """Apply the policy, but never retry an unrecoverable failure."""
     action = policy(attempted)
     again = isinstance(action, Immediately | After)
     return Exhaust() if again and not attempted.failure.recoverable else action

@@ -1,1 +1,1 @@
-"""From an object to a row in somebody's queue."""
+"""Sending: from an object to a row in a destination's queue."""

@@ -6,9 +6,9 @@ from pgqueue_admin.dialects.queue_store import QueueRow
 from pgqueue_admin.transport.sending.message_factory import Sheet
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 
-FEW = 25  # as many are one round trip, also over a long wire; of more the server's work is what counts
-MANY = 1_000  # in a transaction of somebody's, where a bulk load needs a savepoint
-BIG = 16 * 1024 * 1024  # bytes of bodies; as parameters of one statement they stand in memory three times
+FEW = 25  # up to so many, the round trip dominates; beyond, the server's work
+MANY = 1_000  # in a caller's transaction, where a bulk load needs a savepoint
+BIG = 16 * 1024 * 1024  # bytes of bodies; parameters of a statement are in memory three times
 
 
 def is_large(messages: Sequence[OutgoingMessage]) -> bool:
@@ -16,7 +16,7 @@ def is_large(messages: Sequence[OutgoingMessage]) -> bool:
 
 
 def slices(messages: Iterable[OutgoingMessage]) -> Iterator[list[OutgoingMessage]]:
-    """Of no more messages and bytes than one statement may well have."""
+    """Split messages into parts that suit one statement, by number and bytes."""
     part: list[OutgoingMessage] = []
     size = 0
     for message in messages:
@@ -30,7 +30,7 @@ def slices(messages: Iterable[OutgoingMessage]) -> Iterator[list[OutgoingMessage
 
 
 def rows_of(sheets: Iterable[Sheet], ids: list[str]) -> Iterator[QueueRow]:
-    """Of what never expires. ``ids`` gets those of the messages."""
+    """Rows of messages that never expire; appends their ids to ``ids``."""
     for message_id, headers, body in sheets:
         ids.append(message_id)
         yield headers, body, None

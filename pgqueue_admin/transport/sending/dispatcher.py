@@ -15,8 +15,8 @@ from pgqueue_admin.transport.wire.message import OutgoingMessage
 
 
 class Dispatcher:
-    """After the commit ``tell`` is told which queues got how many, and ``due_in`` in how many seconds what was stored
-    comes due.
+    """After the commit, ``tell`` gets the queues and the number of messages, ``due_in`` the seconds until the first
+    delayed one is due.
     """
 
     def __init__(
@@ -38,10 +38,10 @@ class Dispatcher:
         last: bool = False,
         before: Sequence[Command] = (),
     ) -> None:
-        """Write all in the caller's transaction; where there is none, all or nothing. One round trip, unless in bulk.
+        """Write all in the caller's transaction, or atomically without one. One round trip, unless in bulk.
 
-        ``last``: nothing follows in the transaction, and it may be committed in the same round trip. ``before``: what
-        is asked ahead of them. Raises TableMissing where a queue does not exist.
+        ``last``: nothing follows in the transaction, which may be committed in the same round trip. ``before``:
+        statements to execute first. Raises TableMissing if a queue does not exist.
         """
         if len(outgoing) == 1 and outgoing[0].delay is None and not before:
             queue = self._queue(outgoing[0].destination)
@@ -55,8 +55,8 @@ class Dispatcher:
             self._load(connection, messages)
 
     def stream(self, connection: ReceiveSession, destination: Address, sheets: Iterator[Sheet]) -> list[str]:
-        """Write messages that differ while they are made; all or nothing, and committed. Return their ids: none where
-        the queue takes no bulk load, and nothing was written.
+        """Write distinct messages while they are made; all or nothing, and committed. Return their ids; none if the
+        queue accepts no bulk load and nothing was written.
         """
         ids: list[str] = []
         if not self._queue(destination).load_rows(connection, bulk.rows_of(sheets, ids)):
@@ -65,17 +65,17 @@ class Dispatcher:
         return ids
 
     def committed(self, outgoing: Sequence[OutgoingMessage]) -> None:
-        """Before the commit whoever looks would not see them, and look again much later."""
+        """Call after the commit: a receiver woken before would not see the messages, and peek again much later."""
         self._tell(destinations(outgoing), len(outgoing))
         self.stored(outgoing)
 
     def stored(self, outgoing: Sequence[OutgoingMessage]) -> None:
-        """What is delayed comes due some time; whether its commit is done by then is the caller's affair."""
+        """Report the first due time of delayed messages; the caller ensures that they are committed by then."""
         if waits := [delivery_delay.seconds(each.delay) for each in outgoing if each.delay is not None]:
             self._due_in(min(waits))
 
     def _insertions(self, messages: list[OutgoingMessage]) -> Iterator[Command]:
-        """A statement a queue."""
+        """One statement per queue."""
         now = [each for each in messages if each.delay is None]
         for address, group in by_destination(now).items():
             yield from self._queue(address).insertions(group)
@@ -99,12 +99,12 @@ class Dispatcher:
 
 
 def destinations(outgoing: Iterable[OutgoingMessage]) -> set[Address]:
-    """The queues that get something now."""
+    """Queues that get messages now, without delay."""
     return {each.destination for each in outgoing if each.delay is None}
 
 
 def distinct(outgoing: Sequence[OutgoingMessage]) -> list[OutgoingMessage]:
-    """Of several with one message id and destination the last is sent (wire sheet 5)."""
+    """Keep only the last of messages with the same id and destination (wire sheet 5)."""
     if len({message.key for message in outgoing}) == len(outgoing):
         return list(outgoing)
     last: dict[tuple[str | None, Address], OutgoingMessage] = {}

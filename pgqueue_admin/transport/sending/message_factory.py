@@ -22,7 +22,7 @@ Sheet = tuple[str, str, bytes]  # a message's id, its headers as text, its body
 
 
 class MessageFactory:
-    """Who gets what, with which headers; nothing is written here."""
+    """Makes messages: destination, headers, body; writes nothing to a queue."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class MessageFactory:
         self._may_delay = may_delay
         self._mutate = mutate
         self._tracing = tracing
-        self.is_plain = not (tracing or mutate)  # nobody changes what is sent
+        self.is_plain = not (tracing or mutate)  # nothing changes messages before sending
 
     def send(
         self,
@@ -50,8 +50,8 @@ class MessageFactory:
         intent: str = SEND,
         delay: Delay | None = None,
     ) -> OutgoingMessage:
-        """``message``: what its serializer takes. Raises AddressUnreadable, and ValueError where no message
-        can have such types, ``ttbr`` or ``delay``.
+        """``message``: any object that the serializer accepts. Raises AddressUnreadable, and ValueError for invalid
+        types, ``ttbr`` or ``delay``.
         """
         return self._maker(destination, types, headers, ttbr, incoming, intent, delay)(message)
 
@@ -66,7 +66,7 @@ class MessageFactory:
         intent: str = SEND,
         delay: Delay | None = None,
     ) -> Iterator[OutgoingMessage]:
-        """Checked at once, and each made when its turn comes."""
+        """Check arguments at once; make each message lazily."""
         return map(self._maker(destination, types, headers, ttbr, incoming, intent, delay), messages)
 
     def sheets(
@@ -77,7 +77,7 @@ class MessageFactory:
         headers: h.Headers,
         incoming: IncomingMessage | None = None,
     ) -> tuple[Address, Iterator[Sheet]]:
-        """As ``send_many``, of plain messages that go at once and for any time."""
+        """As ``send_many``, for plain messages without delay and expiry."""
         written = self._composer.letterhead(types, SEND, headers, None, incoming).written
         body = self._composer.body
         return self._addressing.resolve(destination), (
@@ -120,12 +120,12 @@ class MessageFactory:
     def reply(
         self, message: Any, types: Types, headers: h.Headers, ttbr: timedelta | None, incoming: IncomingMessage
     ) -> OutgoingMessage:
-        """As ``send``, to whom ``incoming`` names. Raises NoReplyAddress where it names nobody."""
+        """As ``send``, to the reply address of ``incoming``. Raises NoReplyAddress if it has none."""
         asked_by = {**_saga(incoming), **headers}
         return self.send(_reply_to(incoming), message, types, asked_by, ttbr, incoming, REPLY)
 
     def reply_code(self, code: int, headers: h.Headers, incoming: IncomingMessage) -> OutgoingMessage:
-        """An answer that is a number alone: a control message without a body."""
+        """A reply with only a number: a control message without a body."""
         made = self._traced(self._composer.compose_code(code, {**_saga(incoming), **headers}, incoming))
         return self._made(OutgoingMessage(self._addressing.resolve(_reply_to(incoming)), made, b""), incoming)
 
@@ -161,12 +161,12 @@ def _reply_to(incoming: IncomingMessage) -> str:
 
 
 def _saga(incoming: IncomingMessage) -> h.Headers:
-    """A saga that asked finds itself in the reply."""
+    """The requesting saga's id and type, by which it finds itself in the reply."""
     asked = {h.SAGA_ID: h.ORIGINATING_SAGA_ID, h.SAGA_TYPE: h.ORIGINATING_SAGA_TYPE}
     return {name: incoming.headers[theirs] for name, theirs in asked.items() if incoming.headers.get(theirs)}
 
 
 def topics(types: Types) -> list[str]:
-    """The type as given and its bases as given; with ``System.Object``, which every class is."""
+    """The type and its bases as given; with ``System.Object``, the base of every class."""
     enclosed = types if isinstance(types, str) else ";".join(types)
     return [*(full_name(each) for each in split_types(enclosed)), "System.Object"]

@@ -17,12 +17,12 @@ from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessag
 
 
 class SendApi:
-    """A subclass says when what is taken is written. ``immediate``: committed at once, whatever is around it.
+    """Sends. A subclass decides when messages are written. ``immediate``: commit at once, outside any transaction.
 
-    Bytes are sent as they are, anything else by the endpoint's serializer.
+    Bytes are sent unchanged, anything else by the endpoint's serializer.
     """
 
-    _cause: IncomingMessage | None = None  # what is being handled: messages sent meanwhile are related to it
+    _cause: IncomingMessage | None = None  # the message being handled, to which sends are related
 
     def __init__(self, outbound: MessageFactory):
         self._outbound = outbound
@@ -40,9 +40,9 @@ class SendApi:
     ) -> str:
         """Send one message and return its id.
 
-        ``delay``: a duration, or until when; with ``ttbr`` it raises ValueError. Until then the message waits in the
-        endpoint's own delayed table, which an instance that receives empties. A destination that has no queue raises
-        TableMissing, of a delayed message too late: it ends where the endpoint's exhausted messages do.
+        ``delay``: a duration or a due time; with ``ttbr`` it raises ValueError. Until then the message waits in the
+        endpoint's own delayed table, which a receiving instance empties. A destination without queue raises
+        TableMissing; a delayed message detects that only when due, and is handled as exhausted.
         """
         made = self._outbound.send(destination, message, type, headers or {}, ttbr, self._cause, delay=delay)
         self._take([made], immediate)
@@ -59,7 +59,7 @@ class SendApi:
         delay: Delay | None = None,
         immediate: bool = False,
     ) -> list[str]:
-        """All or none, in the order given; a few in one round trip, many by COPY (T8). Return their ids."""
+        """Send all or none, in this order; a few in one round trip, many by COPY (T8). Return their ids."""
         given, all_of_them = headers or {}, list(messages)
         at_once = ttbr is None and delay is None and h.MESSAGE_ID not in given and self._outbound.is_plain
         if at_once and len(all_of_them) > FEW:
@@ -79,7 +79,7 @@ class SendApi:
         ttbr: timedelta | None = None,
         immediate: bool = False,
     ) -> str:
-        """To every queue subscribed to the type, or to a base type given with it; an empty id when there is none."""
+        """Send to every queue subscribed to the type or a given base type. Return the id, empty without subscribers."""
         copies = self._outbound.publish(message, type, headers or {}, ttbr, self._subscribers, self._cause)
         self._take(copies, immediate)
         return copies[0].message_id or "" if copies else ""
@@ -88,16 +88,16 @@ class SendApi:
         raise NotImplementedError
 
     def _take_while_made(self, destination: Address, sheets: Iterator[Sheet]) -> list[str]:
-        """Many that differ. Return their ids; none where they are to be taken like any others."""
+        """Send distinct messages in bulk. Return their ids; none if ``_take`` must send them."""
         return []
 
     def _subscribers(self, topics: list[str]) -> list[Address]:
         raise NotImplementedError
 
 
-# Sending in a transaction of the caller's own: his commit sends, his rollback does not.
 class ExternalTransaction(SendApi):
-    """Never begins, commits or rolls back. A session that commits each statement by itself does so with these too."""
+    """Sends in the caller's transaction: it never begins, commits or rolls back. An autocommit session commits each
+    statement of it, too."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class ExternalTransaction(SendApi):
         tell: Callable[[set[Address]], None],
         at_once: Callable[[list[OutgoingMessage]], None],
     ):
-        """``tell`` wakes who receives there once the caller commits; ``at_once`` sends and commits by itself."""
+        """``tell`` wakes receivers once the caller commits; ``at_once`` sends and commits by itself."""
         super().__init__(outbound)
         self._sender, self._subscriptions, self._session = sender, subscriptions, session
         self._tell, self._at_once = tell, at_once

@@ -1,1 +1,1 @@
-"""Sessions with the database: opened when needed and again when lost, waited for, woken by NOTIFY."""
+"""Database sessions: opened on demand, reopened after a loss; circuit breaker; NOTIFY."""

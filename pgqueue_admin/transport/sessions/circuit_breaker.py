@@ -17,7 +17,7 @@ SECONDS_TO_TRIGGER = 30.0
 
 
 class BreakerTrouble(NamedTuple):
-    """A step that fails behind a breaker: for how many seconds, the last error, and whether the breaker is open."""
+    """A failing step behind a breaker: since how many seconds, the last error, and whether the breaker is open."""
 
     what: str
     seconds: float
@@ -26,7 +26,7 @@ class BreakerTrouble(NamedTuple):
 
 
 class CircuitBreaker:
-    """Armed by the first failure, triggered when nothing has succeeded for 30 s, disarmed by the first success."""
+    """Armed by the first failure, triggered after 30 s without success, disarmed by the first success."""
 
     def __init__(self, what: str, clock: Callable[[], float] = time.monotonic):
         self._what = what
@@ -37,7 +37,7 @@ class CircuitBreaker:
         self.triggered = False
 
     def failed(self, error: BaseException) -> float:
-        """Note a failure; return how many seconds to wait before the next attempt."""
+        """Record a failure; return the seconds until the next attempt."""
         if isinstance(error, Deadlock):
             return 0
         with self._lock:
@@ -61,7 +61,7 @@ class CircuitBreaker:
             self._armed_at, self.triggered = None, False
 
     def trouble(self) -> BreakerTrouble | None:
-        """None while it is closed."""
+        """The trouble; None while the breaker is closed."""
         with self._lock:
             if self._armed_at is None:
                 return None
@@ -72,12 +72,12 @@ class CircuitBreaker:
 
 
 def _waited(error: BaseException) -> float:
-    """It has been failing since it was asked."""
+    """Seconds already waited: the failure began when the statement was sent."""
     return error.seconds if isinstance(error, NoAnswer) else 0.0
 
 
 class CircuitBreakers:
-    """An endpoint's, by what they watch; one made anew at a restart takes the place of the one before."""
+    """The breakers of an endpoint, by what they watch; a new one at a restart replaces the old one."""
 
     def __init__(self) -> None:
         self._by_what: dict[str, CircuitBreaker] = {}
@@ -87,5 +87,5 @@ class CircuitBreakers:
         return self._by_what[what]
 
     def troubles(self) -> list[BreakerTrouble]:
-        """Of those that are not closed."""
+        """Troubles of all breakers that are not closed."""
         return sorted(trouble for breaker in list(self._by_what.values()) if (trouble := breaker.trouble()))

@@ -10,11 +10,11 @@ log = logging.getLogger("pgqueue_admin.transport")
 
 class ForkAware(Protocol):
     def forget(self) -> None:
-        """Begin anew, as if nothing had been opened; close nothing."""
+        """Reset to the initial state without closing anything."""
 
 
 _forgetful: WeakSet[ForkAware] = WeakSet()
-forks = 0  # that lie behind this process: to ask the kernel for its number takes as long as a short handler
+forks = 0  # of this process's ancestry; counted, because os.getpid() costs as much as a short handler
 
 
 def forgets_in_child(each: ForkAware) -> None:
@@ -32,8 +32,8 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def end_child_since(before: int) -> None:
-    """Where a handler forked and its child came back: it would go on as the receiver that its parent is, on one session
-    with it. ``before``: how many ``forks`` lay behind who began to handle.
+    """Exit in the child of a handler that forked and returned: it would continue as a second receiver, on its parent's
+    session. ``before``: ``forks`` when handling began.
     """
     if forks != before:
         log.error("A handler forked, and its child came back from it: the child is ended, or it would receive as well")

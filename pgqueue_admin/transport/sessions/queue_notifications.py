@@ -1,4 +1,4 @@
-"""NOTIFY from senders to receivers: a message is received at once instead of after the peek delay."""
+"""NOTIFY from senders to receivers, so that a message is received at once, not after the peek delay."""
 
 import hashlib
 import logging
@@ -17,11 +17,11 @@ from pgqueue_admin.transport.sessions.reconnecting_session import Connect, Recon
 
 log = logging.getLogger("pgqueue_admin.transport")
 
-APART_SECONDS = 0.002  # what is committed within it shares a NOTIFY; the first after a pause is told at once
-RUSH_SECONDS = 0.02  # the same in a rush: receivers have enough to do until then
+APART_SECONDS = 0.002  # commits within it share a NOTIFY; the first after a pause is sent at once
+RUSH_SECONDS = 0.02  # the same in a rush: receivers are busy until then
 RUSH = 2_000  # messages a second
-LONGEST_REST = 3600.0  # of a session that is never asked whether it lives; poll() takes no infinity
-LAST_SECONDS = 1.0  # for what is still to be told when an endpoint stops
+LONGEST_REST = 3600.0  # for a session without probes; poll() accepts no infinity
+LAST_SECONDS = 1.0  # for pending notifications when an endpoint stops
 
 Heard = Callable[[], None]
 
@@ -32,14 +32,14 @@ def channel(dialect: Dialect, queue: Address) -> str:
 
 @lru_cache(maxsize=4096)
 def _channel(canonical: str) -> str:
-    """A channel's name has 63 bytes and an address may have more."""
+    """Hash the address: a channel's name has at most 63 bytes, an address may have more."""
     return "pgqueue_" + hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
 
 
 def tell_with_commit(connection: Connection, dialect: Dialect, queues: Iterable[Address]) -> None:
-    """Inside the caller's transaction: once for each queue, and not at all where it rolls back.
+    """Send NOTIFY in the caller's transaction: once for each queue, and not after a rollback.
 
-    For whoever writes seldom; see WakeUps for why senders do it otherwise.
+    For rare writes; see QueueNotifications for why senders do otherwise.
     """
     if dialect.supports_notify:
         for name in {channel(dialect, queue) for queue in queues}:
@@ -47,9 +47,10 @@ def tell_with_commit(connection: Connection, dialect: Dialect, queues: Iterable[
 
 
 class QueueNotifications:
-    """One thread and one session of an endpoint: tells whose queues were sent to, and hears of its own.
+    """One thread and one session of an endpoint: notifies receivers of its sends, and listens for its own queues.
 
-    It tells after the commit and not inside it: the server lets one NOTIFY commit at a time, through the flush to disk.
+    NOTIFY follows the commit, in a transaction of its own: the server serializes commits with NOTIFY, including the
+    flush to disk.
     """
 
     def __init__(self, name: str, dialect: Dialect, connect: Connect, breaker: CircuitBreaker):
@@ -64,29 +65,29 @@ class QueueNotifications:
         self._session = ReconnectingSession(self._connect)
         self._lock = threading.Lock()
         self._to_tell: set[Address] = set()
-        self._sent, self._counted_at = 0, 0.0  # messages since the last NOTIFY, more or less: counted without the lock
+        self._sent, self._counted_at = 0, 0.0  # messages since the last NOTIFY, approximately: counted without the lock
         self._listened: dict[str, Heard] = {}
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
     def notify(self, queues: set[Address], messages: int = 1) -> None:
-        """So many were committed there. Costs the sender no round trip."""
+        """Notify receivers of so many committed messages. Costs the sender no round trip."""
         self._sent += messages
         if queues <= self._to_tell or not self._dialect.supports_notify:
-            return  # what is still to be told will be told after this commit
+            return  # the pending NOTIFY will follow this commit
         with self._lock:
             self._to_tell |= queues
             self._poke()
 
     def listen(self, queue: Address, heard: Heard) -> None:
-        """Call ``heard`` when something was sent to the queue, and whenever it may have been without our hearing."""
+        """Call ``heard`` on each NOTIFY for the queue, and whenever one may have been missed."""
         if self._dialect.supports_notify:
             with self._lock:
                 self._listened[channel(self._dialect, queue)] = heard
                 self._poke()
 
     def close(self) -> None:
-        """What is still to be told is told, within LAST_SECONDS."""
+        """Stop, sending pending notifications within LAST_SECONDS."""
         with self._lock:
             thread, self._thread = self._thread, None
             self._listened.clear()
@@ -101,7 +102,7 @@ class QueueNotifications:
         os.close(poker)
 
     def _poke(self) -> None:
-        """Under the lock. The first one starts the thread."""
+        """Wake the thread, starting it on first use. Called under the lock."""
         if self._thread is None:
             self._closing = threading.Event()
             poked, self._poker = os.pipe()
@@ -118,7 +119,7 @@ class QueueNotifications:
             while True:
                 try:
                     self._serve(poked, closing)
-                except Exception as error:  # peeking goes on by its delay meanwhile
+                except Exception as error:  # until then, receivers peek by the peek delay
                     if not closing.is_set():
                         closing.wait(self._breaker.failed(error))
                 if closing.is_set():
@@ -129,7 +130,7 @@ class QueueNotifications:
 
     def _serve(self, poked: int, closing: threading.Event) -> None:
         session, listening, told_at, apart = self._session.fresh(), set[str](), 0.0, 0.0
-        session.disable_idle_timeout()  # also where it only tells: who was ended meanwhile would tell a second later
+        session.disable_idle_timeout()  # also without listening: a session lost to it would delay a NOTIFY by a second
         poll = select.poll()
         for file in (poked, session.fileno()):
             poll.register(file, select.POLLIN)
@@ -147,7 +148,7 @@ class QueueNotifications:
                 os.read(poked, 4096)
 
     def _apart(self) -> float:
-        """How long after this NOTIFY the next may be, by what was sent since this was last asked."""
+        """Least time until the next NOTIFY, by the number of messages since the last call."""
         now, before = time.monotonic(), self._counted_at
         sent, self._sent, self._counted_at = self._sent, 0, now
         return RUSH_SECONDS if sent > RUSH * (now - before) else APART_SECONDS
@@ -157,7 +158,7 @@ class QueueNotifications:
             if name not in listening:
                 session.listen(name)
                 listening.add(name)
-                heard()  # what was sent until now was not heard
+                heard()  # earlier notifications were missed
 
     def _tell(self, session: Connection) -> None:
         with self._lock:
@@ -172,6 +173,6 @@ class QueueNotifications:
 
 
 def _poke(poker: int) -> None:
-    """A pipe that is full has poked enough; one that nobody reads belongs to a thread that has just ended."""
+    """Write to the wake-up pipe. A full one wakes anyway; one without reader belongs to a thread that just ended."""
     with suppress(BlockingIOError, BrokenPipeError):
         os.write(poker, b"x")

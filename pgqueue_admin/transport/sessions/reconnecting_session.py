@@ -11,28 +11,28 @@ Connect = Callable[[], Connection]
 
 
 class ReconnectingSession:
-    """For one thread at a time; ``abort`` may come from any."""
+    """A session for one thread at a time; any thread may call ``abort``."""
 
     def __init__(self, connect: Connect):
         self._connect = connect
         self._session: Connection | None = None
 
     def get(self) -> Connection:
-        """Raises DatabaseDown."""
+        """The session, opened if necessary. Raises DatabaseDown."""
         if self._session is None or self._session.closed:
             self._session = self._connect()
         return self._session
 
     def fresh(self) -> Connection:
-        """As ``get``, where something new begins: a session that the server has ended meanwhile is replaced."""
+        """As ``get``, at the begin of new work: replaces a session that the server has closed."""
         if self._session and not self._session.is_closed_by_server():
             return self._session
         self.close()
         return self.get()
 
     def held(self) -> Connection:
-        """The one in use, whose transaction must not go on in another. Raises DatabaseDown where it was lost,
-        ClosedFromWithin where whoever used it has closed it.
+        """The session in use, whose transaction cannot continue in another. Raises DatabaseDown if it was lost,
+        SessionClosedByHandler if its user has closed it.
         """
         if self._session and self._session.closed_locally:
             raise SessionClosedByHandler
@@ -52,7 +52,7 @@ class ReconnectingSession:
 
     @property
     def has_failed(self) -> bool:
-        """Its transaction takes no more statements."""
+        """Whether its transaction accepts no more statements."""
         return self._session is not None and not self._session.closed and self._session.has_failed
 
     def abort(self) -> None:
@@ -65,7 +65,7 @@ class ReconnectingSession:
 
 
 class Sessions:
-    """Of who sends from many threads: one for each that does so at the same moment."""
+    """Sessions for sends from many threads, one per concurrent send."""
 
     def __init__(self, connect: Connect):
         self._connect = connect
@@ -83,14 +83,14 @@ class Sessions:
             return PooledSession(ReconnectingSession(self._connect), self._idle)
 
     def close(self) -> None:
-        """Those that nobody uses. Who sends afterwards gets new ones."""
+        """Close idle sessions. Later sends open new ones."""
         with suppress(IndexError):
             while True:
                 self._idle.pop().close()
 
 
 class PooledSession:
-    """A session that comes back to those that are idle."""
+    """A session that returns to the idle ones after the block."""
 
     __slots__ = ("_idle", "_session")
 

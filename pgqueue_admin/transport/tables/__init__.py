@@ -1,1 +1,1 @@
-"""Tables of the engine: queues and the routing of events, and what such a table must have."""
+"""Tables of the engine in terms of messages: queues and subscriptions."""

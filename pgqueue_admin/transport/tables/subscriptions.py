@@ -1,4 +1,4 @@
-"""Subscriptions: the routing table that all endpoints of a system share (wire sheet 4)."""
+"""Subscriptions: the table that all endpoints of a system share (wire sheet 4)."""
 
 import logging
 import threading
@@ -19,10 +19,10 @@ CACHE_SECONDS = 5.0
 
 
 class Subscriptions:
-    """Subscribers by topic, remembered for five seconds as the original does."""
+    """Subscribers by topic, cached for five seconds like the original."""
 
     def __init__(self, addressing: Addressing, table: str = "", clock: Callable[[], float] = time.monotonic):
-        """``table``: its address where it is another. A schema given for a queue of its name has no say."""
+        """``table``: another address of the table. ``schemas`` of queues do not apply to it."""
         self.address = addressing.dialect.parse_address(table or TABLE, addressing.schema)
         self._addressing = addressing
         self._store = addressing.dialect.subscription_store(self.address)
@@ -37,17 +37,17 @@ class Subscriptions:
         return self._store.faults(session)
 
     def subscribe(self, session: Session, endpoint: str, queue: Address, topic: str) -> None:
-        """An endpoint has one queue a topic: the newest. Other processes see it within ``CACHE_SECONDS``."""
+        """Subscribe; the newest queue of endpoint and topic counts. Others see it within ``CACHE_SECONDS``."""
         self._store.subscribe(session, endpoint, full_name(topic), self._addressing.canonical(queue))
         self._forget()
 
     def unsubscribe(self, session: Session, endpoint: str, topic: str) -> None:
-        """Whatever its queue is; nothing happens where it is not subscribed."""
+        """Delete the subscription, whatever its queue; no effect without one."""
         self._store.unsubscribe(session, endpoint, full_name(topic))
         self._forget()
 
     def subscribers(self, session: Session, topics: list[str]) -> list[Address]:
-        """Each queue once that wants one of ``topics``, as of at most ``CACHE_SECONDS`` ago."""
+        """Queues subscribed to any of ``topics``, each once, at most ``CACHE_SECONDS`` old."""
         key = tuple(topics)
         known_at, addresses = self._known.get(key, (None, []))
         if known_at is None or self._clock() - known_at >= CACHE_SECONDS:
@@ -57,7 +57,7 @@ class Subscriptions:
         return addresses
 
     def _remember(self, key: tuple[str, ...], addresses: list[Address]) -> None:
-        """The newest last. What is too old to be used goes, or who publishes ever new types would fill the memory."""
+        """Add as the newest, and drop expired entries: ever new types would fill the memory."""
         now = self._clock()
         self._known.pop(key, None)
         self._known[key] = now, addresses
@@ -65,12 +65,12 @@ class Subscriptions:
             del self._known[oldest]
 
     def _read(self, session: Session, topics: list[str]) -> list[Address]:
-        """Two spellings of one address are one queue."""
+        """Query the table; spellings of the same address count once."""
         found = map(self._resolved, self._store.subscribers(session, topics))
         return [address for address in dict.fromkeys(found) if address]
 
     def _resolved(self, address: str) -> Address | None:
-        """None: no endpoint could ever receive there, and all others are still to get theirs."""
+        """The address; None if unreadable: no endpoint can receive there, and the others still get their copies."""
         try:
             return self._addressing.resolve(address)
         except AddressUnreadable as error:

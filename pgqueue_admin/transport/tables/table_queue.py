@@ -1,4 +1,4 @@
-"""A queue that is a table: messages in, messages out."""
+"""A queue table in terms of messages."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import timedelta
@@ -16,7 +16,7 @@ _seq = attrgetter("seq")
 
 
 class TableQueue:
-    """One queue table, in terms of messages. Every method but purge works in the caller's transaction."""
+    """One queue table. Every method but purge works in the caller's transaction."""
 
     def __init__(self, dialect: Dialect, address: Address):
         self.address = address
@@ -34,7 +34,7 @@ class TableQueue:
         self._store.add_body_column(session)
 
     def faults(self, session: Session, readable: bool = False) -> Iterator[TableFault]:
-        """What keeps it from being a queue. ``readable``: its bodies are to be, by SQL (a column bodystring)."""
+        """Defects of the table as a queue. ``readable``: require bodies readable by SQL (a column bodystring)."""
         return self._store.faults(session, readable)
 
     def send(self, session: Session, messages: Sequence[OutgoingMessage]) -> None:
@@ -43,55 +43,55 @@ class TableQueue:
             session.run_all(self.insertions(messages))
 
     def insertions(self, messages: Sequence[OutgoingMessage]) -> list[Command]:
-        """What inserts them; at least one message."""
+        """Statements that insert them; at least one message."""
         return self._store.insertions(list(map(_row, messages)))
 
     def load(self, session: Session, messages: Sequence[OutgoingMessage]) -> bool:
-        """As ``send``, as fast as the database can. False: the table takes no bulk load, and nothing was written."""
+        """As ``send``, by bulk load. False: the table accepts none, and nothing was written."""
         spans = {span for each in messages if (span := milliseconds(each.ttbr)) is not None}
         return self.load_rows(session, map(_row, messages), spans)
 
     def load_rows(self, session: Session, rows: Iterable[QueueRow], spans: Collection[int] = ()) -> bool:
-        """As ``load``, of rows that are made meanwhile. ``spans``: the times to expire that occur."""
+        """As ``load``, of rows made lazily. ``spans``: the expiry times that occur."""
         return self._store.load(session, rows, spans)
 
     def send_as_it_is(self, session: Session, row_id: str, headers_text: str, body: bytes) -> None:
-        """Insert what cannot be read, unchanged but for an id that is there already; it no longer expires."""
+        """Insert an unreadable message unchanged, except for an id that the table has already; it never expires."""
         self._store.send_as_it_is(session, row_id, headers_text, body)
 
     def receive(self, session: Session, low: int = LOWEST) -> IncomingMessage | None:
-        """Take the message of the lowest seq that nobody has (T7, T9). It is gone when the transaction commits.
+        """Delete the free message of the lowest seq (T7, T9). It is gone when the transaction commits.
 
-        ``low``: nothing below it is looked for.
+        ``low``: the lowest seq to receive.
         """
         row = session.one(*self.receiving(low))
         return IncomingMessage.of_row(self.address, row) if row else None
 
     def receiving(self, low: int = LOWEST, most: int = 1) -> Command:
-        """What takes up to ``most`` of them; its rows are for ``read``."""
+        """The statement that receives up to ``most``; pass its rows to ``read``."""
         return self._store.receiving(low, most)
 
     def read(self, rows: list[Row]) -> list[IncomingMessage]:
-        """The lowest seq first. It takes the rows: what a batch keeps, the garbage collector walks again and again."""
+        """Messages of the rows, lowest seq first. Clears ``rows``: the garbage collector would scan them repeatedly."""
         rows.sort(key=_seq)
         messages = [IncomingMessage.of_row(self.address, row) for row in rows]
         rows.clear()
         return messages
 
     def is_received(self, session: Session, row: Row) -> bool:
-        """Of a batch whose transaction is over: it was committed, and the row is gone."""
+        """Whether a batch's ended transaction was committed, so that the row is gone."""
         return self._store.is_received(session, row)
 
     def peek(self, session: Session) -> int:
-        """Highest minus lowest seq that nobody has, plus one; 0 when there is none (T10)."""
+        """Highest minus lowest free seq, plus one; 0 without free rows (T10)."""
         return self.look(session).pending
 
     def look(self, session: Session) -> PeekResult:
-        """As ``peek``, and which seq is the lowest."""
+        """As ``peek``, with the lowest seq."""
         return self._store.peek(session)
 
     def purge(self, session: Session, expired_only: bool = False) -> int:
-        """Delete what nobody has in hand, a chunk at a time, each a commit of its own; return how many."""
+        """Delete free rows, in chunks with a commit each; return how many."""
         return self._store.purge(session, expired_only)
 
 

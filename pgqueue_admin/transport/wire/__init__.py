@@ -1,1 +1,1 @@
-"""What a message is on the wire: its headers, addresses, bodies, times and ids."""
+"""The wire format of messages: headers, addresses, bodies, times, ids."""

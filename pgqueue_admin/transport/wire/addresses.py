@@ -20,14 +20,14 @@ def table_name(base: str, qualifier: str = "", discriminator: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Addressing:
-    """How one endpoint reads addresses: a schema given for the queue, else the address's own, else the default."""
+    """Resolves an endpoint's addresses: the schema configured for the queue, else the address's, else the default."""
 
     dialect: Dialect
     schema: str
     schemas: Mapping[str, str] = field(default_factory=dict)  # by table name, without quotes
 
     def resolve(self, destination: str | Address) -> Address:
-        """The table a destination means; an Address needs no reading. Raises AddressUnreadable."""
+        """The table of a destination; an Address is returned unchanged. Raises AddressUnreadable."""
         if isinstance(destination, Address):
             return destination
         read = self.dialect.parse_address(destination, self.schema)
@@ -41,7 +41,7 @@ class Addressing:
 
 
 def name_faults(dialect: Dialect, endpoint: str, instance: str = "", send_only: bool = False) -> list[str]:
-    """Why this endpoint cannot be named so: every table made for it must fit, also its delayed one."""
+    """Faults of an endpoint's name: all its tables must fit the limit, also the delayed one."""
     if not endpoint or "\0" in endpoint + instance:
         return ["An endpoint needs a name, and that name may not hold a NUL character."]
     if send_only:
@@ -54,7 +54,7 @@ def name_faults(dialect: Dialect, endpoint: str, instance: str = "", send_only: 
 
 
 def queue_faults(addressing: Addressing, what: str, queue: str) -> list[str]:
-    """Why this queue of the settings cannot be made. ``what``: the setting's name."""
+    """Faults of a queue in the settings. ``what``: the setting's name."""
     try:
         table = addressing.resolve(queue).table
     except AddressUnreadable as error:
@@ -63,16 +63,16 @@ def queue_faults(addressing: Addressing, what: str, queue: str) -> list[str]:
 
 
 def own_queue_faults(addressing: Addressing, own: Sequence[Address], what: str, queue: str) -> list[str]:
-    """Why this queue of the settings cannot be the endpoint's own."""
+    """Fault of a queue in the settings that is the endpoint's own."""
     try:
         comes_back = queue and addressing.resolve(queue) in own
-    except AddressUnreadable:  # told by queue_faults
+    except AddressUnreadable:  # reported by queue_faults
         return []
     return [f"The {what} {queue!r} is the endpoint's own: {_COMES_BACK[what]}."] if comes_back else []
 
 
 def _too_long(dialect: Dialect, what: str, table: str) -> Iterator[str]:
-    """In bytes, not letters: beyond the limit PostgreSQL would cut the names of keys and sequences."""
+    """Measure bytes, not characters: beyond the limit PostgreSQL would truncate names of keys and sequences."""
     size, limit = len(table.encode()), dialect.max_table_bytes
     if size > limit:
         yield f"{what} is {size - limit} bytes too long: its table {table!r} has {size} bytes and {limit} are allowed."

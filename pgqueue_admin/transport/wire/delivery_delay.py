@@ -1,4 +1,4 @@
-"""How long a message is kept back: a duration, or until when."""
+"""Delay of a message: a duration or a due time."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +9,7 @@ Delay = timedelta | datetime
 
 
 def check(delay: Delay, ttbr: timedelta | None, has_table: bool) -> None:
-    """Raises ValueError for what no delayed message can be (wire sheet 3)."""
+    """Raises ValueError for an invalid delay (wire sheet 3)."""
     if not has_table:
         raise ValueError("an endpoint that only sends has no delayed table: leave out delay=, or let it receive")
     if ttbr is not None:
@@ -34,12 +34,12 @@ def _check_year(at: datetime) -> None:
 
 
 def headers(made: h.Headers, delay: Delay, destination: str, since: datetime) -> h.Headers:
-    """With where to and, unless it was said before, until when; the destination stands as it was given."""
+    """Add the destination as given and, if missing, the due time."""
     due = since + delay if isinstance(delay, timedelta) else delay
     return {h.DELIVER_AT: wire_time(due)} | made | {h.FORWARD_DESTINATION: destination}
 
 
 def seconds(delay: Delay) -> float:
-    """From now on; 0 for what is over."""
+    """Seconds from now; 0 if past."""
     left = delay if isinstance(delay, timedelta) else delay - datetime.now(UTC)
     return max(0.0, left.total_seconds())

@@ -12,19 +12,19 @@ from pgqueue_admin.transport.wire.message import IncomingMessage
 from pgqueue_admin.transport.wire.serializers import Serializers
 from pgqueue_admin.transport.wire.wire_times import LONGEST_SPAN, SHORTEST_SPAN, wire_now, wire_timespan
 
-# What all messages of one send have in common: made, and written down, once however many they are.
+# Headers common to all messages of a send are made and serialized once.
 _IDS = f'{{"{h.MESSAGE_ID}":"%s","{h.CONVERSATION_ID}":"%s","{h.CORRELATION_ID}":"%s"'
 
 
 class FixedHeaders(NamedTuple):
-    """What does not change from send to send; ``text`` is as ``headers.pairs`` writes it."""
+    """Headers that are the same in every send; ``text`` is their form by ``headers.pairs``."""
 
     headers: h.Headers
     text: str
 
 
 class HeaderTemplate:
-    """``times``: of this send, as text. ``given``: by the caller; wins."""
+    """Makes the headers of the messages of one send. ``times``: as text. ``given``: the caller's, which win."""
 
     __slots__ = ("_end", "_fixed", "_given", "_incoming", "_times")
 
@@ -36,26 +36,26 @@ class HeaderTemplate:
         self._incoming = incoming
 
     def headers(self) -> Mapping[str, str | None]:
-        """Of the next message."""
+        """Headers of the next message."""
         if self._given:
             own = identity(self._incoming, self._given.get(h.MESSAGE_ID))
             return {**own, **self._fixed.headers, **h.parse(f"{{{self._times}}}"), **self._given}
         return h.SerializedHeaders(*self.written())
 
     def written(self) -> tuple[str, str]:
-        """The same as text, behind the message's id."""
+        """Id and serialized headers of the next message."""
         if self._given:
             made = self.headers()
             return h.message_id(made) or "", h.dump(made)
         if self._incoming:
             own = identity(self._incoming)
             return own[h.MESSAGE_ID] or "", f"{{{h.pairs(own)}{self._end}"
-        message, conversation = new_ids()  # as ``identity``: nobody's answer, and ids of ours need no quoting
+        message, conversation = new_ids()  # as ``identity`` without ``incoming``; our ids need no quoting
         return message, _IDS % (message, conversation, message) + self._end
 
 
 def identity(incoming: IncomingMessage | None, given: str | None = None) -> h.Headers:
-    """The ids of a message, and its relation to the one that is being handled. ``given``: its own."""
+    """The ids of a message, and its relation to the one being handled. ``given``: its own id."""
     own, conversation = new_ids()
     if incoming is None:
         own = given or own
@@ -69,14 +69,14 @@ def identity(incoming: IncomingMessage | None, given: str | None = None) -> h.He
 
 
 SEND, PUBLISH, REPLY = "Send", "Publish", "Reply"
-WIRE_VERSION = "10.2.8"  # of NServiceBus, as whose endpoint this one writes: readers ask it what may be missing
+WIRE_VERSION = "10.2.8"  # of NServiceBus, whose format we write: readers derive from it which headers may be missing
 _TRACES: dict[str, h.Headers] = {SEND: {h.START_NEW_TRACE: "False"}, PUBLISH: {h.START_NEW_TRACE: "True"}, REPLY: {}}
 
 Types = str | Sequence[str]
 
 
 class HeaderComposer:
-    """Puts headers and bodies together for one endpoint."""
+    """Composes headers and bodies for one endpoint."""
 
     def __init__(self, endpoint: str, reply_to: str | None, serializers: Serializers):
         self._endpoint = endpoint
@@ -102,13 +102,13 @@ class HeaderComposer:
         return HeaderTemplate(fixed, times, headers, incoming)
 
     def compose_code(self, code: int, headers: h.Headers, incoming: IncomingMessage) -> h.Headers:
-        """Headers of an answer without a body, hence without type and format."""
+        """Headers of a reply without body, hence without type and content type."""
         answer = {h.CONTROL_MESSAGE: "True", h.ERROR_CODE: str(code)}
         sent = {h.TIME_SENT: wire_now()}
         return {**identity(incoming), **_intent(REPLY), **self._sender(), **sent, **answer, **headers}
 
     def _sender(self) -> h.Headers:
-        """Who only sends has no queue that could be replied to."""
+        """Headers of the sender. A send-only endpoint has no reply address."""
         reply_to: h.Headers = {h.REPLY_TO_ADDRESS: self._reply_to} if self._reply_to else {}
         return {
             **reply_to,
@@ -119,7 +119,7 @@ class HeaderComposer:
         }
 
     def _write_fixed(self, intent: str, types: str) -> FixedHeaders:
-        """What each message of these types has."""
+        """Headers of every message of these types."""
         if not types:
             raise ValueError('a message needs a type, such as "Shop.PlaceOrder": without one no endpoint handles it')
         content = {h.CONTENT_TYPE: self._serializers.main.content_type, h.ENCLOSED_MESSAGE_TYPES: types}
@@ -128,7 +128,7 @@ class HeaderComposer:
 
 
 def stamped(headers: h.Headers, now: str) -> h.Headers:
-    """As they are sent on: what each dispatch adds where it is absent (wire sheet 7.2)."""
+    """Add the headers that each dispatch adds if missing (wire sheet 7.2)."""
     return {h.TIME_SENT: now, h.VERSION: WIRE_VERSION, **headers}
 
 

@@ -1,4 +1,4 @@
-"""Headers of a message: their names, their JSON, and which of them a retry takes off (wire sheet 2.2, 7.2, 8.3)."""
+"""Headers of a message: names, JSON format, and those that a retry removes (wire sheet 2.2, 7.2, 8.3)."""
 
 import json
 import re
@@ -69,7 +69,7 @@ FAILURE_PREFIXES = (
     "ServiceControl.EditOf",
 )
 
-_REMEMBERED = 2000  # characters: what strangers write is not kept for ever
+_REMEMBERED = 2000  # characters: longer foreign texts are not cached
 _VALUES = {str, type(None)}
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -80,12 +80,12 @@ class HeadersUnreadable(ValueError):
 
 
 def parse(text: str | None) -> Headers:
-    """Read a headers column. No text is no headers; what an endpoint cannot read raises HeadersUnreadable."""
+    """Parse a headers column; empty without text. Raises HeadersUnreadable for what endpoints cannot read, either."""
     if not text:
         return {}
     try:
         found = orjson.loads(text)
-    except orjson.JSONDecodeError:  # it refuses more than endpoints do; what it reads, it reads as they do
+    except orjson.JSONDecodeError:  # it refuses more than endpoints do, but agrees with them on the rest
         found = _read(text)
         _refuse_unless_texts(found)
     if type(found) is not dict or not _VALUES.issuperset(map(type, found.values())):
@@ -101,7 +101,7 @@ def _read(text: str) -> Any:
 
 
 class SerializedHeaders(Mapping[str, str | None]):
-    """Headers that nobody changes any more: their text, and the message's id in it. Read where more is asked for."""
+    """Immutable serialized headers, with the message's id; parsed on demand for other headers."""
 
     __slots__ = ("_read", "message_id", "text")
 
@@ -135,7 +135,7 @@ def dump(headers: Mapping[str, str | None]) -> str:
 
 
 def pairs(headers: Mapping[str, str | None]) -> str:
-    """What stands between the braces."""
+    """The JSON members, without braces."""
     try:
         each = [f"{_quoted(name)}:{'null' if value is None else _quoted(value)}" for name, value in headers.items()]
     except TypeError:
@@ -149,12 +149,12 @@ def pairs(headers: Mapping[str, str | None]) -> str:
 
 
 def strip_failure(headers: Headers) -> Headers:
-    """What stays when a failed message is retried: ServiceControl's five prefixes go, all else is kept."""
+    """Headers of a retried message: all except those with ServiceControl's five prefixes."""
     return {name: value for name, value in headers.items() if not name.startswith(FAILURE_PREFIXES)}
 
 
 def of_its_own_trace(headers: Headers) -> Headers:
-    """What a traced message gets when it is put aside or away: it comes back long after its sender's trace."""
+    """Header that a traced message gets when delayed or dead-lettered: it returns long after its sender's trace."""
     return {START_NEW_TRACE: "True"} if TRACE_PARENT in headers else {}
 
 
@@ -164,7 +164,7 @@ def enclosed_types(headers: Headers) -> tuple[str, ...]:
 
 
 def enclosed_type(headers: Headers) -> str:
-    """The message's own type, e.g. ``Shop.Messages.Commands.PlaceOrder``; empty when the headers name none."""
+    """The message's own type, e.g. ``Shop.Messages.Commands.PlaceOrder``; empty if the headers name none."""
     types = enclosed_types(headers)
     return types[0] if types else ""
 
@@ -175,7 +175,7 @@ def is_control_message(headers: Headers) -> bool:
 
 
 def types_in(text: str) -> tuple[str, ...]:
-    """As ``enclosed_types``, of the header's text: a queue sees the same few again and again."""
+    """As ``enclosed_types``, of the header's text; cached, because a queue sees the same few repeatedly."""
     return _types_in(text) if len(text) <= _REMEMBERED else _types_in.__wrapped__(text)
 
 
@@ -185,7 +185,7 @@ def _types_in(text: str) -> tuple[str, ...]:
 
 
 def _refuse_unless_texts(headers: Any) -> None:
-    """Looks at each, which costs more than the rest of parsing: only asked where something may be found."""
+    """Raise HeadersUnreadable for a value that is no text. Called on suspicion: it costs more than parsing."""
     if not isinstance(headers, dict):
         raise HeadersUnreadable(f"the headers are {_kind(headers)}, not an object")
     for name, value in headers.items():

@@ -13,5 +13,5 @@ def machine() -> str:
 
 @cache
 def host_id() -> str:
-    """32 hex digits, the same for a program on a machine each time it starts."""
+    """32 hex digits, constant for a program on a machine."""
     return hashlib.md5(f"{machine()}\0{sys.argv[0]}".encode(), usedforsecurity=False).hexdigest()

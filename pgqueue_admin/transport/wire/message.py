@@ -1,4 +1,4 @@
-"""A message as it was received, and one that is to be sent."""
+"""Incoming and outgoing messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,18 +15,18 @@ from pgqueue_admin.transport.wire.wire_times import parse_time, parse_timespan
 class IncomingMessage:
     """A received row. Unreadable headers count as none, and ``unreadable`` says why.
 
-    Nobody changes it; it is not frozen, since each would take longer to make so than its headers to parse.
+    Treat it as immutable; it is not frozen, because creating a frozen one costs more than parsing its headers.
     """
 
     queue: Address
-    row_id: str  # a UUID, as text: T2: made by the sender, of no use to the transport but to tell rows apart
+    row_id: str  # T2: a UUID as text, made by the sender; the transport only tells rows apart by it
     seq: int
     expired: bool
     headers_text: str
     raw_body: bytes | None
     headers: h.Headers = field(default_factory=dict)
     unreadable: str = ""
-    headers_lost: bool = False  # it is the headers that cannot be read, not the body
+    headers_lost: bool = False  # the headers are unreadable, not the body
 
     @classmethod
     def of_row(cls, queue: Address, row: Any) -> "IncomingMessage":
@@ -44,7 +44,7 @@ class IncomingMessage:
 
     @property
     def message_id(self) -> str:
-        """The logical id, or the row's if the sender gave none."""
+        """The logical id, or the row's id if the sender gave none."""
         return self.headers.get(h.MESSAGE_ID) or self.row_id
 
     @property
@@ -53,23 +53,23 @@ class IncomingMessage:
 
     @property
     def type(self) -> str:
-        """The concrete type's full name, or empty."""
+        """Full name of the concrete type, or empty."""
         types = self.types
         return types[0] if types else ""
 
     @property
     def forward_to(self) -> str:
-        """Where a delayed message goes from here, as its sender wrote it."""
+        """Final destination of a delayed message, as its sender wrote it."""
         return self.headers.get(h.FORWARD_DESTINATION) or ""
 
     def at_its_destination(self) -> "IncomingMessage":
-        """Without the forward header, as handlers and error queues know it."""
+        """The message without the forward header, as handlers and error queues see it."""
         kept = {name: value for name, value in self.headers.items() if name != h.FORWARD_DESTINATION}
         return replace(self, headers=kept)
 
     @property
     def sent(self) -> datetime | None:
-        """When it was sent; a delayed one: when it was due."""
+        """When it was sent, or due if delayed."""
         due = self.headers.get(h.DELIVER_AT)
         return (parse_time(due) if due else None) or parse_time(self.headers.get(h.TIME_SENT))
 
@@ -80,7 +80,7 @@ class IncomingMessage:
 
 @dataclass(slots=True)
 class OutgoingMessage:
-    """One row to be inserted. The message's id is in the headers; the row's is made with the row (T2)."""
+    """One row to insert. The message's id is in the headers; the row's id is made at the insert (T2)."""
 
     destination: Address
     headers: Mapping[str, str | None]
@@ -90,10 +90,10 @@ class OutgoingMessage:
 
     @property
     def message_id(self) -> str | None:
-        """None: the sender gave none."""
+        """The message's id; None if the sender gave none."""
         return h.message_id(self.headers)
 
     @property
     def key(self) -> tuple[str | None, Address]:
-        """Two messages with the same key in one dispatch are one (wire sheet 5)."""
+        """Messages with the same key in one dispatch are duplicates (wire sheet 5)."""
         return self.message_id, self.destination

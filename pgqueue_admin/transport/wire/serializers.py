@@ -9,7 +9,7 @@ import orjson
 
 from pgqueue_admin.transport.errors import MessageUnreadable
 
-_LONG = re.compile(rb"\d{19}")  # numbers beyond 64 bits orjson would round
+_LONG = re.compile(rb"\d{19}")  # orjson would round numbers beyond 64 bits
 _BYTES = (bytes, bytearray, memoryview)
 _AS_JSON_DOES = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 
@@ -22,7 +22,7 @@ class Serializer(Protocol):
 
 
 class JsonSerializer:
-    """The default. A UTF-8 byte order mark in front is accepted, as endpoints do."""
+    """The default. Accepts a UTF-8 byte order mark, as endpoints do."""
 
     content_type = "application/json"
 
@@ -43,7 +43,7 @@ class JsonSerializer:
 
 
 def _text(value: Any) -> Any:
-    """What is not JSON by itself is written as its text, an enumeration's member as its value."""
+    """JSON form of other objects: an enumeration's member as its value, anything else as its text."""
     return value.value if isinstance(value, Enum) else str(value)
 
 
@@ -55,7 +55,7 @@ def _dump(message: Any) -> bytes:
 
 
 class RawSerializer:
-    """Bytes as they are."""
+    """Leaves bytes unchanged."""
 
     content_type = "application/octet-stream"
 
@@ -74,11 +74,11 @@ class Serializers:
         self._by_type = {each.content_type: each for each in (*others, self.main)}
 
     def dump(self, message: Any) -> bytes:
-        """Bytes are taken as they are."""
+        """Serialize a message; bytes are unchanged."""
         return bytes(message) if isinstance(message, _BYTES) else self.main.dump(message)
 
     def load(self, body: bytes, content_type: str | None) -> Any:
-        """An unknown content type is read as the main one. Raises MessageUnreadable."""
+        """Deserialize a body; an unknown content type is read as the main one. Raises MessageUnreadable."""
         serializer = self._by_type.get(content_type or "", self.main)
         try:
             return serializer.load(body)

@@ -1,4 +1,4 @@
-"""Names of .NET types, which may hold commas, dots and semicolons inside [[...]] of their own."""
+"""Names of .NET types, which may contain commas, dots and semicolons inside [[...]]."""
 
 import re
 
@@ -16,7 +16,7 @@ def full_name(qualified: str) -> str:
 
 
 def short_type(name: str, deepest: int = 5) -> str:
-    """The type as people say it: no namespace, no assembly, generics as ``Failure<PlaceOrder>``, five deep at most."""
+    """A short display name: no namespace, no assembly, generics as ``Failure<PlaceOrder>``, at most five deep."""
     name = full_name(name)
     bare = _ARITY.sub("", name.partition("[[")[0]).rpartition(".")[2]
     arguments = [short_type(each, deepest - 1) if deepest else "…" for each in _arguments(name)]

@@ -1,4 +1,4 @@
-"""Times and spans as they stand in headers (wire sheet 7.1)."""
+"""Times and spans in the format of headers (wire sheet 7.1)."""
 
 import re
 import time
@@ -8,8 +8,8 @@ from functools import lru_cache
 _TIME = re.compile(r"(\d{4}).(\d\d).(\d\d).(\d\d).(\d\d).(\d\d).(\d{6})..", re.ASCII | re.DOTALL)
 _SPAN = re.compile(r"(-?)(?:(\d{1,8})\.)?(\d\d?):(\d\d?):(\d\d?)(?:\.(\d{1,7}))?", re.ASCII)
 
-SHORTEST_SPAN = timedelta(milliseconds=1)  # tables and headers of the original know no less
-LONGEST_SPAN = timedelta(days=2_900_000)  # from now into the year 9966: 9999 is the last that a header can say
+SHORTEST_SPAN = timedelta(milliseconds=1)  # the resolution of the original's tables and headers
+LONGEST_SPAN = timedelta(days=2_900_000)  # ends in the year 9966: headers end with 9999
 
 
 def wire_time(instant: datetime) -> str:
@@ -19,7 +19,7 @@ def wire_time(instant: datetime) -> str:
 
 
 def wire_now() -> str:
-    """``wire_time`` of this moment, which is in every message."""
+    """``wire_time`` of now; fast, because every message has it."""
     seconds, rest = divmod(time.time_ns(), 1_000_000_000)
     return f"{_second(seconds)}:{rest // 1000:06} Z"
 
@@ -30,7 +30,7 @@ def _second(since_epoch: int) -> str:
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """Read as endpoints do: the length and the digits count, the separators do not. None when it is not a time."""
+    """Parse as endpoints do: length and digits count, separators do not. None if it is not a time."""
     match = _TIME.fullmatch(text) if text else None
     if match is None:
         return None
@@ -51,7 +51,7 @@ def wire_timespan(span: timedelta) -> str:
 
 
 def parse_timespan(text: str | None) -> timedelta | None:
-    """None when it is not a span; a fraction finer than Python's microsecond is cut."""
+    """Parse a span; None if it is not one. A fraction finer than a microsecond is truncated."""
     match = _SPAN.fullmatch(text.strip()) if text else None
     if match is None:
         return None
