@@ -20,7 +20,7 @@ class OutboxRecord(NamedTuple):
 
 
 class OutboxWork(NamedTuple):
-    """``leads``: this process alone maintains the table. ``purge``, ``relay``: there is something to do so with."""
+    """``leads``: this process alone maintains the table. ``purge``, ``relay``: records to purge or dispatch exist."""
 
     leads: bool
     purge: bool

@@ -101,7 +101,7 @@ class Endpoint(Client):
         log.info("Endpoint %s receives from %s", self.name, self.queue)
 
     def handling(self) -> MessageHandling:
-        """Reads and handles a message in the caller's transaction; receives nothing."""
+        """Make an object that reads and handles messages in the caller's transaction; it receives nothing."""
         return self._wiring().handling()
 
     def _wiring(self) -> Wiring:

@@ -1,4 +1,4 @@
-"""Errors of the engine: unreadable messages, and what a handler may not do."""
+"""Errors of the engine: unreadable messages, and forbidden acts of handlers."""
 
 from collections.abc import Iterable
 
@@ -47,7 +47,7 @@ class NotForwarded(Unrecoverable):
 
 
 class QueueUnfit(Exception):
-    """A table is missing, or lacks what a queue needs. ``said``: the same without the statements that mend it."""
+    """A table is missing, or unfit as a queue. ``said``: the text without the statements that repair it."""
 
     def __init__(self, text: str, said: str):
         super().__init__(text)

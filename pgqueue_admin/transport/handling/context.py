@@ -94,7 +94,7 @@ class MessageContext(SendApi):
 
     @property
     def connection(self) -> Connection | None:
-        """The receive transaction's session; None without such a transaction."""
+        """The session of the handlers' transaction: the receive's, with an outbox the outbox's; None in mode none."""
         return cast("Connection | None", self._lent())
 
     def _lent(self) -> GuardedConnection | None:

@@ -17,7 +17,7 @@ SECONDS_TO_TRIGGER = 30.0
 
 
 class BreakerTrouble(NamedTuple):
-    """A failing step behind a breaker: since how many seconds, the last error, and whether the breaker is open."""
+    """A failing step behind a breaker: for how many seconds, the last error, and whether the breaker is open."""
 
     what: str
     seconds: float

@@ -95,5 +95,5 @@ class OutgoingMessage:
 
     @property
     def key(self) -> tuple[str | None, Address]:
-        """Messages with the same key in one dispatch are duplicates (wire sheet 5)."""
+        """Of messages with the same key in one dispatch, only the last is sent (wire sheet 5)."""
         return self.message_id, self.destination
