@@ -306,7 +306,7 @@ _LITERAL = re.compile(r"\[(?:\d{1,3}(?:\.\d{1,3}){3}|IPv6:[0-9a-fA-F:.]+)\]", re
 
 
 def greeting(sender: str) -> str:
-    """Name for SMTP EHLO: a full host name, which strict servers demand; empty for an address literal."""
+    """Name for SMTP EHLO: a full host name, which strict servers demand; empty: our address in brackets."""
     said: str = env("PGQUEUE_EMAIL_HELO", default="").strip()
     if said and not (_FULL_NAME.fullmatch(said) or _LITERAL.fullmatch(said)):
         form = "a full host name such as queues.example.org, or an address such as [192.0.2.1]"

@@ -179,7 +179,7 @@ class ReceiveTask:
             self._disturbed(cause_of(error))
 
     def _again(self, error: Exception) -> None:
-        """Receive again after a conflict, which is no failure: the other process will have finished soon."""
+        """Receive again after a conflict, which is not counted: the other transaction has ended, or will soon."""
         log.info("A message is received again, since it was handled beside: %s", cause_of(error))
         self._work.signals.wake()
 
