@@ -39,7 +39,7 @@ class UrlUnreadable(DatabaseError):
 
 
 class Busy(DatabaseError):
-    """As many look at this already as may at once."""
+    """Too many sessions read this already: try again in a moment."""
 
 
 class TableMissing(DatabaseError):
@@ -67,7 +67,7 @@ class NotPermitted(DatabaseError):
 
 
 class NotLookedInto(NotPermitted):
-    """Looking into this table would run code of other people's."""
+    """Reading this table would run another user's code."""
 
 
 class ReadOnly(DatabaseError):

@@ -47,7 +47,7 @@ class Shares:
             return ANOTHER_SEARCH
         if any(isinstance(each, tuple) and each[0] == EXPORT for each in most):
             return "Another export of yours is still being read. Wait for its end, or stop it."
-        return f"More than {min(most.values())} at once are not let in, so that other pages go on."
+        return f"{min(most.values())} reads at once are the limit, so that other pages keep working. Try again."
 
     def _fit(self, most: Mapping[Hashable, int]) -> bool:
         return all(self._taken[each] < limit for each, limit in most.items())
