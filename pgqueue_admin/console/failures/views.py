@@ -35,12 +35,14 @@ from pgqueue_admin.models.failure_group import FailureWords, of_teams, words_of
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import content_access
 from pgqueue_admin.services import failure_groups as groups
+from pgqueue_admin.services.content_access import ContentAccess
 from pgqueue_admin.services.failure_groups import FailureActRefused, NoSuchFailure
 from pgqueue_admin.services.trials import MOST
 
 BY = {"cause": "Cause", "type": "Type", "queue": "Queue", "endpoint": "Endpoint"}
 NAMES = 200
 NOT_SEEN = "There is no such failure in the queues that you may see."
+NOTHING_SAID = "The archive has no message of this failure, and nobody has said anything of it."
 
 
 @require_safe
@@ -243,52 +245,59 @@ def _page_of(
 ) -> HttpResponse:
     known = words_of([fingerprint]).get(fingerprint)
     shown_of = request.GET.get("w", "24h")
-    now, access = database_clock.now(), content_access.of(request.user)
-
-    def read(connection: Connection) -> tuple[detail.FailureDetail | None, bool]:
-        """The failure, and whether the archive has fingerprints to read it from."""
-        is_kept = are_kept(connection)
-        return detail.read(connection, fingerprint, known, now, shown_of, access) if is_kept else None, is_kept
-
-    found, problem = query_errors.read(read)
+    access = content_access.of(request.user)
+    found, problem = query_errors.read(partial(_detail, fingerprint, known, shown_of, access))
     view, is_read = found or (None, False)
+    if view is None and known is None and problem is None:
+        raise Http404(NOT_SEEN if visible_queues.current() is not None else NOTHING_SAID)
     payload = columns.of_archive(request, [each.message.id for each in view.samples]) if view else None
     if view and payload:
         view = replace(view, samples=archive_rows.with_columns(view.samples, payload))
-    if view is None and known is None and problem is None:
-        if visible_queues.current() is not None:
-            raise Http404(NOT_SEEN)
-        raise Http404("The archive has no message of this failure, and nobody has said anything of it.")
-    q, acted_on = search_query.of_failure(fingerprint), view.acted_on if view else 0
-    reach = None if acted_on else rows.ONLY_LOOKS
+    unread = known if isinstance(known, FailureGroup) else rows.unnamed(fingerprint)
     about = {
         "fingerprint": fingerprint,
-        "view": view,
-        "row": view.row if view else None,
         "known": known,
-        "cause": view.row.cause
-        if view
-        else access.failure(known if isinstance(known, FailureGroup) else rows.unnamed(fingerprint)),
+        "cause": view.row.cause if view else access.failure(unread),
         "withheld": access.refusal,
         "trouble": problem,
         "is_read": is_read,
         "columns": payload,
         "kept_in_address": [("w", shown_of)] if shown_of != "24h" else [],
-        "q": q,
+        "q": search_query.of_failure(fingerprint),
         "q_all": search_query.of_failure(fingerprint, ""),
         "assign": assign or AssignmentForm(initial=_said(known)),
         "acknowledge": acknowledge or FailureAcknowledgementForm(),
         "refusal": groups.refusal(request.user),
-        "tried": min(view.row.figures.dead, MOST) if view else 0,
         "teams": of_teams([fingerprint]).get(fingerprint, ()),
-        "acted_on": acted_on,
-        "looked_at": view.row.figures.dead - acted_on if view else 0,
-        "retry_refusal": permissions.refusal_on_page(request.user, "retry") or reach,
-        "discard_refusal": permissions.refusal_on_page(request.user, "discard") or reach,
         "here": reverse("failure", args=[fingerprint]),
-        "elsewhere": _elsewhere(fingerprint, view.row.addresses) if view and addresses.is_open("retry_rules") else "",
+        **_of_view(request, fingerprint, view),
     }
     return render(request, "pgqueue_admin/failures/failure.html", about)
+
+
+def _detail(
+    fingerprint: str, known: FailureWords | None, shown_of: str, access: ContentAccess, connection: Connection
+) -> tuple[detail.FailureDetail | None, bool]:
+    """The failure, and whether the archive has fingerprints to read it from."""
+    if not are_kept(connection):
+        return None, False
+    return detail.read(connection, fingerprint, known, database_clock.now(), shown_of, access), True
+
+
+def _of_view(request: HttpRequest, fingerprint: str, view: detail.FailureDetail | None) -> dict[str, Any]:
+    """What the page says of the messages, and which acts it offers on them."""
+    dead, acted_on = (view.row.figures.dead, view.acted_on) if view else (0, 0)
+    reach = None if acted_on else rows.ONLY_LOOKS
+    return {
+        "view": view,
+        "row": view.row if view else None,
+        "tried": min(dead, MOST),
+        "acted_on": acted_on,
+        "looked_at": dead - acted_on,
+        "retry_refusal": permissions.refusal_on_page(request.user, "retry") or reach,
+        "discard_refusal": permissions.refusal_on_page(request.user, "discard") or reach,
+        "elsewhere": _elsewhere(fingerprint, view.row.addresses) if view and addresses.is_open("retry_rules") else "",
+    }
 
 
 def _elsewhere(fingerprint: str, died_in: Sequence[Address]) -> str:
