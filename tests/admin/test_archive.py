@@ -70,7 +70,7 @@ def test_columns_are_short_and_whole_under_the_pointer(sign_in: SignIn) -> None:
     assert all(len(unescape(re.sub(r"<[^>]+>", "", cell))) <= WIDEST for cell in rows)
 
 
-def test_what_is_asked_shows_samples_and_what_a_retry_takes_off(sign_in: SignIn) -> None:
+def test_confirmation_shows_samples_and_headers_a_retry_removes(sign_in: SignIn) -> None:
     client, ids = sign_in("ana"), [message.id for message in dead(30, exception=REFUSED)]
     asked = ask(client, "retry", ids)
     said = text(asked)
@@ -186,7 +186,7 @@ def test_above_20_a_reason_and_above_100_discarded_the_count_are_asked_for(sign_
     assert (operation.state, operation.reason) == ("waiting", "old")
 
 
-def test_all_that_match_can_be_chosen_beyond_the_page(sign_in: SignIn) -> None:
+def test_every_match_beyond_the_page_can_be_chosen(sign_in: SignIn) -> None:
     client = sign_in("ana")
     url = f"{LIST}?queue={BILLING}&state=dead"
     chosen = {"action": "discard", "select_across": "1", "_selected_action": [dead(queue=BILLING)[0].id]}
@@ -227,7 +227,7 @@ def test_a_get_never_acts(sign_in: SignIn) -> None:
     assert not AuditEntry.objects.exists()
 
 
-def test_who_may_only_look_has_no_acts(sign_in: SignIn) -> None:
+def test_viewer_has_no_acts(sign_in: SignIn) -> None:
     viewer, message = sign_in("viewer", VIEWER), dead(exception=REFUSED)[0]
     page = viewer.get(LIST)
     assert page.status_code == 200
@@ -247,7 +247,7 @@ def test_each_act_needs_its_own_right(sign_in: SignIn) -> None:
     assert Permission.objects.filter(codename="discard_message").count() == 1
 
 
-def test_nobody_adds_changes_or_deletes(sign_in: SignIn) -> None:
+def test_messages_cannot_be_added_changed_or_deleted(sign_in: SignIn) -> None:
     root, message = sign_in("root", is_superuser=True), dead()[0]
     assert root.get(f"{LIST}add/").status_code == 403
     assert root.post(f"{LIST}{message.id}/delete/", {"post": "yes"}).status_code == 403
@@ -373,7 +373,7 @@ def test_a_retry_of_many_is_offered_in_stages_and_steered(sign_in: SignIn) -> No
     assert operation.state == "cancelled"
 
 
-def test_who_may_not_retry_steers_nothing(sign_in: SignIn) -> None:
+def test_retry_without_the_right_cannot_be_paused(sign_in: SignIn) -> None:
     client = sign_in("bob", ("discard_message",))
     operation = selection.freeze("retry", [dead(exception=REFUSED)[0].id], "ana", "admin")
     lifecycle.start(operation.pk, "ana", planned=Planned())
@@ -382,7 +382,7 @@ def test_who_may_not_retry_steers_nothing(sign_in: SignIn) -> None:
     assert operation.state == "waiting"
 
 
-def test_who_may_discard_cancels_a_discard_and_no_retry(sign_in: SignIn) -> None:
+def test_discard_right_cancels_a_discard_and_no_retry(sign_in: SignIn) -> None:
     client = sign_in("bob", ("discard_message",))
     found = [selection.freeze(kind, [dead(exception=REFUSED)[0].id], "ana", "admin") for kind in ("discard", "retry")]
     about = {"action": "cancel_rest", "_selected_action": [each.pk for each in found]}
@@ -392,7 +392,7 @@ def test_who_may_discard_cancels_a_discard_and_no_retry(sign_in: SignIn) -> None
     assert [each.state for each in found] == ["cancelled", "frozen"]
 
 
-def test_what_a_retry_changes_in_each_is_asked_too(sign_in: SignIn) -> None:
+def test_retry_with_an_edit_confirms_the_change(sign_in: SignIn) -> None:
     client = sign_in("ana", (*OPERATOR, "read_message"))
     confirm = ask(client, "retry", [dead(exception=REFUSED)[0].id]).redirect_chain[0][0]
     edits.propose(Operation.objects.get().pk, MessageEdit("header", "Tenant", "add", "blue"), "tomas")

@@ -23,7 +23,7 @@ def queue(archived_console: str, settings: Any) -> Any:
     queue.close()
 
 
-def test_they_are_found_opened_and_retried(sign_in: SignIn, queue: LeaseQueue) -> None:
+def test_dead_lease_messages_are_found_opened_and_retried(sign_in: SignIn, queue: LeaseQueue) -> None:
     queue.publish_many([{"kind": "render", "asset": name} for name in ("kettle", "lamp")])
     archived = [ended.archive_id for lease in queue.claim(2) if (ended := queue.finish(lease, "failed", "no encoder"))]
     client = sign_in("ana", (*OPERATOR, "read_message"))

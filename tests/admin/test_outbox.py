@@ -100,7 +100,7 @@ def test_a_long_list_is_paged_by_key(sign_in: Callable[..., Client], look: Conne
     assert "many 051" in text(viewer.get(RECORDS, of(OURS, state="dispatched", after="many 050")))
 
 
-def test_what_a_record_sends_is_read_by_right_and_by_rules(sign_in: Callable[..., Client]) -> None:
+def test_record_content_needs_the_read_right_and_is_masked(sign_in: Callable[..., Client]) -> None:
     asked = of(OURS, id="pending 1")
     page = text(sign_in("vera", *VIEWER).get(RECORD, asked))
     assert "out 1" in page
@@ -130,7 +130,7 @@ def test_sending_asks_first_and_is_the_console_s_act(sign_in: Callable[..., Clie
     assert entry.after == {"records": 1, "messages": 1}
 
 
-def test_one_of_others_is_sent_from_only_where_that_is_on(sign_in: Callable[..., Client], look: Connection) -> None:
+def test_foreign_outbox_sends_only_where_dispatch_is_allowed(sign_in: Callable[..., Client], look: Connection) -> None:
     operator = sign_in("otto", *OPERATOR)
     assert "it is only looked at" in text(operator.post(DISPATCH, of(FOREIGN, record="pending 1")))
     operator.post(DISPATCH, of(FOREIGN, record="pending 1", go="x"))
@@ -140,12 +140,12 @@ def test_one_of_others_is_sent_from_only_where_that_is_on(sign_in: Callable[...,
     assert look.value('select count(*) from "Sales"') == 1
 
 
-def test_who_may_only_look_sends_nothing(sign_in: Callable[..., Client], look: Connection) -> None:
+def test_viewer_sends_nothing(sign_in: Callable[..., Client], look: Connection) -> None:
     assert sign_in("vera", *VIEWER).post(DISPATCH, of(OURS, record="pending 1", go="x")).status_code == 403
     assert look.value('select count(*) from "Sales"') == 0
 
 
-def test_those_of_other_databases_lead_to_the_console(
+def test_outboxes_of_other_databases_link_to_the_console(
     sign_in: Callable[..., Client], databases: Databases, connect: Connect, settings: Settings
 ) -> None:
     """And one that does not answer is unknown."""

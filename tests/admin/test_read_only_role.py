@@ -30,9 +30,7 @@ def only_select(archived_console: str, connect: Callable[[str], Connection]) -> 
     owner.run(f"drop role {name}")
 
 
-def test_one_that_may_just_what_acts_need_is_offered_them(
-    archived_console: str, connect: Callable[[str], Connection]
-) -> None:
+def test_role_that_may_only_insert_is_offered_acts(archived_console: str, connect: Callable[[str], Connection]) -> None:
     """It puts into queues and takes from none: least privilege, as an administrator gives it."""
     owner, name = connect(archived_console), f"putter_{secrets.token_hex(4)}"
     owner.run(
@@ -44,9 +42,10 @@ def test_one_that_may_just_what_acts_need_is_offered_them(
     owner.run(f'drop owned by {name}; drop role {name}; drop table "Input"')
 
 
-def test_one_that_may_write_in_the_archive_alone_is_offered_what_that_is_enough_for(
+def test_role_that_may_update_only_the_archive_is_offered_acts(
     only_select: str, archived_console: str, connect: Callable[[str], Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The archive's acts need no more than that right."""
     connect(archived_console).run(f"grant update on messages.message_archive to {only_select}")
     monkeypatch.setattr(database_role, "FRESH_SECONDS", 0)
     assert until(database_role.current).refusal == ""
@@ -71,14 +70,16 @@ def test_actions_are_not_offered_and_why_is_said(sign_in: SignIn, only_select: s
     assert "action-select" not in page
 
 
-def test_one_that_is_sent_all_the_same_does_nothing(sign_in: SignIn, only_select: str) -> None:
+def test_action_posted_by_a_read_only_role_does_nothing(sign_in: SignIn, only_select: str) -> None:
     asked = {"action": "retry", "_selected_action": [dead(exception=REFUSED)[0].id]}
     page = sign_in("ana").post(LIST, asked, follow=True).content.decode()
     assert "may only SELECT" in page
     assert not Operation.objects.exists()
 
 
-def test_what_was_frozen_before_is_not_started(sign_in: SignIn, request: pytest.FixtureRequest) -> None:
+def test_operation_frozen_before_the_role_lost_writes_stays_frozen(
+    sign_in: SignIn, request: pytest.FixtureRequest
+) -> None:
     client = sign_in("ana")
     operation = selection.freeze("retry", [dead(exception=REFUSED)[0].id], "ana", "admin")
     name = request.getfixturevalue("only_select")

@@ -61,7 +61,7 @@ def test_retry_rules_likewise(root: Client) -> None:
     assert AuditEntry.objects.get(noun="retry rule").origin == "admin"
 
 
-def test_who_may_only_look_removes_nothing(engine: Connection) -> None:
+def test_viewer_removes_no_rule(engine: Connection) -> None:
     one = lease_rules.create(DRAFT, "ana", "console")
     rule = RetryRule.objects.create(message_type="Shop.Old", target='"public"."Sales"', who="ana")
     viewer = signed_in("viewer", "view_leaserule", "view_retryrule")

@@ -28,7 +28,7 @@ def root(console_database: str) -> Client:
     return client
 
 
-def test_it_is_listed_shown_paused_and_resumed(engine: Connection, root: Client) -> None:
+def test_schedule_is_listed_shown_paused_and_resumed(engine: Connection, root: Client) -> None:
     schedule = schedules.add(DRAFT, Act("ana", "command"))
     assert "30 2 * * *" in root.get(LIST).content.decode()
     page = root.get(f"{LIST}{schedule}/change/").content.decode()
@@ -41,7 +41,7 @@ def test_it_is_listed_shown_paused_and_resumed(engine: Connection, root: Client)
     assert found == [("pause", "admin"), ("resume", "admin")]
 
 
-def test_nobody_adds_changes_or_deletes_here(engine: Connection, root: Client) -> None:
+def test_schedules_cannot_be_added_changed_or_deleted_in_admin(engine: Connection, root: Client) -> None:
     schedule = schedules.add(DRAFT, Act("ana", "command"))
     assert root.get(f"{LIST}add/").status_code == 403
     assert root.post(f"{LIST}{schedule}/delete/", {"post": "yes"}).status_code == 403

@@ -34,7 +34,7 @@ def changer(sign_in: SignIn) -> Client:
 
 
 @pytest.mark.parametrize("who", ["carla", "ivo"])
-def test_nobody_is_made_a_superuser(changer: Client, who: str) -> None:
+def test_non_superuser_grants_no_superuser_flag(changer: Client, who: str) -> None:
     person("ivo")
     before = User.objects.get(username=who)
     change(changer, before, is_superuser="on", is_staff="on")
@@ -50,7 +50,7 @@ def test_rights_are_given_from_ones_own(changer: Client) -> None:
     assert codenames(ivo.user_permissions) == {"retry_message"}
 
 
-def test_nor_by_way_of_a_group(changer: Client) -> None:
+def test_group_grants_no_right_beyond_the_changers_own(changer: Client) -> None:
     ivo, runners, menders = person("ivo"), Group.objects.create(name="runners"), Group.objects.create(name="menders")
     runners.permissions.add(number("retry_message"), number("run_endpoint"))
     menders.permissions.add(number("retry_message"))
@@ -70,7 +70,7 @@ def test_nor_by_way_of_a_group(changer: Client) -> None:
 
 
 @pytest.mark.parametrize("more", [{"is_superuser": True}, {"is_superuser": True, "is_active": False}, {}])
-def test_nobody_with_more_rights_is_taken_over(changer: Client, more: dict[str, bool]) -> None:
+def test_user_with_more_rights_cannot_be_changed_or_deleted(changer: Client, more: dict[str, bool]) -> None:
     other = person("otto", "run_endpoint", **{"is_active": False, **more})
     password = {"password1": NEW, "password2": NEW}
     assert changer.post(f"{USERS}{other.pk}/password/", password).status_code == 403
@@ -83,7 +83,7 @@ def test_nobody_with_more_rights_is_taken_over(changer: Client, more: dict[str, 
     assert (after.is_active, after.email) == (other.is_active, "")
 
 
-def test_one_with_no_more_rights_is_changed_as_before(changer: Client) -> None:
+def test_user_with_no_more_rights_can_be_changed_and_deleted(changer: Client) -> None:
     ivo = person("ivo", "retry_message")
     assert changer.post(f"{USERS}{ivo.pk}/password/", {"password1": NEW, "password2": NEW}).status_code == 302
     assert User.objects.get(pk=ivo.pk).check_password(NEW)
@@ -119,7 +119,7 @@ def test_staff_without_rights_sees_nothing(sign_in: SignIn) -> None:
         assert bare.get(f"/admin/{noun}/").status_code == 403
 
 
-def test_whoever_may_view_one_kind_sees_that_one(sign_in: SignIn) -> None:
+def test_view_right_of_one_model_shows_that_model_only(sign_in: SignIn) -> None:
     auditor = sign_in("auditor", ("view_auditentry",))
     assert auditor.get("/admin/pgqueue/auditentry/").status_code == 200
     assert auditor.get("/admin/pgqueue/archivedmessage/").status_code == 403
