@@ -76,13 +76,13 @@ def opened(queues: Connection) -> None:
     assert kinds(evaluate().resolved) == []
 
 
-def test_it_is_over_without_a_target(queues: Connection) -> None:
+def test_age_warning_resolves_without_a_target(queues: Connection) -> None:
     opened(queues)
     Queue.objects.update(target_age_seconds=None)
     assert kinds(evaluate().resolved) == ["queue_age"]
 
 
-def test_it_is_over_with_its_queue(queues: Connection) -> None:
+def test_age_warning_resolves_when_its_queue_is_dropped(queues: Connection) -> None:
     opened(queues)
     queues.run('drop table "Q"')
     make(queues, "Other")

@@ -40,7 +40,7 @@ def test_a_death_is_mailed_within_5_seconds(alerter: Alerter, mailbox: Mailbox, 
     assert mail["Message-ID"] == row.message_id
 
 
-def test_one_mail_that_is_complete_in_plain_text(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
+def test_mail_of_a_death_is_complete_in_plain_text(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
     alerter.start()
     until(watching, what="the alerter watches")
     secret = {"exception_message": "card 4111-1111", "body": b"secret body", "headers": '{"secret":"header"}'}
@@ -57,7 +57,9 @@ def test_one_mail_that_is_complete_in_plain_text(alerter: Alerter, mailbox: Mail
     assert not re.search("<img|<script|<link", html)
 
 
-def test_what_died_while_it_was_down_is_mailed_when_it_is_back(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
+def test_deaths_during_an_alerter_outage_are_mailed_after_its_restart(
+    alerter: Alerter, mailbox: Mailbox, die: Die
+) -> None:
     alerter.start()
     until(watching, what="the alerter watches")
     alerter.kill()
@@ -67,7 +69,7 @@ def test_what_died_while_it_was_down_is_mailed_when_it_is_back(alerter: Alerter,
     assert "Billing 3 dead" in mail["Subject"]
 
 
-def test_what_lay_there_at_the_first_start_counts_as_told(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
+def test_dead_messages_at_the_first_start_are_not_mailed(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
     die(4, "Shop.Old")
     alerter.start()
     until(watching, what="the alerter watches")

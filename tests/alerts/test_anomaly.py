@@ -24,7 +24,7 @@ def failing(at: datetime) -> None:
     Anomaly.objects.create(kind="failures", at=at, queue="", endpoint="Sales", type="Shop.Messages.Order", **numbers)
 
 
-def test_it_says_what_was_seen_what_is_usual_and_since_when() -> None:
+def test_anomaly_gives_observed_and_usual_figures_and_its_start() -> None:
     failing(NOON - HOUR)
     failing(NOON)
     (warned,) = found(NOON + HOUR + 5 * MINUTE)
@@ -34,7 +34,7 @@ def test_it_says_what_was_seen_what_is_usual_and_since_when() -> None:
     assert warned.identity == ("anomaly", '"public"."SalesQueue"', "failures Shop.Messages.Order")
 
 
-def test_it_is_over_when_the_next_hour_is_judged_and_usual() -> None:
+def test_anomaly_resolves_once_the_next_hour_is_judged_usual() -> None:
     failing(NOON)
     assert len(found(NOON + 2 * HOUR + 10 * MINUTE)) == 1, "the next hour is over only now"
     assert found(NOON + 2 * HOUR + 15 * MINUTE) == []

@@ -35,14 +35,12 @@ def found() -> list[Finding]:
     return list(KIND.find(look(crossings=CrossingWatch().newest())))
 
 
-def test_what_has_just_set_out_is_none(here: Connection) -> None:
+def test_recent_crossing_is_no_warning(here: Connection) -> None:
     set_out(here, failed_there(3))
     assert found() == []
 
 
-def test_what_is_asked_about_for_long_is_told_with_its_number(
-    here: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_crossing_warns_with_its_message_count(here: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(periodic_looks, "CROSSING_LATE", timedelta(0))
     crossing = set_out(here, failed_there(3))
     (told,) = found()
@@ -53,9 +51,7 @@ def test_what_is_asked_about_for_long_is_told_with_its_number(
     assert found() == []
 
 
-def test_what_a_person_decides_is_critical_until_somebody_has(
-    here: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_undecided_crossing_is_critical_until_decided(here: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(periodic_looks, "CROSSING_LATE", timedelta(0))
     first, *others = failed_there(3)
     undecided = set_out(here, [first])

@@ -66,7 +66,7 @@ def test_the_role_that_made_the_cluster_cannot_be_made_less(owner: Connection) -
 
 @pytest.mark.parametrize("schema", ["pgqueue_console", "pg_catalog"])
 @pytest.mark.parametrize(("who", "said"), [("eve", "The role eve"), ("public", "Everybody")])
-def test_who_else_may_create_is_named_until_the_cure_was_run(
+def test_other_role_with_create_is_named_until_the_cure_is_run(
     owner: Connection, schema: str, who: str, said: str
 ) -> None:
     owner.run(f"grant create on schema {schema} to {who}")
@@ -77,14 +77,14 @@ def test_who_else_may_create_is_named_until_the_cure_was_run(
         assert not list(of_console())
 
 
-def test_whoever_made_the_schema_before_the_console_did_is_told(owner: Connection) -> None:
+def test_foreign_owner_of_the_console_schema_is_named(owner: Connection) -> None:
     owner.run("alter schema pgqueue_console owner to eve; grant usage on schema pgqueue_console to plain")
     with as_plain("default", "queues"):
         assert found() == ["DATABASE_URL: The role eve may create in the schema pgqueue_console of DATABASE_URL"]
     owner.run("alter schema pgqueue_console owner to current_user")
 
 
-def test_it_opens_and_ends_as_a_warning(owner: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exposure_opens_and_resolves_as_a_warning(owner: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     owner.run("grant create on schema pgqueue_console to eve")
     with as_plain("default", "queues"):
         Alerter().run_once()
@@ -95,7 +95,7 @@ def test_it_opens_and_ends_as_a_warning(owner: Connection, monkeypatch: pytest.M
         assert Alert.objects.get(kind="database_exposed").resolved_at
 
 
-def test_it_is_looked_at_now_and_then(owner: Connection) -> None:
+def test_exposure_is_cached_between_looks(owner: Connection) -> None:
     exposure = Exposure()
     assert exposure.newest()
     with as_plain("default", "queues"):
@@ -113,9 +113,7 @@ def test_check_says_the_same(owner: Connection) -> None:
 
 
 @pytest.mark.parametrize(("who", "said"), [("eve", "The role eve"), ("public", "Everybody")])
-def test_who_may_create_where_handlers_look_is_told_until_the_cure_was_run(
-    owner: Connection, who: str, said: str
-) -> None:
+def test_role_with_create_on_the_handlers_path_is_named_until_cured(owner: Connection, who: str, said: str) -> None:
     """Where the path of the URL, the role or the database leads: ``public`` where nobody says otherwise."""
     owner.run(f"grant create on schema public to {who}")
     with as_plain("default", "queues"):

@@ -54,7 +54,7 @@ def test_a_count_that_is_too_slow_rests_as_one_that_is_done(
     assert [group.count for group in reading.lying or []] == [4]
 
 
-def test_what_has_no_cause_lies_by_its_result(
+def test_dead_without_a_cause_are_counted_by_result(
     console_database: str, die: Die, connect: Callable[[str], Connection]
 ) -> None:
     """NULL and nothing are the same; a cause that is named as a result is one with it."""

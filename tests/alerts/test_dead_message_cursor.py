@@ -34,7 +34,7 @@ def test_each_death_once(console_database: str, die: Die) -> None:
     assert died(read()) == {}
 
 
-def test_who_commits_late_is_not_missed(console_database: str, die: Die, connect: Connect) -> None:
+def test_death_committed_late_is_read(console_database: str, die: Die, connect: Connect) -> None:
     """Its seq is lower than what was read already; its transaction was open then."""
     read()
     late = connect(console_database)
@@ -46,9 +46,7 @@ def test_who_commits_late_is_not_missed(console_database: str, die: Die, connect
     assert died(read()) == {}
 
 
-def test_what_a_person_took_out_of_a_queue_is_no_death_until_it_lies_dead(
-    console_database: str, die: Die, connect: Connect
-) -> None:
+def test_message_taken_out_by_a_person_counts_only_once_dead(console_database: str, die: Die, connect: Connect) -> None:
     """One that died is told, though somebody discarded it before the look."""
     read()
     connection = connect(console_database)
@@ -78,7 +76,7 @@ class DiesBetween:
         return queue_database().dialect.alerts.lying(**parts)
 
 
-def test_what_dies_during_a_look_is_counted_once(console_database: str, die: Die) -> None:
+def test_death_during_a_read_is_counted_once(console_database: str, die: Die) -> None:
     """What lies there and what is new are read from one snapshot: a death is in both or in neither."""
     die(2)
     seen = SimpleNamespace(read_session=queue_database().read_session, dialect=SimpleNamespace(alerts=DiesBetween(die)))
@@ -126,7 +124,7 @@ def test_a_cursor_that_was_not_committed_reads_the_same_again(console_database: 
     assert died(first) == died(read()) == {(BILLING, "Shop.Refused"): 2}
 
 
-def test_what_is_retried_meanwhile_has_died_all_the_same(console_database: str, die: Die, connect: Connect) -> None:
+def test_death_retried_before_the_read_is_counted(console_database: str, die: Die, connect: Connect) -> None:
     read()
     die(1)
     connect(console_database).run("update messages.message_archive set resolution = 'retried'")
@@ -152,7 +150,7 @@ def test_without_an_exception_the_result_is_the_cause(console_database: str, con
     assert died(read()) == {('"messages"."message"', "lock_expired"): 1}
 
 
-def test_what_failed_before_we_began_and_is_ingested_soon_after_counts_as_told(console_database: str, die: Die) -> None:
+def test_old_failures_ingested_after_the_first_read_count_as_a_pile(console_database: str, die: Die) -> None:
     read()
     die(2, died_at=datetime.now(UTC) - timedelta(days=1))
     die(1)
@@ -174,7 +172,7 @@ def test_later_an_old_failure_that_no_error_queue_held_is_news(console_database:
     assert (deaths.count, deaths.old) == (2, 0)
 
 
-def test_another_database_is_begun_afresh(console_database: str, die: Die, caplog: pytest.LogCaptureFixture) -> None:
+def test_cursor_of_another_database_restarts(console_database: str, die: Die, caplog: pytest.LogCaptureFixture) -> None:
     read()
     Cursor.objects.update(position={**Cursor.objects.get().position, "database": "123/45"})
     die(2)

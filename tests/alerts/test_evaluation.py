@@ -68,7 +68,7 @@ def evaluate(seen: AlertSnapshot) -> AlertChanges:
     return Evaluation(seen).run()
 
 
-def test_one_open_row_as_long_as_it_lasts(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+def test_warning_stays_one_open_row_until_resolved(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     first = evaluate(clock.look(endpoints=endpoint(12_000)))
     assert [alert.kind for alert in first.opened if alert.queue] == ["peek_range"]
     again = evaluate(clock.look(1, endpoints=endpoint(12_000)))
@@ -84,14 +84,14 @@ def test_one_open_row_as_long_as_it_lasts(clock: Clock, caplog: pytest.LogCaptur
     assert Alert.objects.filter(kind="peek_range").count() == 2
 
 
-def test_what_cannot_be_told_now_stays_as_it_stands(clock: Clock) -> None:
+def test_warning_stays_open_while_the_archive_is_unreadable(clock: Clock) -> None:
     evaluate(clock.look(died={"Refused": 1}))
     changes = evaluate(clock.look(1, lying=None, archive_error="The database does not answer."))
     assert not changes.resolved
     assert Alert.objects.get(kind="dead_message").resolved_at is None
 
 
-def test_what_is_open_of_a_queue_stays_while_it_cannot_be_read(clock: Clock) -> None:
+def test_queue_warning_stays_open_while_the_queue_is_unreadable(clock: Clock) -> None:
     queue = Queue(schema="public", table="Billing", kind="input", target_depth=1, first_seen_at=START)
     queue.latest = LatestSample(queue=queue, at=START, changed_at=START, depth=5, ready=0)
     others = Queue(schema="public", table="Sales", kind="input", first_seen_at=START)
@@ -134,7 +134,7 @@ def test_the_last_mail_tells_when_it_is_over(clock: Clock) -> None:
     assert clock.run_once(1, lying=[]) == []
 
 
-def test_who_was_not_told_of_the_beginning_is_not_told_of_the_end(clock: Clock) -> None:
+def test_warning_never_mailed_sends_no_resolution_mail(clock: Clock) -> None:
     clock.run_once(lying=[DeadGroup(BILLING, "Old", 3, START)])
     assert clock.run_once(1, lying=[]) == []
     assert Alert.objects.get(kind="dead_message").resolved_at
@@ -188,7 +188,7 @@ def test_an_acknowledgement_ends_at_its_time(clock: Clock) -> None:
     assert (alert.acknowledged_at, alert.acknowledged_until, alert.acknowledged_reason) == (None, None, "")
 
 
-def test_it_ends_at_its_time_while_its_kind_cannot_tell(clock: Clock) -> None:
+def test_acknowledgement_expires_while_its_kind_is_unknown(clock: Clock) -> None:
     clock.run_once(died={"Refused": 4})
     alert, ana = Alert.objects.get(kind="dead_message"), User.objects.create_user("ana")
     acknowledgements.acknowledge(alert.pk, ana, "console", lasts=timedelta(hours=1), now=clock.now)

@@ -39,7 +39,7 @@ def sentences() -> list[str]:
     return [each.sentence.replace("\u00a0", " ") for each in found()]
 
 
-def test_they_are_told_until_somebody_ends_them(session: Connection, queue: LeaseQueue) -> None:
+def test_expired_locks_warn_until_ended(session: Connection, queue: LeaseQueue) -> None:
     ids = queue.publish_many(["dead", "dead", "worked on", "waits"])
     queue.claim(3)
     let_expire(session, ids[0], "2 minutes")
@@ -59,7 +59,7 @@ def test_they_are_told_until_somebody_ends_them(session: Connection, queue: Leas
     queue.close()
 
 
-def test_its_time_is_when_the_first_lock_was_over(session: Connection, queue: LeaseQueue) -> None:
+def test_warning_opens_at_the_end_of_the_first_lock(session: Connection, queue: LeaseQueue) -> None:
     (message,) = queue.publish_many(["dead"])
     queue.claim()
     let_expire(session, message, "10 minutes")
@@ -75,7 +75,7 @@ def test_its_time_is_when_the_first_lock_was_over(session: Connection, queue: Le
     queue.close()
 
 
-def test_so_many_are_counted_and_no_more(session: Connection) -> None:
+def test_expired_locks_are_counted_up_to_the_cap(session: Connection) -> None:
     session.run(
         "insert into messages.message (message, lock_expires_at)"
         " select '1', now() at time zone 'utc' - interval '1 hour' from generate_series(1, %(rows)s)",
@@ -90,7 +90,7 @@ def test_an_end_that_no_calendar_reaches_is_over_for_very_long(session: Connecti
     assert len(found()) == 1
 
 
-def test_of_a_table_of_the_original_it_says_who_can_end_them(session: Connection) -> None:
+def test_warning_of_an_original_table_names_engine_schema(session: Connection) -> None:
     session.run("drop schema messages cascade; drop type message_status cascade")
     session.run(ORIGINAL)
     session.run(

@@ -101,7 +101,7 @@ def test_the_end_may_be_a_time(operator: Client) -> None:
     assert abs(alert.acknowledged_until - at) < timedelta(minutes=2)
 
 
-def test_what_is_over_meanwhile_is_left_out(operator: Client) -> None:
+def test_resolved_warning_cannot_be_acknowledged(operator: Client) -> None:
     alert = warning(resolved_at=datetime.now(UTC))
     path = f"/alerts/acknowledge/?n={alert.pk}&n=nonsense&n=999999"
     assert "No open warning is chosen" in text(operator, path)

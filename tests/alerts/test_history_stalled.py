@@ -63,12 +63,12 @@ def test_an_audit_queue_that_nobody_began_to_read_is_told_after_the_limit() -> N
         (LIMIT + MINUTE, {"gone_since": database_clock.now}),
     ],
 )
-def test_before_that_or_without_messages_there_is_nothing_to_tell(since: timedelta, facts: dict[str, Any]) -> None:
+def test_audit_queue_within_the_limit_or_empty_is_no_warning(since: timedelta, facts: dict[str, Any]) -> None:
     audited(since, **{name: value() if callable(value) else value for name, value in facts.items()})
     assert found() == []
 
 
-def test_what_lies_dead_in_the_archive_counts_as_well_and_the_process_says_why() -> None:
+def test_dead_in_the_archive_warn_with_the_processs_error() -> None:
     process(LIMIT + 2 * MINUTE, last_error="Not installed: pyspark.\nmore")
     ArchiveSample.objects.create(at=database_clock.now() - 3 * LIMIT, dead=2)
     (warned,) = found()

@@ -68,7 +68,7 @@ def test_an_error_queue_past_the_cap_is_not_said_to_be_counted() -> None:
         assert dead.said.fact.replace(NBSP, " ").startswith(said)
 
 
-def test_what_lies_in_the_archive_is_told_by_cause_and_not_twice() -> None:
+def test_archived_dead_are_warned_of_by_cause_only() -> None:
     lying = [DeadGroup('"public"."Billing"', "Shop.Gateway+Refused", 3, ago(60))]
     seen = look(queues=[queue(sample={"dead": 3}, target_dead=0)], lying=lying)
     assert found("dead_count", seen) == []
@@ -91,7 +91,7 @@ def test_the_dead_of_a_queue_against_its_target(target: int, severity: str) -> N
     assert severities("dead_message", seen) == [severity, severity]
 
 
-def test_who_has_just_died_is_dead_once() -> None:
+def test_new_deaths_are_counted_once_against_the_target() -> None:
     """What lies there includes the newest deaths: four of them are within a target of five."""
     four = [NewDeaths('"public"."Billing"', "A", 4, NOW)]
     for lying in ([DeadGroup('"public"."Billing"', "A", 4, NOW)], [], None):
@@ -104,7 +104,7 @@ def test_who_has_just_died_is_dead_once() -> None:
     ("left", "oldest", "expected"),
     [(119, 500, []), (120, 500, ["warning"]), (500, 119, []), (None, 500, ["warning"])],
 )
-def test_nobody_seems_to_receive_a_foreign_queue(left: int | None, oldest: int, expected: list[str]) -> None:
+def test_foreign_queue_without_departures_has_no_consumer(left: int | None, oldest: int, expected: list[str]) -> None:
     sample = {"ready": 4, "last_departure_at": ago(left) if left else None, "oldest_at": ago(oldest)}
     assert found("no_consumer", look(queues=[queue(sample={**sample, "in_flight": 1})])) == []
     seen = found("no_consumer", look(queues=[queue(sample=sample)]))
@@ -131,7 +131,7 @@ def unread(seconds: float = 60, **facts: Any) -> Queue:
     return queue(sample={**sample, "oldest_at": ago(500), "last_departure_at": ago(500)}, **{**about, **facts})
 
 
-def test_of_a_queue_that_cannot_be_read_only_that_is_said() -> None:
+def test_unreadable_queue_has_no_other_warning() -> None:
     seen = look(queues=[unread(), queue("Sales")])
     for kind in ("queue_age", "queue_depth", "dead_count", "no_consumer", "sequence_exhaustion"):
         assert found(kind, seen) == []
@@ -141,7 +141,7 @@ def test_of_a_queue_that_cannot_be_read_only_that_is_said() -> None:
     assert "Grant SELECT" in said.sentence
 
 
-def test_one_look_that_failed_is_no_warning_yet() -> None:
+def test_single_failed_read_of_a_queue_is_no_warning() -> None:
     assert found("queue_unreadable", look(queues=[unread(2), queue("Sales")])) == []
 
 
@@ -185,7 +185,7 @@ def test_an_empty_queue_needs_nobody() -> None:
         ({}, [{"heartbeat_at": ago(at), "ended_at": ago(at)} for at in (99, 29, 98)], []),  # the last to end counts
     ],
 )
-def test_nobody_receives_a_queue_of_ours(
+def test_own_queue_without_a_running_process_has_no_consumer(
     endpoint: dict[str, Any], processes: list[dict[str, Any]], expected: list[str]
 ) -> None:
     ours = Endpoint(name="Billing", schema="public", table="Billing", **endpoint)
@@ -243,7 +243,7 @@ def test_a_process_that_receives_nothing_is_deaf(
     )
 
 
-def test_who_is_deaf_is_named_with_since_when_and_what_waits() -> None:
+def test_deaf_process_is_named_with_its_start_and_backlog() -> None:
     waits = queue(sample={"ready": 40, "oldest_at": ago(70)})
     (one,) = found("deaf", look(queues=[waits], endpoints=[Endpoint(**BILLING)], processes=[Process(**HEARS)]))
     since = ago(90).strftime("%d %b %H:%M")
@@ -288,7 +288,7 @@ def test_sampler_stale(settings: Any, age: float, every: float, expected: list[s
     assert severities("sampler_stale", seen) == expected
 
 
-def test_after_a_restart_the_sampler_gets_its_time() -> None:
+def test_old_sample_just_after_a_restart_is_not_stale() -> None:
     assert found("sampler_stale", look(queues=[queue(sample={"at": ago(86_400)})], watching_since=ago(2))) == []
 
 

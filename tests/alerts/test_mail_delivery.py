@@ -65,7 +65,7 @@ def test_a_mail_that_cannot_be_addressed_is_failed_and_keeps_no_other_back(smtp:
     assert delivery.deliver(NOW + timedelta(hours=1)) == 0
 
 
-def test_a_sender_that_cannot_be_written_fails_its_mails_until_it_is_corrected(
+def test_unwritable_sender_address_fails_mails_until_corrected(
     smtp: Controller, mailbox: Mailbox, settings: Any
 ) -> None:
     settings.DEFAULT_FROM_EMAIL = "pgqueue@exämple.org"
@@ -78,7 +78,7 @@ def test_a_sender_that_cannot_be_written_fails_its_mails_until_it_is_corrected(
     assert len(mailbox.mails) == 1
 
 
-def test_one_of_two_recipients_refused_is_told_and_the_other_mailed_once(smtp: Controller, mailbox: Mailbox) -> None:
+def test_refused_recipient_warns_and_the_other_is_mailed_once(smtp: Controller, mailbox: Mailbox) -> None:
     mailbox.refuse_recipients, mailbox.refused_address = "550 5.1.1 no such user", "left@example.org"
     mail = waiting("ana@example.org", "left@example.org")
     delivery.deliver(NOW)
@@ -140,7 +140,7 @@ def test_without_a_server_it_is_a_file(settings: Any, tmp_path: Path) -> None:
     assert mail.message_id in written.read_text()
 
 
-def test_nothing_is_left_open(smtp: Controller) -> None:
+def test_delivery_leaves_no_transaction_open(smtp: Controller) -> None:
     waiting()
     delivery.deliver(NOW)
     assert not transaction.get_connection().in_atomic_block

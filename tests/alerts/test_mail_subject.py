@@ -51,7 +51,7 @@ def test_any_text(environment: str, queue: str, cause: str) -> None:
 
 
 @given(text=HOSTILE)
-def test_one_line_is_one_line(text: str) -> None:
+def test_subject_text_is_always_one_line(text: str) -> None:
     assert len(one_line(text).splitlines()) <= 1
 
 

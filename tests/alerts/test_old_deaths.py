@@ -43,7 +43,7 @@ def long_after_the_first_start() -> None:
     cursor.save()
 
 
-def test_what_the_ingester_takes_in_days_later_is_a_pile(console_database: str, connect: Connect) -> None:
+def test_deaths_ingested_days_later_count_as_a_pile(console_database: str, connect: Connect) -> None:
     connection = connect(console_database)
     long_after_the_first_start()
     fail(connection, 3, days_ago=5)
@@ -64,7 +64,7 @@ def taken_over(count: int, clock: Clock) -> dict[str, Any]:
     }
 
 
-def test_one_mail_for_all_batches_and_causes(clock: Clock) -> None:
+def test_old_deaths_of_all_batches_and_causes_are_one_mail(clock: Clock) -> None:
     """285 by three causes, in three batches: the mail waits until they are in, and nobody hears of one by one."""
     mails = [clock.run_once(0.1, **taken_over(count, clock)) for count in (60, 30, 5)]
     assert mails == [[], [], []]
@@ -79,7 +79,7 @@ def test_one_mail_for_all_batches_and_causes(clock: Clock) -> None:
     assert AlertMail.objects.count() == 1
 
 
-def test_it_ends_a_day_after_the_last_without_a_mail(clock: Clock) -> None:
+def test_old_deaths_resolve_without_mail_a_day_after_the_last(clock: Clock) -> None:
     clock.run_once(0, **taken_over(5, clock))
     lying = taken_over(5, clock)["lying"]
     assert clock.run_once(1, lying=lying) != []

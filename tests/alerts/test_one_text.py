@@ -85,7 +85,7 @@ def in_the_check() -> str:
 
 
 @pytest.mark.parametrize(("delay_ms", "ttbr_ms"), CASES.values(), ids=CASES)
-def test_all_four_say_the_same(
+def test_page_log_check_and_form_give_the_same_text(
     warehouse: Endpoint, operator: Client, caplog: Any, delay_ms: int, ttbr_ms: int | None
 ) -> None:
     ttbrs = lives(ttbr_ms)

@@ -26,7 +26,7 @@ def test_a_first_sampler_that_is_silent_is_not_hidden_by_another() -> None:
     assert seen.newest_sample == ago(60)
 
 
-def test_another_that_is_silent_is_said_by_its_name() -> None:
+def test_stale_sampler_of_another_database_is_named() -> None:
     seen = look(queues=[queue(sample={"at": NOW}), there(60)])
     assert [each.subject for each in found("sampler_stale", seen)] == ["sampler of billing"]
     assert severities("sampler_stale", seen) == ["critical"]

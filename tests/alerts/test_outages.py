@@ -131,7 +131,7 @@ def test_a_long_type_name_costs_no_warning_and_no_mail(console_database: str, di
     assert Alert.objects.get(kind="ttbr_conflict").cause == kind[:400]  # still the same one, and open once
 
 
-def test_one_kind_that_fails_is_named_once_and_takes_no_other_down(
+def test_failing_kind_is_logged_once_and_others_go_on(
     console_database: str, die: Die, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Endpoint.objects.create(name="Billing", schema="public", table="Billing", peek_delay_ms=12_000)
@@ -147,7 +147,7 @@ def test_one_kind_that_fails_is_named_once_and_takes_no_other_down(
     assert "does not answer" not in caplog.text
 
 
-def test_what_the_console_database_refuses_is_not_called_its_absence(
+def test_write_refused_by_the_console_database_is_no_outage(
     console_database: str, caplog: pytest.LogCaptureFixture, settings: Any
 ) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "ENVIRONMENT": ""}

@@ -44,13 +44,13 @@ def severities(watch: OutboxWatch) -> dict[str, str]:
     return {each.subject.split(".")[1].strip('"'): each.severity for each in found}
 
 
-def test_what_waits_beyond_its_grace_is_told_by_whose_it_is(there: Connection) -> None:
+def test_overdue_sends_of_our_outbox_are_critical_of_others_a_warning(there: Connection) -> None:
     for name in ("Billing", "Partner"):
         there.run(PENDING.format(f'"{name}_OutboxData"'), [300])
     assert severities(OutboxWatch()) == {"Billing_OutboxData": "critical", "Partner_OutboxData": "warning"}
 
 
-def test_what_is_on_its_way_is_not(there: Connection) -> None:
+def test_sends_within_the_grace_are_no_warning(there: Connection) -> None:
     there.run(PENDING.format('"Billing_OutboxData"'), [5])
     assert severities(OutboxWatch()) == {}
 
@@ -105,7 +105,7 @@ def test_a_restart_and_the_page_know_what_was_seen_before(there: Connection) -> 
     assert "since when is not known" in shown(reader, "/outbox/"), "what is gone says nothing of what came"
 
 
-def test_so_many_are_followed_and_no_more(there: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undated_records_are_followed_up_to_a_limit(there: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others when some of them are gone; those that are followed stay so, whatever comes before them by its id."""
     monkeypatch.setattr(outbox_first_seen, "MOST", 3)
     monkeypatch.setattr(first_seen, "MOST", 3)
@@ -137,7 +137,7 @@ def test_of_a_table_that_is_gone_and_of_another_database_nothing_is_kept(there: 
     assert seen() == set()
 
 
-def test_one_whose_relay_is_switched_on_is_judged_by_its_grace(there: Connection) -> None:
+def test_outbox_with_our_relay_is_judged_by_its_grace(there: Connection) -> None:
     """And it is said whose turn it is."""
     there.run(PENDING.format('"Partner_OutboxData"'), [300])
     kept = ForeignOutbox.objects.create(schema="public", table="Partner_OutboxData", relay_seconds=200)
@@ -178,11 +178,11 @@ def found(name: str) -> list[Finding]:
     return list(KIND.find(look(in_doubt=[each for each in seen if each.name == name])))
 
 
-def test_one_that_is_just_being_ended_is_none(gid: str) -> None:
+def test_recent_prepared_transaction_is_no_warning(gid: str) -> None:
     assert found(gid) == []
 
 
-def test_one_that_nobody_ends_is_told_until_somebody_does(
+def test_late_prepared_transaction_warns_until_ended(
     gid: str, console_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(in_doubt, "LATE", timedelta(0))
@@ -195,7 +195,7 @@ def test_one_that_nobody_ends_is_told_until_somebody_does(
     assert found(gid) == []
 
 
-def test_who_waits_behind_it_makes_it_critical(
+def test_prepared_transaction_that_blocks_a_session_is_critical(
     gid: str, console_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(in_doubt, "LATE", timedelta(0))

@@ -113,7 +113,7 @@ def test_strangers_see_nothing() -> None:
         assert (answer.status_code, answer["Location"]) == (302, f"/sign-in/?next={path}")
 
 
-def test_that_nobody_watches_is_said(operator: Client) -> None:
+def test_page_says_when_the_alerter_is_not_running(operator: Client) -> None:
     assert "The alerter never ran here" in text(operator, "/alerts/")
     now = datetime.now(UTC)
     just_now = now + timedelta(minutes=1)  # a page of a busy machine takes its time
@@ -126,7 +126,7 @@ def test_that_nobody_watches_is_said(operator: Client) -> None:
     assert "The alerter has not reported for 40 min" in text(operator, "/alerts/")
 
 
-def test_who_was_told(operator: Client) -> None:
+def test_page_shows_the_recipients_and_state_of_mails(operator: Client) -> None:
     alert = dead(notified_count=3)
     assert "not mailed: older than this console" in text(operator, "/alerts/")
     mail = AlertMail.objects.create(alert=alert, message_id="<1@x>", to="oncall@x", subject="[p] s", text="t")
@@ -234,7 +234,7 @@ def followed(client: Client, path: str) -> dict[str, str]:
     return said
 
 
-def test_of_thousands_of_warnings_a_page_is_told_those_that_it_shows(operator: Client) -> None:
+def test_live_page_receives_only_the_warnings_that_it_shows(operator: Client) -> None:
     made = [warning(subject=f"Sales{number}") for number in range(rows.PAGE + 5)]
     newest, oldest = made[-1].pk, made[0].pk
     said = followed(operator, "/alerts/?by=list")

@@ -37,7 +37,7 @@ def test_outside_of_it_both_ends_warn(delay: int) -> None:  # T15
     assert kinds(delay) == [("peek_range", "warning")]
 
 
-def test_what_is_said_of_the_range() -> None:
+def test_sentences_outside_the_peek_range_name_value_and_limit() -> None:
     (long,) = peek_delay_rules.faults(Settings(12_000))
     assert long.sentence.replace("\u00a0", " ") == (
         "Peek delay is 12 s, allowed is 100 ms to 10 s. Up to 12 s pass before an idle queue is looked at, "
@@ -80,7 +80,7 @@ def test_at_risk_is_not_said_as_lost() -> None:
     assert "lost" not in found.sentence
 
 
-def test_all_is_said_at_once_and_a_type_at_a_time() -> None:
+def test_faults_are_listed_together_with_one_for_each_type() -> None:
     found = peek_delay_rules.faults(Settings(12_000), [ttbr("A.Late", 11_000), HOLD, ttbr("A.Fine", 12_001)])
     assert [(each.kind, each.cause) for each in found] == [
         ("peek_range", ""),
@@ -94,7 +94,7 @@ def test_a_ttbr_shorter_than_the_range_is_cured_at_the_message() -> None:
     assert "give Blink a longer time to be received" in found.sentence
 
 
-def test_what_is_only_declared_is_called_so() -> None:
+def test_declared_delay_of_a_foreign_endpoint_is_called_declared() -> None:
     found = peek_delay_rules.faults(Settings(12_000, ours=False), [HOLD])
     assert all("declared peek delay" in each.sentence.lower() for each in found)
     assert all("in its own code" in each.sentence for each in found)

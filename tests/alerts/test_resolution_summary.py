@@ -58,7 +58,9 @@ def over(clock: Clock, die: Callable[..., None], decided: Callable[[], Any]) -> 
     return last()
 
 
-def test_it_says_who_decided_on_how_many(clock: Clock, die: Callable[..., None], decide: Callable[..., None]) -> None:
+def test_resolution_mail_names_who_decided_on_how_many(
+    clock: Clock, die: Callable[..., None], decide: Callable[..., None]
+) -> None:
     def decided() -> None:
         die(5, "Shop.Other")
         decide("discarded", 2, most=19)
@@ -73,7 +75,7 @@ def test_it_says_who_decided_on_how_many(clock: Clock, die: Callable[..., None],
         assert "11 dead" not in flat(part), "seen halfway"
 
 
-def test_what_had_died_long_before_it_came_into_the_archive_counts(
+def test_resolution_mail_counts_deaths_archived_late(
     clock: Clock, die: Callable[..., None], decide: Callable[..., None], connect: Callable[[str], Connection],
     console_database: str,
 ) -> None:  # fmt: skip
@@ -86,11 +88,12 @@ def test_what_had_died_long_before_it_came_into_the_archive_counts(
     assert "What became of them: 30 discarded by ana, operation 2." in flat(over(clock, die, decided).text)
 
 
-def test_where_that_is_not_known_it_says_nothing_of_it(clock: Clock, die: Callable[..., None]) -> None:
+def test_resolution_mail_omits_unknown_outcomes(clock: Clock, die: Callable[..., None]) -> None:
     assert "What became" not in over(clock, die, lambda: None).text
 
 
-def test_the_number_that_is_doubled_is_the_one_in_the_subject_and_at_the_foot(clock: Clock) -> None:
+def test_mail_subject_and_foot_count_deaths_since_the_beginning(clock: Clock) -> None:
+    """The next mail is due when that number has doubled. The text has the number that is dead now."""
     clock.run_once(died={"Refused": 1_000})
     assert "Next mail at 2,000 deaths since it began" in flat(last().text)
     (subject,) = clock.run_once(6, died={"Refused": 2_000}, lying=[DeadGroup(BILLING, "Refused", 40, START)])

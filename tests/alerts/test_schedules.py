@@ -29,7 +29,7 @@ def said() -> dict[str, str]:
     return {each.subject: each.sentence for each in KIND.find(look(unsent_schedules=ScheduleWatch().newest()))}
 
 
-def test_one_that_nobody_sends_is_told_until_somebody_does(session: Connection) -> None:
+def test_overdue_schedule_warns_until_sent(session: Connection) -> None:
     schedule = add(session)
     due(session, schedule, timedelta(minutes=2))
     assert said() == {}, "everybody looks each minute: it may still be sent in time"
@@ -39,14 +39,14 @@ def test_one_that_nobody_sends_is_told_until_somebody_does(session: Connection) 
     assert said() == {}
 
 
-def test_one_that_is_paused_owes_nothing(session: Connection) -> None:
+def test_paused_schedule_is_no_warning(session: Connection) -> None:
     schedule = add(session)
     due(session, schedule, timedelta(minutes=10))
     session.run("update messages.schedule set paused_at = now(), paused_by = 'ana'")
     assert said() == {}
 
 
-def test_one_whose_message_is_refused_says_the_databases_words(session: Connection) -> None:
+def test_refused_schedule_warns_with_the_databases_error(session: Connection) -> None:
     session.run("alter table messages.message add constraint no_sweep check (message->>'kind' <> 'sweep')")
     schedule = add(session)
     due(session, schedule, timedelta(seconds=20))

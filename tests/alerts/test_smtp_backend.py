@@ -96,7 +96,7 @@ def delivered(name: str, settings: Settings) -> AlertMail:
 
 @pytest.mark.usefixtures("mail_server", "trusted")
 @pytest.mark.parametrize(("name", "told"), [("queues.example.com", "queues.example.com"), ("", "[127.0.0.1]")])
-def test_it_is_greeted_as_we_are_configured(name: str, told: str, strict: Strict, settings: Settings) -> None:
+def test_helo_name_is_the_configured_one(name: str, told: str, strict: Strict, settings: Settings) -> None:
     assert delivered(name, settings).state == "sent"
     assert set(strict.greeted) == {told}
     assert len(strict.mails) == 1
@@ -149,7 +149,7 @@ def test_the_name_is_that_of_the_settings_never_of_the_machine(said: dict[str, s
 
 
 @pytest.mark.parametrize("said", ["supervisor", "a b.example.org", "192.0.2.1", "x.example.org\r\nMAIL FROM:<a>"])
-def test_what_is_no_greeting_is_refused_in_one_sentence(said: str) -> None:
+def test_invalid_helo_name_is_refused_in_one_sentence(said: str) -> None:
     assert greeted(PGQUEUE_EMAIL_HELO=said).startswith("PGQUEUE_EMAIL_HELO must be a full host name such as ")
 
 

@@ -46,12 +46,12 @@ def on_the_page() -> str:
     return html.unescape(re.sub(r"<[^>]*>", "", shown))
 
 
-def test_what_is_well_says_nothing(sales: Engine, look: Connection) -> None:
+def test_healthy_table_has_no_fault(sales: Engine, look: Connection) -> None:
     Endpoint.objects.create(name="Sales", table="Sales")
     assert found() == []
 
 
-def test_one_text(sales: Engine, look: Connection) -> None:
+def test_engine_check_and_page_give_the_same_text(sales: Engine, look: Connection) -> None:
     Queue.objects.create(schema="public", table="Sales", kind="input")
     look.run(NO_INDEX)
     (of_the_engine,) = checks.faults(sales, look)
