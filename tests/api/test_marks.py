@@ -58,14 +58,14 @@ def test_a_mark_is_kept_and_shown_among_the_changes(token: str, client: Client, 
     assert 'href="https://ci.example/7"' in page
 
 
-def test_it_stands_before_a_failure_that_began_then(token: str, ana: User) -> None:
+def test_mark_is_listed_before_a_failure_that_began_after_it(token: str, ana: User) -> None:
     post(token, {"text": "Sales 3.4.1"})
     changes = detail.before(timezone.now(), content_access.of(ana))
     assert [change.did for change in changes] == ["created ci", "Sales 3.4.1"][::-1]
 
 
 @pytest.mark.parametrize("shown", ["", "wrong", "pgqueue_" + "x" * 43, "\udcff"])
-def test_who_shows_no_good_token_marks_nothing(token: str, shown: str) -> None:
+def test_mark_without_a_valid_token_is_refused(token: str, shown: str) -> None:
     answer = post(shown.encode("latin-1", "replace").decode("latin-1"), {"text": "Sales 3.4.1"})
     assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
     assert said(answer).startswith("Nothing was marked.")
@@ -109,7 +109,7 @@ def test_only_a_digest_is_kept_and_each_act_is_audited(token: str) -> None:
     assert list(told) == [("create", "ana", "ci"), ("revoke", "ana", "ci")]
 
 
-def test_its_use_is_written_once_a_minute(token: str) -> None:
+def test_token_use_is_recorded_once_a_minute(token: str) -> None:
     post(token, {"text": "x"})
     first = ApiToken.objects.get().used_at
     post(token, {"text": "x"})
@@ -143,7 +143,7 @@ def test_its_use_is_written_once_a_minute(token: str) -> None:
         ({"text": "x", "colour": "red"}, "no such field"),
     ],
 )
-def test_what_cannot_be_read_is_refused_in_a_sentence(token: str, document: Any, why: str) -> None:
+def test_unreadable_mark_is_refused_in_a_sentence(token: str, document: Any, why: str) -> None:
     answer = post(token, document)
     assert answer.status_code == 400
     assert why in said(answer)
@@ -183,7 +183,7 @@ def test_by_the_command_line() -> None:
     assert post(token, {"text": "x"}).status_code == 401
 
 
-def test_in_django_admin_whoever_may_change_settings_revokes(token: str, client: Client) -> None:
+def test_token_is_revoked_in_django_admin(token: str, client: Client) -> None:
     client.force_login(User.objects.create_superuser("root", password="x"))
     chosen = {"action": "revoke", "_selected_action": [ApiToken.objects.get().pk]}
     page = client.post("/admin/pgqueue/apitoken/", chosen, follow=True).content.decode()

@@ -58,7 +58,7 @@ def test_figures_are_those_of_the_newest_sample() -> None:
     assert of("pgqueue_samples_stale", found) == [0]
 
 
-def test_what_is_not_known_is_absent_and_never_0() -> None:
+def test_unknown_figures_are_absent_and_never_0() -> None:
     many_queues(3)
     first, second, _ = LatestSample.objects.order_by("pk")
     LatestSample.objects.filter(pk=first.pk).update(ready=None, oldest_at=None, how="capped")
