@@ -12,7 +12,7 @@ from tests.architecture.test_deploy import COMPOSE
 from tests.waiting import until
 
 
-def test_nobody_without_the_password_is_let_in(tmp_path: Path) -> None:
+def test_broker_refuses_clients_without_the_password(tmp_path: Path) -> None:
     port, server = ports.free(), tmp_path / "valkey-server"
     server.write_text(f'#!/bin/sh\nexec {binaries.valkey()} "$@" --port {port} --bind 127.0.0.1\n')
     server.chmod(0o755)

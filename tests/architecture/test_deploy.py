@@ -65,14 +65,14 @@ def test_there_is_a_unit_and_a_service_for_every_program() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_both_run_the_commands_of_make_run(name: str) -> None:
+def test_unit_and_service_run_the_commands_of_make_run(name: str) -> None:
     (started,) = unit(ROOT / f"deploy/systemd/pgqueue-{name}.service")["ExecStart"]
     assert words(started.split()) == program(name)
     assert words(COMPOSE["services"][name]["command"]) == program(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_both_use_its_settings_module(name: str) -> None:
+def test_unit_and_service_use_the_settings_module_of_make_run(name: str) -> None:
     (expected,) = [each.env.get("DJANGO_SETTINGS_MODULE") for each in programs() if each.name == name]
     given = unit(ROOT / f"deploy/systemd/pgqueue-{name}.service")["Environment"]
     expected = expected or "pgqueue_admin.config.settings"

@@ -115,7 +115,9 @@ def test_the_role_of_the_programs_works_on_what_the_scripts_made(image: Image, f
             assert [row.jobname for row in names] == [job.name for job in planned]
 
 
-def test_its_jobs_are_statements_that_run(engine_database: str, connect: Callable[..., Connection]) -> None:
+def test_cron_jobs_of_the_image_are_statements_that_run(
+    engine_database: str, connect: Callable[..., Connection]
+) -> None:
     """In the place of pg_cron something that runs each of them once."""
     session, queue = connect(engine_database), LeaseQueue(engine_database)
     session.run("""

@@ -47,7 +47,7 @@ def test_names_of_ones_own_are_read_by_every_program() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTED - DECIDED_THERE.keys()))
-def test_what_is_passed_is_what_was_written(name: str) -> None:
+def test_variables_of_env_are_passed_unchanged(name: str) -> None:
     for service in [*NAMES, "setup"]:
         given = COMPOSE["services"][service]["environment"][name]
         assert given is None or given.startswith((f"${{{name}:-", f"${{{name}:?")), "passed on, or with a default"

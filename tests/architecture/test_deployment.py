@@ -82,7 +82,7 @@ def test_check_says_what_is_verified_on_each_wire_that_leaves_this_machine() -> 
         ("mssql://u@there/x?trust_server_certificate=yes", "encrypted, nobody is verified (trust_server_certif"),
     ],
 )
-def test_so_it_does_of_databases_that_only_handlers_and_outboxes_reach(url: str, said: str) -> None:
+def test_check_says_what_is_verified_of_handler_and_outbox_databases(url: str, said: str) -> None:
     told = run("manage.py", "check", **DEPLOYED, PGQUEUE_OUTBOX_URL_STOCK=url).stderr
     number = "I010" if said.endswith("are verified") else "W010"
     assert f"(pgqueue.{number}) PGQUEUE_OUTBOX_URL_STOCK, there: {said}" in told
@@ -100,7 +100,7 @@ def test_check_says_nothing_of_wires_that_stay_on_this_machine() -> None:
     assert "pgqueue.W010" not in run("manage.py", "check", **{**DEPLOYED, **here}).stderr
 
 
-def test_what_loopback_relaxes_is_what_the_documentation_lists() -> None:
+def test_settings_relaxed_on_loopback_are_documented() -> None:
     loopback, deployed = settings_of(), settings_of(**DEPLOYED)
     assert [name for name in RELAXED if loopback[name]] == []
     assert [name for name in RELAXED if not deployed[name]] == []

@@ -90,7 +90,7 @@ def can_raise(module: Module, name: str) -> bool:
     return name.isupper() or is_exception(name)
 
 
-def test_what_is_said_to_be_raised_can_be() -> None:
+def test_exceptions_named_by_docstrings_can_be_raised() -> None:
     wrong = [
         f"{module.path.relative_to(ROOT)}:{line}: {name}"
         for module, line, text in docstrings()

@@ -42,7 +42,7 @@ def test_a_catalog_of_sql_server_has_schemas_of_its_own(monkeypatch: pytest.Monk
         "Server=host;Password=s3cret",
     ],
 )
-def test_what_is_no_url_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+def test_invalid_url_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv(NAME, url)
     with pytest.raises(SystemExit, match=f"{NAME} must be .*mssql://user:password@host:1433/catalog") as refused:
         env.looked_at()
@@ -85,7 +85,7 @@ def test_settings_show_where_it_is(url: str, shown: str) -> None:
         ("postgresql://u@db.example/shop?sslmode=verify-full", "encrypted, its certificate and name are verified"),
     ],
 )
-def test_it_is_said_who_is_verified_there(settings: Settings, url: str, said: str) -> None:
+def test_settings_say_whether_the_server_is_verified(settings: Settings, url: str, said: str) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": {"billing": {"URL": url, "SCHEMAS": ["dbo"]}}}
     (wire,) = [each for each in connection_security.all_of_them() if each.variable == NAME]
     assert wire.host == "db.example"

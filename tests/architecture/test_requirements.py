@@ -63,7 +63,7 @@ def test_every_pin_has_its_hashes() -> None:
 
 
 @pytest.mark.parametrize("name", ["Makefile", "deploy/Dockerfile", "pgqueue_admin/history/runtime/installation.py"])
-def test_whatever_is_installed_is_compared_with_its_hash(name: str) -> None:
+def test_every_installation_requires_hashes(name: str) -> None:
     text = (ROOT / name).read_text("utf-8")
     assert "--require-hashes" in text
     assert not re.search(r"requirements\S*\.txt|constraints\.txt", text)
@@ -92,7 +92,7 @@ def test_no_index_is_said_in_one_sentence(tmp_path: Path) -> None:
     assert len(rest) == 1, "make's own line of the rule that failed"
 
 
-def test_another_failure_keeps_the_words_of_pip(tmp_path: Path) -> None:
+def test_other_pip_failure_keeps_pips_words(tmp_path: Path) -> None:
     (tmp_path / "wrong.lock").write_text("no such requirement\n", "utf-8")
     command = [sys.executable, str(ROOT / "scripts/install.py"), "-r", str(tmp_path / "wrong.lock")]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -203,7 +203,7 @@ def test_a_choice_of_certificate_that_is_none_is_refused() -> None:
         ("EMAIL_URL", "consolemail://"),
     ],
 )
-def test_others_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch, name: str, said: str) -> None:
+def test_valid_values_are_accepted(monkeypatch: pytest.MonkeyPatch, name: str, said: str) -> None:
     monkeypatch.setenv(name, said)
     assert READ[name](said) is not None
 
@@ -254,7 +254,7 @@ def test_no_history_is_kept_where_spark_has_nowhere_to_run() -> None:
     assert "'SPARK_MASTER': ''" in run("-c", PRINTED, SPARK_MASTER="").stdout
 
 
-def test_nobody_is_killed_for_silence_where_that_is_asked() -> None:
+def test_liveness_timeout_of_0_kills_no_process() -> None:
     assert "'LIVENESS_TIMEOUT_SECONDS': 0.0" in run("-c", PRINTED, PGQUEUE_LIVENESS_TIMEOUT_SECONDS="0").stdout
 
 
@@ -292,7 +292,7 @@ def test_nobody_is_killed_for_silence_where_that_is_asked() -> None:
         ("PGQUEUE_ENVIRONMENT_COLOUR", "red", f"PGQUEUE_ENVIRONMENT_COLOUR must be {' or '.join(COLOURS)}; it is red."),
     ],
 )
-def test_what_cannot_be_meant_is_refused_in_one_sentence(name: str, said: str, why: str) -> None:
+def test_invalid_values_are_refused_in_one_sentence(name: str, said: str, why: str) -> None:
     refused = run("-c", PRINTED, **{name: said})
     assert (refused.returncode, refused.stderr.strip()) == (1, why)
 

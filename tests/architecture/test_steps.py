@@ -49,7 +49,7 @@ def test_each_room_is_in_one_of_the_two_runs_or_all_marked(steps: ModuleType) ->
     assert {"make test", "make test-slow"} <= {step.command for step in steps.STEPS}
 
 
-def test_one_that_runs_beside_others_is_judged_and_heard_before_one_that_runs_alone(
+def test_step_beside_others_is_reported_before_a_step_alone(
     steps: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(steps, "RESULTS", tmp_path)
@@ -65,7 +65,7 @@ def test_one_that_runs_beside_others_is_judged_and_heard_before_one_that_runs_al
     assert said.index("what it printed\nheard\n") < said.index("=== last: true")
 
 
-def test_what_is_compiled_once_is_kept_for_the_next_process(
+def test_bytecode_is_kept_for_the_next_process(
     steps: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where an image says otherwise: of a step, and of whatever make runs."""

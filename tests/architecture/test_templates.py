@@ -24,12 +24,12 @@ def test_no_line_is_endless(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in paths() if not path.endswith("/page.html")])
-def test_it_says_what_it_is(path: str) -> None:
+def test_template_opens_with_a_describing_comment(path: str) -> None:
     """<noun>/page.html is the page of that noun; everything else opens with one line that tells."""
     assert re.fullmatch(r"\{# .+ #\}", lines(path)[0])
 
 
-def test_those_that_are_named_are_there() -> None:
+def test_templates_named_in_code_exist() -> None:
     sources = [*TEMPLATES.rglob("*.html"), *(TEMPLATES.parent / "pgqueue_admin").rglob("*.py")]
     named = {(path.name, name) for path in sources for name in NAMED.findall(path.read_text("utf-8"))}
     assert len(named) > 300

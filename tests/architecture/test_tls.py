@@ -59,7 +59,7 @@ def test_a_broker_shows_whose_it_is_before_it_is_told_anything(
     ("trusted", "host", "why"),
     [("/nonexistent", "127.0.0.1", "self-signed certificate"), (str(CERTIFICATE), OTHER, "IP address mismatch")],
 )
-def test_so_does_one_with_amqps(valkey: Valkey, trusted: str, host: str, why: str) -> None:
+def test_amqps_broker_is_verified_before_it_is_told_anything(valkey: Valkey, trusted: str, host: str, why: str) -> None:
     with tls_relay.before(valkey.port, host=host) as relay:
         url = f"amqps://u:s3cret@{host}:{relay.port}//"
         said = run("-c", ASK, CELERY_BROKER_URL=url, SSL_CERT_FILE=trusted)

@@ -38,7 +38,7 @@ def sites(console_database: str) -> Iterator[list[Site]]:
         yield [one, other]
 
 
-def test_who_signs_in_at_one_stays_signed_in_at_the_other(sites: list[Site]) -> None:
+def test_sign_in_at_one_console_keeps_the_session_of_the_other(sites: list[Site]) -> None:
     with httpx.Client(follow_redirects=True, timeout=60) as browser:  # one jar: both have the host 127.0.0.1
         for site in sites:
             page = browser.get(f"{site.url}/")
