@@ -32,14 +32,14 @@ def found(connection: Connection, named: tuple[str, ...] = (), **around: Any) ->
     return [each.row.message_id for each in conversations.read(connection, ID, known, named).messages]
 
 
-def test_those_of_the_newest_are_found(engine: Connection) -> None:
+def test_conversation_is_found_among_the_newest(engine: Connection) -> None:
     bury(engine, "a")
     bury(engine, "b", "another")
     bury(engine, "c")
     assert sorted(found(engine)) == ["a", "c"]
 
 
-def test_what_lies_where_somebody_does_not_see_is_neither_found_nor_followed(engine: Connection) -> None:
+def test_hidden_queues_messages_are_neither_found_nor_followed(engine: Connection) -> None:
     first = bury(engine, "first")
     hidden = bury(engine, "hidden", **{wire.RELATED_TO: "first"})
     third = bury(engine, "third", **{wire.RELATED_TO: "hidden"})
@@ -76,7 +76,7 @@ def test_earlier_deaths_of_a_message_are_its_own(engine: Connection, monkeypatch
     assert found(engine) == ["a", "a"]
 
 
-def test_those_near_a_known_one_are_found(engine: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_near_a_known_one_are_found(engine: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     bury(engine, "too old")
     numbers = [bury(engine, name) for name in ("before", "known", "after")]
     for _ in range(3):
@@ -111,7 +111,7 @@ def test_an_id_of_any_text_is_found(engine: Connection, conversation: str) -> No
     assert [each.headers[wire.CONVERSATION_ID] for each in told.messages] == [conversation]
 
 
-def test_what_was_done_is_told_of_each(ingested: Connection) -> None:
+def test_each_message_has_its_archive_events(ingested: Connection) -> None:
     row = ingested.one(
         "select id, headers from messages.message_archive where kind = 'transport' order by died_at desc limit 1"
     )

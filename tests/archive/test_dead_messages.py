@@ -49,7 +49,7 @@ def test_the_catalog_is_asked_once_for_each_queue_and_not_for_each_message(inges
     assert (many - few) / 100 < 12, "blocks that one more message touches"
 
 
-def test_who_receives_with_our_engine_is_woken_once_with_the_commit(
+def test_retry_notifies_our_receiver_once_on_commit(
     ingested: Connection, connect: Connect, archived_database: str
 ) -> None:
     billing, sales = Address("public", "Billing"), Address("public", "Sales")
@@ -151,7 +151,7 @@ def test_only_queue_tables_are_written_to(recorded: Connection, table: str) -> N
     assert dead_messages.retry(recorded, [dead.id], "ana")[0].result == "failed"
 
 
-def test_what_the_judge_refuses_is_not_written_to(ingested: Connection) -> None:
+def test_target_refused_by_the_judge_is_not_written_to(ingested: Connection) -> None:
     dead = newest(ingested, queue='"Legacy"."Invoicing"')
     [outcome] = dead_messages.retry(ingested, [dead.id], "ana", judge=lambda _, targets: dict.fromkeys(targets, "No."))
     assert (outcome.result, outcome.why) == ("failed", "No.")
@@ -175,7 +175,7 @@ def test_headers_that_cannot_be_read_fail_their_own_message_only(ingested: Conne
     assert "the headers are an array, not an object" in str(outcomes[0].why)
 
 
-def test_one_queue_that_refuses_fails_its_own_only(ingested: Connection) -> None:
+def test_refusing_queue_fails_only_its_own_retries(ingested: Connection) -> None:
     ingested.run('alter table "public"."Sales" add constraint closed check (headers = \'\') not valid')
     sales, billing = newest(ingested, queue='"public"."Sales"'), newest(ingested, exception=REFUSED)
     outcomes = dead_messages.retry(ingested, [sales.id, billing.id], "ana")
@@ -184,7 +184,7 @@ def test_one_queue_that_refuses_fails_its_own_only(ingested: Connection) -> None
     assert newest(ingested, queue='"public"."Sales"').id == sales.id
 
 
-def test_what_a_queue_leaves_out_without_a_word_stays_dead(ingested: Connection) -> None:
+def test_message_dropped_by_a_trigger_stays_dead(ingested: Connection) -> None:
     """A trigger against duplicates answers no error: marked as retried, the message would be nowhere any more."""
     first, second = store.page(ingested, ArchiveFilter(exception=REFUSED), limit=2).messages
     leaving_out(ingested, BILLING, "insert", str(first.message_id))
@@ -201,7 +201,7 @@ def test_what_a_queue_leaves_out_without_a_word_stays_dead(ingested: Connection)
     assert dead_messages.retry(ingested, [second.id], "ana")[0].result == "done"
 
 
-def test_what_a_rule_leaves_out_stays_dead(ingested: Connection) -> None:
+def test_message_dropped_by_a_database_rule_stays_dead(ingested: Connection) -> None:
     ingested.run(f"create rule nothing as on insert to {BILLING} do instead nothing")
     assert dead_messages.retry(ingested, [newest(ingested, exception=REFUSED).id], "ana")[0].result == "failed"
 
@@ -217,7 +217,7 @@ def test_a_queue_whose_trigger_speaks_of_another_server_fails_its_own_only(inges
     assert "did not take it: The database refused the statement. could not establish" in str(outcomes[0].why)
 
 
-def test_one_of_ours_goes_all_the_way_to_succeeded(ingested: Connection) -> None:
+def test_retry_to_our_endpoint_is_marked_succeeded_once(ingested: Connection) -> None:
     dead = newest(ingested, exception=REFUSED)
     dead_messages.retry(ingested, [dead.id], "ana", ours=lambda address: address.table == "Billing")
     sent = h.parse(retried_row(ingested).headers)

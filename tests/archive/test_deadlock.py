@@ -25,7 +25,7 @@ def retry(engine: Connection, dead: int, waiting: threading.Thread, look: Connec
         dead_messages.retry(engine, [dead], "ana")
 
 
-def test_it_is_raised_and_no_message_called_failed(
+def test_retry_raises_the_deadlock_and_keeps_the_message_dead(
     engine: Connection, engine_database: str, connect: Callable[[str], Connection]
 ) -> None:
     """It may be tried again as a whole: the queue refused nothing."""

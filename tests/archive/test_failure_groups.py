@@ -86,7 +86,7 @@ def test_other_names_are_counted_without_a_walk_of_all_that_are_dead(filled: Con
     assert by_queue.blocks < 400
 
 
-def test_who_sees_some_queues_is_told_a_recount_of_these(filled: Connection) -> None:
+def test_groups_within_a_queue_scope_are_recounted_for_it(filled: Connection) -> None:
     recount = filled.all(
         "select fingerprint, count(*) filter (where state = 'dead') as dead, min(died_at), count(*)"
         " from messages.message_archive where queue in ('q3', 'q5') group by 1"
@@ -136,7 +136,7 @@ def test_statements_of_pages_are_prepared() -> None:
 
 
 @pytest.mark.parametrize("name", ["places", "hours", "members", "operations"])
-def test_one_group_in_some_queues_is_read_by_its_index(filled: Connection, name: str) -> None:
+def test_group_within_a_queue_scope_is_read_by_index(filled: Connection, name: str) -> None:
     sql = postgresql().failure_groups
     params = {**ONE, "fingerprints": [ONE["fingerprint"]], "most": 20, "seen": list(SOME.names)}
     plan = executed(filled, getattr(sql, name)(seen=sql.in_seen), params)
@@ -162,7 +162,7 @@ def test_all_groups_are_read_from_the_index_alone(filled: Connection) -> None:
         ("operations", {**ONE, "most": 20}, 60),
     ],
 )
-def test_one_group_is_read_by_its_index(
+def test_single_group_is_read_by_its_index(
     filled: Connection, name: str, params: dict[str, Any], most_blocks: int
 ) -> None:
     sql = postgresql().failure_groups
@@ -171,7 +171,7 @@ def test_one_group_is_read_by_its_index(
     assert plan.blocks < most_blocks
 
 
-def test_what_tells_a_failure_is_read_by_its_index(filled: Connection) -> None:
+def test_newest_failure_of_a_group_is_read_by_its_index(filled: Connection) -> None:
     sql = postgresql().failure_groups
     newest = sql.newest(told_by=sql.told_by, seen=sql.everywhere)
     plan = executed(filled, newest, {"fingerprints": [ONE["fingerprint"]]})

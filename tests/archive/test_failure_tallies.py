@@ -57,7 +57,7 @@ def filled(engine: Connection) -> Connection:
     return engine
 
 
-def test_what_is_archived_retried_discarded_restored_and_pruned_is_counted(ingested: Connection) -> None:
+def test_tallies_follow_archive_retry_discard_restore_and_prune(ingested: Connection) -> None:
     holds(ingested)
     dead = newest(ingested, exception=REFUSED)
     others = ingested.all(
@@ -97,7 +97,7 @@ def archive_name(connection: Connection) -> str:
     ],
 )
 @pytest.mark.parametrize("is_folded", [True, False])
-def test_what_somebody_changes_by_hand_is_counted(filled: Connection, change: str, is_folded: bool) -> None:
+def test_tallies_follow_changes_by_hand(filled: Connection, change: str, is_folded: bool) -> None:
     """By a role that may write in the archive and nowhere else; the last, which is a superuser's, by the owner."""
     if is_folded:
         failure_tallies.fold(filled)
@@ -117,9 +117,7 @@ def test_what_somebody_changes_by_hand_is_counted(filled: Connection, change: st
     holds(filled)
 
 
-def test_what_commits_late_is_counted_when_it_commits(
-    filled: Connection, engine_database: str, connect: Connect
-) -> None:
+def test_late_commit_is_tallied_when_it_commits(filled: Connection, engine_database: str, connect: Connect) -> None:
     """A transaction that is open while sums are added up, and while they are counted anew; one that is rolled back."""
     late, undone = connect(engine_database), connect(engine_database)
     with late.transaction():
@@ -140,7 +138,7 @@ def test_what_commits_late_is_counted_when_it_commits(
     )
 
 
-def test_what_was_written_past_the_triggers_is_found(filled: Connection) -> None:
+def test_recount_finds_changes_made_past_the_triggers(filled: Connection) -> None:
     filled.run("alter table messages.message_archive disable trigger user")
     filled.run("delete from messages.message_archive where fingerprint = lpad('3', 16, '0')")
     filled.run("alter table messages.message_archive enable trigger user")
@@ -242,7 +240,7 @@ def test_no_page_counts_the_archive(filled: Connection) -> None:
     assert found.blocks < 20 * 25
 
 
-def test_what_died_lately_is_counted_where_a_state_hangs_on_it(filled: Connection) -> None:
+def test_recent_deaths_are_counted_only_where_the_state_needs_them(filled: Connection) -> None:
     """Not of what is new: of an incident with a hundred thousand deaths no page counts them for each failure. Nor
     more of a day than decide."""
     filled.run("truncate messages.message_archive")
@@ -262,7 +260,7 @@ def test_tables_of_a_version_before_are_counted(filled: Connection) -> None:
     assert failure_tallies.fold(filled) == failure_tallies.recount(filled) == 0
 
 
-def test_who_may_not_read_the_sums_counts(filled: Connection) -> None:
+def test_role_without_grants_on_tallies_counts_the_archive(filled: Connection) -> None:
     """Grants that were given before do not name them."""
     before = told(filled)
     filled.run(

@@ -25,7 +25,7 @@ def kept(connection: Connection) -> list[Any]:
     return [row.fingerprint for row in connection.all("select fingerprint from messages.message_archive order by id")]
 
 
-def test_it_is_told_when_a_message_is_archived(engine: Connection) -> None:
+def test_fingerprint_is_stored_when_a_message_is_archived(engine: Connection) -> None:
     store.archive_failed(engine, REFUSED)
     store.archive_failed(engine, DeadMessage(queue="q", result="success", kind="control"))
     assert kept(engine) == [DIGEST, None]
@@ -42,7 +42,7 @@ def test_the_ingester_tells_it_as_the_catch_up_does(recorded: Connection) -> Non
     assert kept(recorded) == told
 
 
-def test_what_other_programs_archived_gets_it_later(engine: Connection) -> None:
+def test_foreign_archive_rows_get_their_fingerprint_by_catch_up(engine: Connection) -> None:
     """By its result and details, since they name no error. What succeeded has none."""
     for number in range(3):
         engine.run(FOREIGN, {"result": "failed", "details": f"no order {number}"})
@@ -114,7 +114,7 @@ def test_own_code_makes_other_groups(engine: Connection) -> None:
     assert kept(engine) == [fingerprint("E", None, "   at Shop.Pay()").digest]
 
 
-def test_it_is_found_by_an_index_however_many_succeeded(engine: Connection) -> None:
+def test_rows_without_a_fingerprint_are_found_by_an_index(engine: Connection) -> None:
     engine.run(
         "insert into messages.message_archive (created_at, message, result, handled_by)"
         """ select now(), '["x"]', case when n = 7 then 'failed' else 'success' end::public.message_status, 'w'"""

@@ -148,7 +148,7 @@ def test_rows_in_somebodys_hands_are_left_to_them(
     assert ingest(recorded, ERROR, 5000).moved == 3
 
 
-def test_what_fails_in_between_moves_nothing(recorded: Connection) -> None:
+def test_rolled_back_ingestion_moves_nothing(recorded: Connection) -> None:
     class Stop(Exception):
         pass
 
@@ -163,7 +163,7 @@ def test_what_fails_in_between_moves_nothing(recorded: Connection) -> None:
 
 
 @pytest.mark.parametrize(("text", "of"), [("", "0 of 3"), ("m-1", "2 of 3")])
-def test_what_a_queue_does_not_let_go_of_is_not_counted_as_moved(engine: Connection, text: str, of: str) -> None:
+def test_rows_kept_by_a_trigger_are_not_counted_as_moved(engine: Connection, text: str, of: str) -> None:
     """Told as moved, and asked again at once: for ever, by who empties the queue."""
     for number in range(3):
         put(engine, json.dumps({h.MESSAGE_ID: f"m-{number}"}))
@@ -174,7 +174,7 @@ def test_what_a_queue_does_not_let_go_of_is_not_counted_as_moved(engine: Connect
     assert engine.value("select count(*) from messages.message_archive") == 0
 
 
-def test_what_the_archive_leaves_out_stays_in_its_queue(engine: Connection) -> None:
+def test_row_dropped_by_the_archive_stays_in_its_queue(engine: Connection) -> None:
     put(engine, "{}")
     leaving_out(engine, "messages.message_archive", "insert")
     with pytest.raises(RowsDropped):

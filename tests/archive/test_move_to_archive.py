@@ -39,7 +39,7 @@ def test_exactly_that_row_is_moved_as_it_was(engine: Connection, sales: Endpoint
     assert dead.why_no_retry is None
 
 
-def test_one_in_hand_is_left_and_nobody_waits(
+def test_message_in_flight_is_not_moved_and_not_waited_for(
     engine: Connection, sales: Endpoint, engine_database: str, connect: Callable[[str], Connection]
 ) -> None:
     sales.send("Sales", {}, type="Shop.Do")
@@ -52,14 +52,14 @@ def test_one_in_hand_is_left_and_nobody_waits(
     assert not store.page(engine, ArchiveFilter()).messages
 
 
-def test_one_that_has_left_or_has_another_seq_is_said_apart(engine: Connection, sales: Endpoint) -> None:
+def test_missing_message_is_reported_as_gone(engine: Connection, sales: Endpoint) -> None:
     with pytest.raises(held_row.MessageGone):
         move_to_archive.move_out(engine, SeenRow(SALES, uuid4(), 1), WHY)
     assert not move_to_archive.is_there(engine, SALES, uuid4())
     assert not move_to_archive.is_there(engine, Address("public", "Nowhere"), uuid4())
 
 
-def test_whose_answer_was_lost_is_told_of_their_own_act_only(engine: Connection, sales: Endpoint) -> None:
+def test_lost_answer_is_settled_by_ones_own_move_only(engine: Connection, sales: Endpoint) -> None:
     """Two press at once: the other's would be audited as moved by both."""
     sales.send("Sales", {}, type="Shop.Do")
     row = engine.one('select id, seq from "Sales"')

@@ -58,7 +58,7 @@ def test_items_of_before_have_all_they_had(engine: Connection, version: int) -> 
     assert kept(engine, list(ARCHIVE_NAMES.values()), *NOW)[2] == before
 
 
-def test_who_was_granted_a_column_or_the_view_has_it_still(engine: Connection) -> None:
+def test_grants_on_renamed_columns_and_the_view_survive(engine: Connection) -> None:
     set_back(engine, 7)
     engine.run(_DEAD)
     engine.run("drop role if exists lease_client; create role lease_client")

@@ -14,6 +14,6 @@ def test_each_is_another_random_id(count: int) -> None:
     assert {(each.version, each.variant) for each in found} <= {(4, RFC_4122)}
 
 
-def test_they_are_written_as_the_database_does() -> None:
+def test_row_ids_are_written_as_the_database_writes_them() -> None:
     ids = row_ids(50)
     assert ids == [str(UUID(each)) for each in ids]

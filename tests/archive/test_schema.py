@@ -94,7 +94,7 @@ def test_a_newer_schema_is_refused(engine: Connection) -> None:
         "create domain public.message_status as text",
     ],
 )
-def test_somebody_elses_tables_are_refused_and_left(connection: Connection, foreign: str) -> None:
+def test_foreign_tables_are_refused_and_left_unchanged(connection: Connection, foreign: str) -> None:
     connection.run(foreign)
     with pytest.raises(SchemaForeign, match="Nothing was changed"):
         schema.install(connection)
@@ -203,7 +203,7 @@ where n.nspname in ('public', 'messages')
 
 
 @pytest.mark.parametrize("before", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
-def test_its_functions_have_a_search_path_of_their_own_whatever_version_it_was(engine: Connection, before: int) -> None:
+def test_functions_have_their_own_search_path_after_any_upgrade(engine: Connection, before: int) -> None:
     if before < schema.VERSION:
         set_back(engine, before)
         assert schema.install(engine) == (schema.VERSION, "updated")
@@ -281,7 +281,7 @@ def test_the_notify_of_a_death_carries_the_id_that_was_chosen(engine: Connection
     assert told_of_a_death(engine, "m-4") == engine.value(newest)
 
 
-def test_who_may_read_only_the_view_of_the_dead_reads_them(engine: Connection) -> None:
+def test_role_granted_only_the_dead_view_reads_the_dead(engine: Connection) -> None:
     engine.run("drop role if exists sees_the_dead; create role sees_the_dead")
     engine.run(
         "grant usage on schema messages to sees_the_dead; grant select on messages.message_dead to sees_the_dead"

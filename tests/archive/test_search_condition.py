@@ -84,7 +84,7 @@ def test_a_value_in_a_body_is_found_by_its_path(
     assert is_old(bodies, term) or found(bodies, term) == names
 
 
-def test_what_cannot_be_read_does_not_match_and_is_there_where_that_is_excluded(bodies: Connection) -> None:
+def test_unreadable_body_matches_no_term_and_every_excluded_term(bodies: Connection) -> None:
     term = Term("body", "4711", "is", ("order", "no"))
     if not is_old(bodies, Excluded(term)):
         assert found(bodies, Excluded(term)) == sorted(set(BODIES) - {"utf-8"})

@@ -68,7 +68,7 @@ def test_a_read_for_a_file_costs_as_a_page_does(filled: Connection, state: str) 
 @pytest.mark.parametrize(
     "asked", [ArchiveFilter(state=""), ArchiveFilter(), ArchiveFilter(state="", queue='"public"."Q7"')]
 )
-def test_what_narrows_a_search_is_counted_from_so_many_and_no_more(filled: Connection, asked: ArchiveFilter) -> None:
+def test_facet_counts_read_up_to_the_cap(filled: Connection, asked: ArchiveFilter) -> None:
     query = postgresql().archive.facets(**store.matching(asked))
     plan = executed(filled, query, {**asked.params(), "cap": 1_000, "most": 6})
     assert plan.reads("message_archive") <= BY_INDEX, plan
@@ -76,7 +76,7 @@ def test_what_narrows_a_search_is_counted_from_so_many_and_no_more(filled: Conne
 
 
 @pytest.mark.parametrize("by", ["by_sent", "by_size"])
-def test_what_no_index_orders_is_sorted_in_so_many_and_no_more(filled: Connection, by: str) -> None:
+def test_sort_without_an_index_reads_up_to_the_cap(filled: Connection, by: str) -> None:
     archive, asked = postgresql().archive, ArchiveFilter(state="", kind="transport")
     parts = {"order": archive.most_first, "behind": archive.behind_most, "value": getattr(archive, by)}
     query = archive.sorted(listed=archive.listed, is_queue=archive.is_queue, **parts, **store.matching(asked))
@@ -148,9 +148,7 @@ def test_a_field_is_found_by_an_index(
 
 
 @pytest.mark.parametrize("which", ["dead", "others", "all"])
-def test_a_piece_of_a_search_of_texts_is_chosen_by_an_index_before_texts_are_read(
-    filled: Connection, which: str
-) -> None:
+def test_text_search_window_is_chosen_by_index_before_texts_are_read(filled: Connection, which: str) -> None:
     asked = ArchiveFilter(state="dead" if which == "all" else "", bodies=("nothing",), queue='"public"."Q10"')
     parts = search_condition.looking_through(asked.columns, asked.texts, which)
     query = postgresql().archive.look_through(columns=parts.columns, texts=parts.texts)
@@ -159,7 +157,7 @@ def test_a_piece_of_a_search_of_texts_is_chosen_by_an_index_before_texts_are_rea
     assert plan.blocks < 1_000, plan
 
 
-def test_what_was_covered_is_asked_for_again_by_indexes(filled: Connection) -> None:
+def test_covered_windows_are_read_again_by_index(filled: Connection) -> None:
     bottom = filled.one("select died_at::text as at, seq from messages.message_archive where message_id = 'm-300'")
     assert bottom
     lanes = (Lane("dead", None, (bottom.at, bottom.seq)), Lane("others", None, (bottom.at, bottom.seq)))

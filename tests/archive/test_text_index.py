@@ -136,9 +136,7 @@ def by_rows(connection: Connection, asked: ArchiveFilter) -> list[int]:
     return sorted(looked.ids)
 
 
-def test_what_the_index_finds_is_what_reading_row_by_row_finds(
-    indexed: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_index_finds_what_reading_row_by_row_finds(indexed: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_search, "SECONDS", 60.0)
     used, found, wrong = 0, 0, []
     for name, node in terms():
@@ -187,7 +185,7 @@ def test_other_terms_hold_as_before(indexed: Connection, more: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("within", [(), ("other",), ("q",)])
-def test_who_sees_some_queues_is_answered_in_windows(indexed: Connection, within: tuple[str, ...]) -> None:
+def test_search_within_a_queue_scope_uses_windows_not_the_index(indexed: Connection, within: tuple[str, ...]) -> None:
     """The index would read texts of all: by how long that takes it tells what others hold."""
     asked = ArchiveFilter(state="", bodies=("4711",), within=within)
     looked = text_search.look_through(indexed, asked)
@@ -249,7 +247,7 @@ Connect = Callable[..., Connection]
 ASKED = ArchiveFilter(state="", bodies=("wanted",))
 
 
-def test_it_is_made_once_and_dropped(engine: Connection) -> None:
+def test_index_is_built_used_and_dropped_once(engine: Connection) -> None:
     store.archive_failed(engine, DeadMessage(queue="q", body=b"wanted"))
     assert not text_index.facts(engine).is_there
     assert not text_search.look_through(engine, ASKED).is_by_index
@@ -264,7 +262,7 @@ def test_it_is_made_once_and_dropped(engine: Connection) -> None:
     assert not text_search.still_covers(engine, (Lane(WIDE),))
 
 
-def test_what_a_cut_build_has_left_is_not_used_and_is_built_anew(engine: Connection) -> None:
+def test_invalid_index_of_a_cut_build_is_unused_and_rebuilt(engine: Connection) -> None:
     store.archive_failed(engine, DeadMessage(queue="q", body=b"wanted"))
     text_index.build(engine)
     engine.run("update pg_index set indisvalid = false where indexrelid = 'messages.message_archive_text'::regclass")
@@ -383,7 +381,7 @@ def test_a_role_that_may_not_install_the_extension_is_told_who_may(engine: Conne
         engine.run("drop owned by indexer; drop role indexer")
 
 
-def test_it_is_not_installed_where_others_may_create(engine: Connection) -> None:
+def test_extension_is_refused_in_a_schema_where_others_may_create(engine: Connection) -> None:
     engine.run("grant create on schema messages to public")
     with pytest.raises(IndexRefused, match="revoke create on schema messages"):
         text_index.refuse(text_index.facts(engine))
@@ -394,7 +392,7 @@ def test_it_is_not_installed_where_others_may_create(engine: Connection) -> None
     assert text_index.others_create(text_index.facts(engine)) == ""
 
 
-def test_an_extension_in_another_schema_is_used_from_there_without_its_names(engine: Connection) -> None:
+def test_extension_in_another_schema_is_used_without_its_names(engine: Connection) -> None:
     """Strangers put a function of each of its names beside it: none of them runs."""
     engine.run("create schema theirs; grant create on schema theirs to public; create extension pg_trgm schema theirs")
     engine.run(

@@ -69,7 +69,7 @@ def test_texts_are_found_by_their_index(filled: Connection, nodes: list[Node], m
     assert plan.blocks < most_blocks, plan
 
 
-def test_what_was_found_by_it_is_asked_for_again_by_it(filled: Connection) -> None:
+def test_found_messages_are_read_again_by_the_text_index(filled: Connection) -> None:
     asked = ArchiveFilter(state="dead", also=(Term("body", "08a1d6b4c2"),), window=(Lane(WIDE),))
     archive = postgresql().archive
     plan = executed(filled, archive.ids(**store.matching(asked)), asked.params())
@@ -91,7 +91,7 @@ def test_a_plan_that_is_kept_for_whatever_is_looked_for_reads_no_table(filled: C
             assert session.value(read) == 0
 
 
-def test_what_most_messages_have_costs_no_more_than_so_many(filled: Connection) -> None:
+def test_term_of_most_messages_reads_a_bounded_number_of_blocks(filled: Connection) -> None:
     plan = plan_of(filled, Term("body", "OrderId"))
     assert plan.blocks < 4_000, plan
 

@@ -90,7 +90,9 @@ def test_other_terms_choose_what_is_read(filled: Connection) -> None:
     assert of_ids(filled, looked.ids) == list(range(4, ROWS, 4))
 
 
-def test_it_ends_in_time_and_says_what_it_has_covered(filled: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_ends_at_its_time_limit_and_reports_its_coverage(
+    filled: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(text_search, "SECONDS", 0.0)
     looked = text_search.look_through(filled, FOUND)
     assert [(lane.which, lane.read, lane.done) for lane in looked.lanes] == [("dead", 5, False), ("others", 0, False)]
@@ -116,7 +118,7 @@ def test_a_window_that_somebody_made_up_reads_no_more(filled: Connection) -> Non
     assert names(filled, ArchiveFilter(state="", bodies=("wanted",), window=(Lane("all", most=3),))) == [0, 2]
 
 
-def test_of_those_after_one_the_nearest_are_read(filled: Connection) -> None:
+def test_window_after_a_message_reads_the_nearest_ones(filled: Connection) -> None:
     key = filled.one("select died_at::text as at, seq from messages.message_archive where message_id = '20'")
     assert key
     after = Lane("after", (key.at, key.seq), most=5)
@@ -124,7 +126,7 @@ def test_of_those_after_one_the_nearest_are_read(filled: Connection) -> None:
     assert [row.message_id for row in found] == ["12", "16"]
 
 
-def test_where_nothing_could_be_read_it_says_so(
+def test_search_that_could_read_nothing_times_out(
     filled: Connection, engine_database: str, connect: Callable[..., Connection]
 ) -> None:
     look, blocker = connect(engine_database), connect(engine_database)
@@ -135,7 +137,7 @@ def test_where_nothing_could_be_read_it_says_so(
             text_search.look_through(look, FOUND)
 
 
-def test_what_was_read_before_a_statement_was_stopped_counts(
+def test_rows_read_before_a_statement_timeout_count(
     filled: Connection, engine_database: str, connect: Callable[..., Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody locks the table between two pieces."""
