@@ -37,7 +37,7 @@ def test_parts_run_in_their_own_order(results: Path, monkeypatch: pytest.MonkeyP
     assert run("last,first", monkeypatch) == ["first", "last"]
 
 
-def test_what_fails_is_told_and_keeps_no_other_back(
+def test_failing_part_is_reported_and_others_run(
     results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("first,broken,last", monkeypatch) == ["first", "broken", "last"]

@@ -47,7 +47,7 @@ def restored(made: tuple[Path, Path], databases: Databases) -> Iterator[str]:
         yield dsn
 
 
-def test_it_restores_to_what_the_manifest_says(
+def test_dump_restores_to_its_manifest(
     made: tuple[Path, Path], restored: str, source: str, connect: Callable[..., Connection]
 ) -> None:
     connection, original = connect(restored), connect(source)
@@ -68,7 +68,7 @@ def test_it_restores_to_what_the_manifest_says(
     )
 
 
-def test_nothing_lies_there_that_the_manifest_does_not_explain(made: tuple[Path, Path]) -> None:
+def test_manifest_explains_every_row_of_the_dump(made: tuple[Path, Path]) -> None:
     manifest = json.loads(made[1].read_text(encoding="utf-8"))
     explained = {table: 0 for table in manifest["tables"]}
     for case in manifest["cases"]:
