@@ -56,7 +56,7 @@ def rows(text: str) -> list[str]:
     return [re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", line)).replace("\xa0", " ").strip() for line in lines]
 
 
-def test_a_stretch_is_in_a_window_that_it_reaches_into_and_begins_where_it_began() -> None:
+def test_anomaly_is_listed_in_every_window_it_overlaps() -> None:
     unusual("failures")
     (found,) = findings.stretches(NOON, NOON + HOUR, Q())
     assert (found.since, found.until) == (NOON - HOUR, NOON + HOUR)
@@ -89,9 +89,7 @@ def test_before_three_weeks_the_page_says_when_usual_is_known(as_viewer: Client)
         ({"since": "2026-11-14T13:00:00Z", "until": "2026-11-14T13:30:00Z"}, "No hour of this window was judged"),
     ],
 )
-def test_that_nothing_was_unusual_is_said_of_hours_that_were_judged(
-    as_viewer: Client, asked: dict[str, str], judged: str
-) -> None:
+def test_page_says_nothing_unusual_only_of_judged_hours(as_viewer: Client, asked: dict[str, str], judged: str) -> None:
     """Neither of what is older than they are kept, nor of an hour that is not over, nor of three weeks at first."""
     for at in (NOON - 4 * WEEK, NOON):
         seen(at, 5)
@@ -141,9 +139,7 @@ def test_days_are_compared_with_days_and_minutes_with_their_hour(as_viewer: Clie
 
 
 @pytest.mark.parametrize(("day", "has_band"), [(0, False), (21, False), (84, True)])
-def test_a_queue_has_a_band_where_nobody_knows_the_endpoint_of_anything_in_its_line(
-    as_viewer: Client, day: int, has_band: bool
-) -> None:
+def test_queue_has_a_band_only_where_no_row_names_an_endpoint(as_viewer: Client, day: int, has_band: bool) -> None:
     """Its line counts all that died in it, and what is kept of a queue has only what names no endpoint."""
     queue: dict[str, Any] = {"queue": '"public"."Sales"', "type": "Shop.Order"}
     rolled_up(NOON, 90, grain="hour", result="failed", **queue)
@@ -186,7 +182,7 @@ def test_how_long_it_took_is_told_of_those_of_which_it_is_known(
     assert f"19 in 20 within ≈ 31 ms{said} ≈ 1 ms, at most" in row.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_what_lasts_says_so_and_hours_apart_are_two(as_viewer: Client) -> None:
+def test_lasting_anomaly_says_so_and_hours_apart_are_two(as_viewer: Client) -> None:
     seen(NOON, 5)
     unusual("silence", observed=0, messages=0, median=150, low=60)
     Anomaly.objects.filter(at=NOON - HOUR).update(at=NOON - 3 * HOUR)

@@ -62,7 +62,7 @@ def ids(html: str) -> list[str]:
         ("queue:Legacy.Invoicing", ArchiveFilter(state="", queue='"Legacy"."Invoicing"')),
     ],
 )
-def test_what_is_typed_is_what_is_searched(looked_at: Recorded, typed: str | None, filter: ArchiveFilter) -> None:
+def test_typed_search_is_read_as_its_filter(looked_at: Recorded, typed: str | None, filter: ArchiveFilter) -> None:
     query = search.read(typed, ALL)
     assert query.error is None
     assert query.filter == filter
@@ -228,7 +228,7 @@ def test_a_search_takes_twenty_words_at_most(recorded: Recorded) -> None:
     assert "at most 20" in said
 
 
-def test_one_row_that_cannot_be_read_hides_no_other(recorded: Recorded) -> None:
+def test_unreadable_row_hides_no_other(recorded: Recorded) -> None:
     """A label of its type is gone, as after a damaged catalog: the server refuses to show that value."""
     look = recorded.connection
     insert = """insert into messages.message_archive

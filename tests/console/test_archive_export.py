@@ -121,7 +121,7 @@ def test_a_spreadsheet_runs_nothing_of_it_and_json_has_it_as_it_was(looked_at: R
     assert [said[each] for each in (*names, "died_at")] == [FORMULA, "+1", "\t2", "@SUM(A1)", "infinity"]
 
 
-def test_who_may_not_read_gets_figures_and_the_file_says_what_it_lacks(looked_at: Recorded) -> None:
+def test_export_without_the_read_right_names_the_columns_left_out(looked_at: Recorded) -> None:
     exporter = looked_at.signed_in("uma", Permission.objects.filter(codename="change_settings"))
     first, found, last = records(exporter, "state:dead")
     assert first["left_out"].keys() == {"error_message", "error_message_length", "headers", "headers_length"}
@@ -142,7 +142,7 @@ def entry() -> AuditEntry:
     return newest
 
 
-def test_it_is_an_entry_of_the_audit(looked_at: Recorded) -> None:
+def test_export_is_audited(looked_at: Recorded) -> None:
     _, found, _ = records(looked_at.operator, "state:dead")
     written = entry()
     about = (written.who, written.verb, written.noun, written.subject, written.count)
@@ -164,7 +164,7 @@ def test_the_entry_of_a_long_search_is_that_search(looked_at: Recorded) -> None:
     assert f'href="/archive/?{urlencode({"q": q})}"' in page
 
 
-def test_who_only_looks_takes_no_file_away(looked_at: Recorded) -> None:
+def test_viewer_exports_nothing(looked_at: Recorded) -> None:
     page = looked_at.viewer.get("/archive/").content.decode()
     assert "needs the right" in page.split('id="export"')[1]
     before = AuditEntry.objects.count()
@@ -311,7 +311,7 @@ def test_the_consoles_database_gone_in_the_middle_is_the_last_line(
     assert text_of(asked(looked_at.operator, "body:OrderId", "csv")).splitlines()[-1].startswith("# whole")
 
 
-def test_another_search_of_theirs_is_waited_for(looked_at: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_waits_for_the_persons_other_search(looked_at: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     read, turns = export_views.ArchiveExport._read, list[int]()
 
     def busy_at_first(self: export_views.ArchiveExport) -> Any:
@@ -333,7 +333,7 @@ def test_a_last_read_that_was_cut_is_not_whole(looked_at: Recorded, monkeypatch:
 
 
 @pytest.mark.parametrize(("name", "most", "why"), [("MOST", 60, "at 60 messages"), ("SECONDS", 0.0, "after 0 s")])
-def test_at_its_limits_it_says_that_it_is_not_whole(
+def test_export_at_its_limits_says_that_it_is_not_whole(
     looked_at: Recorded, monkeypatch: pytest.MonkeyPatch, name: str, most: Any, why: str
 ) -> None:
     monkeypatch.setattr(export_views, name, most)
@@ -354,7 +354,7 @@ def test_a_last_read_that_is_cut_leaves_no_whole_file(
 
 
 @pytest.mark.parametrize("hide", [reveals.end, None], ids=["by hand", "by time"])
-def test_it_ends_with_the_reveal_that_it_began_in(looked_at: Recorded, hide: Any) -> None:
+def test_export_ends_when_its_reveal_ends(looked_at: Recorded, hide: Any) -> None:
     person = User.objects.get(pk=looked_at.operator.session["_auth_user_id"])
     rule = MaskingRule.objects.create(name="Card", kind="header", pattern="Shop.*")
     try:

@@ -76,7 +76,7 @@ def test_closed_they_cost_nothing_and_are_one_link_away(looked_at: Recorded, mon
     assert "<h2" not in html.split('class="covered"')[1].split("<table")[0]
 
 
-def test_of_more_than_the_cap_they_say_at_least(looked_at: Recorded, settings: Any) -> None:
+def test_facets_over_the_cap_say_at_least(looked_at: Recorded, settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "CAP": 50}
     html = page(looked_at, "", facets="open")
     assert "Counted in the newest 50 that match; there are older ones." in " ".join(html.split())
@@ -93,7 +93,7 @@ def test_the_part_fails_alone(looked_at: Recorded, monkeypatch: pytest.MonkeyPat
     assert 'name="id"' in html
 
 
-def test_in_its_time(looked_at: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_facets_over_their_time_limit_are_not_counted(looked_at: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own deadline, not the page's."""
     monkeypatch.setattr(facets, "SECONDS", 0.0)
     html = page(looked_at, "state:dead", facets="open")

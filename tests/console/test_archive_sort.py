@@ -86,7 +86,7 @@ def test_of_more_than_the_cap_the_newest_are_sorted_and_it_says_so(looked_at: Re
     assert "Sorted are" not in page(looked_at, "?q=&sort=-age"), "all of it, by its index"
 
 
-def test_what_arrives_meanwhile_moves_nothing(recorded: Recorded, settings: Any) -> None:
+def test_arrivals_between_pages_move_no_row(recorded: Recorded, settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "CAP": 100}
     meant = of_database(recorded, ORDERS["size"], 100)
     first = page(recorded, "?q=&sort=size")

@@ -42,7 +42,7 @@ def number(client: Client, q: str) -> int:
     return client.get("/audit/", {"q": q}).content.decode().count('data-l="Who"')
 
 
-def test_it_says_who_did_what_and_what_it_changed(as_viewer: Client) -> None:
+def test_audit_page_says_who_did_what_and_what_changed(as_viewer: Client) -> None:
     said = shown(as_viewer)
     assert "retried 564 messages of Billing" in said
     assert "set Orders − concurrency per process 2 + concurrency per process 4" in said
@@ -64,7 +64,7 @@ def test_it_says_who_did_what_and_what_it_changed(as_viewer: Client) -> None:
         ("set", "operation", "set the rate of operation 7"),
     ],
 )
-def test_what_has_a_number_alone_is_named(as_viewer: Client, verb: str, noun: str, says: str) -> None:
+def test_entry_with_only_a_number_names_its_object(as_viewer: Client, verb: str, noun: str, says: str) -> None:
     entry(verb=verb, noun=noun, subject="7")
     assert f" {says} " in shown(as_viewer)
 
@@ -150,7 +150,7 @@ def test_a_spreadsheet_runs_nothing_of_it(as_operator: Client) -> None:
     assert (row["reason"][0], row["subject"][0], row["who"][0]) == ("'", "'", "'")
 
 
-def test_who_only_looks_takes_no_file_away(as_viewer: Client) -> None:
+def test_viewer_exports_nothing(as_viewer: Client) -> None:
     assert "needs the right" in shown(as_viewer)
     answer = as_viewer.post("/audit/export/", {"q": ""}, follow=True)
     assert "Nothing was exported" in answer.content.decode()
@@ -164,13 +164,13 @@ def test_hostile_text_stays_text(as_viewer: Client) -> None:
     assert "\u202e" not in html
 
 
-def test_nobody_reads_it_without_a_sign_in(client: Client) -> None:
+def test_audit_needs_a_sign_in(client: Client) -> None:
     assert client.get("/audit/").status_code == 302
     assert client.post("/audit/export/").status_code == 302
     assert AuditEntry.objects.filter(verb="export").count() == 0
 
 
-def test_one_day_has_one_heading(as_viewer: Client) -> None:
+def test_each_day_has_one_heading(as_viewer: Client) -> None:
     AuditEntry.objects.filter(verb="stop").update(at=timezone.now() - timedelta(days=3))
     html = as_viewer.get("/audit/").content.decode()
     assert html.count('class="group"') in {2, 3}  # an entry may come behind another of a later day
@@ -226,7 +226,7 @@ def narrowed(client: Client, q: str = "") -> dict[str, list[tuple[str, int, str]
     return {each.word: [(value.name, value.number, value.q) for value in each.values] for each in facets}
 
 
-def test_it_is_narrowed_by_what_its_entries_have_and_each_press_finds_just_these(as_viewer: Client) -> None:
+def test_each_facet_finds_the_entries_that_it_counts(as_viewer: Client) -> None:
     entry(who="ANA", verb="discard")
     entry(who="Anabel", subject="Orders.Retries", reason='say "x"')
     found = narrowed(as_viewer)

@@ -23,7 +23,7 @@ def test_an_empty_bin_says_how_long_it_keeps(as_viewer: Client, console_database
     assert "for 30 days" in html
 
 
-def test_who_discarded_what_and_why_and_until_when(recorded: Recorded, cards: list[int], settings: Any) -> None:
+def test_bin_says_who_discarded_what_why_and_until_when(recorded: Recorded, cards: list[int], settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 30}
     recorded.operator.post("/operations/", {"act": "discard", "id": cards[0], "at_once": "yes", "reason": "<junk>"})
     html = shown(recorded.viewer, "/bin/")
@@ -53,7 +53,7 @@ def _discarded(connection: Connection, archive_id: int, **ago: int) -> None:
     connection.run(mark, {"id": archive_id, "ago": timedelta(**ago)})
 
 
-def test_what_is_gone_soon_is_red_and_what_is_over_waits_for_the_clean_up(
+def test_message_near_its_removal_is_red_and_an_overdue_one_says_so(
     recorded: Recorded, cards: list[int], settings: Any
 ) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 30}

@@ -100,7 +100,7 @@ def test_a_role_that_lost_select_on_all_is_blind(owner: Connection) -> None:
     assert "deaths" not in mail.text
 
 
-def test_one_locked_queue_is_not_read_and_blinds_nobody(
+def test_single_locked_queue_is_unread_and_the_console_is_not_blind(
     owner: Connection, console_database: str, connect: Connect
 ) -> None:
     began, holder = database_clock.now(), connect(console_database)

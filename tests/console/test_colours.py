@@ -69,7 +69,7 @@ def test_a_queue_shows_three_warnings_and_counts_the_others(console_database: st
     assert re.findall(r"\d+ more warnings? of this queue", own) == more
 
 
-def test_what_somebody_acknowledged_colours_nothing(console_database: str) -> None:
+def test_acknowledged_warning_colours_nothing(console_database: str) -> None:
     made = queue()
     warn("critical", acknowledged_by="ana", acknowledged_at=timezone.now())
     assert colours(signed_in()) == {""}

@@ -16,7 +16,7 @@ def test_a_stranger_is_asked_to_sign_in_and_comes_back(stranger: Client) -> None
     assert answer["Location"] == "/sign-in/?next=/queues/%3Fq%3DSales"
 
 
-def test_one_text_for_a_wrong_name_and_a_wrong_password(stranger: Client, viewer: User) -> None:
+def test_wrong_name_and_wrong_password_get_the_same_text(stranger: Client, viewer: User) -> None:
     said = [
         stranger.post("/sign-in/", {"username": name, "password": "wrong"})
         .content.decode()
@@ -91,6 +91,6 @@ def test_the_list_of_keys_is_fetched_when_it_is_opened(as_viewer: Client) -> Non
 
 
 @pytest.mark.parametrize("path", ["/", "/archive/", "/nowhere/", "/me/keys/", "/operations/"])
-def test_what_somebody_was_shown_is_kept_by_no_other_cache(as_viewer: Client, path: str) -> None:
+def test_pages_are_private_to_caches(as_viewer: Client, path: str) -> None:
     """Not no-store: Back would return to a list without its ticks."""
     assert as_viewer.get(path)["Cache-Control"] == "private, no-cache"

@@ -217,7 +217,7 @@ def test_an_id_that_nothing_has_says_what_was_looked_into(looked_at: Recorded) -
     assert "audit queue 0:" in said
 
 
-def test_nobody_looks_without_signing_in(looked_at: Recorded) -> None:
+def test_conversation_needs_a_sign_in(looked_at: Recorded) -> None:
     assert Client().get(f"/conversations/{RECORDED}/").status_code == 302
     assert looked_at.viewer.post(f"/conversations/{RECORDED}/").status_code == 405
 
@@ -254,7 +254,7 @@ def test_a_database_that_is_down_is_said(looks: Client) -> None:
     assert "does not answer" in page.content.decode()
 
 
-def test_what_strangers_write_is_text(console_database: str, connect: Connect, looks: Client) -> None:
+def test_foreign_text_is_escaped(console_database: str, connect: Connect, looks: Client) -> None:
     connection = connect(console_database)
     TableQueue(postgresql(), Address("public", "Sales")).create(connection)
     markup, sneaky = '"><script>alert(1)</script>', "\u202egnp.exe"

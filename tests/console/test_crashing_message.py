@@ -104,7 +104,9 @@ def test_an_endpoint_that_does_not_go_on_is_not_said_to(
     assert f'action="/endpoints/Sales/{act}/"' in html
 
 
-def test_one_in_hand_is_said(as_operator: Client, row: Any, session: Connection) -> None:
+def test_crashing_message_in_flight_is_not_moved_and_says_so(
+    as_operator: Client, row: Any, session: Connection
+) -> None:
     with session.transaction():
         session.run('select from "Sales" for update')
         response = as_operator.post(f"/crashing-messages/{row.id}/move-out/", follow=True)

@@ -75,7 +75,7 @@ def test_an_empty_page_teaches(as_viewer: Client, here: Connection, settings: Se
     assert "No other database is written to" in text(as_viewer)
 
 
-def test_what_is_on_its_way_says_what_is_asked(as_viewer: Client, here: Connection) -> None:
+def test_crossing_on_its_way_shows_the_outcome_query(as_viewer: Client, here: Connection) -> None:
     crossing = set_out(here)
     page = text(as_viewer)
     assert "has not left" in page
@@ -87,7 +87,7 @@ def test_what_is_on_its_way_says_what_is_asked(as_viewer: Client, here: Connecti
     assert "Did they arrive?" not in one
 
 
-def test_what_nobody_can_be_told_is_whole(as_operator: Client, here: Connection) -> None:
+def test_undecided_crossing_shows_all_that_is_known(as_operator: Client, here: Connection) -> None:
     operation = freeze("retry", failed_there(3), "ana", "console", "mended")
     Operation.objects.filter(pk=operation.pk).update(state="done", started_at=operation.created_at)
     crossing = in_doubt(here, operation=operation.pk)
@@ -130,14 +130,14 @@ def test_a_person_decides_with_a_reason(as_operator: Client, here: Connection, d
     assert AuditEntry.objects.filter(verb="decide").count() == 1
 
 
-def test_what_is_still_asked_is_not_decided(as_operator: Client, here: Connection) -> None:
+def test_crossing_still_being_asked_cannot_be_decided(as_operator: Client, here: Connection) -> None:
     crossing = set_out(here)
     as_operator.post(f"{PAGE}{crossing}/decide/", {"decision": "lost", "reason": "impatient"})
     assert f"no crossing {crossing} waits for it" in text(as_operator)
     assert crossings.get(here, crossing) is not None
 
 
-def test_whoever_may_not_retry_decides_nothing(as_viewer: Client, here: Connection) -> None:
+def test_decision_needs_the_retry_right(as_viewer: Client, here: Connection) -> None:
     crossing = in_doubt(here)
     assert "Saying what became of it needs the right" in text(as_viewer, f"{PAGE}{crossing}/")
     as_viewer.post(f"{PAGE}{crossing}/decide/", {"decision": "lost", "reason": "x"})
@@ -193,9 +193,7 @@ def test_a_message_is_typed_for_another_database(billing: Connection, recorded: 
     assert billing.value('select count(*) from "Orders"') == 1
 
 
-def test_what_waits_in_another_database_is_discarded_and_purged_on_pages(
-    billing: Connection, recorded: Recorded
-) -> None:
+def test_waiting_messages_elsewhere_are_discarded_and_purged_on_pages(billing: Connection, recorded: Recorded) -> None:
     client = recorded.operator
     put = "insert into \"Orders\" (id, headers, body) values (gen_random_uuid(), '{}', 'x') returning id, seq"
     row: Any = billing.one(put)

@@ -31,7 +31,7 @@ def kept(name: str, **figures: object) -> LatestSample:
     return LatestSample.objects.create(queue=queue, at=now, changed_at=now, **known)
 
 
-def test_nothing_is_known_yet(as_viewer: Client) -> None:
+def test_page_without_a_delayed_table_says_so(as_viewer: Client) -> None:
     assert "No delayed table was found" in text(as_viewer)
 
 
@@ -58,7 +58,7 @@ def test_a_mover_that_seems_dead_is_said_with_since_when(as_viewer: Client) -> N
     assert '<a href="/endpoints/Shop.Sales/">see why not, or start it</a>' in text(as_viewer)
 
 
-def test_what_was_looked_through_to_the_cap_is_so_many_at_least(as_viewer: Client) -> None:
+def test_overdue_count_at_the_cap_says_at_least(as_viewer: Client) -> None:
     late = {"overdue": 10_000, "next_due_at": timezone.now() - timedelta(hours=3)}
     kept("Sales.Delayed", delayed=40_000, delayed_how="estimate", **late)
     html = text(as_viewer)
@@ -75,7 +75,7 @@ def test_what_was_looked_through_to_the_cap_is_so_many_at_least(as_viewer: Clien
         ({"delayed": None}, "not read", "not read"),
     ],
 )
-def test_that_nothing_waits_is_said_only_where_that_is_known(
+def test_page_says_nothing_delayed_only_where_that_is_known(
     as_viewer: Client, figures: dict[str, int | None], said: str | None, in_row: str
 ) -> None:
     """Rows due at infinity have no next due time, and a table that cannot be read tells none."""
@@ -119,7 +119,7 @@ def test_all_pages_are_the_table_by_due_time(looked_at: Recorded) -> None:
     assert follow(looked_at.operator, MESSAGES) == ordered
 
 
-def test_from_now_on_passes_over_what_is_overdue(recorded: Recorded) -> None:
+def test_list_from_now_skips_overdue_messages(recorded: Recorded) -> None:
     recorded.connection.run("""update "Sales.Delayed" set due = now() + interval '1 h' where id in
         (select id from "Sales.Delayed" order by due, id limit 3)""")
     recorded.connection.run("""update "Sales.Delayed" set due = now() - interval '1 h' where due < now()""")

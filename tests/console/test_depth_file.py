@@ -47,7 +47,7 @@ def _look(queue: Queue, at: datetime, chance: random.Random) -> Sample:
 
 
 @pytest.mark.parametrize("grain", WINDOWS)
-def test_it_has_the_figures_of_plain_sql(
+def test_depth_file_has_the_figures_of_plain_sql(
     as_viewer: Client, console_database: str, queues: list[Queue], connect: Connect, grain: str
 ) -> None:
     database = connect(console_database)

@@ -122,7 +122,7 @@ def test_delayed_messages_are_read(source: Source, as_operator: Client) -> None:
     assert "links é" in unescape(shown(as_operator, f"{path}messages/{row}/?body=raw"))
 
 
-def test_what_somebody_has_in_hand_is_told_or_left_out(source: Source, as_operator: Client) -> None:
+def test_messages_in_flight_are_counted_or_left_out_by_dialect(source: Source, as_operator: Client) -> None:
     with source.session.transaction():
         assert source.session.all(*source.queue().receiving())
         seen = source.sample()
@@ -185,7 +185,7 @@ def test_a_role_that_may_only_read_sees_what_lies_there(source: Source, reading:
     assert depth.measure(reading, sales).depth == 3
 
 
-def test_who_receives_an_event_there_is_shown(source: Source, as_operator: Client) -> None:
+def test_subscribers_in_the_other_database_are_shown(source: Source, as_operator: Client) -> None:
     """Of its own table; ending one is not offered, and refused to whoever asks for it all the same."""
     dialect, schema = source.dialect, source.dialect.default_schema
     routing = dialect.subscription_store(dialect.address(schema, "SubscriptionRouting"))

@@ -50,7 +50,7 @@ def waiting(look: Connection) -> list[Any]:
     return look.all("select id, message::text as text, retried_from, attempts from messages.message")
 
 
-def test_what_is_typed_goes_back_and_each_names_the_other(
+def test_edited_document_goes_back_and_both_are_linked(
     queue: LeaseQueue, look: Connection, as_operator: Client, died: int
 ) -> None:
     page = shown(as_operator, died)
@@ -86,7 +86,7 @@ def test_what_is_typed_goes_back_and_each_names_the_other(
         ("", 422, "the queue takes JSON alone"),
     ],
 )  # fmt: skip
-def test_what_is_no_json_of_the_queue_is_refused_and_stays_typed(
+def test_invalid_document_is_refused_and_kept_in_the_form(
     look: Connection, as_operator: Client, died: int, typed: str, status: int, words: str
 ) -> None:
     answer = send(as_operator, died, typed)
@@ -111,7 +111,7 @@ def test_the_page_compares_before_anything_is_sent(look: Connection, as_operator
     assert waiting(look) == []
 
 
-def test_who_was_quicker_has_it(look: Connection, as_operator: Client, died: int) -> None:
+def test_edit_of_a_retried_message_is_refused(look: Connection, as_operator: Client, died: int) -> None:
     single.act("retry", died, "somebody", "command")
     answer = send(as_operator, died, "1")
     assert answer.status_code == 409
@@ -137,7 +137,7 @@ def test_only_who_may_retry(look: Connection, as_viewer: Client, died: int) -> N
     assert waiting(look) == []
 
 
-def test_what_an_original_client_archived_is_edited_under_its_queue(look: Connection, as_operator: Client) -> None:
+def test_original_clients_dead_message_is_edited_under_its_queue(look: Connection, as_operator: Client) -> None:
     look.run(
         "insert into messages.message_archive (created_at, message, result, handled_by)"
         " values (now(), '{\"kind\": \"render\"}', 'failed', 'worker')"
@@ -152,7 +152,7 @@ def test_only_what_can_go_elsewhere_offers_it(as_operator: Client, died: int) ->
 
 
 @pytest.mark.parametrize("headers", [None, '{"NServiceBus.EnclosedMessageTypes": "Harmless"}'])
-def test_what_a_rule_hides_is_not_typed_over(look: Connection, as_operator: Client, headers: str | None) -> None:
+def test_masked_field_is_not_shown_for_editing(look: Connection, as_operator: Client, headers: str | None) -> None:
     look.run(
         "insert into messages.message_archive (created_at, message, result, handled_by, headers)"
         ' values (now(), \'{"kind": "render", "card": "4111"}\', \'failed\', \'worker\', %(headers)s)',
@@ -163,7 +163,7 @@ def test_what_a_rule_hides_is_not_typed_over(look: Connection, as_operator: Clie
     assert "4111" not in shown(as_operator, died)
 
 
-def test_of_many_one_field_is_changed_before_they_go(
+def test_edit_of_many_changes_one_field_before_the_retry(
     queue: LeaseQueue, look: Connection, as_operator: Client, died: int
 ) -> None:
     operation = selection.freeze("retry", [died], "ana", "console", "")

@@ -65,7 +65,7 @@ def waiting(session: Connection, table: str = "Sales") -> list[Any]:
     return session.all(f'select headers, body, expires from "{table}" order by seq')
 
 
-def test_what_is_typed_is_sent_as_a_new_message(session: Connection, as_operator: Browser) -> None:
+def test_edited_message_is_sent_as_a_new_message(session: Connection, as_operator: Browser) -> None:
     archive_id = died(session)
     post(as_operator, archive_id)
     (sent,) = waiting(session)
@@ -98,7 +98,7 @@ def test_the_audit_keeps_what_was_and_what_was_sent(session: Connection, as_oper
     assert "SHOP-2398" in page
 
 
-def test_nobody_sends_it_twice(session: Connection, as_operator: Browser) -> None:
+def test_edited_message_is_sent_once(session: Connection, as_operator: Browser) -> None:
     archive_id = died(session)
     post(as_operator, archive_id)
     said = post(as_operator, archive_id, status=409)
@@ -223,7 +223,7 @@ def test_headers_that_no_line_can_hold_are_sent_as_they_were(session: Connection
     assert {name: found[name] for name in odd} == odd
 
 
-def test_another_queue_asks_once_more(session: Connection, as_operator: Browser) -> None:
+def test_another_target_queue_asks_for_confirmation(session: Connection, as_operator: Browser) -> None:
     archive_id = died(session)
     said = post(as_operator, archive_id, 422, to='"public"."Billing"')
     assert "Billing is not the queue where it died: press again to send it there." in said
@@ -232,7 +232,7 @@ def test_another_queue_asks_once_more(session: Connection, as_operator: Browser)
     assert (len(waiting(session, "Billing")), waiting(session)) == (1, [])
 
 
-def test_it_is_retried_to_another_queue_as_it_was(session: Connection, as_operator: Browser) -> None:
+def test_unchanged_message_is_retried_to_another_queue(session: Connection, as_operator: Browser) -> None:
     """Where it died nothing would be sent: nothing is changed."""
     archive_id = died(session)
     assert (
@@ -245,7 +245,7 @@ def test_it_is_retried_to_another_queue_as_it_was(session: Connection, as_operat
 
 
 @pytest.mark.parametrize("queue", ['"public"."error"', '"public"."Nowhere"', '"secret"."Sales"', "pg_class", ""])
-def test_it_goes_into_input_queues_alone(queue: str, session: Connection, as_operator: Browser) -> None:
+def test_edited_message_goes_into_input_queues_only(queue: str, session: Connection, as_operator: Browser) -> None:
     archive_id = died(session)
     post(as_operator, archive_id, 422 if queue == "" else 409, to=queue, sure=queue)
     message = store.get(session, archive_id)
@@ -261,7 +261,7 @@ def test_it_goes_into_input_queues_alone(queue: str, session: Connection, as_ope
         ({"body": BODY, "value": ["web", "ravenhill-at", "", ""]}, "nothing is changed"),
     ],
 )
-def test_what_is_missing_is_said_and_what_is_typed_stays(
+def test_invalid_edit_is_refused_and_kept_in_the_form(
     more: dict[str, Any], why: str, session: Connection, as_operator: Browser
 ) -> None:
     archive_id = died(session)
@@ -282,7 +282,7 @@ def test_comparing_sends_nothing_and_names_what_is_wrong(session: Connection, as
     assert waiting(session) == []
 
 
-def test_who_may_not_retry_may_not_edit(session: Connection, as_viewer: Browser) -> None:
+def test_edit_needs_the_retry_right(session: Connection, as_viewer: Browser) -> None:
     archive_id = died(session)
     assert "needs the right" in as_viewer.get(f"/archive/{archive_id}/edit/").content.decode()
     assert "needs the right" in post(as_viewer, archive_id, 422)
@@ -301,9 +301,7 @@ def test_hostile_text_stays_text(session: Connection, as_operator: Browser) -> N
         assert "<script>alert" not in page
 
 
-def test_an_edited_message_that_dies_or_succeeds_is_told_where_it_came_from(
-    session: Connection, as_operator: Browser
-) -> None:
+def test_outcome_of_an_edited_message_is_noted_at_its_original(session: Connection, as_operator: Browser) -> None:
     """By the token of its retry, where an endpoint of ours receives it; its own id is new."""
     Endpoint.objects.create(name="Sales", table="Sales", ours=True)
     archive_id = died(session)
@@ -327,7 +325,7 @@ def test_an_edited_message_that_dies_or_succeeds_is_told_where_it_came_from(
     assert (former.state, new.state) == ("dead_again", "dead")
 
 
-def test_one_that_was_sent_to_another_queue_is_told_from_there(session: Connection, as_operator: Browser) -> None:
+def test_outcome_from_the_target_queue_is_noted_at_the_original(session: Connection, as_operator: Browser) -> None:
     """And from nowhere else: the token alone may have been read by others."""
     Endpoint.objects.create(name="Billing", table="Billing", ours=True)
     target = '"public"."Billing"'

@@ -95,7 +95,7 @@ def test_a_change_is_taken_off_again(recorded: Recorded, cards: list[int]) -> No
         ({"way": "explode"}, "what becomes of it"),
     ],
 )
-def test_what_is_wrong_is_said_and_kept_in_the_form(
+def test_invalid_edit_is_refused_and_kept_in_the_form(
     recorded: Recorded, cards: list[int], wrong: dict[str, str], why: str
 ) -> None:
     page = choose(recorded.operator, "edit and retry", cards)["Location"]
@@ -105,7 +105,7 @@ def test_what_is_wrong_is_said_and_kept_in_the_form(
     assert 'value="blue"' in answer.content.decode()
 
 
-def test_who_may_not_read_sees_no_value_and_changes_nothing(recorded: Recorded, cards: list[int]) -> None:
+def test_edit_without_the_read_right_shows_no_value(recorded: Recorded, cards: list[int]) -> None:
     page = choose(recorded.operator, "edit and retry", cards)["Location"]
     secret = {**TENANT, "name": "Customer", "new": "Mrs Secret"}
     follow(recorded.operator, recorded.operator.post(page, {**secret, "keep": "1"}))
@@ -121,7 +121,7 @@ def test_who_may_not_read_sees_no_value_and_changes_nothing(recorded: Recorded, 
         assert "Mrs Secret" not in shown(client, page.removesuffix("edit/"))
 
 
-def test_from_the_page_of_one_message_to_all_like_it(recorded: Recorded, cards: list[int]) -> None:
+def test_edit_page_of_a_message_leads_to_an_edit_of_all_like_it(recorded: Recorded, cards: list[int]) -> None:
     html = shown(recorded.operator, f"/archive/{cards[0]}/edit/")
     q = re.search(r'name="q" value="([^"]+)"', html)
     assert q

@@ -99,7 +99,7 @@ def test_names_that_are_known_but_never_together_are_told(page: Page) -> None:
     assert said(page(endpoint="Sales", type="Bill")).startswith("Nothing has finished")
 
 
-def test_what_is_chosen_stays_chosen_where_nothing_of_it_finished(page: Page) -> None:
+def test_chosen_filters_stay_chosen_without_any_figures(page: Page) -> None:
     batch()
     chosen = {"queue": '"public"."Gone"', "endpoint": "Shop <1>", "type": "Shop.Old"}
     text = page(**chosen)

@@ -53,7 +53,7 @@ def faults(response: Answer) -> dict[str, str]:
     return {name: sentence.strip() for name, sentence in found}
 
 
-def test_each_is_saved_audited_and_taken_back_by_one_press(as_operator: Client, orders: Endpoint) -> None:
+def test_every_setting_is_saved_audited_and_undone(as_operator: Client, orders: Endpoint) -> None:
     assert save(as_operator, orders, **{name: typed for name, (typed, _) in NEW.items()}).status_code == 303
     orders.refresh_from_db()
     assert {name: getattr(orders, name) for name in NEW} == {name: value for name, (_, value) in NEW.items()}
@@ -179,7 +179,7 @@ def test_a_form_that_asks_again_still_knows_what_was_read(as_operator: Client, o
     assert matched(r'name="version" value="(\d+)"', said(asked)) == str(orders.version)
 
 
-def test_what_was_seen_for_one_value_does_not_save_another(as_operator: Client, orders: Endpoint) -> None:
+def test_confirmation_of_one_value_does_not_save_another(as_operator: Client, orders: Endpoint) -> None:
     once = {"immediate_retries": "0", "delayed_retries": "0"}
     assert save(as_operator, orders, transaction_mode="none", **once, seen="receive_only").status_code == 422
 
@@ -348,7 +348,7 @@ def test_an_endpoint_of_the_lease_queue_has_its_own(as_operator: Client, thumbs:
     assert (thumbs.lock_seconds, thumbs.on_lock_expired) == (60, "archive")
 
 
-def test_it_stands_in_the_list_of_endpoints(as_operator: Client, thumbs: Endpoint) -> None:
+def test_lease_endpoint_is_listed_among_endpoints(as_operator: Client, thumbs: Endpoint) -> None:
     page = text(as_operator, "/endpoints/")
     assert "waits for NOTIFY" in page
     page = text(as_operator, LEASE)

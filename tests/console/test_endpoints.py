@@ -95,7 +95,7 @@ def test_a_strict_range_refuses(as_operator: Client, orders: Endpoint) -> None:
         ("error_queue", "", "Name the error queue"),
     ],
 )
-def test_what_cannot_be_is_said_beside_its_field(
+def test_invalid_setting_is_reported_beside_its_field(
     as_operator: Client, orders: Endpoint, field: str, typed: str, said: str
 ) -> None:
     more = {"on_exhausted": "error_queue"} if field == "error_queue" else {}
@@ -106,7 +106,7 @@ def test_what_cannot_be_is_said_beside_its_field(
     assert orders.version == 1
 
 
-def test_somebody_was_quicker(as_operator: Client, orders: Endpoint) -> None:
+def test_concurrent_change_is_refused_with_its_author(as_operator: Client, orders: Endpoint) -> None:
     save(as_operator, orders, concurrency="4")
     response = save(as_operator, orders, concurrency="8")
     assert "ana changed Shop.Orders" in text(as_operator, response["Location"])
@@ -114,7 +114,7 @@ def test_somebody_was_quicker(as_operator: Client, orders: Endpoint) -> None:
     assert orders.concurrency == 4
 
 
-def test_one_press_takes_it_back(as_operator: Client, orders: Endpoint) -> None:
+def test_undo_takes_a_change_back(as_operator: Client, orders: Endpoint) -> None:
     save(as_operator, orders, concurrency="4")
     html = text(as_operator)
     undo = matched(r'action="(/endpoints/Shop.Orders/undo/\d+/)"', html)
@@ -245,7 +245,7 @@ def test_the_list_and_the_page_say_who_is_short(as_operator: Client, orders: End
     assert "slots, now" in html
 
 
-def test_its_dead_lead_to_what_lies_dead_of_its_own_queue(as_operator: Client, orders: Endpoint) -> None:
+def test_endpoint_page_links_to_the_dead_of_its_queue(as_operator: Client, orders: Endpoint) -> None:
     Endpoint.objects.update(schema="shop eu", table='My "Orders"')
     asked = parse_qs(urlsplit(unescape(matched(r'<a href="([^"]*)">in the archive', text(as_operator)))).query)["q"][0]
     found = search.read(asked, ALL)

@@ -21,7 +21,7 @@ def figure(client: Client) -> str:
     return " ".join(matched(f"(?s){FIGURE}", shown(client, "/endpoints/Sales/")).split())
 
 
-def test_what_expired_before_a_restart_is_counted_and_dated(as_operator: Client, sales: Endpoint) -> None:
+def test_expired_messages_before_a_restart_are_counted_and_dated(as_operator: Client, sales: Endpoint) -> None:
     ttbr_recorder.lost(sales, {"Shop.Quote": 400, "Shop.Mail": 14}, {})
     ttbr_recorder.lost(sales, {"Shop.Quote": 3}, {})
     now = database_clock.now()
@@ -34,14 +34,14 @@ def test_what_expired_before_a_restart_is_counted_and_dated(as_operator: Client,
     assert ">3</span></span> since these processes started" in said
 
 
-def test_of_before_times_were_kept_the_day_is_said(as_operator: Client, sales: Endpoint) -> None:
+def test_expiry_without_a_recorded_time_shows_its_day(as_operator: Client, sales: Endpoint) -> None:
     queue = Queue.objects.create(schema="public", table="Sales", kind="input")
     day = database_clock.now().date() - timedelta(days=40)
     ExpiredCount.objects.create(queue=queue, message_type="Shop.Quote", day=day, number=8)
     assert f"the last on {day.isoformat()}" in figure(as_operator)
 
 
-def test_where_none_did_none_is_the_last(as_operator: Client, sales: Endpoint) -> None:
+def test_endpoint_without_expired_messages_shows_no_last_one(as_operator: Client, sales: Endpoint) -> None:
     Queue.objects.create(schema="public", table="Sales", kind="input")
     said = figure(as_operator)
     assert ">0<" in said

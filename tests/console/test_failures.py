@@ -179,7 +179,7 @@ def test_of_more_than_a_cap_it_says_which_were_counted(recorded: Recorded, setti
     assert "or earlier" not in by_queue
 
 
-def test_what_names_no_endpoint_leads_nowhere(recorded: Recorded) -> None:
+def test_failure_without_an_endpoint_has_no_link(recorded: Recorded) -> None:
     """No search finds it: who handled it is no endpoint of a transport message."""
     recorded.connection.run("delete from messages.message_archive")
     died(recorded, "f" * 16, "1 minute")
@@ -237,7 +237,7 @@ def test_deaths_of_a_day_are_counted_where_no_state_hangs_on_them(recorded: Reco
     assert re.search(r"<dt>Died in 24 h</dt><dd class=\"v\">(<[^>]*>)*2<", page)
 
 
-def test_one_whose_first_deaths_were_removed_is_not_new(recorded: Recorded) -> None:
+def test_failure_whose_first_deaths_were_removed_is_not_new(recorded: Recorded) -> None:
     died(recorded, "f" * 16, "1 minute")
     found = failure_groups.group(recorded.connection, "f" * 16)
     assert found
@@ -253,7 +253,7 @@ def test_a_death_dated_later_than_now_did_not_happen_lately(recorded: Recorded) 
     assert found.counted_at - found.last_at > 9 * failure_groups.DAY
 
 
-def test_of_deaths_that_are_all_dated_later_no_time_is_known_but_now(recorded: Recorded) -> None:
+def test_deaths_all_dated_in_the_future_count_as_now(recorded: Recorded) -> None:
     died(recorded, "f" * 16, "-30 days")
     found = failure_groups.group(recorded.connection, "f" * 16)
     assert found
@@ -261,7 +261,7 @@ def test_of_deaths_that_are_all_dated_later_no_time_is_known_but_now(recorded: R
 
 
 @pytest.mark.parametrize(("known", "state"), [(25, "back"), (40, "back"), (23, "new")])
-def test_one_is_new_for_a_day_after_its_first_death(recorded: Recorded, known: int, state: str) -> None:
+def test_failure_is_new_for_a_day_after_its_first_death(recorded: Recorded, known: int, state: str) -> None:
     """Also where that has left the archive."""
     died(recorded, "f" * 16, "22 hours")
     found = failure_groups.group(recorded.connection, "f" * 16)
@@ -298,7 +298,7 @@ def test_a_search_is_no_verdict_over_what_it_leaves_out(recorded: Recorded, aske
     assert matched(TONE, page) == ""
 
 
-def test_what_became_of_retries_narrows_and_is_counted(recorded: Recorded) -> None:
+def test_failures_are_filtered_and_counted_by_retry_outcome(recorded: Recorded) -> None:
     before = recounted(recorded)
     assert "never retried" not in shown(recorded.viewer, "/failures/"), "where nothing was, there is nothing to tell"
     for digest, became in (("d" * 16, "dead_again"), ("e" * 16, "succeeded")):
@@ -317,7 +317,7 @@ def test_what_became_of_retries_narrows_and_is_counted(recorded: Recorded) -> No
         assert ('type="hidden" name="retried"' in page) == (retried != "x")
 
 
-def test_what_is_in_no_group_is_not_said_to_be_well(recorded: Recorded) -> None:
+def test_ungrouped_failures_prevent_an_all_clear(recorded: Recorded) -> None:
     recorded.connection.run("update messages.message_archive set fingerprint = null")
     failed = recorded.connection.value("select count(*) from messages.message_archive where result <> 'success'")
     page = shown(recorded.viewer, "/failures/")
@@ -328,7 +328,7 @@ def test_what_is_in_no_group_is_not_said_to_be_well(recorded: Recorded) -> None:
     assert "in no group yet: other programs" in shown(recorded.viewer, "/failures/?owner=Ana")
 
 
-def test_a_failure_of_which_nothing_can_be_read_is_named_by_its_fingerprint(recorded: Recorded) -> None:
+def test_unreadable_failure_is_named_by_its_fingerprint(recorded: Recorded) -> None:
     died(recorded, "f" * 16, "1 minute")
     look = recorded.connection
     look.run("update messages.message_archive set result = 'rejected' where fingerprint = %(f)s", {"f": "f" * 16})
@@ -359,7 +359,7 @@ def test_more_groups_than_are_judged_hide_none_that_is_new(recorded: Recorded) -
     assert "1 failure, 1 dead message" in shown(recorded.operator, f"/failures/chosen/?f={'f' * 16}")
 
 
-def test_what_is_in_no_group_yet_is_said(recorded: Recorded) -> None:
+def test_number_of_ungrouped_failures_is_shown(recorded: Recorded) -> None:
     recorded.connection.run(
         "update messages.message_archive set fingerprint = null"
         " where id in (select id from messages.message_dead limit 3)"
@@ -409,12 +409,12 @@ def test_its_messages_have_columns_from_bodies_and_a_search_of_their_own(recorde
     assert 'data-l="OrderId"' not in page
 
 
-def test_what_no_failure_has_is_not_there(recorded: Recorded) -> None:
+def test_unknown_fingerprint_is_not_found(recorded: Recorded) -> None:
     for name in ("0" * 16, "nothing", "A" * 16):
         assert recorded.viewer.get(f"/failures/{name}/").status_code == 404
 
 
-def test_of_an_archive_that_cannot_be_read_nothing_is_said(recorded: Recorded, largest: str) -> None:
+def test_unreadable_archive_makes_the_failure_page_claim_nothing(recorded: Recorded, largest: str) -> None:
     recorded.operator.post(f"/failures/{largest}/acknowledgement/", {"until": "4 h"})
     with recorded.connection.transaction():
         recorded.connection.run("lock table messages.message_archive")
@@ -441,7 +441,7 @@ def alike(recorded: Recorded, bodies: list[dict[str, Any]], headers: list[dict[s
     return compare(failure_groups.members(recorded.connection, digest), ALL)
 
 
-def test_what_was_not_read_is_not_said_to_be_missing(recorded: Recorded) -> None:
+def test_values_that_were_not_read_are_called_not_compared(recorded: Recorded) -> None:
     bodies = [{"Country": "AT" if n < 3 else "DE"} | ({"Long": "x" * 9_000} if n % 3 == 0 else {}) for n in range(6)]
     headers = [{"Shop.Channel": "web"} | ({"Shop.Long": "y" * 17_000} if n == 0 else {}) for n in range(6)]
     found = alike(recorded, bodies, headers)
@@ -526,7 +526,7 @@ def test_a_failure_tells_with_which_version_it_began(recorded: Recorded) -> None
     assert "does not fail" not in said
 
 
-def test_a_version_that_came_after_the_first_death_is_not_said_to_be_its_beginning(recorded: Recorded) -> None:
+def test_version_started_after_the_first_death_is_not_its_beginning(recorded: Recorded) -> None:
     process("app-1", "3.4.1", 40)
     digest = died_in(recorded, "app-1", 30)
     recorded.connection.run(
@@ -561,7 +561,7 @@ def test_headers_tell_versions_beside_other_messages_of_the_time(recorded: Recor
     rule.delete()
 
 
-def test_what_versions_do_is_not_said_of_messages_of_which_none_is_known(recorded: Recorded) -> None:
+def test_page_claims_nothing_of_versions_for_unknown_messages(recorded: Recorded) -> None:
     process("app-1", "3.4.1", 40)
     process("app-2", "3.4.0", 300)
     digest, *_ = [died_in(recorded, host, minutes) for host, minutes in (("app-9", 35), ("app-1", 30))]
@@ -591,9 +591,7 @@ def test_of_more_messages_than_are_compared_no_version_is_said_to_be_free(
     assert "All died in" not in said
 
 
-def test_of_messages_that_name_no_version_no_others_are_read(
-    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_without_a_version_read_no_others(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def beside(*about: Any) -> list[Any]:
@@ -608,7 +606,7 @@ def test_of_messages_that_name_no_version_no_others_are_read(
     assert asked
 
 
-def test_others_are_read_to_a_number_however_many_died_of_it(recorded: Recorded) -> None:
+def test_comparison_reads_a_bounded_number_of_other_messages(recorded: Recorded) -> None:
     digest = died_in(recorded, "x", 50)
     columns = "created_at, archived_at, result, handled_by, queue, headers, exception_type, fingerprint, kind"
     recorded.connection.run(
@@ -641,9 +639,7 @@ def test_of_many_failures_of_a_warning_a_mail_tells_a_few_words(recorded: Record
     assert [group.note for group in of.said] == words[:3]
 
 
-def test_of_more_dead_than_are_looked_at_their_failures_are_not_said_to_be_all(
-    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failures_of_a_partial_look_are_not_called_all(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     for minutes, word in ((9, "ash"), (2, "bay"), (1, "bay")):
         died_in(recorded, "x", minutes, exception_message=f"no {word}")
     about = {"kind": "dead_message", "queue": '"public"."Billing"', "cause": "Shop.Versioned", "severity": "critical"}
@@ -702,7 +698,7 @@ def test_causes_of_many_are_asked_together(recorded: Recorded) -> None:
     assert len(asked) < len(digests)
 
 
-def test_what_people_say_stays_with_the_cause(recorded: Recorded, largest: str) -> None:
+def test_assignment_outlives_the_messages_of_its_failure(recorded: Recorded, largest: str) -> None:
     said = {"owner": "Shop team", "ticket": "https://tickets.example/SHOP-1", "note": "Waits for 7.2.1"}
     assert recorded.operator.post(f"/failures/{largest}/assignment/", said).status_code == 303
     recorded.connection.run(
@@ -726,7 +722,7 @@ def test_only_an_address_of_the_web_is_a_link(recorded: Recorded, largest: str, 
         assert "<script>y" not in page
 
 
-def test_who_takes_it_owns_it(recorded: Recorded, largest: str) -> None:
+def test_take_makes_the_person_owner(recorded: Recorded, largest: str) -> None:
     recorded.operator.post(f"/failures/{largest}/assignment/", {"note": "kept"})
     recorded.operator.post(f"/failures/{largest}/assignment/", {"take": "yes"})
     group = FailureGroup.objects.get(pk=largest)
@@ -784,7 +780,7 @@ def test_an_acknowledged_group_is_grey_and_opens_again(recorded: Recorded, large
     assert [entry.verb for entry in AuditEntry.objects.filter(noun="failure")] == ["withdraw", "acknowledge"]
 
 
-def test_its_messages_are_retried_to_another_queue_by_a_rule_that_comes_back_to_them(recorded: Recorded) -> None:
+def test_retry_to_another_queue_leads_to_a_rule_and_back(recorded: Recorded) -> None:
     died(recorded, "f" * 16, "1 hour", queue='"public"."Billing"')
     here = f"/failures/{'f' * 16}/"
     page = recorded.operator.get(here).content.decode()
@@ -809,7 +805,7 @@ def test_an_acknowledgement_without_an_end_is_none(recorded: Recorded, largest: 
     assert not FailureGroup.objects.exclude(acknowledged_at=None).exists()
 
 
-def test_who_may_not_changes_nothing(recorded: Recorded, largest: str) -> None:
+def test_acts_without_the_right_change_nothing(recorded: Recorded, largest: str) -> None:
     page = shown(recorded.viewer, f"/failures/{largest}/")
     assert "Assigning needs the right" in page
     for name, typed in (
@@ -925,5 +921,5 @@ def test_too_many_for_one_search_are_not_offered(recorded: Recorded, monkeypatch
 
 
 @pytest.mark.parametrize("address", ["/failures/chosen/", "/failures/chosen/?f=9&f=x%27&f=0123456789abcdef"])
-def test_none_that_is_there_says_how_to_choose(recorded: Recorded, address: str) -> None:
+def test_empty_choice_says_how_to_choose(recorded: Recorded, address: str) -> None:
     assert "No failure is chosen" in shown(recorded.operator, address)

@@ -74,7 +74,7 @@ def test_a_failed_step_leads_to_what_was_rejected_and_lost_its_lock_too(page: Pa
     assert found_in_archive(archived, pressed) == COUNTED
 
 
-def test_what_clients_of_the_lease_queue_gave_up_is_found_by_who_handled_it(page: Page, archived: Connection) -> None:
+def test_lease_failures_are_found_by_the_client_that_handled_them(page: Page, archived: Connection) -> None:
     """They write one name, in a column of theirs; of what endpoints handled that one may be cut."""
     archived.run(LEASED, {"died_at": TEN + 5.5 * MINUTE})
     store.archive_failed(
@@ -167,7 +167,7 @@ def test_a_name_too_long_for_figures_leads_to_its_messages_all_the_same(
         assert "stands for all longer than 800 bytes" in listed
 
 
-def test_what_is_too_long_to_be_looked_for_is_no_link(page: Page, console_database: str) -> None:
+def test_value_too_long_to_search_is_no_link(page: Page, console_database: str) -> None:
     """An error, and an id, of which figures have the beginning alone."""
     failed(TEN + MINUTE, "aaaa", exception="E" * 200)
     rolled_up(TEN + MINUTE, result="failed")
@@ -188,7 +188,7 @@ def test_history_shows_exactly_what_a_failed_step_counts(page: Page, history: Pa
     assert [f"/trends/messages/{seq}/" in listed for seq in (1, 2, 3, 4, 9)] == [False, True, True, True, False]
 
 
-def test_one_failure_leads_to_its_own_messages(page: Page, history: Path, as_viewer: Client) -> None:
+def test_failure_links_to_its_own_messages(page: Page, history: Path, as_viewer: Client) -> None:
     """Of the same error there are others: the archive finds these by its name, history by the fingerprint."""
     failed(TEN + MINUTE, "aaaa", 1)
     failed(TEN + MINUTE, "bbbb", 1)
@@ -206,7 +206,7 @@ def test_one_failure_leads_to_its_own_messages(page: Page, history: Path, as_vie
     assert b"/trends/messages/1/" in as_viewer.get(f"/trends/messages/{every}").content
 
 
-def test_to_retry_leads_to_the_archive_while_it_is_whole(page: Page, console_database: str, pruned: Pruned) -> None:
+def test_error_links_to_the_archive_until_it_is_pruned(page: Page, console_database: str, pruned: Pruned) -> None:
     failed(TEN + MINUTE, "aaaa", 1)
     rolled_up(TEN + MINUTE, result="failed")
     assert "all of this error" in page()

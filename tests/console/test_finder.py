@@ -27,7 +27,7 @@ def goes_to(client: Client, address: str) -> str:
     return response["Location"]
 
 
-def test_one_sighting_is_gone_to(looked_at: Recorded, card: int) -> None:
+def test_single_sighting_redirects_to_its_page(looked_at: Recorded, card: int) -> None:
     row = looked_at.connection.one("select message_id, row_id from messages.message_archive where id = %s", [card])
     assert row is not None
     for any_id in (card, row.message_id, row.row_id):
@@ -70,7 +70,7 @@ def test_a_conversation_is_found_by_its_id(recorded: Recorded) -> None:
         "no headers: the-id",
     ],
 )
-def test_what_other_headers_say_is_no_conversation(recorded: Recorded, headers: str) -> None:
+def test_id_in_other_headers_is_no_conversation(recorded: Recorded, headers: str) -> None:
     in_conversation(recorded, "", 1, headers)
     assert recorded.operator.get("/messages/the-id/").status_code == 404
 
@@ -146,7 +146,7 @@ def test_where_texts_are_indexed_an_order_number_is_found(recorded: Recorded, nu
     assert "Bodies: an order number" not in html
 
 
-def test_who_may_not_read_messages_is_told_nothing_of_their_texts(recorded: Recorded) -> None:
+def test_finder_without_the_read_right_searches_no_texts(recorded: Recorded) -> None:
     with_body(recorded, 1)
     for word in ("ORD-4711", "ORD-4712"):
         response = recorded.counter.get(f"/messages/{word}/")
@@ -169,7 +169,7 @@ def test_several_sightings_are_listed(recorded: Recorded) -> None:
 
 
 @pytest.mark.parametrize(("number", "said"), [(99, "100"), (100, "100+")])
-def test_what_is_not_listed_is_not_left_out_of_the_count(recorded: Recorded, number: int, said: str) -> None:
+def test_sightings_over_the_limit_are_counted(recorded: Recorded, number: int, said: str) -> None:
     card = recorded.refused_card()
     message_id = recorded.connection.value("select message_id from messages.message_archive where id = %s", [card])
     recorded.connection.run(

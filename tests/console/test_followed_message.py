@@ -47,7 +47,7 @@ def test_a_dead_message_that_is_retried_elsewhere(recorded: Recorded) -> None:
     assert "This message is succeeded now." in told(followed)["message.was.retried"]
 
 
-def test_one_that_is_dead_again_has_its_buttons_again(recorded: Recorded) -> None:
+def test_restored_message_has_its_acts_again(recorded: Recorded) -> None:
     card = recorded.refused_card()
     followed = topic(recorded.operator, f"/archive/{card}/")
     person = recorded.second.get("/").wsgi_request.user
@@ -57,7 +57,7 @@ def test_one_that_is_dead_again_has_its_buttons_again(recorded: Recorded) -> Non
     assert (told(followed)["message.was.dead"], told(followed)["message.acts.dead"]) == ("", "acts")
 
 
-def test_its_times_are_those_of_who_looks(recorded: Recorded) -> None:
+def test_live_steps_are_in_the_viewers_zone(recorded: Recorded) -> None:
     card = recorded.refused_card()
     died = recorded.connection.value("select died_at from messages.message_archive where id = %s", [card])
     for zone in ("Asia/Tokyo", "UTC"):
@@ -65,7 +65,7 @@ def test_its_times_are_those_of_who_looks(recorded: Recorded) -> None:
         assert there in told(f"message:{card}:{zone}")["message.steps"]
 
 
-def test_one_that_was_removed_from_the_archive(recorded: Recorded) -> None:
+def test_removed_archive_row_is_reported_on_the_open_page(recorded: Recorded) -> None:
     card = recorded.refused_card()
     followed = topic(recorded.operator, f"/archive/{card}/")
     recorded.connection.run("delete from messages.message_archive where id = %s", [card])

@@ -28,7 +28,7 @@ def text(html: str) -> str:
     return " ".join(html.split())
 
 
-def test_one_that_was_never_seen_has_its_dead(recorded: Recorded) -> None:
+def test_unknown_queue_page_links_to_its_dead(recorded: Recorded) -> None:
     died_there(recorded, 3, 2)
     html = text(shown(recorded.operator, PATH))
     assert "No queue of this name" in html
@@ -39,7 +39,7 @@ def test_one_that_was_never_seen_has_its_dead(recorded: Recorded) -> None:
 
 
 @pytest.mark.parametrize("page", [PATH, f"{PATH}messages/"])
-def test_one_that_went_away_has_them_too(recorded: Recorded, page: str) -> None:
+def test_dropped_queue_page_links_to_its_dead(recorded: Recorded, page: str) -> None:
     died_there(recorded, 3)
     Queue.objects.create(schema="public", table="Old.Orders", kind="input", gone_since=timezone.now())
     html = text(recorded.operator.get(page).content.decode())
@@ -48,7 +48,7 @@ def test_one_that_went_away_has_them_too(recorded: Recorded, page: str) -> None:
     assert "figures below are the last" in html or f'<a href="{PATH}">Its page</a>' in html
 
 
-def test_endpoint_warnings_and_what_people_did_are_known_without_an_archive(console_database: str) -> None:
+def test_endpoint_warnings_and_acts_are_shown_without_an_archive(console_database: str) -> None:
     address = Address("public", "Old.Orders")
     Endpoint.objects.create(name="Old.Orders", schema="public", table="Old.Orders")
     Alert.objects.create(
@@ -66,7 +66,7 @@ def test_endpoint_warnings_and_what_people_did_are_known_without_an_archive(cons
     assert "<b>ana</b>" in html
 
 
-def test_of_what_nobody_knows_there_is_no_page(recorded: Recorded) -> None:
+def test_queue_without_any_trace_is_not_found(recorded: Recorded) -> None:
     assert recorded.operator.get("/queues/public/Nowhere/").status_code == 404
     unwatched = recorded.operator.get("/queues/elsewhere/Nowhere/")
     assert unwatched.status_code == 404

@@ -48,7 +48,7 @@ def test_a_process_is_lost_for_both_at_the_same_age() -> None:
     assert workers() == "0 of 1 processes run"
 
 
-def test_who_drains_is_not_there_any_more() -> None:
+def test_draining_process_does_not_count_as_running() -> None:
     wants_one("Sales")
     runs("supervisor", "")
     runs("endpoint", "Sales", "draining")
@@ -56,7 +56,7 @@ def test_who_drains_is_not_there_any_more() -> None:
     assert NavigationBadges().workers == ("0 of 1", "mild")
 
 
-def test_one_endpoint_with_too_many_does_not_stand_in_for_one_with_none() -> None:
+def test_surplus_process_does_not_count_for_another_endpoint() -> None:
     for name in ("Sales", "Billing"):
         wants_one(name)
     runs("supervisor", "")

@@ -71,7 +71,7 @@ def test_the_drawing_its_table_and_its_sentence_say_the_same(page: Page) -> None
     ("length", "said"),
     [("1h", "10:46"), ("30d", "7 Nov"), ("90d", "23 Oct"), ("2y", "May 2026")],
 )
-def test_what_stands_below_tells_its_quarters_apart(page: Page, length: str, said: str) -> None:
+def test_axis_labels_are_distinct_in_every_window(page: Page, length: str, said: str) -> None:
     """Of two years a day and a month do not."""
     waited(TEN + MINUTE, {3: 1})
     rolled_up(TEN.replace(hour=0), 1, {bucket(3): 1}, grain="day")

@@ -52,11 +52,11 @@ def batch(console_database: str) -> HistoryBatch:
 
 
 @pytest.mark.parametrize("path", ["/history/", "/history/days/"])
-def test_it_stands_under_trends(as_viewer: Client, batch: HistoryBatch, path: str) -> None:
+def test_history_is_in_the_navigation_under_trends(as_viewer: Client, batch: HistoryBatch, path: str) -> None:
     assert re.search(r'data-page="trends"[^>]* aria-current="page"', as_viewer.get(path).content.decode())
 
 
-def test_what_was_rejected_is_shown_with_its_reasons(as_viewer: Client, batch: HistoryBatch) -> None:
+def test_rejected_rows_are_shown_with_their_reasons(as_viewer: Client, batch: HistoryBatch) -> None:
     HistoryBatch.objects.update(rejected={"its headers are no JSON object": 3, "nothing says when it ended": 1})
     page = as_viewer.get("/history/").content.decode()
     assert "Its headers are no JSON object" in page
@@ -76,7 +76,7 @@ def test_a_stall_is_told_as_the_warning_tells_it(as_viewer: Client, batch: Histo
     assert "Somebody is writing." in page
 
 
-def test_what_somebody_is_to_run_can_be_copied(as_viewer: Client, batch: HistoryBatch, settings: Settings) -> None:
+def test_statement_to_run_can_be_copied(as_viewer: Client, batch: HistoryBatch, settings: Settings) -> None:
     """It stands in the warning, too."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "local[2]"}
     source = HistorySource.objects.get()
@@ -90,7 +90,7 @@ def test_what_somebody_is_to_run_can_be_copied(as_viewer: Client, batch: History
     assert said in warned.said.meaning
 
 
-def test_who_may_cancels_and_recomputes(as_operator: Client, batch: HistoryBatch) -> None:
+def test_operator_cancels_and_recomputes(as_operator: Client, batch: HistoryBatch) -> None:
     HistoryBatch.objects.update(state="planned")
     page = as_operator.get("/history/").content.decode()
     assert "/history/cancel/" in page
@@ -114,7 +114,7 @@ def test_who_may_cancels_and_recomputes(as_operator: Client, batch: HistoryBatch
     ]
 
 
-def test_what_ends_is_told_with_what_becomes_of_it(as_operator: Client, batch: HistoryBatch) -> None:
+def test_cancel_says_what_becomes_of_each_task(as_operator: Client, batch: HistoryBatch) -> None:
     """Only a table is read again in an hour; a day that somebody wanted anew waits until somebody asks again."""
     RecomputeRequest.objects.create(day="2026-11-14", asked_at=database_clock.now())
     asked = "It ends 1 day to be counted again. Nothing is lost; figures stay as they are, and are counted again when"
@@ -136,9 +136,7 @@ def test_a_batch_that_was_cancelled_has_nothing_behind_it(as_operator: Client, b
     assert "Cancelled by ana." in said
 
 
-def test_what_rests_says_so_until_somebody_presses_read_now(
-    as_operator: Client, batch: HistoryBatch, settings: Settings
-) -> None:
+def test_paused_reading_says_so_until_read_now(as_operator: Client, batch: HistoryBatch, settings: Settings) -> None:
     """And of how many tables: the others are read meanwhile. What else keeps a table back stays said."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "local[2]"}
     HistorySource.objects.create(
@@ -215,7 +213,7 @@ def test_a_batch_says_how_long_it_took(as_viewer: Client, batch: HistoryBatch) -
     assert ">3</span> <small>/s" in page.replace("\u00a0", " ")
 
 
-def test_who_may_not_is_told_so(as_viewer: Client, batch: HistoryBatch) -> None:
+def test_viewers_acts_are_refused_with_the_right_they_need(as_viewer: Client, batch: HistoryBatch) -> None:
     HistoryBatch.objects.update(state="planned")
     days = {"since": "2026-11-14", "until": "2026-11-14"}
     for act, nothing in (("run", "asked for"), ("cancel", "cancelled"), ("recompute", "recomputed")):
@@ -231,7 +229,7 @@ def test_who_may_not_is_told_so(as_viewer: Client, batch: HistoryBatch) -> None:
     assert not AuditEntry.objects.exists()
 
 
-def test_what_was_compacted_is_told(as_viewer: Client, batch: HistoryBatch) -> None:
+def test_compactions_are_listed(as_viewer: Client, batch: HistoryBatch) -> None:
     about = {"source": batch.source, "day": "2026-11-14", "token": uuid4(), "rows": 5, "bytes_before": 4_000_000}
     HistoryCompaction.objects.create(
         state="done", files=24, bytes_after=1_000_000, ended_at=database_clock.now(), **about

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("console_database", "one_day")
         (b"x" * 4096, 9000, "first 4,096 bytes"),
     ],
 )
-def test_what_is_not_kept_of_a_body_is_said(
+def test_page_says_which_part_of_a_body_is_not_kept(
     history: Path, as_viewer: Client, body: bytes | None, size: int | None, said: str
 ) -> None:
     write(history, message(1, body=body, body_bytes=size))
@@ -53,7 +53,7 @@ def test_from_a_figure_to_its_messages_and_each_of_them(history: Path, as_viewer
     assert "<i>" not in shown
 
 
-def test_what_took_too_long_names_the_limit_there_is(
+def test_lookup_over_the_time_limit_names_the_limit(
     history: Path, as_viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(history, message(1))
@@ -75,7 +75,7 @@ def test_a_window_that_has_no_end_ends_now(history: Path, as_viewer: Client) -> 
         assert said in " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).replace(" :", ":").split())
 
 
-def test_nobody_looks_without_signing_in(client: Client) -> None:
+def test_history_messages_need_a_sign_in(client: Client) -> None:
     assert client.get("/trends/messages/").status_code == 302
     assert client.get("/trends/messages/1/").status_code == 302
 
@@ -113,7 +113,7 @@ def became(client: Client, seq: int = 1, source: str = ARCHIVE) -> str:
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", section)).split())
 
 
-def test_what_became_of_a_message_is_told_when_the_archive_has_forgotten_it(
+def test_outcome_is_shown_from_files_after_the_archive_was_pruned(
     history: Path, as_viewer: Client, archive: Connection
 ) -> None:
     ana, dead = User.objects.create_superuser("ana"), buried(archive)
@@ -131,7 +131,7 @@ def test_what_became_of_a_message_is_told_when_the_archive_has_forgotten_it(
     assert became(as_viewer, source="audit") == ""
 
 
-def test_what_became_of_another_with_its_number_is_not_told(
+def test_events_of_another_message_with_its_seq_are_not_shown(
     history: Path, as_viewer: Client, archive: Connection
 ) -> None:
     """An archive that was made anew begins its numbers again. Who has no id may be this one."""
@@ -146,7 +146,9 @@ def test_what_became_of_another_with_its_number_is_not_told(
     assert [verb in told for verb in ("Retried", "Restored", "Discarded")] == [True, True, False]
 
 
-def test_that_nothing_became_of_it_is_told_up_to_when(history: Path, as_viewer: Client, archive: Connection) -> None:
+def test_message_without_events_says_up_to_when_that_holds(
+    history: Path, as_viewer: Client, archive: Connection
+) -> None:
     buried(archive)
     write(history, message(1, source=ARCHIVE, result="failed"))
     assert became(as_viewer) == ""  # nobody has looked yet
@@ -154,9 +156,7 @@ def test_that_nothing_became_of_it_is_told_up_to_when(history: Path, as_viewer: 
     assert "Nothing. Files of history know this of whole days (UTC)" in became(as_viewer)
 
 
-def test_what_became_of_it_may_not_be_readable_while_the_message_is(
-    history: Path, as_viewer: Client, archive: Connection
-) -> None:
+def test_missing_event_file_makes_the_outcome_unknown(history: Path, as_viewer: Client, archive: Connection) -> None:
     event(archive, buried(archive))
     kept(archive, history)
     (history / DataFile.objects.get(dataset="events").path).unlink()

@@ -45,14 +45,14 @@ def test_switched_off_is_said_and_nothing_else_is_wrong(page: Page, settings: Se
     assert "does not run" not in text
 
 
-def test_where_it_is_switched_off_nothing_can_be_asked_for(as_operator: Client, settings: Settings) -> None:
+def test_read_now_is_refused_where_history_is_off(as_operator: Client, settings: Settings) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": ""}
     said = as_operator.post("/history/run/", follow=True).content.decode()
     assert "Nothing was asked for: history is switched off." in said
     assert not AuditEntry.objects.filter(verb="run").exists()
 
 
-def test_that_there_is_no_table_to_read_is_said_only_once_somebody_has_looked(page: Page) -> None:
+def test_no_source_yet_is_said_only_after_a_first_look(page: Page) -> None:
     assert "No source yet" not in page()
     process()
     assert "No source yet" in page()
@@ -116,7 +116,7 @@ def test_libraries_on_their_way_are_no_failure(page: Page, monkeypatch: pytest.M
     assert "make setup" not in text
 
 
-def test_what_a_running_process_cannot_do_is_said(page: Page) -> None:
+def test_error_of_a_running_process_is_shown(page: Page) -> None:
     process(last_error="RuntimeError: no room")
     assert "History is not read. RuntimeError: no room It is retried" in page()
 
@@ -160,7 +160,7 @@ def test_a_batch_that_is_read_says_since_when(page: Page) -> None:
 
 
 @pytest.mark.parametrize("opened", [False, True])
-def test_before_the_first_batch_has_ended_one_notice_says_so_and_nothing_is_complete(
+def test_one_notice_before_the_first_batch_ends_and_no_completeness(
     page: Page, as_viewer: Client, opened: bool
 ) -> None:
     """A table that was never read to its end was said to be complete up to when it was found."""

@@ -55,7 +55,7 @@ def said(html: str) -> str:
         ('"<b>ä"', [4]), ("5%_", [1, 2, 3]), ("render is:later", [3]), ("raise", [5]), ("nothing", []),
     ],
 )  # fmt: skip
-def test_what_is_typed_is_what_is_shown(viewer: Client, typed: str, expected: list[int], order: str) -> None:
+def test_typed_filter_shows_its_messages(viewer: Client, typed: str, expected: list[int], order: str) -> None:
     answer = viewer.get(LIST, {"q": typed, "order": order})
     page = answer.content.decode()
     assert answer.status_code == 200
@@ -80,7 +80,7 @@ def test_what_is_typed_is_what_is_shown(viewer: Client, typed: str, expected: li
         ("id:3..1", "id:3..1", "before"), ("holder:", "holder:", "no name"), ('"open', "open", "not closed"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_here_is_said_with_its_place(viewer: Client, typed: str, wrong: str, why: str) -> None:
+def test_invalid_filter_is_refused_with_its_position(viewer: Client, typed: str, wrong: str, why: str) -> None:
     page = viewer.get(LIST, {"q": typed}).content.decode()
     assert wrong in unescape(page.split('id="mqe">')[1].split("<mark>")[1].split("</mark>")[0])
     assert why in said(page)
@@ -96,9 +96,7 @@ def test_an_address_of_before_still_finds_any_of_its_states(viewer: Client) -> N
 
 
 @pytest.mark.parametrize("order", ["number", "newest"])
-def test_it_goes_on_behind_what_one_page_looks_through(
-    viewer: Client, order: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_search_continues_after_one_pages_window(viewer: Client, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting_search, "ROWS", 2)
     found, path = [], f"{LIST}?q=purge&order={order}"
     while path:
@@ -109,7 +107,7 @@ def test_it_goes_on_behind_what_one_page_looks_through(
     assert found == ["4"]
 
 
-def test_who_may_not_read_messages_may_not_look_for_their_words(viewer: Client, looked_at: Recorded) -> None:
+def test_filter_by_words_needs_the_read_right(viewer: Client, looked_at: Recorded) -> None:
     for typed in ("sku/B", "is:locked render", "-body:x", "(is:later OR body.asset:Sku)"):
         page = looked_at.counter.get(LIST, {"q": typed}).content.decode()
         assert escape(REFUSED) in page

@@ -39,7 +39,7 @@ def shown(client: Client) -> str:
     return re.sub(" +", " ", said(client.get(PAGE)))
 
 
-def test_without_one_the_page_says_what_a_rule_is_for(as_operator: Client) -> None:
+def test_page_without_rules_says_what_a_rule_is_for(as_operator: Client) -> None:
     assert "stays dead until somebody retries it" in shown(as_operator)
     assert PAGE in as_operator.get("/settings/").content.decode()
     assert PAGE in as_operator.get("/settings/retry-rules/").content.decode()
@@ -69,7 +69,7 @@ def test_a_rule_is_kept_shown_and_undone_whichever_way(as_operator: Client, look
         ("wait", "100000", "between 1 second and a day"), ("message_type", "a\tb", "no kind of message"),
     ],
 )  # fmt: skip
-def test_what_is_none_is_refused_with_what_was_typed(
+def test_invalid_rule_is_refused_and_kept_in_the_form(
     as_operator: Client, look: Connection, field: str, typed: str, words: str
 ) -> None:
     refused = as_operator.post(PAGE, {**TYPED, field: typed})

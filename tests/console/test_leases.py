@@ -42,7 +42,7 @@ def full(queue: LeaseQueue) -> tuple[int, int, int]:
     return queue.publish({"kind": "purge", "asset": "/img/*"}), first.id, second.id
 
 
-def test_it_stands_among_the_queues_and_its_page_says_what_it_holds(queue: LeaseQueue, as_viewer: Client) -> None:
+def test_lease_queue_is_listed_and_its_page_shows_its_states(queue: LeaseQueue, as_viewer: Client) -> None:
     full(queue)
     sample(2)
     assert "message lease, messages" in text(as_viewer, "/queues/?q=kind:lease")
@@ -110,7 +110,7 @@ def test_an_empty_queue_teaches(as_viewer: Client) -> None:
     assert "No message is locked" in text(as_viewer, f"{PATH}messages/?order=locked")
 
 
-def test_what_others_wrote_is_text(queue: LeaseQueue, as_operator: Client) -> None:
+def test_foreign_text_is_escaped(queue: LeaseQueue, as_operator: Client) -> None:
     number = queue.publish({"kind": HOSTILE, HOSTILE: HOSTILE})
     queue.claim()
     sample()
@@ -121,13 +121,13 @@ def test_what_others_wrote_is_text(queue: LeaseQueue, as_operator: Client) -> No
 
 
 @pytest.mark.parametrize("document", [None, [], {}, 1e300, "x", [["raise"]], {"a": {"b": []}}, {"n": 10**40}])
-def test_whatever_it_holds_it_has_a_page(queue: LeaseQueue, as_viewer: Client, document: Any) -> None:
+def test_any_document_has_a_page(queue: LeaseQueue, as_viewer: Client, document: Any) -> None:
     number = queue.publish(document)
     for path in (f"{PATH}messages/", f"{PATH}messages/{number}/"):
         assert as_viewer.get(path).status_code == 200
 
 
-def test_one_message_with_its_facts(queue: LeaseQueue, as_viewer: Client) -> None:
+def test_page_of_a_message_shows_its_facts(queue: LeaseQueue, as_viewer: Client) -> None:
     _, locked, _ = full(queue)
     said = text(as_viewer, f"{PATH}messages/{locked}/")
     for word in ("render", "locked, 9 min", f"{ME} by its own word, with its token", '"sku/a.png"', "Attempts 1"):
@@ -136,7 +136,7 @@ def test_one_message_with_its_facts(queue: LeaseQueue, as_viewer: Client) -> Non
     assert "Not in message now" in text(as_viewer, f"{PATH}messages/999999/", 404)
 
 
-def test_one_that_ended_is_found_in_the_archive(queue: LeaseQueue, as_viewer: Client) -> None:
+def test_ended_message_is_found_in_the_archive(queue: LeaseQueue, as_viewer: Client) -> None:
     number = queue.publish(1)
     queue.finish(queue.claim()[0], "failed")
     page = as_viewer.get(f"{PATH}messages/{number}/")
@@ -152,7 +152,7 @@ def test_a_test_message_is_published(queue: LeaseQueue, as_operator: Client) -> 
     assert AuditEntry.objects.get().reason == "try it"
 
 
-def test_what_is_refused_stays_typed(as_operator: Client) -> None:
+def test_refused_document_is_kept_in_the_form(as_operator: Client) -> None:
     answer = as_operator.post(f"{PATH}publish/", {"message": '{"kind": <b>', "reason": "try it"})
     page = answer.content.decode()
     assert answer.status_code == 422
@@ -226,7 +226,7 @@ def test_a_dead_one_is_retried_from_its_page_and_leads_to_the_new_one(queue: Lea
     assert "/archive/2/" in as_operator.get(f"{PATH}messages/2/").content.decode()
 
 
-def test_one_of_an_original_client_has_a_page(as_operator: Client, console_database: str, connect: Connect) -> None:
+def test_original_clients_archive_row_has_a_page(as_operator: Client, console_database: str, connect: Connect) -> None:
     connect(console_database).run("""
         insert into messages.message_archive (created_at, message, result, handled_by, details)
         values (now(), '["raise"]', 'failed', 'worker', 'unhandled exception')
@@ -286,7 +286,7 @@ def test_a_worker_of_ours_stands_on_its_page_with_its_settings(queue: LeaseQueue
     assert "Peek delay" not in said
 
 
-def test_its_number_finds_it_wherever_it_lies(queue: LeaseQueue, as_viewer: Client, settings: Any) -> None:
+def test_finder_leads_to_a_lease_message_by_its_id(queue: LeaseQueue, as_viewer: Client, settings: Any) -> None:
     ended, waits = queue.publish_many([1, 2])
     queue.finish(queue.claim()[0], "failed")
     assert as_viewer.get(f"/messages/{waits}/")["Location"] == f"{PATH}messages/{waits}/"

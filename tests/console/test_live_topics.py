@@ -51,7 +51,8 @@ def test_an_argument_has_one_spelling(said: str, argument: str | None) -> None:
     assert (found and found[1]) == argument
 
 
-def test_what_is_new_to_many_is_rendered_once_for_those_who_looked_in_the_same_quarter() -> None:
+def test_overview_topics_are_shared_by_quarter_of_an_hour() -> None:
+    """People who last looked in the same quarter of an hour are sent one rendering."""
     assert urls.urlpatterns
     now = int(database_clock.counted().timestamp())
     asked = [topics.find(f"overview:{said}") for said in (now - 3600, now - now % 900, "x", "", "1", now + 3600)]

@@ -78,7 +78,7 @@ def test_a_rule_that_is_none_is_refused_and_kept_on_the_page(looked_at: Recorded
     assert MaskingRule.objects.count() == 1
 
 
-def test_who_may_not_reveal_changes_no_rule(looked_at: Recorded) -> None:
+def test_masking_rule_changes_need_the_reveal_right(looked_at: Recorded) -> None:
     rule = MaskingRule.objects.create(name="Card", kind="header", pattern="Shop.*")
     for path in (PAGE, f"{PAGE}{rule.pk}/"):
         assert "Changing what is masked needs the right" in unescape(shown(looked_at.viewer, path))

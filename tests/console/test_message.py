@@ -76,7 +76,7 @@ def test_a_dead_message_says_of_which_failure_it_is_and_whose_that_is(recorded: 
     )
 
 
-def test_what_succeeded_is_of_no_failure(recorded: Recorded, refused: int) -> None:
+def test_succeeded_message_belongs_to_no_failure(recorded: Recorded, refused: int) -> None:
     recorded.connection.run(
         "update messages.message_archive set result = 'success', fingerprint = null where id = %(id)s", {"id": refused}
     )
@@ -106,11 +106,11 @@ def fact(html: str, name: str) -> str:
     return " ".join(re.sub("<[^>]+>", " ", html.partition(f"<dt>{name}</dt>")[2].partition("</dd>")[0]).split())
 
 
-def test_of_one_that_died_once_no_deaths_are_counted(recorded: Recorded, refused: int) -> None:
+def test_message_that_died_once_shows_no_count_of_deaths(recorded: Recorded, refused: int) -> None:
     assert "Deaths here" not in shown(recorded.operator, f"/archive/{refused}/")
 
 
-def test_one_that_died_again_leads_to_where_it_lies_now(recorded: Recorded, refused: int) -> None:
+def test_message_dead_again_links_to_its_newest_row(recorded: Recorded, refused: int) -> None:
     act(recorded.operator, "retry", refused)
     row = recorded.connection.one('delete from "Billing" where seq = (select max(seq) from "Billing") returning *')
     assert row is not None
@@ -140,7 +140,7 @@ def test_the_retried_row_is_stripped(recorded: Recorded, refused: int) -> None:
     assert "ExceptionInfo" not in headers
 
 
-def test_who_did_the_last_thing_is_said_with_what_it_was(recorded: Recorded, refused: int, settings: Any) -> None:
+def test_last_act_is_shown_with_its_person(recorded: Recorded, refused: int, settings: Any) -> None:
     """Nobody makes a message dead, or succeed."""
     settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 30}
     address, listed = f"/archive/{refused}/", "/archive/?q=op%3A{}"
@@ -304,7 +304,7 @@ def test_neighbours_of_the_list_it_came_from(looked_at: Recorded) -> None:
     assert f"/archive/{third}/?q=state%3Adead" in html
 
 
-def test_what_is_not_there_is_said(looked_at: Recorded) -> None:
+def test_missing_message_is_reported(looked_at: Recorded) -> None:
     missing = "00000000-0000-0000-0000-000000000000"
     assert "Not in Sales now" in shown(looked_at.operator, f"/queues/public/Sales/messages/{missing}/", 404)
     assert "No such message in the archive" in shown(looked_at.operator, "/archive/999999999/", 404)

@@ -69,7 +69,7 @@ def test_only_expired_says_what_it_looked_through(looked_at: Recorded) -> None:
 
 
 @pytest.mark.parametrize("typed", ["state:dead", "seq:>x", "nonsense:1", "seq:>99999999999999999999", "is:late"])
-def test_what_is_not_understood_is_said_and_nothing_runs(looked_at: Recorded, typed: str) -> None:
+def test_invalid_filter_is_marked_and_searches_nothing(looked_at: Recorded, typed: str) -> None:
     html = page(looked_at.operator, q=typed)
     assert 'id="mqe"' in html
     assert not IDS.findall(html)

@@ -52,7 +52,7 @@ def test_after_the_last_queue_was_dropped_nothing_is_stale(console_database: str
     assert 'class="figures-stale"' not in signed_in().get("/").content.decode()
 
 
-def test_that_no_database_answers_is_not_taken_for_no_queue() -> None:
+def test_unreachable_database_is_not_taken_for_one_without_queues() -> None:
     clock = Clock()
     sampling = SamplerProcess(monotonic=clock)
     with elsewhere("queues", PORT=NOBODY_ANSWERS):

@@ -21,7 +21,7 @@ def words(client: Client, path: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", page))
 
 
-def test_it_is_at_least_as_old_as_the_sampler(console_database: str, connect: Connect) -> None:
+def test_undated_oldest_is_at_least_as_old_as_the_sampler(console_database: str, connect: Connect) -> None:
     connection = connect(console_database)
     connection.run(postgresql().queue.create(table=Address("public", "Q")))
     connection.run(INSERT)
@@ -36,7 +36,9 @@ def test_it_is_at_least_as_old_as_the_sampler(console_database: str, connect: Co
     assert re.search(rf"since before {SHORT}", words(client, "/queues/public/Q/"))
 
 
-def test_it_is_unknown_where_no_ready_one_is_reached(console_database: str, connect: Connect, settings: Any) -> None:
+def test_oldest_age_is_unknown_where_no_ready_message_is_reached(
+    console_database: str, connect: Connect, settings: Any
+) -> None:
     """1,000 rows at the head are looked through, all of them expired: no age is not within target."""
     settings.PGQUEUE = {**settings.PGQUEUE, "CAP": 1_000}
     connection = connect(console_database)

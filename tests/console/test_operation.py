@@ -59,7 +59,7 @@ def test_a_frozen_set_skips_what_somebody_else_did(recorded: Recorded, cards: li
     assert re.search(r"by tomas at [\d-]+ [\d:]+ JST", html)
 
 
-def test_one_that_lost_its_set_says_so(recorded: Recorded, cards: list[int]) -> None:
+def test_operation_that_lost_its_items_says_so(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
     start(recorded.operator, frozen["Location"])
     with queue_database().write_session() as connection:
@@ -122,7 +122,7 @@ def test_discards_of_an_operation_can_be_restored_together(recorded: Recorded, c
     assert {f'value="{each}"' in shown(recorded.operator, listed) for each in cards} == {True}
 
 
-def test_those_alone_are_restored_that_are_as_the_operation_left_them(recorded: Recorded, cards: list[int]) -> None:
+def test_restore_takes_only_messages_still_as_the_operation_left_them(recorded: Recorded, cards: list[int]) -> None:
     """One was restored since, and another one discarded anew by somebody else."""
     frozen = choose(recorded.operator, "discard", cards)
     start(recorded.operator, frozen["Location"])
@@ -169,9 +169,7 @@ def test_the_result_of_a_cancel_waits_for_what_is_in_hand(
     assert "Restore all 2" in ended
 
 
-def test_what_is_left_to_cancel_is_counted_on_an_open_page(
-    recorded: Recorded, cards: list[int], settings: Settings
-) -> None:
+def test_open_page_counts_the_messages_left_to_cancel(recorded: Recorded, cards: list[int], settings: Settings) -> None:
     frozen = choose(recorded.operator, "retry", cards)
     html = follow(recorded.operator, start(recorded.operator, frozen["Location"]))
     number = str(Operation.objects.get().pk)
@@ -293,7 +291,7 @@ def test_a_role_that_only_selects_disables_acts_and_says_so(recorded: Recorded, 
     assert {recorded.state(each) for each in cards} == {"dead"}
 
 
-def test_what_still_waits_is_called_back_from_the_page_of_the_retry(recorded: Recorded, cards: list[int]) -> None:
+def test_waiting_messages_are_called_back_from_the_retrys_page(recorded: Recorded, cards: list[int]) -> None:
     before = recorded.rows("Billing")
     frozen = choose(recorded.operator, "retry", cards)
     start(recorded.operator, frozen["Location"])

@@ -17,7 +17,7 @@ def test_the_time_of_who_was_quicker_is_said_in_the_zone_of_whoever_looks() -> N
 
 
 @pytest.mark.parametrize("when", [None, WHEN])
-def test_what_others_wrote_stays_as_it_is(when: datetime | None) -> None:
+def test_foreign_text_with_a_time_is_unchanged(when: datetime | None) -> None:
     """A trigger's words may hold what looks like a time, and is none."""
     for said in ("Sales did not take it: shut at 2026-99-01 10:00:00 UTC", "shut at 2026-11-25 10:00:00 UTC"):
         assert in_zone(said, when) == said

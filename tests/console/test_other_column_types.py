@@ -47,7 +47,7 @@ def made(connection: Connection, column: str, kind: str, value: str) -> str:
         ("headers", "jsonb", "%(headers)s"),
     ],
 )
-def test_what_is_no_message_is_not_read_as_one(
+def test_table_with_other_column_types_lists_no_messages(
     root: Client, console_database: str, connect: Connect, column: str, kind: str, value: str
 ) -> None:
     row = made(connect(console_database), column, kind, value)
@@ -66,7 +66,7 @@ def test_what_is_no_message_is_not_read_as_one(
 
 
 @pytest.mark.parametrize(("column", "kind"), [("headers", "varchar(5000)"), ("seq", "smallint")])
-def test_what_reads_like_a_message_is_shown(
+def test_table_with_compatible_column_types_lists_its_messages(
     root: Client, console_database: str, connect: Connect, column: str, kind: str
 ) -> None:
     row = made(connect(console_database), column, kind, ROW[column])
@@ -74,7 +74,7 @@ def test_what_reads_like_a_message_is_shown(
     shown(root, f"/queues/public/Theirs/messages/{row}/")
 
 
-def test_it_is_counted_all_the_same(console_database: str, connect: Connect) -> None:
+def test_table_with_other_column_types_is_counted(console_database: str, connect: Connect) -> None:
     made(connect(console_database), "expires", "timestamptz", "now()")
     sample()
     assert LatestSample.objects.get().depth == 1

@@ -159,7 +159,7 @@ def test_no_act_reaches_it(there: Billing, as_operator: Client) -> None:
 
 
 @there_on_postgresql
-def test_what_a_table_there_lacks_is_said_by_its_own_name(there: Billing, as_operator: Client) -> None:
+def test_fault_of_a_table_elsewhere_names_it_without_its_alias(there: Billing, as_operator: Client) -> None:
     there.run(f"alter table {there.table('Thumbs')} alter column seq drop default")
     said = unescape(shown(as_operator, f"{queue(there)}?ends=1"))
     assert '"public"."Thumbs" gives no seq by itself' in said
@@ -175,7 +175,7 @@ def test_targets_are_the_consoles_own(there: Billing, as_operator: Client) -> No
 
 
 @there_on_postgresql
-def test_one_that_does_not_answer_fails_alone(
+def test_unreachable_database_fails_only_its_own_pages(
     there: Billing, as_operator: Client, console_database: str, connect: Callable[[str], Connection]
 ) -> None:
     name, one = there.dsn.rpartition("/")[2].partition("?")[0], row_id(there)

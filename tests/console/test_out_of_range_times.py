@@ -43,7 +43,7 @@ def root(console_database: str, connect: Connect) -> Client:
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin", "Pacific/Kiritimati"])
-def test_they_are_shown_in_every_zone(root: Client, zone: str) -> None:
+def test_out_of_range_times_are_shown_in_every_zone(root: Client, zone: str) -> None:
     root.cookies["zone"] = zone
     lists = ["/archive/", "/admin/pgqueue/archivedmessage/", "/queues/public/Sales/messages/"]
     messages = {link for page in lists for link in MESSAGE.findall(shown(root, page))}

@@ -64,7 +64,7 @@ def test_without_one_the_page_says_who_needs_none(as_viewer: Client, look: Conne
     assert "No outbox table found" in text(as_viewer)
 
 
-def test_what_waits_is_counted_and_named(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
+def test_undispatched_records_are_counted_and_named(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
     look.run(PENDING.format('"Billing_OutboxData"'), [3])
     look.run('update "Billing_OutboxData" set "CreatedAt" = now() - interval \'20 minutes\'')
     page = text(as_viewer)
@@ -139,7 +139,7 @@ def test_where_the_database_cleans_up_itself_nobody_is_behind(
     assert "behind" not in text(as_viewer)
 
 
-def test_what_is_just_being_sent_is_not_stuck(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
+def test_recent_records_are_not_stuck(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
     look.run(PENDING.format('"Billing_OutboxData"'), [3])
     assert "Nothing is stuck between commit and send" in text(as_viewer)
 
@@ -197,7 +197,7 @@ def test_a_record_s_messages_are_read_one_by_one(as_viewer: Client, billing: End
         assert "message 1 of 2" in text(as_viewer, RECORD + odd)
 
 
-def test_what_a_record_says_is_read_by_right_and_by_rules(
+def test_record_content_needs_the_read_right_and_is_masked(
     as_viewer: Client, billing: Endpoint, look: Connection
 ) -> None:
     written(look, WRITTEN)
@@ -276,7 +276,7 @@ def words(client: Client) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", text(client, "/outbox/public/Billing_OutboxData/")).split())
 
 
-def test_who_may_only_look_sends_nothing(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
+def test_viewer_sends_nothing(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
     look.run(PENDING.format('"Billing_OutboxData"'), [1])
     as_viewer.post("/outbox/public/Billing_OutboxData/dispatch/", {})
     assert look.value('select count(*) from "Sales"') == 0
@@ -338,7 +338,7 @@ def test_a_switch_is_undone(as_operator: Client, partner: Connection) -> None:
     assert "sending from here is off" in text(as_operator, place)
 
 
-def test_who_may_change_no_settings_switches_nothing(as_viewer: Client, partner: Connection) -> None:
+def test_switching_dispatch_needs_the_settings_right(as_viewer: Client, partner: Connection) -> None:
     switch(as_viewer, "yes")
     assert not ForeignOutbox.objects.filter(dispatch_allowed=True).exists()
     assert "Switching it needs the right" in text(as_viewer, "/outbox/public/Partner_OutboxData/")
@@ -395,7 +395,7 @@ def test_times_that_would_do_harm_are_refused(
     assert not ForeignOutbox.objects.exists()
 
 
-def test_who_may_change_no_settings_keeps_none(as_viewer: Client, partner: Connection) -> None:
+def test_switching_relay_and_clean_up_needs_the_settings_right(as_viewer: Client, partner: Connection) -> None:
     assert "needs the right" in keeping(as_viewer, **KEEPING)
     assert not ForeignOutbox.objects.exists()
     assert "Switching these needs the right" in text(as_viewer, "/outbox/public/Partner_OutboxData/")
@@ -416,7 +416,7 @@ def test_an_outbox_of_ours_is_kept_by_its_endpoint(as_operator: Client, billing:
         ),
     ],
 )
-def test_what_others_wrote_chooses_no_other_place(
+def test_foreign_operations_choose_no_other_destination(
     as_operator: Client, partner: Connection, wrong: str, says: str
 ) -> None:
     switch(as_operator, "yes")
@@ -458,7 +458,7 @@ def test_a_missing_index_is_said_and_not_paid_for(as_viewer: Client, billing: En
     assert "without an index on Dispatched each look would read all of it" in text(as_viewer)
 
 
-def test_what_a_record_holds_may_be_anything(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
+def test_unreadable_record_is_shown_as_unreadable(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
     for number, held in enumerate(['{"a": 1}', "[1]", '[{"MessageId": null, "Options": 3}]', '"x"', "null"]):
         row: list[Any] = [f"odd {number}", held]
         look.run('insert into "Billing_OutboxData" ("MessageId", "Operations") values (%s, %s::jsonb)', row)
@@ -466,7 +466,7 @@ def test_what_a_record_holds_may_be_anything(as_viewer: Client, billing: Endpoin
     assert "unreadable" in text(as_viewer, "/outbox/public/Billing_OutboxData/")
 
 
-def test_what_is_in_doubt_is_shown_with_its_age_and_who_waits(
+def test_transaction_in_doubt_is_shown_with_its_age_and_waiters(
     as_viewer: Client, look: Connection, console_database: str, connect: Connect
 ) -> None:
     """Of this server's databases; late only once the recovery must have come by."""

@@ -244,7 +244,7 @@ def test_of_a_database_that_is_looked_at_only_its_schemas_are(
 
 
 # Prepared transactions.
-def test_what_is_in_doubt_in_a_database_of_the_same_server_is_told_once_with_its_tables(
+def test_transaction_in_doubt_on_one_server_is_listed_once(
     as_viewer: Client, stock: str, settings: Settings, connect: Connect
 ) -> None:
     """By its own database, where that is configured; by another one of the server nobody knows their names."""
@@ -279,7 +279,7 @@ def prepared(maria: str) -> Branch:
     return branch
 
 
-def test_what_is_in_doubt_on_mariadb_is_shown_with_its_age_as_it_was_seen(
+def test_mariadb_transaction_in_doubt_is_aged_from_its_first_sight(
     as_viewer: Client, maria: str, prepared: Branch
 ) -> None:
     page = text(as_viewer)
@@ -294,7 +294,7 @@ def test_what_is_in_doubt_on_mariadb_is_shown_with_its_age_as_it_was_seen(
     assert "the oldest for 1\N{NO-BREAK SPACE}h" in found.said.fact
 
 
-def test_who_waits_for_it_on_mariadb_makes_it_critical(as_viewer: Client, maria: str, prepared: Branch) -> None:
+def test_mariadb_transaction_in_doubt_with_waiters_is_critical(as_viewer: Client, maria: str, prepared: Branch) -> None:
     ElsewhereWatch().newest()
     an_hour_goes_by()
     with closing(dialect_for(maria).connect(maria)) as waiter:
@@ -313,7 +313,9 @@ def tried(session: Any, statement: str) -> None:
     session.run(statement)
 
 
-def test_what_a_role_may_not_know_is_unknown(as_viewer: Client, maria: str, prepared: Branch, mariadb: MariaDB) -> None:
+def test_waiters_are_unknown_to_a_role_without_the_grant(
+    as_viewer: Client, maria: str, prepared: Branch, mariadb: MariaDB
+) -> None:
     """It may list what is prepared, and not who waits."""
     session = dialect_for(maria).connect(maria)
     mariadb.run("create user if not exists looks@localhost identified by ''; grant select on *.* to looks@localhost")
@@ -346,14 +348,14 @@ def judge(watch: ElsewhereWatch, later: timedelta = timedelta()) -> None:
     Evaluation(look(now=now, outboxes=[], in_doubt=[], outboxes_elsewhere=watch.newest())).run()
 
 
-def test_what_two_databases_of_one_server_tell_is_one() -> None:
+def test_transaction_seen_from_two_databases_is_one() -> None:
     apart = in_doubt.InDoubt(Prepared("g", "c", "i", None, "o", "stock", None, 0, False), timedelta(1))
     there = in_doubt.InDoubt(Prepared("g", "c", "i", None, "o", "stock", ("public.a",), 0, True), timedelta(1), "stock")
     assert in_doubt.each_once([apart, there]) == in_doubt.each_once([there, apart]) == [there]
 
 
 @pytest.mark.parametrize("is_decided", [True, False])
-def test_it_is_said_whose_outbox_ends_it_and_how(
+def test_transaction_in_doubt_names_the_outbox_that_ends_it_and_how(
     as_viewer: Client, console_database: str, maria: str, connect: Connect, is_decided: bool
 ) -> None:
     """A process of Billing, whose outbox is beside the queues, died with MariaDB prepared; the recovery does so."""

@@ -66,7 +66,7 @@ def test_calm_is_ink_on_paper(page: Page) -> None:
     assert '<li class="crit"' not in said
 
 
-def test_what_was_not_counted_to_its_end_makes_its_sum_open(page: Page) -> None:
+def test_sum_with_a_capped_count_says_at_least(page: Page) -> None:
     """2,598 and at least 10,000 are no estimate of both; with one it is both."""
     queue("Billing", ready=2_598, depth=2_598)
     queue("Sales", ready=10_000, depth=10_000, how="capped")
@@ -158,7 +158,7 @@ def test_a_cause_leads_to_its_failure_with_what_is_known_of_that_one(
         (0, 0, ["Nothing has died"]),
     ],
 )
-def test_where_the_dead_lie_whose_causes_nobody_knows(page: Page, archived: int, lying: int, said: list[str]) -> None:
+def test_dead_without_a_known_cause_are_shown_by_place(page: Page, archived: int, lying: int, said: list[str]) -> None:
     """Before the alerter has looked, or where their queue is gone: a queue's own dead lie in the archive, too."""
     queue("Billing", dead=archived)
     Queue.objects.filter(pk=queue("error", dead=lying).pk).update(kind="error")
@@ -181,7 +181,7 @@ def test_samples_are_missing_when_every_other_page_says_so(
     assert ("The console cannot see" in page()) is said
 
 
-def test_one_queue_that_cannot_be_read_blinds_nobody(page: Page) -> None:
+def test_single_unreadable_queue_does_not_blind_the_console(page: Page) -> None:
     """Another is read; the sampler looks, and says why: as the frame, /readyz and the alerter see it."""
     made, now = queue("Billing"), timezone.now()
     queue("Sales")
@@ -197,7 +197,7 @@ def test_one_queue_that_cannot_be_read_blinds_nobody(page: Page) -> None:
     assert "The console cannot see" in page()
 
 
-def test_what_somebody_acknowledged_alarms_nobody(page: Page) -> None:
+def test_acknowledged_warnings_stay_quiet(page: Page) -> None:
     warn(queue("Billing"), acknowledged_by="ana", acknowledged_at=timezone.now())
     said = page()
     assert "The only queue is within target" in said
@@ -213,7 +213,7 @@ def test_a_queue_off_target_needs_somebody_before_its_warning_is_opened(page: Pa
     assert "Oldest ready message is past its target of 1" in said
 
 
-def test_all_others_say_which_of_them_are_critical(page: Page) -> None:
+def test_queues_under_all_others_are_marked_critical(page: Page) -> None:
     late = {"ready": 3, "depth": 3, "oldest_at": timezone.now() - timedelta(minutes=5)}
     for number in range(9):
         queue(f"Sales{number}", **late)

@@ -109,7 +109,7 @@ def test_no_columns_can_be_kept_too(recorded: Recorded) -> None:
 
 
 @pytest.mark.parametrize("of", ["x", "W10", "WyJhIiwgMV0", "WyJhXHUwMDAwIiwgWyJiIl1d"])
-def test_what_no_page_has_written_is_not_kept(recorded: Recorded, of: str) -> None:
+def test_forged_column_choice_is_not_kept(recorded: Recorded, of: str) -> None:
     assert recorded.operator.post("/columns/", {"cols": "\0", "of": of}).status_code == 303
     assert not PayloadChoice.objects.exists()
 
@@ -122,7 +122,7 @@ def test_a_saved_view_has_them_all(recorded: Recorded) -> None:
     assert cells(html) == [("Total", "5"), ("OrderId", "A-1")]
 
 
-def test_who_may_not_read_has_no_columns(recorded: Recorded) -> None:
+def test_payload_columns_need_the_read_right(recorded: Recorded) -> None:
     bill(recorded, {"OrderId": "zq7"})
     for html in (shown(recorded.counter), shown(recorded.counter, cols="OrderId")):
         assert "zq7" not in html

@@ -46,7 +46,7 @@ def test_each_right_says_who_gives_it(ana: User) -> None:
     ]
 
 
-def test_what_is_said_is_what_the_server_lets_them(ana: User) -> None:
+def test_listed_rights_are_those_the_server_checks(ana: User) -> None:
     give(ana, "run_endpoint")
     person = User.objects.get(pk=ana.pk)
     said = {codename: bool(given(person)[name]) for codename, name in Operation._meta.permissions}
@@ -67,7 +67,7 @@ def test_the_page(ana: User, client: Client) -> None:
     assert 'href="/audit/?q=who%3A%22ana%22"' in page
 
 
-def test_a_superuser_may_all_and_the_databases_role_holds_back_acts_on_queues(
+def test_superuser_has_every_right_but_the_database_role_limits_acts(
     ana: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database_role, "FRESH_SECONDS", 0)

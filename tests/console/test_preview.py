@@ -90,7 +90,7 @@ def test_the_lease_queue_is_told_from_a_table_of_its_name(console_database: str)
     assert list(said.values()) == ["lease queue", "public.lease queue"]
 
 
-def test_what_names_no_queue_lies_in_the_lease_queue(archive: Connection, as_operator: Client) -> None:
+def test_messages_without_a_queue_count_as_lease_queue(archive: Connection, as_operator: Client) -> None:
     archive.run(
         "insert into messages.message_archive (created_at, message, result, handled_by)"
         " values (now(), '{}', 'rejected', 'test')"
@@ -106,7 +106,7 @@ def test_leaving_a_frozen_set(recorded: Recorded, cards: list[int]) -> None:
     assert "Nothing was done." in html
 
 
-def test_a_preview_that_is_hours_old_does_nothing_and_leads_back_to_its_messages(recorded: Recorded) -> None:
+def test_lapsed_preview_starts_nothing_and_links_to_its_messages(recorded: Recorded) -> None:
     frozen = choose(recorded.operator, "retry", all="matching", q="state:dead error:RefusedException")
     before = recorded.rows("Billing")
     Operation.objects.update(created_at=timezone.now() - timedelta(hours=3))

@@ -61,7 +61,7 @@ OF_COLUMNS = {
 WITH_TEXT = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def test_they_are_on_no_page() -> None:
+def test_unclear_phrases_are_on_no_page() -> None:
     found = [(str(path.relative_to(ROOT)), said[0]) for path, text in texts() if (said := UNCLEAR.search(text))]
     assert set(found) == {(f"pgqueue_admin/{file}", said) for file, said in OF_COLUMNS}
 

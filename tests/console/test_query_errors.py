@@ -86,7 +86,7 @@ def signed_in_before() -> Client:
     return browser
 
 
-def test_who_is_signed_in_is_told_all_by_the_probe(console_database: str) -> None:
+def test_probe_gives_details_to_signed_in_users(console_database: str) -> None:
     client = signed_in()
     with elsewhere("queues", PORT=NOBODY_ANSWERS):
         assert "refused" in client.get("/readyz").json()["parts"]["queue database"]
@@ -110,7 +110,7 @@ def reader(recorded_console: str, connect: Connect) -> Iterator[dict[str, str]]:
         yield role_of_reader
 
 
-def test_a_role_that_only_selects_reads_everything_and_takes_no_lock_worth_the_name(
+def test_read_only_role_reads_every_page_with_access_share_locks_only(
     recorded_console: str, connect: Connect, reader: dict[str, str]
 ) -> None:
     """Whoever asked for more than ACCESS SHARE would wait here until its page said that it was too slow."""
@@ -134,6 +134,6 @@ def test_a_role_that_only_selects_reads_everything_and_takes_no_lock_worth_the_n
 @pytest.mark.parametrize(
     ("detail", "said"), [("refused", "refused. Nothing can"), ("Is it on?", "Is it on? Nothing can")]
 )
-def test_what_the_driver_said_ends_before_the_next_sentence(detail: str, said: str) -> None:
+def test_driver_error_ends_as_a_sentence(detail: str, said: str) -> None:
     about = {"trouble": query_errors.plain(DatabaseDown(detail))}
     assert said in " ".join(render_to_string("pgqueue_admin/parts/trouble.html", about).split())

@@ -64,9 +64,7 @@ def test_without_scripts_head_and_tail_are_a_link_away(page: Page) -> None:
         ('update "Few" set seq = seq + 1 where seq = 2', "1 number between head and tail holds no message"),
     ],
 )
-def test_what_was_just_read_is_believed_before_an_older_sample(
-    recorded_console: str, connect: Connect, later: str, said: str
-) -> None:
+def test_head_and_tail_override_an_older_sample(recorded_console: str, connect: Connect, later: str, said: str) -> None:
     """Where head and tail meet that is all there is; where not, there are no fewer than are listed."""
     connection = connect(recorded_console)
     connection.run(postgresql().queue.create(table=Address("public", "Few")))
@@ -90,7 +88,7 @@ def test_numbers_never_hold_more_messages_than_there_are_numbers(recorded_consol
     assert "No number is missing" not in text
 
 
-def test_what_was_sent_in_the_future_has_no_age(recorded_console: str, connect: Connect) -> None:
+def test_message_sent_in_the_future_has_no_age(recorded_console: str, connect: Connect) -> None:
     connection = connect(recorded_console)
     connection.run(postgresql().queue.create(table=Address("public", "Ahead")))
     sent = f"{timezone.now() + timedelta(hours=3, minutes=11, seconds=30):%Y-%m-%d %H:%M:%S:%f} Z"

@@ -32,7 +32,7 @@ def sent(client: Client, status: int = 303, page: str = PAGE, **fields: Any) -> 
     return unescape(shown(client, response["Location"]) if status == 303 else response.content.decode())
 
 
-def test_it_is_sent_as_typed_with_the_headers_of_a_sender(sales: Recorded) -> None:
+def test_typed_message_is_sent_with_a_senders_headers(sales: Recorded) -> None:
     before = sales.rows("Sales")
     html = sent(sales.operator, headers="Customer: 47:11\n\n Region :north", reason="a probe")
     assert "1 message sent to Sales as" in html
@@ -76,7 +76,7 @@ def test_a_button_that_is_pressed_twice_sends_one(sales: Recorded) -> None:
     assert sales.rows("Sales") == before + 3
 
 
-def test_where_the_audit_fails_after_it_was_sent_that_is_not_said_to_be_unknown(
+def test_failed_audit_after_the_send_reports_the_message_as_sent(
     sales: Recorded, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whoever is told that nobody knows sends it again."""
@@ -108,7 +108,7 @@ def test_where_the_audit_fails_after_it_was_sent_that_is_not_said_to_be_unknown(
         ({"headers": "NServiceBus.MessageId: 1"}, "cannot be typed"),
     ],
 )
-def test_what_cannot_be_sent_is_refused_and_kept(sales: Recorded, fields: dict[str, str], said: str) -> None:
+def test_invalid_message_is_refused_and_kept_in_the_form(sales: Recorded, fields: dict[str, str], said: str) -> None:
     before = sales.rows("Sales")
     html = sent(sales.operator, 422, **fields)
     assert "Nothing was sent: " in html

@@ -83,7 +83,7 @@ def test_a_count_that_stopped_early_is_not_said_to_be_exact(console_database: st
     assert cells == {"delayed": ["10,000+"], "dead": ["10,000+"]}
 
 
-def test_what_is_in_flight_may_be_unknown(console_database: str) -> None:
+def test_unknown_in_flight_count_is_shown_as_unknown(console_database: str) -> None:
     """As on a standby."""
     now = timezone.now()
     known = {"at": now, "changed_at": now, "in_flight": None, "ready": 5, "depth": 5, "expired": 0, "how": "counted"}
@@ -110,5 +110,5 @@ def test_nothing_found_teaches(console_database: str) -> None:
         ("", 0),
     ],
 )
-def test_what_cannot_be_read_is_said(text: str, faults: int) -> None:
+def test_unreadable_filter_terms_are_reported(text: str, faults: int) -> None:
     assert len(filters.read(text).faults) == faults

@@ -55,7 +55,7 @@ def drawn(text: str) -> dict[str, list[Any]]:
     return {name: line[-3:] for name, line in data.items() if isinstance(line, list)}
 
 
-def test_what_is_not_known_is_blank_and_what_is_none_is_none(page: Page, hours: None) -> None:
+def test_unknown_rates_are_blank_and_zero_rates_are_zero(page: Page, hours: None) -> None:
     data = drawn(page())
     assert (data["in"], data["out"]) == ([None, 2.5, 0.0], [None, 2.0, 0.5])
     assert (data["came_in"], data["went_out"]) == ([None, 9000, 0], [None, 7200, 900])  # of half an hour that was seen

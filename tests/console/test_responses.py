@@ -65,7 +65,7 @@ def orders(console_database: str) -> Endpoint:
         ("settings", {"peek_delay_ms": "2 s", "concurrency": "1"}, "Undo"),
     ],
 )
-def test_what_was_done_to_an_endpoint_is_taken_back_there(
+def test_act_on_an_endpoint_is_undone_from_its_answer(
     as_operator: Client, orders: Endpoint, verb: str, given: dict[str, str], word: str
 ) -> None:
     fields = ("desired_processes", "paused", "peek_delay_ms")

@@ -32,7 +32,7 @@ def figures(html: str) -> dict[str, str]:
     return dict(re.findall(r'<dt>\s*([^<]+?)\s*</dt>\s*<dd class="v"><span[^>]*>([^<]*)</span>', html))
 
 
-def test_those_that_died_again_are_no_success(recorded: Recorded, cards: list[int]) -> None:
+def test_retried_messages_dead_again_are_no_success(recorded: Recorded, cards: list[int]) -> None:
     address = retried(recorded, cards)
     html = shown(recorded.operator, address)
     assert "5 retried." in html
@@ -53,9 +53,7 @@ def test_those_that_died_again_are_no_success(recorded: Recorded, cards: list[in
         assert shown(recorded.operator, f"{address}?o={outcome}").count("into <span") == count
 
 
-def test_an_open_page_is_told_what_came_of_them_and_speaks_when_all_is_known(
-    recorded: Recorded, cards: list[int]
-) -> None:
+def test_open_page_follows_outcomes_and_announces_the_end(recorded: Recorded, cards: list[int]) -> None:
     retried(recorded, cards)
     number = str(Operation.objects.get().pk)
     assert succeed(recorded.connection, cards[0])
@@ -70,7 +68,7 @@ def test_an_open_page_is_told_what_came_of_them_and_speaks_when_all_is_known(
     assert live_progress.live(number) == {}
 
 
-def test_what_others_retried_is_counted_with_them(recorded: Recorded, cards: list[int]) -> None:
+def test_messages_retried_by_others_are_counted_as_skipped(recorded: Recorded, cards: list[int]) -> None:
     address = choose(recorded.operator, "retry", cards)["Location"]
     start(recorded.operator, address)
     single.act("retry", cards[0], "tomas", "console")

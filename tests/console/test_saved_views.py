@@ -46,9 +46,7 @@ def shown(answer: Any) -> str:
         ("/audit/", "q=who:ana&after=x", "q=who%3Aana"),
     ],
 )
-def test_what_a_page_shows_is_saved_from_it_and_opened_again(
-    looked_at: Recorded, page: str, query: str, kept: str
-) -> None:
+def test_view_is_saved_from_its_page_and_opened_again(looked_at: Recorded, page: str, query: str, kept: str) -> None:
     html = looked_at.viewer.get(f"{page}?{query}").content.decode()
     form = looked_at.viewer.get(unescape(re.findall(r'href="(/views/\?of=[^"]+)"', html)[0])).content.decode()
     fields = {name: unescape(value) for name, value in re.findall(r'name="(of|query)" value="([^"]*)"', form)}
@@ -125,7 +123,7 @@ def test_a_removed_one_is_brought_back(looked_at: Recorded) -> None:
         ({"query": "q=" + "x" * 4_000}, "longer than 4,000 letters"),
     ],
 )
-def test_what_cannot_be_saved_is_refused_with_why(looked_at: Recorded, more: dict[str, str], why: str) -> None:
+def test_invalid_view_is_refused_with_its_reason(looked_at: Recorded, more: dict[str, str], why: str) -> None:
     assert why in shown(saved(looked_at.viewer, **more))
     assert not SavedView.objects.exists()
 
@@ -144,7 +142,7 @@ def test_a_name_is_there_once_for_a_page_and_a_person(looked_at: Recorded) -> No
     assert "“Cards” is “Ivo” now." in shown(answer)
 
 
-def test_nothing_tells_that_a_colleague_has_one_of_that_name(looked_at: Recorded) -> None:
+def test_view_names_of_colleagues_are_not_revealed(looked_at: Recorded) -> None:
     """Neither the address that one gets oneself, nor a refusal, nor a guess."""
     saved(looked_at.operator, "Incident Acme")
     saved(looked_at.second, "Incident Acme")
@@ -158,7 +156,7 @@ def test_nothing_tells_that_a_colleague_has_one_of_that_name(looked_at: Recorded
     assert "“Sound” is “Incident Acme” now." in shown(answer), "the other of that name is its owner's own"
 
 
-def test_who_gets_a_name_that_somebody_had_gets_no_views_with_it(looked_at: Recorded) -> None:
+def test_reused_user_name_inherits_no_views(looked_at: Recorded) -> None:
     first = looked_at.signed_in("jo", [])
     saved(first)
     User.objects.filter(username="jo").update(username="jo2")
@@ -170,7 +168,7 @@ def test_who_gets_a_name_that_somebody_had_gets_no_views_with_it(looked_at: Reco
     assert not SavedView.objects.exists()
 
 
-def test_what_a_person_shared_stays_without_them(looked_at: Recorded) -> None:
+def test_shared_view_outlives_its_owner(looked_at: Recorded) -> None:
     leaves = looked_at.signed_in("leaves", Permission.objects.filter(codename="change_settings"))
     saved(leaves), saved(leaves, "All", shared="yes")
     User.objects.get(username="leaves").delete()
@@ -178,7 +176,7 @@ def test_what_a_person_shared_stays_without_them(looked_at: Recorded) -> None:
     assert "shared by leaves" in shown(looked_at.viewer.get("/views/"))
 
 
-def test_there_is_an_end_of_them(looked_at: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_views_are_limited_in_number(looked_at: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgqueue_admin.services.saved_views.MOST", 1)
     saved(looked_at.operator)
     assert "1 views are yours, which is the most" in shown(saved(looked_at.operator, "Others"))
@@ -196,7 +194,7 @@ def test_there_is_an_end_of_them(looked_at: Recorded, monkeypatch: pytest.Monkey
         ("archive", "q=x#@evil.example\r\nSet-Cookie: a=b", "/archive/?q=x%23%40evil.example%0D%0ASet-Cookie%3A+a%3Db"),
     ],
 )
-def test_whatever_stands_in_the_row_it_leads_to_a_page_of_ours(
+def test_any_view_row_leads_to_a_console_page_only(
     looked_at: Recorded, page: str, query: str, leads: str | None
 ) -> None:
     SavedView.objects.create(slug="odd", name="Odd", page=page[:20], query=query, owner="ivo", is_shared=True)
@@ -239,7 +237,7 @@ def test_a_shared_one_may_be_chosen_and_goes_with_it(looked_at: Recorded) -> Non
     assert looked_at.viewer.get("/archive/").status_code == 200
 
 
-def test_nobody_opens_with_what_is_not_shared(looked_at: Recorded) -> None:
+def test_unshared_view_of_another_is_no_default(looked_at: Recorded) -> None:
     saved(looked_at.viewer)
     assert looked_at.operator.post(f"{place()}default/").status_code == 404
     DefaultView.objects.create(

@@ -45,7 +45,7 @@ def made(name: str = "Nightly", **about: Any) -> int:
     return schedules.add(draft, Act("ana", "command"))
 
 
-def test_without_any_it_says_what_one_is(engine: Connection, as_operator: Client) -> None:
+def test_page_without_schedules_says_what_one_is(engine: Connection, as_operator: Client) -> None:
     page = shown(as_operator, "/schedules/")
     assert "No schedule yet" in text(page)
     assert 'href="/schedules/new/"' in page
@@ -58,7 +58,7 @@ def test_without_the_tables_it_says_what_makes_them(engine: Connection, as_opera
     assert as_operator.get("/schedules/1/").status_code == 404
 
 
-def test_one_is_typed_saved_and_shown(engine: Connection, as_operator: Client) -> None:
+def test_schedule_is_created_and_shown(engine: Connection, as_operator: Client) -> None:
     assert "At 06:00 every day, in UTC." in shown(as_operator, "/schedules/new/")
     answer = as_operator.post("/schedules/new/", TYPED)
     assert (answer.status_code, answer["Location"]) == (303, "/schedules/")
@@ -91,7 +91,7 @@ def schedules_there(engine: Connection) -> list[int]:
         ({"to": '"public"."Nowhere"'}, "not one of the available choices"),
     ],
 )
-def test_what_is_wrong_is_said_at_its_field_and_nothing_is_saved(
+def test_invalid_schedule_is_reported_at_its_field_and_not_saved(
     engine: Connection, as_operator: Client, typed: dict[str, str], said: str
 ) -> None:
     answer = as_operator.post("/schedules/new/", {**TYPED, **typed})
@@ -101,7 +101,7 @@ def test_what_is_wrong_is_said_at_its_field_and_nothing_is_saved(
     assert schedules_there(engine) == []
 
 
-def test_what_is_typed_is_read_without_saving(engine: Connection, as_operator: Client) -> None:
+def test_timetable_is_described_without_saving(engine: Connection, as_operator: Client) -> None:
     fragment = as_operator.post("/schedules/read/", {**TYPED, "minute": "0,30"}).content.decode()
     assert "At 02:00 and 02:30 every day, in Europe/Vienna." in fragment
     assert fragment.count("<li>") == 5
@@ -155,7 +155,7 @@ def test_pause_resume_run_and_remove(engine: Connection, as_operator: Client) ->
     assert f"Nothing was changed. There is no schedule {schedule}." in late
 
 
-def test_whoever_has_no_right_sees_and_changes_nothing(engine: Connection, as_viewer: Client) -> None:
+def test_schedules_need_their_right(engine: Connection, as_viewer: Client) -> None:
     schedule = made()
     for address in ("/schedules/", f"/schedules/{schedule}/", "/schedules/new/"):
         assert "needs the right “Can change schedules and send their messages”" in shown(as_viewer, address)
@@ -165,7 +165,9 @@ def test_whoever_has_no_right_sees_and_changes_nothing(engine: Connection, as_vi
     assert engine.value("select count(*) from messages.message") == 0
 
 
-def test_what_became_of_each_message(engine: Connection, console_database: str, as_operator: Client) -> None:
+def test_outcome_of_each_scheduled_message_is_shown(
+    engine: Connection, console_database: str, as_operator: Client
+) -> None:
     queue = LeaseQueue(console_database)
     for name in ("failed", "done"):
         due(engine, made(name), timedelta(seconds=10))
@@ -192,7 +194,7 @@ def test_what_became_of_each_message(engine: Connection, console_database: str, 
     )
 
 
-def test_what_is_due_and_nobody_sends_is_the_first_sentence(engine: Connection, as_operator: Client) -> None:
+def test_unsent_due_schedule_is_the_first_sentence(engine: Connection, as_operator: Client) -> None:
     due(engine, made(), timedelta(minutes=10))
     page = text(shown(as_operator, "/schedules/"))
     assert "1 schedule: 1 is due, and nobody sends it" in page
@@ -233,7 +235,7 @@ def test_an_open_page_is_told_what_the_page_would_say(engine: Connection, as_ope
     assert live.live("") == {}
 
 
-def test_where_only_pg_cron_runs_it_says_until_when(engine: Connection, as_operator: Client) -> None:
+def test_page_says_until_when_due_times_are_planned(engine: Connection, as_operator: Client) -> None:
     made()
     assert "Due times are written down until" not in shown(as_operator, "/schedules/")
     engine.run("update messages.schedule set planned_until = now() + interval '5 days'")

@@ -57,14 +57,14 @@ def test_a_scope_is_given_and_taken(root: Client, group: Group) -> None:
     assert not QueueScope.objects.exists()
 
 
-def test_what_is_wrong_is_said(root: Client, group: Group) -> None:
+def test_invalid_scope_is_refused_with_its_reason(root: Client, group: Group) -> None:
     answer = root.post(PAGE, {"group": str(group.pk), "pattern": "Billing"})
     assert answer.status_code == 422
     assert "A pattern is schema.queue" in answer.content.decode()
     assert root.post(PAGE, {"pattern": "public.*"}).status_code == 422
 
 
-def test_others_look_and_do_not_change(looked_at: Recorded, root: Client, group: Group) -> None:
+def test_scope_changes_need_the_change_group_right(looked_at: Recorded, root: Client, group: Group) -> None:
     page = unescape(shown(looked_at.operator, PAGE))
     assert "needs the right “Can change group”" in page
     answer = looked_at.operator.post(PAGE, {"group": str(group.pk), "pattern": "public.*"})
@@ -72,7 +72,7 @@ def test_others_look_and_do_not_change(looked_at: Recorded, root: Client, group:
     assert not QueueScope.objects.exists()
 
 
-def test_whoever_has_a_scope_is_told_so_and_led_to_their_queues(root: Client, group: Group) -> None:
+def test_scoped_user_is_told_so_and_led_to_visible_queues(root: Client, group: Group) -> None:
     mine, other = url_converters.queue(address(first())), url_converters.queue(address(first("-pk")))
     QueueScope.objects.create(group=group, pattern=str(first()))
     narrow, client = User.objects.create_user("narrow"), Client()

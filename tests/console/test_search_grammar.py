@@ -136,7 +136,7 @@ def test_a_tree_that_is_written_is_read_again(looked_at: Recorded, nodes: tuple[
         ("colour:red", 0, 10, "There is no field colour:."),
     ],
 )
-def test_what_is_wrong_is_said_where_it_stands(looked_at: Recorded, typed: str, start: int, end: int, why: str) -> None:
+def test_search_error_has_its_position(looked_at: Recorded, typed: str, start: int, end: int, why: str) -> None:
     error = search.read(typed, ALL).error
     assert error is not None
     assert (error.start, error.end) == (start, end)

@@ -64,7 +64,7 @@ def test_twelve_hours_after_it_began_too_however_busy(person: Client, clock: Clo
     assert not is_in(person)
 
 
-def test_another_password_does_not_begin_it_anew(person: Client, clock: Clock) -> None:
+def test_password_change_does_not_restart_the_session(person: Client, clock: Clock) -> None:
     new = {"old_password": "looks", "new_password1": "correct horse 7", "new_password2": "correct horse 7"}
     for _ in range(23):
         clock.go_on(minutes=30)
@@ -76,7 +76,7 @@ def test_another_password_does_not_begin_it_anew(person: Client, clock: Clock) -
     assert not is_in(person)
 
 
-def test_what_an_open_page_asks_by_itself_keeps_nobody_in(person: Client, clock: Clock) -> None:
+def test_automatic_requests_do_not_extend_the_session(person: Client, clock: Clock) -> None:
     for _ in range(4):
         clock.go_on(minutes=14)
         assert is_in(person, **POLL)
@@ -86,7 +86,7 @@ def test_what_an_open_page_asks_by_itself_keeps_nobody_in(person: Client, clock:
     assert not is_in(person)
 
 
-def test_they_are_settings(person: Client, clock: Clock, settings: Settings) -> None:
+def test_session_limits_are_settings(person: Client, clock: Clock, settings: Settings) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "IDLE_MINUTES": 5, "SESSION_HOURS": 1}
     assert is_in(person)
     clock.go_on(minutes=6)

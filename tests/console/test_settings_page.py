@@ -51,7 +51,7 @@ def test_every_documented_variable_is_shown_or_is_none_of_the_page() -> None:
     assert not shown_there & NOT_SHOWN
 
 
-def test_what_history_keeps_and_masks_is_shown(
+def test_history_settings_are_shown(
     as_operator: Client, console_database: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPARK_MASTER", "")
@@ -108,7 +108,7 @@ def test_a_queues_page_says_who_changed_a_target(as_operator: Client, billing: Q
     assert said[1:] == ["default", "default"]
 
 
-def test_what_was_changed_since_is_not_taken_back(as_operator: Client, billing: Queue) -> None:
+def test_undo_is_refused_after_a_later_change(as_operator: Client, billing: Queue) -> None:
     as_operator.post(PAGE, {"target_age_seconds": "5 min", "target_depth": "", "target_dead": "0"})
     undo = f"{PAGE}undo/{AuditEntry.objects.get().pk}/"
     as_operator.post(PAGE, {"target_age_seconds": "9 min", "target_depth": "", "target_dead": "0"})
@@ -129,7 +129,7 @@ def test_a_change_of_another_queue_is_not_taken_back_under_this_name(as_operator
 @pytest.mark.parametrize(
     ("field", "typed"), [("target_age_seconds", "later"), ("target_depth", "-1"), ("target_dead", "99999999999")]
 )
-def test_what_cannot_be_is_said(as_operator: Client, billing: Queue, field: str, typed: str) -> None:
+def test_invalid_target_is_refused(as_operator: Client, billing: Queue, field: str, typed: str) -> None:
     given = {"target_age_seconds": "1 min", "target_depth": "", "target_dead": "", field: typed}
     response = as_operator.post(PAGE, given)
     assert response.status_code == 422
@@ -192,7 +192,7 @@ def test_a_form_that_came_back_with_a_fault_still_knows_what_was_read(as_operato
     assert (error.target_depth, error.target_dead) == (7, None)
 
 
-def test_what_an_undo_changed_counts_as_changed(as_operator: Client, billing: Queue) -> None:
+def test_form_is_refused_after_an_undo_since_it_was_read(as_operator: Client, billing: Queue) -> None:
     queues.save_settings(billing, {"target_depth": 7}, "tomas", "console")
     read = opened(as_operator, PAGE)
     queues.undo(billing, AuditEntry.objects.get().pk, "tomas", "console")

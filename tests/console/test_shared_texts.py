@@ -142,7 +142,7 @@ def process(said: str, role: str = "endpoint") -> Process:
 RAISED = f"Shop.NoStock: order {SECRET} of Mrs Secret"
 
 
-def test_what_a_handler_raised_is_told_by_its_type_to_who_may_not_read() -> None:
+def test_handler_error_is_reduced_to_its_type_without_the_read_right() -> None:
     assert content_access.NOTHING.process_error(process(RAISED)) == "Shop.NoStock"
     assert content_access.ALL.process_error(process(RAISED)) == RAISED
     for said in ("settings version 3 refused: no such mode", "exit code 1", "connection refused: is it there?"):
@@ -151,7 +151,7 @@ def test_what_a_handler_raised_is_told_by_its_type_to_who_may_not_read() -> None
     assert content_access.NOTHING.process_error(process(told, "sampler")) == told
 
 
-def test_what_a_handler_raised_is_masked(recorded: Recorded) -> None:
+def test_handler_error_is_masked(recorded: Recorded) -> None:
     MaskingRule.objects.create(name="Orders", kind="regex", pattern="ORD-[0-9]+", types=[])
     masked = content_access.of_everybody()
     assert SECRET not in masked.process_error(process(RAISED))

@@ -42,7 +42,7 @@ def test_guessing_has_to_wait_and_is_told_how_long(viewer: User) -> None:
     assert guess("ivo", 6) == [200] * 5 + [429], "counted from the start"
 
 
-def test_it_is_the_same_for_a_name_that_nobody_has(viewer: User) -> None:
+def test_unknown_name_is_slowed_down_like_a_known_one(viewer: User) -> None:
     assert guess("nobody", 6) == [200] * 5 + [429]
 
 
@@ -61,7 +61,7 @@ def test_strangers_elsewhere_lock_nobody_out(viewer: User) -> None:
 
 
 @pytest.mark.parametrize("address", ["", "not an address", "10.0.0.1"])
-def test_nor_do_those_of_the_same_address_a_browser_that_is_known(viewer: User, address: str) -> None:
+def test_guesses_from_ones_address_do_not_lock_out_a_known_browser(viewer: User, address: str) -> None:
     """As all are behind a proxy that names nobody's; and where there is no address at all."""
     known = Client()
     assert sign_in("ivo", "looks", address, known).status_code == 302
@@ -105,7 +105,7 @@ def test_guessing_from_a_thousand_addresses_is_slow_too(viewer: User) -> None:
     assert sign_in("ivo", "looks", "203.0.113.9").status_code == 302
 
 
-def test_what_failed_is_forgotten_after_a_month_and_what_ended_at_once(viewer: User) -> None:
+def test_failed_sign_ins_are_kept_a_month_and_ended_sessions_not(viewer: User) -> None:
     guess("ivo", 2)
     FailedSignIn.objects.filter(pk=FailedSignIn.objects.earliest("at").pk).update(
         at=database_clock.now() - timedelta(days=31)
@@ -118,7 +118,7 @@ def test_what_failed_is_forgotten_after_a_month_and_what_ended_at_once(viewer: U
     assert (FailedSignIn.objects.count(), Session.objects.get().pk) == (1, here.session.session_key)
 
 
-def test_who_may_act_does_not_see_what_was_typed_as_a_name(operator: User, viewer: User) -> None:
+def test_names_of_failed_sign_ins_need_their_view_right(operator: User, viewer: User) -> None:
     guess("a password that slipped", 1)
     listed, client = "/admin/pgqueue/failedsignin/", Client()
     operator.user_permissions.remove(*Permission.objects.filter(codename="view_failedsignin"))

@@ -19,7 +19,7 @@ def test_an_act_comes_back_to_the_page_it_was_pressed_on(stranger: Client, viewe
     assert answer["Location"] == "/sign-in/?next=/archive/7/%3Fq%3Dstate%253Adead"
 
 
-def test_its_form_knows_better_than_the_browser(stranger: Client) -> None:
+def test_next_field_of_the_form_wins_over_the_referer(stranger: Client) -> None:
     answer = stranger.post("/operations/", {"next": "/archive/?q=x"}, headers={"referer": PAGE})
     assert answer["Location"] == "/sign-in/?next=/archive/%3Fq%3Dx"
 
@@ -33,7 +33,7 @@ def test_no_other_place_is_come_back_to(stranger: Client, referer: str) -> None:
     assert answer["Location"] == "/sign-in/?next=/"
 
 
-def test_it_is_said_before_signing_in_and_after(stranger: Client, viewer: User) -> None:
+def test_undone_act_is_mentioned_before_and_after_the_sign_in(stranger: Client, viewer: User) -> None:
     asked = stranger.post("/operations/", {"next": "/operations/"}, follow=True)
     assert SIGNED_OUT in asked.content.decode()
     fields = {"username": viewer.username, "password": "looks", "next": "/operations/"}

@@ -76,7 +76,7 @@ def sent_ids(number: int) -> list[int]:
     return [row[0] for row in rows]
 
 
-def test_what_was_typed_is_planned(browser: Client) -> None:
+def test_form_values_become_the_plan(browser: Client) -> None:
     address = frozen(browser)
     assert start(browser, address, **FORM | {"rest_rate": "12.5/s", "waits": "yes"}).status_code == 303
     plan = RetryPlan.objects.get()
@@ -100,9 +100,7 @@ def test_what_was_typed_is_planned(browser: Client) -> None:
         ({"reason": ""}, "Above 20 messages a reason is asked for"),
     ],
 )
-def test_what_makes_no_sense_starts_nothing_and_stays_as_typed(
-    browser: Client, wrong: dict[str, str], said: str
-) -> None:
+def test_invalid_plan_starts_nothing_and_is_kept_in_the_form(browser: Client, wrong: dict[str, str], said: str) -> None:
     answer = start(browser, frozen(browser), **FORM | wrong)
     html = answer.content.decode()
     assert answer.status_code == 422
@@ -215,7 +213,7 @@ def follow(browser: Client, address: str, **given: str) -> str:
     return shown(browser, str(browser.post(address, given)["Location"]))
 
 
-def test_who_may_not_steers_nothing_and_reads_why(ana: User, browser: Client) -> None:
+def test_steering_without_the_right_is_refused_with_the_reason(ana: User, browser: Client) -> None:
     operation = planned(ana, ALL_AT_ONCE)
     viewer = Client()
     viewer.force_login(person("ivo"))
@@ -226,7 +224,7 @@ def test_who_may_not_steers_nothing_and_reads_why(ana: User, browser: Client) ->
     assert plan_of(operation).operation.state == "waiting"
 
 
-def test_what_it_says_when_it_dies_again_is_content(browser: Client, ana: User) -> None:
+def test_error_of_a_message_dead_again_needs_the_read_right(browser: Client, ana: User) -> None:
     operation = planned(ana, ALL_AT_ONCE)
     look(operation, Clock())
     die(operation, sent(operation)[:1], exception_message="no card 4711 here")

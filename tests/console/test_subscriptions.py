@@ -101,12 +101,12 @@ def test_the_filter_narrows_and_says_what_it_covered(looked_at: Recorded, typed:
     assert "of 10, from" in html
 
 
-def test_what_matches_nothing_and_what_is_no_field(looked_at: Recorded) -> None:
+def test_filter_without_matches_or_with_an_unknown_field_says_so(looked_at: Recorded) -> None:
     assert "No subscription matches" in text(looked_at.second, q="nobody")
     assert "There is no field owner:. Use one of type:, endpoint:" in text(looked_at.second, q="owner:ana")
 
 
-def test_one_that_leads_nowhere_comes_first(recorded: Recorded) -> None:
+def test_subscription_to_a_missing_queue_comes_first(recorded: Recorded) -> None:
     subscribe(recorded, '"public"."Ghost"')
     html = text(recorded.operator)
     assert "1 subscription leads to a queue that does not exist" in html
@@ -127,7 +127,7 @@ def test_a_catch_all_is_noticed(recorded: Recorded) -> None:
     assert "gets every event that is published" in text(recorded.operator)
 
 
-def test_what_was_published_and_nobody_wants_now(recorded: Recorded) -> None:
+def test_published_event_without_subscribers_is_listed(recorded: Recorded) -> None:
     publish(recorded, "Shop.Messages.Events.CartLeft, Shop", "Shop.Messages.Events.IEvent, Shop")
     publish(recorded, "Shop.Messages.Events.OrderMoved, Shop", "Shop.Messages.Events.IOrderEvent, Shop")
     html = text(recorded.operator)
@@ -136,7 +136,7 @@ def test_what_was_published_and_nobody_wants_now(recorded: Recorded) -> None:
     assert "OrderMoved" not in html, "a subscriber of its interface hears it"
 
 
-def test_nothing_to_read_and_nothing_that_answers(recorded: Recorded) -> None:
+def test_page_without_subscriptions_or_without_a_table_says_so(recorded: Recorded) -> None:
     recorded.connection.run('delete from "SubscriptionRouting"')
     assert "Nobody subscribes to an event" in text(recorded.operator)
     subscribe(recorded, "Mailer", "Mailer")
@@ -167,7 +167,7 @@ def number(recorded: Recorded) -> int:
     return recorded.rows("SubscriptionRouting")
 
 
-def test_one_is_ended_that_was_asked_for(recorded: Recorded) -> None:
+def test_unsubscribe_asks_first_and_is_audited(recorded: Recorded) -> None:
     before, row = number(recorded), row_of(recorded)
     assert "Unsubscribe…" in text(recorded.operator)
     asked = recorded.operator.post("/subscriptions/unsubscribe/", row).content.decode()
@@ -242,7 +242,7 @@ def test_an_end_is_not_taken_back_where_code_of_others_would_run(recorded: Recor
         ({"schema": "pg_catalog"}, "is not watched here"),
     ],
 )
-def test_another_row_or_table_is_left(recorded: Recorded, changes: dict[str, str], said: str) -> None:
+def test_unsubscribe_leaves_other_rows_and_tables(recorded: Recorded, changes: dict[str, str], said: str) -> None:
     before, row = number(recorded), row_of(recorded, **changes)
     answer = recorded.operator.post("/subscriptions/unsubscribe/", {**row, "sure": "yes"})
     assert answer.status_code == 422
@@ -252,7 +252,7 @@ def test_another_row_or_table_is_left(recorded: Recorded, changes: dict[str, str
     assert not AuditEntry.objects.filter(verb="unsubscribe").exists()
 
 
-def test_one_that_its_endpoint_writes_now_is_left_and_waited_for_by_nobody(
+def test_locked_subscription_is_left_without_waiting(
     recorded: Recorded, recorded_console: str, connect: Connect
 ) -> None:
     row, other = row_of(recorded), connect(recorded_console)
@@ -262,7 +262,7 @@ def test_one_that_its_endpoint_writes_now_is_left_and_waited_for_by_nobody(
     assert answer.status_code == 422
 
 
-def test_who_may_not_is_told(recorded: Recorded) -> None:
+def test_unsubscribe_needs_its_right(recorded: Recorded) -> None:
     answer = recorded.viewer.post("/subscriptions/unsubscribe/", {**row_of(recorded), "sure": "yes"})
     assert answer.status_code == 403
     assert "Nothing was unsubscribed: needs the right" in answer.content.decode()

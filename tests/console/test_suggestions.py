@@ -38,7 +38,7 @@ def test_the_last_term_is_gone_on_with(known: Recorded, typed: str, first: str) 
     assert suggested(known.operator, typed)[0].startswith(first)
 
 
-def test_each_is_a_search_that_finds_something(known: Recorded) -> None:
+def test_every_suggestion_finds_something(known: Recorded) -> None:
     for typed in ("type:", "error:", "endpoint:", "type:c"):
         found = suggested(known.operator, typed)
         assert found, typed
@@ -51,11 +51,11 @@ def test_where_nothing_fits_nothing_is_suggested(known: Recorded, typed: str) ->
     assert suggested(known.operator, typed) == []
 
 
-def test_there_are_few_of_them(known: Recorded) -> None:
+def test_suggestions_are_limited_in_number(known: Recorded) -> None:
     assert 0 < len(suggested(known.operator, "queue:")) <= suggestions.MOST
 
 
-def test_what_may_not_be_asked_for_is_not_suggested(known: Recorded) -> None:
+def test_fields_that_need_the_read_right_are_not_suggested(known: Recorded) -> None:
     assert suggested(known.counter, "hea") == suggested(known.counter, "bod") == suggested(known.counter, "mes") == []
     assert suggested(known.counter, "ty") == ["type:"]
     rule = MaskingRule.objects.create(name="Card", kind="regex", pattern="[0-9]{16}")
@@ -66,13 +66,13 @@ def test_what_may_not_be_asked_for_is_not_suggested(known: Recorded) -> None:
         rule.delete()
 
 
-def test_of_what_waits_only_its_own_fields(known: Recorded) -> None:
+def test_suggestions_for_waiting_messages_are_their_fields(known: Recorded) -> None:
     assert suggested(known.operator, "s", of="waiting") == ["sent:", "size:", "seq:"]
     assert suggested(known.operator, "fp", of="waiting") == suggested(known.operator, "state:d", of="waiting") == []
     assert suggested(known.operator, "is:", of="waiting") == ["is:expired"]
 
 
-def test_of_the_lease_queue_its_own_fields_too(known: Recorded) -> None:
+def test_suggestions_for_the_lease_queue_have_its_fields(known: Recorded) -> None:
     assert suggested(known.operator, "-h", of="leases") == ["-holder:"]
     assert suggested(known.operator, "is:", of="leases") == ["is:waiting", "is:locked", "is:expired", "is:later"]
     assert suggested(known.counter, "bo", of="leases") == []

@@ -238,7 +238,7 @@ def queue_database_of_another_process() -> QueueDatabase:
     return replace(mine, _shares=session_shares.Shares())
 
 
-def test_whatever_is_asked_for_is_text_on_the_page(recorded: Recorded, windows: None) -> None:
+def test_search_text_is_escaped(recorded: Recorded, windows: None) -> None:
     html = page(recorded, "/archive/?q=%3Cscript%3Ealert(1)%3C/script%3E")
     assert "<script>alert" not in html
 
@@ -294,7 +294,7 @@ def test_a_page_of_an_index_that_is_gone_searches_anew(recorded: Recorded, index
     assert ids(html)
 
 
-def test_who_may_not_read_messages_finds_nothing_by_the_index_either(recorded: Recorded, indexed: None) -> None:
+def test_index_search_needs_the_read_right(recorded: Recorded, indexed: None) -> None:
     others = Permission.objects.filter(content_type__app_label="pgqueue").exclude(codename="read_message")
     acts = recorded.signed_in("noor", others)
     covered = pagination.pack(["index", None, None])

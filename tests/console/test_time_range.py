@@ -64,7 +64,7 @@ def test_a_stretch_of_many_years_is_cut_to_the_newest_days() -> None:
         ({"until": "2026-11-14"}, "Give a start time as well as an end time"),
     ],
 )
-def test_what_is_no_stretch_is_said_and_the_length_is_shown(asked: dict[str, str], fault: str) -> None:
+def test_invalid_range_is_reported_and_the_default_window_shown(asked: dict[str, str], fault: str) -> None:
     found = read(w="24h", **asked)
     assert (found.name, found.asked.until - found.asked.since) == ("24h", DAY)
     (said,) = found.faults

@@ -56,7 +56,7 @@ def test_the_share_that_failed_has_a_table_and_a_file(page: Page) -> None:
     assert file[3:] == [f"2026-11-14T10:0{minute}:00Z,,,,,,,not read yet" for minute in (6, 7, 8, 9)]
 
 
-def test_one_failure_in_very_many_is_not_no_share(page: Page) -> None:
+def test_tiny_share_of_failures_is_not_shown_as_zero(page: Page) -> None:
     """Above the chart, under its cursor and in its table; the file has the figure itself."""
     rolled_up(TEN + 2 * MINUTE, 3 * 2**31)
     rolled_up(TEN + 2 * MINUTE, 1, result="failed")
@@ -114,7 +114,7 @@ def test_no_name_is_a_formula_of_a_spreadsheet(page: Page) -> None:
     assert "<b>" not in matched(r'<div id="table-types">(.*?)</table>', page(table="types"), re.DOTALL)
 
 
-def test_the_slowest_types_are_there_unasked_and_charts_wait_for_none_of_them(page: Page, as_viewer: Client) -> None:
+def test_slowest_types_load_as_a_part_after_the_charts(page: Page, as_viewer: Client) -> None:
     """Like the head and tail of a queue: a part of its own address, with the page's window."""
     timed(TEN + MINUTE, "Shop.Slow", 900, endpoint="Sales")
     timed(TEN + MINUTE, "Shop.Other", 900, endpoint="Billing")

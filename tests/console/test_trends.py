@@ -66,9 +66,7 @@ def test_a_figure_of_any_name_leads_to_that_name(as_viewer: Client, database: Co
     assert drawn(text)["failed"][-36] == 41
 
 
-def test_what_clocks_disagree_about_is_left_out_and_nothing_else_of_the_message(
-    as_viewer: Client, console_database: str
-) -> None:
+def test_clock_skew_leaves_out_only_the_skewed_span(as_viewer: Client, console_database: str) -> None:
     """Sent by a clock that is ahead, it is timed in its handler all the same: “not timed” would be wrong."""
     rolled_up(TEN + 5 * MINUTE, 3, skewed=3, processing_buckets=[200], processing_counts=[3])
     text = re.sub(r"\s+", " ", page(as_viewer, m="processing"))
@@ -118,7 +116,7 @@ def test_a_legend_shows_how_each_of_its_values_is_drawn(as_viewer: Client, datab
     assert [each for each in entries if 'class="key"' not in each] == []
 
 
-def test_what_is_new_is_marked_and_leads_to_its_messages(as_viewer: Client, console_database: str) -> None:
+def test_new_failure_is_marked_and_links_to_its_messages(as_viewer: Client, console_database: str) -> None:
     rolled_up(TEN - DAY, grain="day")
     rolled_up(TEN, result="failed")
     failed(TEN, "a", 7)
@@ -129,9 +127,7 @@ def test_what_is_new_is_marked_and_leads_to_its_messages(as_viewer: Client, cons
     assert linked(text, "all of this error").startswith("error:=Shop.Refused result:unsuccessful kind:message since:")
 
 
-def test_of_failures_that_are_forgotten_nobody_says_that_there_were_none(
-    as_viewer: Client, console_database: str
-) -> None:
+def test_pruned_failures_are_not_shown_as_none(as_viewer: Client, console_database: str) -> None:
     """Days stay for ever, errors and stories as long as hours: what is left of them are numbers."""
     day = database_clock.now().replace(hour=0, minute=0, second=0, microsecond=0) - 900 * DAY
     rolled_up(day, 5, grain="day")
@@ -161,7 +157,7 @@ def test_nothing_is_new_where_what_was_before_is_forgotten(as_viewer: Client, co
     assert "1 message failed in this window" in text
 
 
-def test_one_story_a_message_stands_there(as_viewer: Client, console_database: str) -> None:
+def test_each_message_has_one_story(as_viewer: Client, console_database: str) -> None:
     rolled_up(TEN, result="failed")
     told("m-1", TEN, failed=3, last_failed_at=TEN)
     told("m-1", TEN, succeeded=1, last_succeeded_at=TEN + DAY)
@@ -212,7 +208,7 @@ def test_depth_goes_on_live_where_history_ends(as_viewer: Client, console_databa
     ]
 
 
-def test_what_succeeded_after_retries_is_counted_by_message(as_viewer: Client, database: Connection) -> None:
+def test_successes_after_retries_are_counted_by_message(as_viewer: Client, database: Connection) -> None:
     """In the step in which it did; what was never retried has no story."""
     rolled_up(TEN + 5 * MINUTE, 41, endpoint="Billing")
     for at in (5, 5, 6):

@@ -42,7 +42,7 @@ def flat(text: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", text).split())
 
 
-def test_what_is_not_read_yet_is_blank_and_not_none(page: Page, read_to: Read) -> None:
+def test_unread_steps_are_blank_and_not_zero(page: Page, read_to: Read) -> None:
     """Also where one of two tables is read further: failures without successes would be a wrong share."""
     read_to(TEN + 5.5 * MINUTE)
     text = page(table="steps")

@@ -49,16 +49,14 @@ def shown(client: Client, address: str) -> str:
     return " ".join(unescape(answer.content.decode()).split())
 
 
-def test_the_question_counts_what_can_be_tried_and_names_what_is_not_covered(
-    as_ana: Client, billing: list[int]
-) -> None:
+def test_trial_question_counts_messages_and_names_its_limits(as_ana: Client, billing: list[int]) -> None:
     html = shown(as_ana, f"{reverse('trial_new')}?q=state:dead")
     assert "the first 200 of" in html, html
     assert "What a handler does outside its transaction is not undone" in html
     assert "No supervisor is heard of" in html
 
 
-def test_what_cannot_be_tried_says_why(as_ana: Client, looked_at: Recorded, billing: list[int]) -> None:
+def test_message_that_cannot_be_tried_says_why(as_ana: Client, looked_at: Recorded, billing: list[int]) -> None:
     (other,) = looked_at.dead(1, queue='"public"."Newsletter"')
     html = shown(as_ana, f"{reverse('trial_new')}?id={other}")
     assert "Its queue is gone" in html
@@ -87,7 +85,7 @@ def test_a_trial_is_asked_for_and_audited(as_ana: Client, billing: list[int]) ->
     assert reverse("trial", args=[made.pk]) in audit
 
 
-def test_who_may_not_retry_may_not_try(looked_at: Recorded, billing: list[int]) -> None:
+def test_trial_needs_the_retry_right(looked_at: Recorded, billing: list[int]) -> None:
     client = Client()
     client.force_login(person("vera of trials", "read_message"))
     before = Trial.objects.count()
@@ -107,7 +105,7 @@ def test_the_result_says_each(as_ana: Client, trial: Trial) -> None:
     assert "may stand" not in only
 
 
-def test_what_was_raised_is_for_those_who_may_read(looked_at: Recorded, trial: Trial) -> None:
+def test_error_of_a_trial_needs_the_read_right(looked_at: Recorded, trial: Trial) -> None:
     client = Client()
     client.force_login(person("otto of trials", "retry_message"))
     html = shown(client, reverse("trial", args=[trial.pk]))
@@ -115,7 +113,7 @@ def test_what_was_raised_is_for_those_who_may_read(looked_at: Recorded, trial: T
     assert "order 4711" not in html
 
 
-def test_what_nobody_tried_in_time_is_not_known(as_ana: Client, billing: list[int], ana: User) -> None:
+def test_trial_not_run_in_time_is_unknown(as_ana: Client, billing: list[int], ana: User) -> None:
     late = trials.start(billing[:1], ana, "console")
     Trial.objects.filter(pk=late.pk).update(until=database_clock.now() - timedelta(seconds=1))
     html = shown(as_ana, reverse("trial", args=[late.pk]))
@@ -124,7 +122,7 @@ def test_what_nobody_tried_in_time_is_not_known(as_ana: Client, billing: list[in
     assert "every 2s" not in html
 
 
-def test_where_it_is_offered(as_ana: Client, billing: list[int], ana: User) -> None:
+def test_trial_is_offered_on_operation_and_message_pages(as_ana: Client, billing: list[int], ana: User) -> None:
     operation = selection.freeze("retry", billing, ana, "console")
     made = trials.start(billing, ana, "console", operation=operation.pk)
     preview = shown(as_ana, reverse("operation", args=[operation.pk]))

@@ -31,14 +31,14 @@ def test_pages_load_the_count(recorded_console: str, page: str) -> None:
     assert 'hx-get="/queues/unwatched/"' in shown(signed_in(), page)
 
 
-def test_they_are_counted_by_schema(queues: Connection) -> None:
+def test_unwatched_queues_are_counted_by_schema(queues: Connection) -> None:
     client = signed_in()
     said = part(client)
     assert "<b>4 more</b> in ops (3) and billing (1): add them to <code>PGQUEUE_QUEUE_SCHEMAS</code>" in said
     assert ",ops,billing</code>" in shown(client, "/queues/unwatched/")
 
 
-def test_one_schema_is_named_alone(queues: Connection) -> None:
+def test_single_unwatched_schema_is_named_alone(queues: Connection) -> None:
     queues.run("drop schema billing cascade")
     assert "<b>3 more</b> in ops (3): add it to" in part(signed_in())
 
@@ -51,14 +51,14 @@ def test_few_of_many_schemas_are_named(queues: Connection) -> None:
     assert "<b>14 more</b> in ops (3), billing (1), tenant0 (1), tenant1 (1), tenant2 (1) and 7 other schemas" in said
 
 
-def test_none_of_them_is_read(queues: Connection) -> None:
+def test_unwatched_tables_are_not_read(queues: Connection) -> None:
     """The catalog answers although the table is locked, and its owner's policy would not run."""
     with queues.transaction():
         queues.run('lock table ops."One" in access exclusive mode')
         assert "<b>4 more</b>" in part(signed_in())
 
 
-def test_none_is_said_to_be_none(recorded_console: str) -> None:
+def test_page_says_when_no_queue_is_unwatched(recorded_console: str) -> None:
     client = signed_in()
     assert "No other schema of this database has a queue-shaped table" in part(client)
     assert "No queue is left out" in shown(client, "/queues/unwatched/")

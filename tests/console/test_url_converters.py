@@ -80,7 +80,7 @@ def test_a_cursor_gives_its_key_back(key: list[int | str | None]) -> None:
 
 
 @given(st.text())
-def test_what_is_no_cursor_is_none_and_no_error(text: str) -> None:
+def test_invalid_cursor_is_none_and_no_error(text: str) -> None:
     key = pagination.unpack(text)
     assert key is None or isinstance(key, list)
 

@@ -97,7 +97,7 @@ def test_overview_opens_with_the_cause_and_its_act(incident: None, as_operator: 
     assert "is stopped" not in words(shown(as_operator, "/"))
 
 
-def test_a_cause_stands_before_a_larger_pile_and_what_follows_from_it_is_no_row(incident: None, page: Page) -> None:
+def test_cause_precedes_a_larger_pile_and_hides_its_consequences(incident: None, page: Page) -> None:
     pile = endpoint("Demo.Pile", dead=500)
     for kind, name, said in (
         ("dead_message", pile.name, "500 dead messages"),
@@ -182,7 +182,7 @@ def warn(table: str, minutes: float = 25, **facts: object) -> Alert:
 DEAD = "They stay dead until somebody retries or discards them."
 
 
-def test_what_is_new_stands_before_what_is_older_and_what_somebody_knows_of_is_grey(page: Page) -> None:
+def test_new_warnings_come_first_and_acknowledged_ones_are_grey(page: Page) -> None:
     for name, dead, minutes in (("Old", 900, 600), ("Small", 1, 5), ("Large", 50, 20), ("Known", 7, 600)):
         endpoint(name, dead=dead)
         warn(name, minutes, meaning=DEAD)
@@ -244,7 +244,7 @@ def test_all_warnings_of_a_queue_are_acknowledged_from_overview(as_operator: Cli
     assert Alert.objects.get(pk=other.pk).acknowledged_at is None
 
 
-def test_who_may_not_is_told_once_and_nothing_is_changed(as_viewer: Client, admin: User) -> None:
+def test_acknowledging_needs_its_right(as_viewer: Client, admin: User) -> None:
     endpoint("Sales", dead=3)
     alert = warn("Sales")
     html = shown(as_viewer, "/")

@@ -56,7 +56,7 @@ def test_ticked_ones_are_asked_for_and_then_discarded(mailer: Recorded) -> None:
     assert shown(client, "/bin/").count("junk") == 2
 
 
-def test_one_is_moved_from_its_own_page(mailer: Recorded) -> None:
+def test_waiting_message_is_moved_from_its_page(mailer: Recorded) -> None:
     row: Any = mailer.connection.one('select id, seq from "Mailer" order by seq limit 1')
     own, tick = f"{LIST}{row.id}/", f"{row.id}:{row.seq}"
     html = shown(mailer.operator, own)
@@ -86,7 +86,7 @@ def test_a_discarded_one_leads_to_it_in_the_archive_with_the_way_back(mailer: Re
     assert "Restore" in html
 
 
-def test_some_that_left_are_counted(mailer: Recorded) -> None:
+def test_messages_that_have_left_are_counted(mailer: Recorded) -> None:
     ids = ticks(mailer.operator, 3)
     mailer.connection.run('delete from "Mailer" where id = %(id)s', {"id": ids[0].partition(":")[0]})
     question = asked(mailer.operator, act="move_out", id=ids)

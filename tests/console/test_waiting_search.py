@@ -111,9 +111,7 @@ def test_each_field_finds_its_own(looked_at: Recorded, planted: dict[str, str], 
         ("seq:>x", "seq:>x", "not a seq"), ("endpoint:A", "endpoint:A", "OriginatingEndpoint"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_here_is_refused_with_its_place(
-    looked_at: Recorded, typed: str, word: str, why: str
-) -> None:
+def test_invalid_search_is_refused_with_its_position(looked_at: Recorded, typed: str, word: str, why: str) -> None:
     html = page(looked_at.operator, q=typed)
     assert word in unescape(html.split('id="mqe">')[1].split("<mark>")[1].split("</mark>")[0])
     assert why in said(html)
@@ -147,7 +145,7 @@ def test_the_line_says_what_was_looked_through(looked_at: Recorded, planted: dic
     assert "Looked through 2 rows" in said(page(looked_at.operator, "Search", q="nothing", after=pack(3)))
 
 
-def test_what_somebody_may_not_read_is_not_searched(looked_at: Recorded, planted: dict[str, str]) -> None:
+def test_search_of_texts_needs_the_read_right(looked_at: Recorded, planted: dict[str, str]) -> None:
     for q in ("zq7", "body:zq7", "-headers:x", "(id:m-1 OR body.who:ana)"):
         html = page(looked_at.counter, "Search", q=q)
         assert 'id="mqe"' in html

@@ -56,7 +56,7 @@ def test_the_page_keeps_what_it_was_asked_for(as_operator: Client, log_folder: P
     assert 'href="?q=failed&amp;level=error"' in following
 
 
-def test_who_has_ended_is_not_followed(as_operator: Client, log_folder: Path) -> None:
+def test_log_of_an_ended_process_is_not_followed(as_operator: Client, log_folder: Path) -> None:
     html = shown(as_operator, f"{logged(log_folder, LINES[0], ended_at=timezone.now())}?follow=1")
     assert "every 2s" not in html
     assert "nothing is added" in html

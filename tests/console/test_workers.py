@@ -69,7 +69,7 @@ def test_all_run(as_operator: Client, console_database: str) -> None:
     assert "31 min" in cell(html, row, "up")
 
 
-def test_what_a_process_said_last_and_where_it_runs_is_shown(as_operator: Client, console_database: str) -> None:
+def test_last_error_and_host_of_a_process_are_shown(as_operator: Client, console_database: str) -> None:
     Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=1)
     at = timezone.now() - timedelta(minutes=2, seconds=5)
     row = process(host="alpha", last_error="ValueError: no such order", last_error_at=at)
@@ -109,7 +109,7 @@ def test_a_lost_heartbeat_is_said(as_operator: Client, console_database: str) ->
     assert "20 min" in cell(html, row, "up"), "it began 31 min ago: nobody knows whether it lived on"
 
 
-def test_who_hangs_is_not_started_but_killed(as_operator: Client, console_database: str) -> None:
+def test_hanging_process_is_killed_and_not_offered_a_start(as_operator: Client, console_database: str) -> None:
     Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=1)
     process(role="supervisor", endpoint="", pid=1)
     process(heartbeat_at=timezone.now() - timedelta(seconds=30), busy=2)
@@ -139,7 +139,7 @@ def test_a_program_of_the_console_that_does_not_work_is_said(as_operator: Client
     assert 'class="n " data-live="nav.workers"' in html
 
 
-def test_of_a_silent_one_an_error_that_was_over_is_not_its_reason(as_operator: Client, console_database: str) -> None:
+def test_old_error_is_not_given_as_the_reason_of_a_lost_heartbeat(as_operator: Client, console_database: str) -> None:
     process(role="supervisor", endpoint="", pid=1)
     now = timezone.now()
     known = {"role": "celery-worker", "endpoint": "", "pid": 2, "heartbeat_at": now - timedelta(seconds=30)}
@@ -191,7 +191,7 @@ def test_a_viewer_reads_no_log(as_viewer: Client, log_folder: Path) -> None:
         assert "the body of a message" not in text(as_viewer, address)
 
 
-def test_what_it_said_last_elsewhere_is_shown_to_who_may_read_it(as_operator: Client, console_database: str) -> None:
+def test_last_line_of_a_process_elsewhere_needs_the_read_right(as_operator: Client, console_database: str) -> None:
     gone = {"state": "back-off", "ended_at": timezone.now(), "last_error": "ended with exit code 1"}
     process(host="elsewhere", last_line="KeyError: <b>", **gone)
     process(role="supervisor", endpoint="", pid=1, host="elsewhere")
@@ -271,7 +271,7 @@ def test_a_process_that_receives_nothing_is_called_deaf(as_operator: Client, con
     assert "deaf: receives nothing" not in text(as_operator)
 
 
-def test_one_database_that_is_away_is_one_trouble_of_all_endpoints(as_operator: Client, console_database: str) -> None:
+def test_one_lost_database_is_one_trouble_of_all_endpoints(as_operator: Client, console_database: str) -> None:
     process(role="supervisor", endpoint="", pid=1)
     for pid, name in enumerate(("Billing", "Shipping"), start=2):
         Endpoint.objects.create(name=name, table=name, desired_processes=1)
