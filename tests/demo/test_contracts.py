@@ -57,7 +57,7 @@ def test_prices_have_a_time_to_be_received(customers: list[Any]) -> None:
     assert {more["ttbr"] for kind, _, more in customers if kind == contracts.QUOTE_PRICE} == {contracts.QUOTE_LIVES}
 
 
-def test_it_is_installed_once_and_keeps_what_a_person_changed(console_database: str) -> None:
+def test_demo_installed_twice_keeps_changed_settings(console_database: str) -> None:
     install.install()
     assert {row.name for row in Endpoint.objects.all()} == set(contracts.ENDPOINTS)
     assert Queue.objects.get(schema="demo", table="error").ingest
