@@ -78,7 +78,7 @@ def _here(work: Callable[[], Any]) -> BaseException | None:
 @pytest.mark.parametrize("where", [_in_thread, _here], ids=["in a thread", "in the main thread"])
 @pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
 @pytest.mark.parametrize("times", [0, 3], ids=["asked for the first time", "prepared"])
-def test_who_waits_for_an_answer_is_told(
+def test_missing_answer_raises_within_the_limit(
     session: Connection,
     relay: Relay,
     ask: Ask,
@@ -122,14 +122,14 @@ def test_the_commit_has_the_limit(session: Connection, relay: Relay, connection:
     assert connection.value("select to_regclass('made')") is None
 
 
-def test_what_a_handler_asks_has_none(session: Connection) -> None:
+def test_statements_of_a_handler_have_no_limit(session: Connection) -> None:
     session.lend(True)
     session.run(f"select pg_sleep({4 * LIMIT})")
     session.lend(False)
     assert isinstance(_here(lambda: session.run("select pg_sleep(60)")), NoAnswer)
 
 
-def test_who_sets_no_limit_has_none(relay: Relay, connect: Callable[..., Connection]) -> None:
+def test_session_without_a_limit_waits_for_its_answer(relay: Relay, connect: Callable[..., Connection]) -> None:
     session = connect(relay.dsn)
     connect(relay.dsn, answer_seconds=LIMIT)  # somebody else is watched
     session.run(f"select pg_sleep({4 * LIMIT})")
@@ -156,9 +156,7 @@ def test_an_answer_that_is_on_its_way_is_waited_for(database: str, connect: Call
         relay.end()
 
 
-def test_a_server_that_works_for_too_long_is_given_up_and_nothing_is_committed(
-    session: Connection, connection: Connection
-) -> None:
+def test_statement_over_the_limit_is_given_up_and_not_committed(session: Connection, connection: Connection) -> None:
     """It waits for somebody's lock: who gave it up can begin anew, and what it did is undone when the lock is free."""
     connection.run("create table held (id int)")
 
@@ -173,7 +171,7 @@ def test_a_server_that_works_for_too_long_is_given_up_and_nothing_is_committed(
     assert connection.value("select count(*) from held") == 0
 
 
-def test_who_listens_asks_now_and_then(session: Connection, relay: Relay) -> None:
+def test_listening_session_notices_a_missing_server(session: Connection, relay: Relay) -> None:
     session.listen("pgqueue_test")
     relay.stop()
 
@@ -185,7 +183,7 @@ def test_who_listens_asks_now_and_then(session: Connection, relay: Relay) -> Non
         within(3 * LIMIT, hears)
 
 
-def test_what_is_announced_while_it_is_asked_is_heard(session: Connection, connection: Connection) -> None:
+def test_notification_during_the_liveness_query_is_received(session: Connection, connection: Connection) -> None:
     session.listen("pgqueue_test")
     connection.notify("pgqueue_test", "1")
     session._alive_at = 0.0  # type: ignore[attr-defined]

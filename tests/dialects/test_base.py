@@ -59,7 +59,7 @@ def test_every_statement_is_used(dialect: Dialect) -> None:
     assert [(noun, name) for noun, name in statements if name not in called] == []
 
 
-def test_what_is_missing_is_said(dialect: Dialect) -> None:
+def test_missing_statement_is_named(dialect: Dialect) -> None:
     with pytest.raises(AttributeError, match="no statements for lease_of_life"):
         dialect.lease_of_life  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match=r"archive\.sql has no statement named recieve"):

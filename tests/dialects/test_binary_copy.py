@@ -18,7 +18,7 @@ def test_any_number_is_one_statement_and_one_transaction(queue: Connection, trac
     assert bodies(queue) == [b"%d" % number for number in range(99)]
 
 
-def test_what_is_made_is_on_its_way_soon() -> None:
+def test_encoded_rows_are_sent_in_chunks() -> None:
     sizes = [10, binary_copy.CHUNK, 10, 10]
     chunks = list(binary_copy.encoded(((bytes(16), None, "{}", bytes(size)) for size in sizes), "utf-8"))
     assert [len(chunk) > binary_copy.CHUNK for chunk in chunks] == [True, False]
@@ -34,7 +34,7 @@ def test_a_table_that_is_not_there_costs_no_session(queue: Connection) -> None:
     assert bodies(queue) == [ROW["body"]]
 
 
-def test_in_a_transaction_it_counts_with_the_rest(queue: Connection) -> None:
+def test_copy_is_undone_with_its_transaction(queue: Connection) -> None:
     def undone() -> None:
         with queue.transaction():
             queue.copy_rows(SQL.load(table=QUEUE), made(3))

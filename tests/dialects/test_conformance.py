@@ -90,7 +90,7 @@ def endpoint(zone: str, engine_database: str) -> Iterator[Endpoint]:
     endpoint.stop(0)
 
 
-def test_a_session_is_in_utc_whatever_the_server_the_role_and_the_environment_say(
+def test_session_is_in_utc_despite_server_role_and_environment(
     zone: str, engine_database: str, connect: Callable[..., Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the database, the role, and libpq's own variable."""
@@ -243,7 +243,7 @@ def names_in(text: str) -> set[str]:
     return set(re.findall(r"(?<!{){(\w+)}", text))
 
 
-def test_what_expires_does_so_in_utc(dialect: Dialect, foreign: Connection, endpoint: Endpoint, clock: Clock) -> None:
+def test_expiry_is_stored_in_utc(dialect: Dialect, foreign: Connection, endpoint: Endpoint, clock: Clock) -> None:
     queue = TableQueue(dialect, QUEUE)
     before = clock()
     queue.send(foreign, [OutgoingMessage(QUEUE, {}, b"", MINUTE)])
@@ -255,7 +255,7 @@ def test_what_expires_does_so_in_utc(dialect: Dialect, foreign: Connection, endp
         assert before + MINUTE <= each.replace(tzinfo=UTC) <= after + MINUTE
 
 
-def test_what_is_over_is_over_for_everybody(
+def test_expiry_is_judged_alike_by_receive_purge_depth_and_browse(
     dialect: Dialect, foreign: Connection, endpoint: Endpoint, clock: Clock
 ) -> None:
     """Receive, purge, depth and browse judge alike: a second ago, and in a minute."""
@@ -279,7 +279,7 @@ def test_what_is_over_is_over_for_everybody(
 
 
 @pytest.mark.parametrize("delay", [timedelta(days=200), timedelta(hours=3), timedelta()])
-def test_what_is_delayed_is_due_at_its_instant(
+def test_delayed_message_is_due_at_its_instant(
     dialect: Dialect, foreign: Connection, endpoint: Endpoint, clock: Clock, delay: timedelta
 ) -> None:
     """Over two changes of the clocks too; by a duration and by an instant."""

@@ -44,7 +44,7 @@ def refused(circuit: ConnectBreaker, server: Server) -> int:
     return server.asked
 
 
-def test_after_a_silence_nobody_waits_again_at_once(clock: SimpleNamespace, server: Server) -> None:
+def test_timed_out_connect_is_retried_only_after_a_pause(clock: SimpleNamespace, server: Server) -> None:
     circuit = ConnectBreaker(psycopg.Error, psycopg.OperationalError)
     assert [refused(circuit, server) for _ in range(3)] == [1, 1, 1]
     clock.now += PAUSE
@@ -59,12 +59,12 @@ def test_a_server_that_is_back_is_noticed_within_a_second(clock: SimpleNamespace
     assert [circuit.attempt(server.connect) for _ in range(3)] == ["session"] * 3
 
 
-def test_who_is_refused_without_waiting_may_ask_again_at_once(server: Server) -> None:
+def test_immediate_refusal_allows_another_attempt_at_once(server: Server) -> None:
     circuit, server.silent = ConnectBreaker(psycopg.Error, psycopg.OperationalError), 0.0
     assert [refused(circuit, server) for _ in range(3)] == [1, 2, 3]
 
 
-def test_while_one_tries_others_are_told_what_was_known(clock: SimpleNamespace, server: Server) -> None:
+def test_callers_during_a_probe_get_the_last_error(clock: SimpleNamespace, server: Server) -> None:
     circuit, answered = ConnectBreaker(psycopg.Error, psycopg.OperationalError), threading.Event()
     refused(circuit, server)
     clock.now += PAUSE

@@ -60,7 +60,7 @@ def put(there: There, number: int, body: bytes = b"{}") -> list[UUID]:
     return ids
 
 
-def test_what_became_of_a_transaction_is_told_afterwards(there: There) -> None:
+def test_commit_outcome_is_known_afterwards(there: There) -> None:
     other, marks = there.open(), []
     assert there.store.fault(there.session) == ""
     for is_undone in (False, True):
@@ -112,15 +112,13 @@ def test_a_batch_is_bounded_by_bytes_and_has_one_row_in_any_case(there: There) -
         (SQL_SERVER, "Orders"),
     ],
 )
-def test_where_it_failed_is_read_as_that_database_writes_it_and_kept_as_the_archive_does(
-    dialect: Any, failed_queue: str
-) -> None:
+def test_failed_queue_is_read_by_its_dialect_and_kept_canonical(dialect: Any, failed_queue: str) -> None:
     headers = h.dump({h.FAILED_Q: failed_queue, h.MESSAGE_ID: "1"})
     dead = read(headers, uuid4(), Address("billing:dbo", "error"), dialect)
     assert (dead.queue, dead.target) == ('"billing:dbo"."Orders"', Address("billing:dbo", "Orders"))
 
 
-def test_another_catalog_is_no_queue_of_this_database() -> None:
+def test_address_in_another_catalog_is_no_queue_of_this_database() -> None:
     headers = h.dump({h.FAILED_Q: "Orders@[dbo]@[other]", h.MESSAGE_ID: "1"})
     dead = read(headers, uuid4(), Address("billing:dbo", "error"), SQL_SERVER)
     assert dead.target is not None
@@ -134,5 +132,5 @@ def test_another_catalog_is_no_queue_of_this_database() -> None:
         (SQL_SERVER, "shop/5 1f2e", "row 1f2e of [dbo].[PgqueueCrossing], in database shop/5"),
     ],
 )
-def test_what_is_asked_is_said_to_the_person_who_decides(dialect: Any, mark: str, asked: str) -> None:
+def test_outcome_query_is_shown_to_the_person_who_decides(dialect: Any, mark: str, asked: str) -> None:
     assert asked in dialect.crossings.asked(mark)

@@ -115,7 +115,7 @@ def test_messages_are_handled_once_and_what_they_send_arrives(make: Make, place:
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-def test_what_has_expired_is_purged_at_the_start_where_that_is_asked_for(
+def test_expired_messages_are_purged_at_the_start_by_setting(
     make: Make, place: Place, caplog: pytest.LogCaptureFixture, is_on: bool
 ) -> None:
     """Before anything is received: paused, it leaves the rest where it is."""
@@ -269,7 +269,7 @@ def batch_of_ten(make: Make, place: Place) -> Callable[..., list[int]]:
 @in_batches
 @pytest.mark.parametrize("retries", [0, 1])
 @pytest.mark.parametrize("how", ["commit", "rollback", "error"])
-def test_who_ends_the_transaction_of_a_batch_harms_no_other_message(
+def test_handler_that_ends_a_batch_transaction_fails_only_its_message(
     batch_of_ten: Callable[..., list[int]], place: Place, how: str, retries: int
 ) -> None:
     def act(number: int, context: Any) -> None:
@@ -283,7 +283,7 @@ def test_who_ends_the_transaction_of_a_batch_harms_no_other_message(
 
 @in_batches
 @pytest.mark.parametrize("how", ["rollback", "error"])
-def test_who_ends_it_while_another_message_is_handled_is_noticed(
+def test_transaction_ended_during_another_message_is_noticed(
     batch_of_ten: Callable[..., list[int]], place: Place, how: str
 ) -> None:
     """By a session kept from before: the message that ends it has no savepoint of its own."""
@@ -302,9 +302,7 @@ def test_who_ends_it_while_another_message_is_handled_is_noticed(
 
 
 @in_batches
-def test_what_a_message_of_a_batch_has_written_is_undone_alone(
-    batch_of_ten: Callable[..., list[int]], place: Place
-) -> None:
+def test_failed_message_of_a_batch_undoes_only_its_writes(batch_of_ten: Callable[..., list[int]], place: Place) -> None:
     def act(number: int, context: Any) -> None:
         context.connection.run(f"insert into written values ({number})")
         if number == 3:
@@ -317,7 +315,7 @@ def test_what_a_message_of_a_batch_has_written_is_undone_alone(
 
 
 @in_batches
-def test_what_was_rolled_back_is_not_handled_on_where_another_has_it(make: Make, place: Place) -> None:
+def test_rolled_back_batch_taken_by_another_receiver_is_not_handled(make: Make, place: Place) -> None:
     """As after a commit its row is gone; whoever took it sends for it, and for all that came back with it."""
     handled, taken = list[int](), list[bool]()
     sales = make(settings=replace(SETTINGS, concurrency=1, batch_size=10, immediate_retries=0))

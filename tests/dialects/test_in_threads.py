@@ -99,7 +99,8 @@ def test_a_commit_and_the_receive_behind_it_are_one_round_trip(
     assert bodies(queue) == []
 
 
-def test_where_ctrl_c_must_end_a_statement_none_is_asked_behind_a_commit(queue: Connection) -> None:
+def test_main_thread_pipelines_no_receive_behind_a_commit(queue: Connection) -> None:
+    """Ctrl-C must be able to end the statement that it waits for."""
     for _ in range(3):
         send(queue)
     assert receive(queue) + received_in_turn(queue) == [1, 2]
@@ -139,9 +140,7 @@ def test_a_receive_that_is_refused_leaves_the_commit_before_it(
     assert elsewhere(lambda: receive(queue)) == [4]
 
 
-def test_what_fails_fails_with_its_reason_and_leaves_the_session_usable(
-    queue: Connection, elsewhere: Elsewhere
-) -> None:
+def test_failed_statement_keeps_its_error_and_the_session_usable(queue: Connection, elsewhere: Elsewhere) -> None:
     nowhere = Address("public", "Nowhere")
     for _ in range(3):
         with pytest.raises(errors.TableMissing):
@@ -153,7 +152,7 @@ def test_what_fails_fails_with_its_reason_and_leaves_the_session_usable(
 
 
 @pytest.mark.parametrize("upset", ["deallocate all", 'alter table "Sales" alter headers type varchar'])
-def test_what_no_longer_holds_is_prepared_again(queue: Connection, elsewhere: Elsewhere, upset: str) -> None:
+def test_invalid_prepared_statement_is_prepared_again(queue: Connection, elsewhere: Elsewhere, upset: str) -> None:
     for _ in range(8):
         send(queue)
     for _ in range(3):

@@ -47,7 +47,7 @@ SHARED = [
 
 
 @pytest.mark.parametrize(("noun", "name"), SHARED)
-def test_it_answers_in_the_same_columns(noun: str, name: str) -> None:
+def test_sql_server_inspection_has_the_columns_of_postgresqls(noun: str, name: str) -> None:
     text = next(text for each, _, text in composed(noun) if each == name)
     there = [_as_read(column) for column in columns(text, "tsql")]
     assert set(there) == set(columns(_of_postgresql(noun, name), "postgres")) - UNREAD

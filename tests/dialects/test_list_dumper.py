@@ -29,7 +29,7 @@ def test_a_text_that_no_column_holds_is_refused(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize("encoded", ["LATIN1", "UTF8"], indirect=True)
-def test_what_an_encoding_lacks_is_written_as_in_one_text(encoded: str, connect: Callable[..., Connection]) -> None:
+def test_list_items_are_encoded_like_single_texts(encoded: str, connect: Callable[..., Connection]) -> None:
     session, said = connect(encoded), 'Zoë owes "12 €" \\'
     one = session.value("select %(said)s::text", {"said": said})
     assert session.value("select %(sent)s::text[]", {"sent": [said, "x"]}) == [one, "x"]

@@ -103,7 +103,7 @@ def test_without_an_answer_a_session_is_given_up_but_not_while_it_is_lent(open_o
     assert session.closed
 
 
-def test_who_waits_for_an_answer_hears_of_a_cut(open_one: Connect) -> None:
+def test_waiting_query_fails_when_its_session_is_cut(open_one: Connect) -> None:
     session, came = open_one(), list[type]()
 
     def wait() -> None:
@@ -122,7 +122,7 @@ def test_who_waits_for_an_answer_hears_of_a_cut(open_one: Connect) -> None:
     assert came == [DatabaseDown]
 
 
-def test_what_every_session_begins_with(open_one: Connect) -> None:
+def test_session_starts_with_our_settings(open_one: Connect) -> None:
     said = open_one(isolation="serializable").one(
         "select @@session.time_zone, @@tx_isolation, @@autocommit, @@session.sql_mode, @@character_set_client"
     )
@@ -137,7 +137,7 @@ def test_a_statement_outside_of_a_transaction_is_committed(open_one: Connect) ->
     assert open_one().value("select count(*) from charges") == 1
 
 
-def test_what_follows_a_savepoint_that_is_gone_is_undone(open_one: Connect) -> None:
+def test_statement_after_a_lost_savepoint_is_undone(open_one: Connect) -> None:
     """Somebody has ended the transaction within: what is written since is not left to whoever comes next."""
     session = open_one()
 

@@ -124,7 +124,7 @@ def found(session: Any, store: OutboxStore, name: str) -> list[tuple[Any, ...]]:
     return [(row.id, bool(row.dispatched), row.operations) for row in session.all(*store.finding(name))]
 
 
-def test_it_is_made_once_and_has_no_fault(place: Place, session: Any, store: OutboxStore) -> None:
+def test_created_table_has_no_fault(place: Place, session: Any, store: OutboxStore) -> None:
     store.create(session)
     assert list(store.faults(session)) == []
     assert store.address.table == "Billing_OutboxData"
@@ -140,7 +140,7 @@ def test_several_may_make_it_at_once(place: Place) -> None:
     assert list(place.store.faults(sessions[0])) == []
 
 
-def test_what_is_missing_is_said_with_what_makes_it(place: Place) -> None:
+def test_faults_name_what_is_missing_and_the_cure(place: Place) -> None:
     session = place.connect()
     (fault,) = place.store.faults(session)
     assert fault.stops
@@ -248,7 +248,7 @@ def isolations(place: Place) -> list[str]:
     return list(place.dialect.isolations)
 
 
-def test_who_stores_the_same_is_told_in_each_isolation(place: Place, session: Any, store: OutboxStore) -> None:
+def test_concurrent_duplicate_is_refused_in_each_isolation(place: Place, session: Any, store: OutboxStore) -> None:
     for isolation in isolations(place):
         first = place.connect(isolation=isolation)
         with first.transaction_with(*store.finding("one")) as rows:
@@ -260,7 +260,7 @@ def test_who_stores_the_same_is_told_in_each_isolation(place: Place, session: An
         place.run(session, 'delete from "Billing_OutboxData"')
 
 
-def test_who_waits_for_somebody_who_rolls_back_stores(place: Place, session: Any, store: OutboxStore) -> None:
+def test_waiter_stores_its_record_after_the_others_rollback(place: Place, session: Any, store: OutboxStore) -> None:
     first = place.connect()
     with suppress(ZeroDivisionError), first.transaction():
         first.run(*store.storing("one", "[]", WAIT))
@@ -284,7 +284,7 @@ def test_the_wait_is_bounded_and_is_as_before_afterwards(place: Place, session: 
     assert second.value(show) == before
 
 
-def test_what_was_dispatched_long_ago_is_purged_in_batches(place: Place, session: Any, store: OutboxStore) -> None:
+def test_old_dispatched_records_are_purged_in_batches(place: Place, session: Any, store: OutboxStore) -> None:
     place.add(session, *(f"old {i}" for i in range(5)), days=8)
     place.add(session, "young", days=6)
     place.add(session, "pending")
@@ -312,7 +312,7 @@ def test_two_cleaners_of_five_thousand_records_leave_none(place: Place, session:
     assert place.names(session) == []
 
 
-def test_what_somebody_has_locked_is_left_to_him(place: Place, session: Any, store: OutboxStore) -> None:
+def test_locked_records_are_skipped(place: Place, session: Any, store: OutboxStore) -> None:
     place.add(session, "a", "b", days=8)
     place.add(session, "c", "d")
     holder = place.connect()
@@ -326,7 +326,7 @@ def test_what_somebody_has_locked_is_left_to_him(place: Place, session: Any, sto
     assert place.names(session) == ["a", "c", "d"]
 
 
-def test_what_is_pending_comes_once_and_not_before_its_grace(place: Place, session: Any, store: OutboxStore) -> None:
+def test_pending_records_come_once_and_after_their_grace(place: Place, session: Any, store: OutboxStore) -> None:
     place.add(session, *"abcde")
     assert store.pending(session, DAY, 10, []) == []
     assert store.work(session, DAY, DAY).relay is False
@@ -336,7 +336,7 @@ def test_what_is_pending_comes_once_and_not_before_its_grace(place: Place, sessi
     assert (len(first), sorted(first + then)) == (2, list("abcde"))
 
 
-def test_what_a_clock_ahead_has_written_waits_no_longer_than_twice_its_grace(
+def test_record_dated_in_the_future_is_pending_beyond_twice_its_grace(
     place: Place, session: Any, store: OutboxStore
 ) -> None:
     """The server's clock was a year ahead, and is set right: what waits then would be left for a year."""
@@ -349,14 +349,14 @@ def test_what_a_clock_ahead_has_written_waits_no_longer_than_twice_its_grace(
         assert [record.id for record in store.pending(session, DAY, 10, [])] == ["ahead"]
 
 
-def test_one_leads_until_it_is_gone(place: Place, session: Any, store: OutboxStore) -> None:
+def test_leader_keeps_the_lead_until_its_session_ends(place: Place, session: Any, store: OutboxStore) -> None:
     leader, follower = place.connect(), place.connect()
     assert [store.work(each, DAY, DAY).leads for each in (leader, leader, follower)] == [True, True, False]
     leader.abort()
     until(lambda: store.work(follower, DAY, DAY).leads)
 
 
-def test_another_table_has_another_leader(place: Place, session: Any, store: OutboxStore) -> None:
+def test_each_table_has_its_own_leader(place: Place, session: Any, store: OutboxStore) -> None:
     other = place.dialect.outbox_store(Address(store.address.schema, "Sales_OutboxData"))
     other.create(session)
     assert store.work(session, DAY, DAY).leads
@@ -389,7 +389,7 @@ def test_a_failure_that_is_ignored_commits_nothing(place: Place, session: Any, s
     assert place.names(session) == ["one"]
 
 
-def test_who_ends_the_transaction_from_within_is_found(place: Place, session: Any, store: OutboxStore) -> None:
+def test_transaction_ended_from_within_is_noticed(place: Place, session: Any, store: OutboxStore) -> None:
     """What he wrote after his own end is not committed."""
 
     def ending() -> None:

@@ -36,7 +36,7 @@ def test_a_pooler_in_transaction_mode_is_noticed(pooler: MakePooler, size: int) 
     assert not asked(pooler(size).dsn)
 
 
-def test_it_lets_everybody_in_and_serves_them(pooler: MakePooler, connect: Callable[..., object]) -> None:
+def test_test_pooler_serves_every_client(pooler: MakePooler, connect: Callable[..., object]) -> None:
     """It is a pooler, and no fault of its own is what was noticed."""
     of = pooler(2)
     sessions = [postgresql().connect(of.dsn, prepared_statements=0) for _ in range(5)]
@@ -61,7 +61,7 @@ def test_a_server_is_fine(database: str) -> None:
     wire.cut()
 
 
-def test_who_gets_no_session_is_told_so(database: str) -> None:
+def test_pooler_check_without_a_session_reports_the_database_down(database: str) -> None:
     wire = Proxy(database)
     wire.cut()
     with pytest.raises(DatabaseDown):

@@ -41,7 +41,7 @@ def test_more_statements_than_are_kept_are_asked_all_the_same(
     assert session.value("select count(*) from pg_prepared_statements") == 1
 
 
-def test_what_is_written_last_shares_its_round_trip_with_the_commit(queue: Connection, traced: Traced) -> None:
+def test_last_statements_share_the_commits_round_trip(queue: Connection, traced: Traced) -> None:
     for _ in range(3):
         send(queue)
 
@@ -55,7 +55,7 @@ def test_what_is_written_last_shares_its_round_trip_with_the_commit(queue: Conne
     assert bodies(queue) == [b"1", b"2", b"3"]
 
 
-def test_what_cannot_be_written_last_undoes_the_rest(queue: Connection) -> None:
+def test_failed_last_statement_undoes_the_transaction(queue: Connection) -> None:
     send(queue)
     nowhere = Address("public", "Nowhere")
     with pytest.raises(errors.TableMissing), queue.transaction_with(SQL.receive(table=QUEUE), {"low": 1}):
@@ -140,9 +140,7 @@ def test_ctrl_c_ends_a_statement_that_waits(
     assert bodies(queue) == [b"after"]
 
 
-def test_a_server_that_takes_no_more_writes_ends_a_session_that_could_write(
-    database: str, connect: Callable[..., Connection]
-) -> None:
+def test_server_turned_read_only_ends_writing_sessions(database: str, connect: Callable[..., Connection]) -> None:
     """After a switch-over the address may lead to another server; the old one keeps its sessions, and refuses."""
     session, protected = connect(database), connect(database, read_only=True)
     for each in (session, protected):

@@ -83,7 +83,7 @@ def test_a_server_notices_within_half_a_minute_that_nobody_is_there(
     assert {name: show(name) for name in HEARD} == HEARD
 
 
-def test_what_an_address_says_of_the_servers_wire_holds(opens: Callable[[str], Show], console_database: str) -> None:
+def test_server_keepalive_options_of_the_url_apply(opens: Callable[[str], Show], console_database: str) -> None:
     show = opens(f"{console_database}?options={quote('-c tcp_keepalives_idle=77 -c work_mem=7MB')}")
     assert [show(name) for name in ("tcp_keepalives_idle", "tcp_keepalives_count", "work_mem")] == ["77", "3", "7MB"]
 
@@ -172,7 +172,7 @@ IN_OUR_PATH = {"search_path": "pg_catalog,pg_temp", "work_mem": "7MB", **ALL}
     ],
     ids=lambda said: getattr(said, "__name__", "wanted"),
 )
-def test_it_is_set_so_behind_a_pooler_that_drops_what_a_session_starts_with(
+def test_settings_apply_behind_a_pooler_that_drops_start_options(
     kind: Opens, wanted: dict[str, str], console_database: str, connect: Callable[..., Connection]
 ) -> None:
     """As one does that has ``ignore_startup_parameters = options``. What the address says holds there, too."""

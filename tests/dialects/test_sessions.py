@@ -30,7 +30,7 @@ ODD = {"datestyle": "German, DMY", "intervalstyle": "postgres_verbose", "standar
 _TOLD = "select now() as at, interval '1 day 2 hours' as span, '\\d' as pattern"
 
 
-def test_what_a_database_is_set_to_does_not_change_what_is_read(
+def test_database_settings_do_not_change_how_values_are_read(
     console_database: str, connect: Callable[..., Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its owner wants dates as they are written there; of those no driver can make a time."""
@@ -92,7 +92,7 @@ def test_a_read_only_session_says_so(database: str, connect: Callable[..., Conne
         connect(database, read_only=True).run("create table t ()")
 
 
-def test_nobody_answers() -> None:
+def test_connection_to_a_closed_port_is_database_down() -> None:
     with pytest.raises(errors.DatabaseDown):
         postgresql().connect("postgresql://nobody@127.0.0.1:1/nowhere")
 
@@ -226,7 +226,7 @@ def test_a_wire_that_is_cut_without_a_word_is_noticed(database: str, connect: Ca
     pool.close()
 
 
-def test_what_an_address_says_of_the_wire_holds(database: str, connect: Callable[..., Connection]) -> None:
+def test_tcp_user_timeout_of_the_url_applies(database: str, connect: Callable[..., Connection]) -> None:
     session = connect(f"{database}?tcp_user_timeout=4000")
     with socket.socket(fileno=os.dup(session.fileno())) as wire:
         assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 4000

@@ -124,7 +124,7 @@ def test_a_receive_takes_up_to_so_many_from_a_seq_on(queue: Any, session: Any) -
     assert [row.body for row in receive(session, queue, most=5)] == [b"first"]
 
 
-def test_what_is_rolled_back_comes_back_and_what_is_in_hand_is_passed_over(
+def test_rolled_back_row_returns_and_rows_in_flight_are_skipped(
     queue: Any, session: Any, sessions: Callable[[], Any]
 ) -> None:
     send(session, queue, ROWS)
@@ -157,7 +157,7 @@ def test_a_bulk_load_is_whole_or_refused(queue: Any, session: Any) -> None:
     ]
 
 
-def test_what_cannot_be_read_keeps_its_id_unless_it_is_there(place: Place, queue: Any, session: Any) -> None:
+def test_unreadable_row_keeps_its_id_unless_it_exists(place: Place, queue: Any, session: Any) -> None:
     row_id = "5f0c0c9e-9d0c-4d5e-8a1e-3a4b5c6d7e8f"
     for _ in range(2):
         queue.send_as_it_is(session, row_id, "no json", b"x")
@@ -172,7 +172,7 @@ def test_a_purge_of_what_expired_leaves_the_rest(queue: Any, session: Any) -> No
     assert queue.purge(session) == 2
 
 
-def test_what_is_due_is_moved_soonest_first(delayed: Any, queue: Any, session: Any) -> None:
+def test_due_messages_are_moved_soonest_first(delayed: Any, queue: Any, session: Any) -> None:
     past = datetime.now(UTC) - timedelta(hours=1)
     rows = [
         DelayedRow("{}", b"now", None, 0),

@@ -140,5 +140,5 @@ def test_a_table_has_its_schema(path: Path) -> None:
         ("select 1 from rows from (unnest(a)) r, unnest(b)", []),
     ],
 )
-def test_one_without_is_seen(text: str, found: list[str]) -> None:
+def test_table_without_its_schema_is_found(text: str, found: list[str]) -> None:
     assert list(tables(text)) == found

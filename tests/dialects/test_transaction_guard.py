@@ -73,7 +73,9 @@ def test_with_the_last_statements(queue: Connection, connect: Callable[..., Conn
     assert connect(database).value('select count(*) from "Sales"') == 1
 
 
-def test_nobody_ended_it(guarded: Connection, connect: Callable[..., Connection], database: str) -> None:
+def test_transaction_that_was_not_ended_commits(
+    guarded: Connection, connect: Callable[..., Connection], database: str
+) -> None:
     """It is committed, in blocks inside of it, too, and the next one is on its own."""
     with guarded.transaction():
         guarded.place_guard()
@@ -171,7 +173,7 @@ def test_the_next_receive_is_another_transaction(
     assert written(connect, database) == [1, 2]
 
 
-def test_what_is_rolled_back_by_its_owner(guarded: Connection) -> None:
+def test_rollback_by_the_owner_is_allowed(guarded: Connection) -> None:
     guarded.run("begin")
     guarded.rollback()
     assert not guarded.in_transaction

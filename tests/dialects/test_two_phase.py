@@ -75,7 +75,7 @@ def test_prepared_and_committed_in_the_same_session(place: Place, session: Any, 
 
 
 @pytest.mark.parametrize(("commits", "left"), [(True, [7]), (False, [])])
-def test_what_is_prepared_outlives_its_session(
+def test_prepared_transaction_outlives_its_session(
     place: Place, session: Any, branch: Branch, commits: bool, left: list[int]
 ) -> None:
     worker = begun(place, branch)
@@ -87,14 +87,14 @@ def test_what_is_prepared_outlives_its_session(
     assert not end(session, branch), "there is none such any more"
 
 
-def test_what_is_not_prepared_ends_with_its_session(place: Place, session: Any, branch: Branch) -> None:
+def test_unprepared_transaction_ends_with_its_session(place: Place, session: Any, branch: Branch) -> None:
     begun(place, branch).close()
     until(lambda: not prepared(place, session, branch))
     session.run("insert into charges (number) values (7)")
     assert numbers(place, session) == [7]
 
 
-def test_of_another_coordinator_nothing_is_seen(place: Place, session: Any, branch: Branch) -> None:
+def test_transactions_of_another_coordinator_are_not_listed(place: Place, session: Any, branch: Branch) -> None:
     worker = begun(place, branch)
     two_phase(place).prepare(worker, branch)
     assert prepared(place, session, branch._replace(coordinator=uuid4().hex)) == []
@@ -161,7 +161,7 @@ def test_an_outcome_is_told_when_it_is_one(place: Place, session: Any, decisions
     assert decisions.decided(session) == [Decision(id, ("stock",))]
 
 
-def test_whose_handler_ended_it_prepares_nothing(place: Place, session: Any, branch: Branch) -> None:
+def test_transaction_ended_by_its_handler_is_not_prepared(place: Place, session: Any, branch: Branch) -> None:
     """On MariaDB the server refuses him."""
     worker = begun(place, branch)
     if place.dialect.name == "postgresql":

@@ -75,7 +75,7 @@ def test_a_table_with_either_type_is_an_outbox() -> None:
     assert set(type(mysql().outbox_store(Address("", "x"))).column_types["Operations"]) == {"json", "longtext"}
 
 
-def test_what_comes_back_in_another_order_and_spacing_is_the_same() -> None:
+def test_operations_reordered_by_mysqls_json_load_the_same() -> None:
     """Its json keeps the document and not the text: keys by length, then by bytes, and a blank after each comma."""
     sent = [
         {
@@ -121,7 +121,7 @@ def test_its_errors_are_ours(number: int, kind: type[errors.DatabaseError]) -> N
     assert type(translate(pymysql.OperationalError(number, "said"))) is kind
 
 
-def test_who_may_not_list_what_is_prepared_is_told_the_grant() -> None:
+def test_role_without_xa_recover_is_told_the_grant() -> None:
     class Refusing:
         """As a server answers a role without it."""
 

@@ -136,14 +136,14 @@ def test_how_many_were_purged_is_the_blocks_answer() -> None:
     assert "limit 4000;" in session.asked["purge"][0]
 
 
-def test_what_is_pending_comes_as_records() -> None:
+def test_pending_rows_come_as_records() -> None:
     row = {"id": "one", "dispatched": 0, "operations": "[]"}
     session: Any = RecordingSession(columns=OURS, pending=[row])
     assert store().pending(session, DAY, 100, []) == [("one", False, "[]")]
     assert session.asked["pending"][1]["without"] == "[]"
 
 
-def test_it_is_made_where_it_is_missing() -> None:
+def test_missing_table_and_index_are_created() -> None:
     session: Any = RecordingSession()
     store(schema="SHOP").create(session)
     assert session.happened == ["columns", "indexes", "create", "create_index"]
@@ -159,7 +159,7 @@ def test_an_originals_table_has_no_fault() -> None:
     assert list(store().faults(session)) == []
 
 
-def test_what_is_missing_is_said_with_what_makes_it() -> None:
+def test_faults_name_what_is_missing_and_the_cure() -> None:
     session: Any = RecordingSession()
     (fault,) = store().faults(session)
     assert (fault.stops, fault.cure.partition(" (")[0]) == (True, 'create table "SALES_OD"')
@@ -172,7 +172,7 @@ def test_what_is_missing_is_said_with_what_makes_it() -> None:
     assert faults[2].cure == 'create index "SALES_OD_IX" on "SALES_OD" (Dispatched, DispatchedAt)'
 
 
-def test_who_lacks_the_grant_is_told_of_it() -> None:
+def test_role_without_the_lock_grant_is_told_of_it() -> None:
     session: Any = RecordingSession(columns=ORIGINALS, indexes=INDEXES, may_not_lead=[{"name": "SHOP"}])
     (fault,) = store().faults(session)
     assert fault.said.startswith("SHOP may not execute dbms_lock")

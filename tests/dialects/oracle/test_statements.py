@@ -75,7 +75,7 @@ def test_no_bind_has_a_name_that_oracle_refuses(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["purge", "pending"])
-def test_what_is_locked_is_left_out_before_it_is_counted(name: str) -> None:
+def test_locked_rows_are_skipped_before_the_limit_counts(name: str) -> None:
     """A second cleaner would stop early: rownum counts what the first has locked."""
     whole = composed()[name][1]
     assert re.search(r"for update skip locked;", whole)

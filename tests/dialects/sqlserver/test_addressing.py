@@ -81,7 +81,7 @@ def test_an_address_comes_back_from_its_canonical_form(catalog: str, schema: str
     assert SHOP.parse_address(SHOP.canonical(address), "elsewhere") == address
 
 
-def test_a_queue_given_a_place_goes_before_the_address_and_that_before_the_default() -> None:
+def test_queue_setting_overrides_the_address_and_that_the_default() -> None:
     """Wire sheet 10.2; each with its catalog."""
     addressing = Addressing(SHOP, "[house]@[main]", {"Sales": "[ops]@[archive]", "Plain": "ops"})
     resolved = [addressing.resolve(text) for text in ("Sales@[x]@[y]", "Plain", "Other@[x]@[y]", "Other@[x]", "Other")]

@@ -54,7 +54,7 @@ def test_each_suite_asks_a_server_that_is_named() -> None:
     )
 
 
-def test_what_takes_too_long_is_ended_and_told() -> None:
+def test_suite_over_its_time_limit_is_ended() -> None:
     began = time.monotonic()
     waits = [sys.executable, "-c", "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); input()"]
     read, write = os.pipe()  # nobody writes there
@@ -69,7 +69,7 @@ def test_what_takes_too_long_is_ended_and_told() -> None:
     assert time.monotonic() - began < 15
 
 
-def test_suites_run_beside_each_other_and_the_last_line_says_whether_all_holds(
+def test_suites_run_in_parallel_and_the_last_line_sums_them_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each waits until the other has opened the same pipe, as none would in turn."""

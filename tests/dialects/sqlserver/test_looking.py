@@ -55,7 +55,7 @@ def test_a_session_is_lent_again(server: Peer) -> None:
     assert server.gone.wait(30), "closed with the pool"
 
 
-def test_one_that_is_lost_is_replaced(server: Peer) -> None:
+def test_lost_session_is_replaced(server: Peer) -> None:
     with pool(server) as lender:
         with lender.connection() as session:
             session.abort()
@@ -66,7 +66,7 @@ def test_one_that_is_lost_is_replaced(server: Peer) -> None:
         assert len(server.logins) == 2
 
 
-def test_one_that_the_server_ended_is_not_lent(server: Peer) -> None:
+def test_session_ended_by_the_server_is_not_lent(server: Peer) -> None:
     with pool(server) as lender:
         with lender.connection() as session:
             held = session
@@ -76,14 +76,14 @@ def test_one_that_the_server_ended_is_not_lent(server: Peer) -> None:
             session.run("select 1")
 
 
-def test_one_that_is_left_in_a_transaction_is_not_lent(server: Peer) -> None:
+def test_session_left_in_a_transaction_is_closed(server: Peer) -> None:
     with pool(server) as lender:
         with lender.connection() as session:
             session.begin()
         assert session.closed
 
 
-def test_there_are_no_more_than_that(server: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pool_opens_no_more_sessions_than_its_maximum(server: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools, "WAIT_SECONDS", 0.05)
     with pool(server, max_size=1) as lender, lender.connection():
         another = lender.connection()
@@ -92,7 +92,7 @@ def test_there_are_no_more_than_that(server: Peer, monkeypatch: pytest.MonkeyPat
     assert len(server.logins) == 1
 
 
-def test_who_says_nothing_holds_up_one_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_server_holds_up_one_caller_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgqueue_admin.dialects.sqlserver.dialect.SILENT_SECONDS", 0.6)
     with peer(mute=True) as mute, pool(mute) as lender:
         began = time.monotonic()
@@ -119,7 +119,7 @@ def test_a_statement_that_takes_too_long_is_stopped_and_the_session_stays(server
 
 
 @pytest.mark.parametrize("word", [DEAF, SLOW])
-def test_one_that_cannot_be_stopped_is_given_up(server: Peer, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_that_cannot_be_cancelled_is_given_up(server: Peer, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgqueue_admin.dialects.sqlserver.session.STOP_SECONDS", 0.2)
     with pool(server, answer_seconds=0.3) as lender:
         with pytest.raises(NoAnswer), lender.connection() as session:
@@ -135,7 +135,7 @@ def test_a_session_that_receives_is_given_up_as_before(server: Peer) -> None:
     assert server.stopped == 0
 
 
-def test_of_a_batch_none_counts_where_one_fails(server: Peer) -> None:
+def test_failed_statement_undoes_its_batch(server: Peer) -> None:
     with pool(server, answer_seconds=0.3) as lender, lender.connection() as session:
         assert session.batch([("select 1", None), ("select 2", None)]) == [[], []]
         before = len(server.asked)
@@ -179,7 +179,7 @@ def test_names_of_another_database_are_refused() -> None:
     assert SQLServer("shop").aliased("").alias == ""
 
 
-def test_what_is_held_is_found_again_by_what_an_index_has() -> None:
+def test_taken_row_is_found_again_by_indexed_columns() -> None:
     waiting = TakenRow(0, "", UUID(int=7), None, "{}", 5)
     assert which(waiting) == {"seq": 5, "id": str(UUID(int=7))}
     delayed = which(waiting._replace(place="2026-11-29 01:00:00.003"))

@@ -69,7 +69,7 @@ def test_each_statement_is_one_of_sql_server(noun: str, name: str) -> None:
     assert is_parsed(whole) is ((noun, name) not in UNPARSED)
 
 
-def test_of_what_the_parser_does_not_know_it_knows_the_rest() -> None:
+def test_statements_unknown_to_the_parser_are_parsed_in_part() -> None:
     moving = statement("delayed", "move_due")
     assert is_parsed(moving.partition("\ninto ")[0])
     assert is_parsed(statement("outbox", "mark").partition(";")[0])
@@ -132,7 +132,7 @@ _LOOKS = [(noun, name) for noun, name in EACH if noun in LOOKING]
 
 
 @pytest.mark.parametrize(("noun", "name"), RECEIVING)
-def test_what_reads_past_others_says_so(noun: str, name: str) -> None:
+def test_receiving_statements_have_their_locking_hints(noun: str, name: str) -> None:
     assert hints(statement(noun, name)) - {"maxdop 1"} == {RECEIVING[noun, name]}
 
 

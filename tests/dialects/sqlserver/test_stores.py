@@ -44,7 +44,7 @@ def test_many_rows_are_as_many_statements_as_parameters_allow() -> None:
     assert 3 * AT_ONCE < 2100
 
 
-def test_one_row_is_one_statement_with_an_id_of_the_servers() -> None:
+def test_single_row_is_one_insert_with_a_server_generated_id() -> None:
     ((query, params),) = SHOP.queue_store(SALES).insertions([("{}", b"x", 5)])
     assert params == {"id": None, "ttbr_ms": 5, "headers": "{}", "body": b"x"}
     assert "newid()" in query
@@ -62,7 +62,7 @@ class Asked:
 
 
 @pytest.mark.parametrize("rows", [1, 2])
-def test_the_column_recoverable_is_asked_for_once_and_again_after_a_refusal(rows: int) -> None:
+def test_recoverable_column_is_looked_up_once_and_after_a_refusal(rows: int) -> None:
     """Sheet 10.2: 207 and 515, where they name it; whatever else is refused says nothing of it."""
     session, store = Asked(1, 0), SHOP.queue_store(SALES)
     ((query, _),) = store.insertions([("{}", b"", None)] * rows)
@@ -86,7 +86,7 @@ def test_columns_of_old_senders_count_where_a_header_is_missing() -> None:
 
 
 @pytest.mark.parametrize("headers", ["no json", "[1]", "null", "3"])
-def test_what_is_no_json_object_stays_as_it_is(headers: str) -> None:
+def test_headers_that_are_no_json_object_stay_unchanged(headers: str) -> None:
     assert received(row(headers, "c-1", "Billing")).headers == headers
 
 
@@ -196,7 +196,7 @@ def test_its_url() -> None:
         ("?trust_server_certificate=1", "must be no or yes"),
     ],
 )
-def test_what_the_url_cannot_say(more: str, said: str) -> None:
+def test_unsupported_url_options_are_refused(more: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         connect_options.read(f"mssql://host/shop{more}")
 
@@ -210,7 +210,7 @@ def test_without_its_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
         dialect_for("mssql://host/shop")
 
 
-def test_what_is_no_connection_cannot_be_borrowed() -> None:
+def test_foreign_object_cannot_be_borrowed_as_a_connection() -> None:
     with pytest.raises(TypeError, match="a connection of pytds"):
         SHOP.borrow(object())
 
@@ -232,7 +232,7 @@ class WithoutSnapshots:
         )
 
 
-def test_a_database_without_snapshot_isolation_is_refused_before_a_message_fails() -> None:
+def test_missing_snapshot_isolation_is_a_fault_at_start() -> None:
     """With the statement that allows it; whoever is set to another level is not asked."""
     session: Any = WithoutSnapshots("sh]op")
     store = SHOP.outbox_store(Address("[dbo]@[shop]", "Sales_OutboxData"))

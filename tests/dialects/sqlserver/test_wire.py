@@ -49,7 +49,7 @@ def seconds(work: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
-def test_it_logs_in_in_cipher_and_sets_itself_up(server: Peer, open_one: Open) -> None:
+def test_session_logs_in_encrypted_and_sets_its_options(server: Peer, open_one: Open) -> None:
     session = open_one(server, application_name="pgqueue Sales")
     said = "".join(server.asked)
     assert "pgqueue Sales".encode("utf-16-le") in server.logins[0]
@@ -62,7 +62,7 @@ def test_it_logs_in_in_cipher_and_sets_itself_up(server: Peer, open_one: Open) -
     assert not session.is_closed_by_server()
 
 
-def test_who_only_looks_gives_way_in_a_deadlock(server: Peer, open_one: Open) -> None:
+def test_read_only_session_has_low_deadlock_priority(server: Peer, open_one: Open) -> None:
     open_one(server, read_only=True)
     assert "set deadlock_priority low" in "".join(server.asked)
 
@@ -150,19 +150,19 @@ def test_a_session_has_the_isolation_that_is_asked(server: Peer, open_one: Open,
     ("host", "more", "why"),
     [("localhost", "", "self-signed certificate"), ("127.0.0.2", TRUSTED, "not valid for '127.0.0.2'")],
 )
-def test_who_cannot_show_who_he_is_hears_no_password(open_one: Open, host: str, more: str, why: str) -> None:
+def test_server_without_a_valid_certificate_gets_no_password(open_one: Open, host: str, more: str, why: str) -> None:
     with peer(host=socket.gethostbyname(host)) as server:
         with pytest.raises(DatabaseDown, match=why):
             open_one(server, host, more)
         assert server.logins == []
 
 
-def test_whoever_asks_for_it_trusts_any_certificate(server: Peer, open_one: Open) -> None:
+def test_trust_server_certificate_accepts_any_certificate(server: Peer, open_one: Open) -> None:
     assert not open_one(server, "127.0.0.1", "trust_server_certificate=yes").closed
 
 
 @pytest.mark.parametrize("encryption", [0, 2])
-def test_who_does_not_encrypt_hears_no_password(open_one: Open, encryption: int) -> None:
+def test_server_without_encryption_gets_no_password(open_one: Open, encryption: int) -> None:
     with peer(encryption) as plain:
         with pytest.raises(DatabaseDown, match="no encryption"):
             open_one(plain)
@@ -178,7 +178,7 @@ def test_a_redirect_is_not_followed_and_nobody_hears_the_password(open_one: Open
         assert server.gone.wait(30)
 
 
-def test_who_says_nothing_is_given_up_at_the_connect(open_one: Open) -> None:
+def test_silent_server_is_given_up_at_the_connect_timeout(open_one: Open) -> None:
     with peer(mute=True) as mute:
 
         def connecting() -> None:
@@ -189,7 +189,7 @@ def test_who_says_nothing_is_given_up_at_the_connect(open_one: Open) -> None:
         assert 0.3 <= seconds(connecting) < 5
 
 
-def test_what_is_no_sql_server_is_said(open_one: Open) -> None:
+def test_server_that_is_no_sql_server_is_named_as_such(open_one: Open) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
 
         def greet() -> None:
@@ -203,7 +203,7 @@ def test_what_is_no_sql_server_is_said(open_one: Open) -> None:
             sqlserver().connect(f"mssql://sa:x@localhost:{other.getsockname()[1]}/shop", connect_timeout=20)
 
 
-def test_nobody_listens_is_said() -> None:
+def test_refused_connection_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
     with pytest.raises(DatabaseDown, match="refused"):
