@@ -30,7 +30,7 @@ def test_only_mode_none_loses_messages_under_kills() -> None:
     assert {run["mode"] for run in runs if run["sent_again"]} == {"receive_only"}
 
 
-def test_what_kills_of_history_cost_is_nothing() -> None:
+def test_history_kills_lose_and_double_nothing() -> None:
     """Of something: drivers were killed at each point, and figures were compared."""
     run = results("history_chaos")
     assert run["killed at a point"] == run["points"] > 0

@@ -44,7 +44,7 @@ def test_tuning_names_what_can_be_tuned(name: str) -> None:
 @pytest.mark.parametrize(
     "name", sorted(set(re.findall(r"`(?:pgqueue_admin\.)?((?:transport|actions|checks)\.[\w.]+)", ENGINE)))
 )
-def test_what_is_named_by_its_module_is_there(name: str) -> None:
+def test_objects_named_by_module_exist(name: str) -> None:
     assert resolve_name(f"pgqueue_admin.{name}")
 
 

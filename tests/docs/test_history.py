@@ -14,7 +14,7 @@ def test_every_column_has_its_place() -> None:
     assert named("What a row holds (version 3)") == set(HISTORY.fieldNames())
 
 
-def test_so_has_every_column_of_events() -> None:
+def test_every_column_of_event_files_has_its_place() -> None:
     assert named("What became of archived messages") == set(event_files.COLUMNS)
 
 

@@ -35,7 +35,7 @@ def test_every_program_of_the_page_is_run_here() -> None:
 
 
 @pytest.mark.parametrize(("program", "printed"), [each[1:] for each in PROGRAMS], ids=[each[0] for each in PROGRAMS])
-def test_it_prints_what_the_page_says(program: str, printed: str, database: str, installed: Path) -> None:
+def test_program_prints_what_the_page_says(program: str, printed: str, database: str, installed: Path) -> None:
     from pgqueue_admin.transport import Endpoint
 
     Endpoint("Sales", database).create_queues()
