@@ -61,7 +61,7 @@ def test_binaries_and_cluster_go_outside_and_reset_removes_both(closed: Path) ->
     assert not (closed / "var").exists()
 
 
-def test_what_a_killed_process_left_outside_is_found_and_no_other(closed: Path) -> None:
+def test_cluster_of_a_killed_process_is_found_and_no_other(closed: Path) -> None:
     wanted = closed / "var/postgresql"
     program = (
         "import sys; from pathlib import Path; from pgqueue_admin.embedded import cluster_location, os_account\n"
@@ -124,7 +124,7 @@ def test_an_open_folder_is_used_as_it_is() -> None:
     shutil.rmtree(folder)
 
 
-def test_what_is_not_ours_in_the_folder_survives_a_reset(tmp_path: Path) -> None:
+def test_foreign_files_in_the_folder_survive_a_reset(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "state.json").write_text("{}")
     reset(tmp_path)
@@ -146,7 +146,8 @@ def test_messages_that_history_keeps_are_data_and_go_with_a_reset(tmp_path: Path
     assert not var.exists()
 
 
-def test_history_that_is_elsewhere_or_named_in_a_database_given_stays_and_is_said_to(tmp_path: Path) -> None:
+def test_reset_keeps_history_elsewhere_or_of_a_given_database(tmp_path: Path) -> None:
+    """The reset names the history that it leaves: of PGQUEUE_HISTORY_DIR, or beside a DATABASE_URL."""
     var, elsewhere = a_var_with_history(tmp_path), tmp_path / "elsewhere"
     assert stays(var, {}) is None
     assert stays(var, {"PGQUEUE_HISTORY_DIR": str(elsewhere)}) is None, "it is not there"

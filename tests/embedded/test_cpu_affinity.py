@@ -98,7 +98,7 @@ def test_the_one_that_others_use_most_is_left(monkeypatch: pytest.MonkeyPatch, l
         ({}, {}),  # the system does not tell
     ],
 )
-def test_none_is_left(
+def test_no_cpu_is_left_without_busy_others_or_a_spare_cpu(
     monkeypatch: pytest.MonkeyPatch, left: list[set[int]], then: dict[int, float], now: dict[int, float]
 ) -> None:
     used(monkeypatch, *BUSY, then, now)
@@ -109,7 +109,7 @@ def test_none_is_left(
     assert left == [{2}, set()]
 
 
-def test_its_own_work_and_that_of_what_it_started_is_not_others(
+def test_cpu_time_of_the_process_and_its_children_is_not_others(
     monkeypatch: pytest.MonkeyPatch, left: list[set[int]]
 ) -> None:
     """As where nobody else is at work: all that is used is used by this family."""
@@ -139,9 +139,7 @@ def test_amid_work_it_looks_now_and_then(monkeypatch: pytest.MonkeyPatch, left: 
 
 
 @pytest.mark.parametrize("begins", ["look", "are_others_busy"])
-def test_it_takes_all_where_its_work_takes_long(
-    begins: str, monkeypatch: pytest.MonkeyPatch, left: list[set[int]]
-) -> None:
+def test_long_work_takes_all_cpus_back(begins: str, monkeypatch: pytest.MonkeyPatch, left: list[set[int]]) -> None:
     used(monkeypatch, *BUSY, BUSY[1], BUSY[1])
     of_this = CpuShare()
     of_this.look()

@@ -16,7 +16,7 @@ def interrupted(work: Callable[[], Any]) -> None:
         work()
 
 
-def test_it_is_heard_at_the_end() -> None:
+def test_held_back_interrupt_is_raised_at_the_end() -> None:
     done = []
     with pytest.raises(KeyboardInterrupt):
         interrupted(lambda: done.append(True))
@@ -24,13 +24,13 @@ def test_it_is_heard_at_the_end() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_what_failed_says_more() -> None:
+def test_failure_in_the_block_wins_over_the_interrupt() -> None:
     with pytest.raises(ZeroDivisionError):
         interrupted(lambda: 1 / 0)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_another_thread_leaves_it_to_the_main_one() -> None:
+def test_other_thread_leaves_the_signal_handler_alone() -> None:
     found = []
 
     def work() -> None:

@@ -48,7 +48,7 @@ def test_where_it_was_switched_off_it_stays_so(fresh: ModuleType) -> None:
     assert not gc.isenabled()
 
 
-def test_whoever_loads_more_later_goes_on_collecting(fresh: ModuleType) -> None:
+def test_collection_stays_on_after_a_second_begin(fresh: ModuleType) -> None:
     """Nobody would switch it on again."""
     fresh.begin()
     assert not gc.isenabled()

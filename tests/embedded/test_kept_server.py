@@ -55,12 +55,12 @@ def test_the_next_run_has_the_templates_and_nothing_else(django_db_blocker: Any)
         assert run(server, django_db_blocker) == made
 
 
-def test_another_run_at_the_same_time_is_refused() -> None:
+def test_concurrent_run_is_refused() -> None:
     with kept_server(CONF), pytest.raises(pytest.UsageError, match="Another run has"), kept_server(CONF):
         pass
 
 
-def test_what_a_killed_run_left_is_made_anew(django_db_blocker: Any) -> None:
+def test_templates_of_a_killed_run_are_rebuilt(django_db_blocker: Any) -> None:
     with kept_server(CONF) as server:
         run(server, django_db_blocker)
     (ended,) = server_location.folder().glob(f"{PREFIX}*-tried-{os.getpid()}/ended")

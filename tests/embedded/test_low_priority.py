@@ -44,7 +44,7 @@ def group(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
         place.rmdir()
 
 
-def test_what_a_process_starts_is_in_its_group(group: Path) -> None:
+def test_child_processes_are_in_the_idle_group(group: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", _PARENT], stdin=-1, stdout=-1, text=True) as process:
         if not idle_cgroup.put(process.pid):
             process.communicate("go\n")
@@ -54,7 +54,7 @@ def test_what_a_process_starts_is_in_its_group(group: Path) -> None:
     assert (group / "cpu.idle").read_text() == "1\n"
 
 
-def test_it_takes_a_share_while_it_insists(group: Path) -> None:
+def test_idle_group_takes_a_share_while_insisting(group: Path) -> None:
     with subprocess.Popen(["cat"], stdin=-1) as process:
         if not idle_cgroup.put(process.pid):
             process.communicate()

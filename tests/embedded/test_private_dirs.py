@@ -31,7 +31,7 @@ def test_folders_that_were_open_are_closed(tmp_path: Path) -> None:
     assert modes(var) == {"var": 0o711, "log": 0o700, "mail": 0o700, "history": 0o700, "postgresql": 0o700}
 
 
-def test_what_is_shared_stays_open_and_what_is_closed_further_stays_so(tmp_path: Path) -> None:
+def test_shared_folders_stay_open_and_closed_ones_stay_closed(tmp_path: Path) -> None:
     var, elsewhere = tmp_path / "var", tmp_path / "elsewhere"
     for folder in (var, var / "history", elsewhere):
         folder.mkdir()

@@ -14,7 +14,7 @@ from pgqueue_admin.embedded.valkey import Valkey
 from tests.waiting import until
 
 
-def test_it_answers_with_its_password_only_and_heals_on_its_port(tmp_path: Path) -> None:
+def test_broker_needs_its_password_and_restarts_on_its_port(tmp_path: Path) -> None:
     broker = Valkey(tmp_path)
     broker.start()
     try:
@@ -53,7 +53,7 @@ def test_never_started_is_empty(tmp_path: Path) -> None:
     assert state_file.read(tmp_path) == ServerState()
 
 
-def test_what_was_written_is_read_by_nobody_else(tmp_path: Path) -> None:
+def test_state_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     written = ServerState(dsn="postgresql://x", secret_key="y", postgresql_port=5)
     state_file.write(tmp_path / "var", written)
     assert state_file.read(tmp_path / "var") == written
