@@ -175,7 +175,7 @@ def test_the_worst_64_kb_take_a_moment(unit: str) -> None:
     assert time.process_time() - started < 1.5
 
 
-def test_what_has_no_shape_is_an_escape_in_json_that_is_edited() -> None:
+def test_invisible_characters_are_escaped_in_edited_json() -> None:
     text = json.dumps({"\u202eturned": "a\ufeffb\nc"}, ensure_ascii=False)
     written = escape_invisible.in_json(text)
     assert json.loads(written) == json.loads(text)

@@ -50,7 +50,7 @@ def at(milliseconds: int) -> datetime:
 
 
 @given(st.lists(_sighting, max_size=30), st.sets(_text))
-def test_whatever_is_found_is_said(found: list[Sighting], focus: set[str]) -> None:
+def test_every_sighting_appears_in_the_conversation_once(found: list[Sighting], focus: set[str]) -> None:
     known = conversation.build(found, focus)
     kept = [each for copy in known.copies for each in copy.sightings if each.source is not SightingSource.CONCLUDED]
     given_ = [each for each in found if each.source is not SightingSource.CONCLUDED]
@@ -144,7 +144,7 @@ def test_how_it_stands_is_one_sentence(states: list[str], said: str) -> None:
     assert headline.sentence(conversation.build(found)) == said
 
 
-def test_what_is_there_now_counts_before_what_was() -> None:
+def test_present_copy_decides_the_state_before_a_former_one() -> None:
     """Retried, and waiting again; or dead again beside a first death that was retried."""
     archived = Sighting(SightingSource.ARCHIVE, "a", "Billing", "retried", failed_at=at(0), at=at(5))
     waits = Sighting(SightingSource.QUEUE, "a", "Billing", "ready", at=NOW)
@@ -155,7 +155,7 @@ def test_what_is_there_now_counts_before_what_was() -> None:
     assert (copy.state, copy.deaths, copy.also) == ("dead", 2, ["ready"])
 
 
-def test_a_retried_message_that_was_handled_is_handled_whatever_its_handlers_clock_says() -> None:
+def test_retried_and_handled_message_is_handled_despite_clock_skew() -> None:
     retried = Sighting(SightingSource.ARCHIVE, "a", "Billing", "retried", failed_at=at(0), at=at(5_000))
     behind = Sighting(SightingSource.AUDIT, "a", "Billing", "handled", ended_at=at(2_000))
     assert conversation.build([retried, behind]).copies[0].state == "handled"
@@ -173,7 +173,7 @@ def test_an_edited_message_stands_under_the_one_it_was_edited_from() -> None:
     assert known.copies[2].was_edited
 
 
-def test_what_two_sources_tell_stands_once() -> None:
+def test_step_known_from_two_sources_is_listed_once() -> None:
     facts: dict[str, Any] = {"started_at": at(1), "ended_at": at(3), "host": "app-1"}
     audited = Sighting(SightingSource.AUDIT, "a", "Sales", "handled", **facts)
     kept = Sighting(SightingSource.HISTORY, "a", "Sales", "handled", **facts)
@@ -243,7 +243,7 @@ def test_a_drawing_has_an_end_and_says_what_it_leaves_out() -> None:
     assert len(drawn.arrows) + drawn.left_out == 100
 
 
-def test_a_sequence_goes_down_in_the_order_of_sending_and_names_quiet_stretches() -> None:
+def test_sequence_follows_the_sending_order_and_names_quiet_spans() -> None:
     known = conversation.build([
         seen("2", "Billing", "dead", sender="Sales", related_to="1", sent_at=at(500)),
         seen("1", "Sales", sender="Web", sent_at=at(0)),

@@ -26,5 +26,5 @@ def test_units_are_letters_or_words(typed: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("typed", ["5", "days", "5 years", "5 mss", "5 ss", "-1 day", "1 day or so", "", "5 monthss"])
-def test_what_is_no_length_is_none(typed: str) -> None:
+def test_text_that_is_no_duration_parses_to_none(typed: str) -> None:
     assert durations.parse(typed) is None

@@ -30,11 +30,11 @@ def test_one_failure_has_one_fingerprint() -> None:
 
 
 @pytest.mark.parametrize("pair", SAME)
-def test_what_varies_in_a_message_is_no_part_of_it(pair: tuple[str, str]) -> None:
+def test_varying_parts_of_a_message_are_not_in_the_fingerprint(pair: tuple[str, str]) -> None:
     assert folded(pair[0]) == folded(pair[1])
 
 
-def test_what_differs_in_a_message_is_a_part_of_it() -> None:
+def test_significant_words_of_a_message_are_in_the_fingerprint() -> None:
     """An apostrophe is no quotation mark, a word of hexadecimal digits alone no id."""
     assert len({folded(each) for each in [*OTHERS, *(pair[0] for pair in SAME)]}) == len(OTHERS) + len(SAME)
 
@@ -92,7 +92,7 @@ def test_only_names_are_prefixes() -> None:
 
 
 @pytest.mark.parametrize(("message", "trace"), HOSTILE)
-def test_whatever_others_write_has_a_fingerprint_soon(message: str | None, trace: str | None) -> None:
+def test_hostile_text_has_a_fingerprint_within_a_second(message: str | None, trace: str | None) -> None:
     began = time.process_time()
     assert len(digest(message, trace)) == 16
     assert time.process_time() - began < 1

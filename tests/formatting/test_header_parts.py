@@ -35,7 +35,7 @@ def test_four_parts_in_order() -> None:
     }
 
 
-def test_what_a_retry_does() -> None:
+def test_each_header_says_what_a_retry_does_to_it() -> None:
     said = {header.short: header.on_retry for part in parts(HEADERS) for header in part.headers}
     assert said["FailedQ"] == "removed"
     assert said["Retries.Timestamp"] == "removed; left in, it would switch delayed retries off"

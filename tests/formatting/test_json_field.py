@@ -74,7 +74,7 @@ def test_a_field_is_added_as_its_neighbours_are_laid_out(text: str, path: str, a
     json.loads(added)
 
 
-def test_what_has_no_such_place_says_so() -> None:
+def test_missing_path_has_no_field() -> None:
     for path in ("zz.b", "e.b", "a.c[5]", "a.c.d"):
         found = at(path)
         assert (found.field, found.parent) == (None, None), path
@@ -83,7 +83,7 @@ def test_what_has_no_such_place_says_so() -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", '{"a":1,}', "{'a':1}", '{"a":1} x', "[1 2]", '{"a" 1}', "NaN", '"x', "[" * 300 + "]" * 300]
 )
-def test_what_is_no_json_is_refused(text: str) -> None:
+def test_invalid_json_is_refused(text: str) -> None:
     with pytest.raises(NotJson):
         json_field.find(text, ("a",))
 

@@ -50,7 +50,7 @@ def test_longer_than_the_limit_is_longer_than_what_is_said_of_it(number: float, 
 @example(0.4)
 @example(4.0)
 @given(st.floats(1e-9, 1e7))
-def test_of_silence_the_least_is_what_would_not_have_been_silent(low: float) -> None:
+def test_lower_limit_of_silence_is_the_first_count_within_the_band(low: float) -> None:
     least = int(anomaly.usual("silence", 0, 90, low, 900).partition("at least ")[2].replace(",", ""))
     assert least - 1 < low <= least
 
@@ -60,7 +60,7 @@ def test_a_band_of_counts_has_the_whole_numbers_in_it() -> None:
     assert anomaly.whole(0, 156) == (0, 156)
 
 
-def test_both_ends_are_said_as_they_are_read() -> None:
+def test_limits_are_rounded_towards_the_usual_range() -> None:
     assert anomaly.usual("failures", 31, 1, 0, 10.8) == "1, at most 10"
     assert anomaly.usual("silence", 0, 150, 59.2, 900) == "150, at least 60"
     said = anomaly.usual("slower", 1_334.1, 850, 0, 1_334)

@@ -22,7 +22,7 @@ def test_values_stand_by_their_paths_as_they_came() -> None:
     }
 
 
-def test_what_lies_in_lists_or_too_deep_is_left_out() -> None:
+def test_values_in_lists_or_too_deep_are_left_out() -> None:
     assert payload_fields.read('{"a": [1, {"b": 2}], "c": {"d": {"e": 3, "f": {"g": 4}}}}') == {"c.d.e": "3"}
 
 
@@ -40,7 +40,7 @@ def test_a_name_that_is_no_head_of_a_column_is_none(name: str) -> None:
     ["", "[]", '["a"]', '"a"', "7", "{", '{"a": 1', '{"a" 1}', '{"a": 1,}', '{"a": x}', '{"a": 1} {}', '{"a": 1]',
      '{1: 2}', '{"a": "\\x"}', "{,}", '{"a": [1,]}', "}", "<a/>", '{"a": 01}', '{"a": 1}}', "[" * 5000, '{"a":' * 5000],
 )  # fmt: skip
-def test_what_is_no_json_object_has_no_fields(text: str) -> None:
+def test_text_that_is_no_json_object_has_no_fields(text: str) -> None:
     assert payload_fields.read(text) is None
 
 

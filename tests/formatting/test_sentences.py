@@ -53,7 +53,7 @@ def test_a_counted_figure_is_the_number_itself(value: int) -> None:
 
 
 @given(st.integers(0, 10**15), st.sampled_from(["estimate", "hint"]))
-def test_what_is_not_counted_is_never_shown_as_counted(value: int, how: str) -> None:
+def test_estimate_is_never_shown_as_counted(value: int, how: str) -> None:
     assert numbers.format_figure(value, how).startswith("≈")
 
 
@@ -113,13 +113,13 @@ def test_a_setting_has_no_idle_decimal() -> None:
         (5_000_000, "1 h 23 min"), (172_800_000, "2 d"),
     ],
 )  # fmt: skip
-def test_what_is_known_within_one_per_cent_is_said_so(milliseconds: float, said: str) -> None:
+def test_rounded_duration_is_shown_as_its_nearest_value(milliseconds: float, said: str) -> None:
     assert durations.measured(milliseconds) == said.replace(" ", NBSP)
     assert durations.measured(durations.nearest(milliseconds)) == durations.measured(milliseconds)
 
 
 @given(st.floats(60, 59_000))
-def test_what_is_measured_is_said_within_one_per_cent(milliseconds: float) -> None:
+def test_measured_duration_is_rounded_within_one_per_cent(milliseconds: float) -> None:
     assert durations.nearest(milliseconds) == pytest.approx(milliseconds, rel=0.01)
 
 
